@@ -52,6 +52,10 @@ class Machine(Protocol):
         """Take note that a peer's connection is gone."""
         ...
 
+    def receive_silence(self, sender: str, seconds: float) -> list[Effect]:
+        """Take note that a peer has said nothing for so long."""
+        ...
+
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
         """Take note that a peer broke the rules below the machine's messages."""
         ...
@@ -95,6 +99,10 @@ class Driver:
         run_in_thread: runs a call that blocks while others go on, as `trio.to_thread.run_sync` does.
         log: where events go; None for nowhere.
         listener: told of every effect.
+
+    Attributes:
+        outboxes: to each peer.
+        deadlines: of each phase that was opened, in trio's time.
     """
 
     __slots__ = (
@@ -115,6 +123,7 @@ class Driver:
         "_skips_waiting",
         "_timed",
         "_when_ended",
+        "deadlines",
         "outboxes",
     )
 
@@ -151,6 +160,7 @@ class Driver:
         self._ending: Finish | Fail | None = None
         self._when_ended: trio.Event | None = None
         self.outboxes: dict[str, Outbox] = {}
+        self.deadlines: dict[str, float] = {}
 
     @property
     def has_ended(self) -> bool:
@@ -167,7 +177,7 @@ class Driver:
 
         What waits for a record to be kept, and was meant for an earlier connection, is not sent by the new one.
         """
-        if peer in self.outboxes and self._pending:
+        if self._pending:
             pending = [_without(peer, effect) for effect in self._pending]
             self._pending.clear()
             self._pending.extend(pending)
@@ -210,7 +220,7 @@ class Driver:
         Args:
             peer: who is at the other end.
             channel: to it.
-            patience_seconds: how long it may say nothing; then it is the peer's fault, or, with a journal, a loss.
+            patience_seconds: how long it may say nothing; then its conversation ends.
             answer_seconds: the same before it has said anything.
 
         Returns:
@@ -228,11 +238,7 @@ class Driver:
                     with trio.fail_after(answer_seconds):
                         payloads = await channel.receive()
             except trio.TooSlowError:
-                if self._journal is not None:  # the network may be at fault: coming back costs nothing
-                    self.act(self._machine.receive_loss(peer))
-                    return False
-                error = RemoteProtocolError(f"{peer} has said nothing for {answer_seconds:g} seconds", sender=peer)
-                self.act(self._machine.receive_fault(peer, error))
+                self.give_up(peer, seconds=answer_seconds)
                 return False
             except RemoteProtocolError as error:
                 if self.outboxes.get(peer) is outbox:
@@ -251,6 +257,10 @@ class Driver:
             if not is_sound:
                 return True
         return True
+
+    def give_up(self, peer: str, *, seconds: float) -> None:
+        """End the conversation with a peer that has said nothing for so long."""
+        self.act(self._machine.receive_silence(peer, seconds))
 
     def take(self, peer: str, payloads: list[bytes]) -> bool:
         """Feed the machine some payloads from `peer`; return whether they were messages."""
@@ -292,6 +302,7 @@ class Driver:
                     if outbox is not None:
                         self._put(recipient, outbox, payload)
             case SetDeadline(phase, seconds):
+                self.deadlines[phase] = trio.current_time() + seconds
                 self._start(self._expire, phase, seconds)
             case Drop(party, _):
                 outbox = self.outboxes.get(party)

@@ -15,7 +15,7 @@ import sqlite3
 import stat
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -136,7 +136,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     process: int
     generation: int = 0
-    rows: int = 0
+    rows: Annotated[int, msgspec.Meta(ge=0)] = 0
     chain: str = BEGINNING.hex()
 
 
@@ -292,6 +292,8 @@ def naming_journal(path: Path) -> Generator[None]:
         yield
     except sqlite3.Error as error:
         raise as_journal_error(error, path) from error
+    except UnicodeDecodeError as error:  # SQLite says what is wrong in the words of a damaged file
+        raise _damaged(path, f"what SQLite says against it is no text ({error.reason})") from error
     except OSError as error:
         where = "" if error.filename in {None, str(path)} else f" ({error.filename})"
         raise JournalError(f"cannot be opened or written: {error.strerror}{where}", path=str(path)) from error
@@ -317,8 +319,12 @@ def connect(path: Path, options: str) -> sqlite3.Connection:
     )
     # NORMAL would synchronize a write-ahead log now and then: a loss of power could take back the last commits, whose
     # reports have left. The others: a flush that reaches the disk on macOS too, and no trust in a damaged file.
-    for setting in ("synchronous = FULL", "fullfsync = ON", "cell_size_check = ON", "trusted_schema = OFF"):
-        connection.execute(f"PRAGMA {setting}")
+    try:
+        for setting in ("synchronous = FULL", "fullfsync = ON", "cell_size_check = ON", "trusted_schema = OFF"):
+            connection.execute(f"PRAGMA {setting}")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

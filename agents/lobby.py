@@ -19,10 +19,20 @@ import trio
 from ..protocol.messages import MAX_GREETING_BYTES
 from ..transports.abc import Channel
 
-__all__ = ["GREETING_SECONDS", "Lobby", "Places"]
+__all__ = ["GREETING_SECONDS", "REASONS", "Lobby", "Places"]
 
 GREETING_SECONDS: Final = 10.0
 """A connection that has not said Hello by then is closed; one that was made by a client says it in its first frame."""
+
+REASONS: Final[Mapping[str, str]] = {
+    "stranger": "it is no party's",
+    "malformed": "no greeting",
+    "silent": "it said none in time",
+    "evicted": "there were too many without one",
+    "party": "a party's, of another session or kind, too late or for the second time",
+    "failed": "whatever else went wrong",
+}
+"""For which a connection is turned away; the sentence of a handshake that failed is one more."""
 
 _MIN_PLACES: Final = 512
 _MIN_PLACES_OF_ADDRESS: Final = 256

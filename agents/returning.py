@@ -5,7 +5,7 @@ after a restart of it is one path. Pauses between tries grow, and are drawn at r
 that restarts do not come back all at once.
 """
 
-import random
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -18,9 +18,13 @@ from .client import Client
 
 __all__ = ["take_part_durably"]
 
-_draw: Final = random.SystemRandom().random
 _FIRST_PAUSE_SECONDS: Final = 0.2
 _LONGEST_PAUSE_SECONDS: Final = 10.0
+
+
+def _draw() -> float:
+    """Return a number in [0, 1)."""
+    return secrets.randbits(32) / (1 << 32)
 
 
 async def take_part_durably(

@@ -1,7 +1,9 @@
 """Cloud servers and aggregators: the party that asks, tallies and releases."""
 
 import contextlib
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -22,6 +24,7 @@ from .events import Log, log_unless_it_fails
 from .journals import SittingOfServer
 from .lobby import Lobby, Places
 from .modes import Mode
+from .standing import Companion, Connections, Standing
 
 __all__ = ["Aggregator", "CloudServer", "Server"]
 
@@ -97,6 +100,9 @@ class Server:
         self._lobby = Lobby(
             None if skips_waiting else places or Places.for_roster(len(roster)), tell=self._log_refusals
         )
+        self._driver: Driver | None = None
+        self._num_parties = len(roster)
+        self._began_at = math.nan  # in Unix time, where trio's is 0
         self._readers = 0
         self._all_gone: trio.Event | None = None
         self._machine = ServerMachine(
@@ -126,9 +132,7 @@ class Server:
     def refused(self) -> Mapping[str, int]:
         """How many connections were turned away, by reason.
 
-        "stranger": it is no party's; "malformed": no greeting; "silent": it said none in time; "evicted": there were
-        too many without one; "party": a party's, of another session or kind, too late or for the second time; "failed";
-        and of a handshake what the transport has against it, such as that the certificate has expired.
+        `lobby.REASONS`; and of a handshake what the transport has against it, such as that the certificate has expired.
         """
         return dict(self._lobby.refused)
 
@@ -137,8 +141,32 @@ class Server:
         """The open phase, how many have reported in it, and how many it still waits for; None where that is private."""
         return self._machine.progress
 
-    async def serve(self, listener: Listener) -> SessionResult:
+    @property
+    def standing(self) -> Standing:
+        """Where the session stands, without what is private."""
+        trio_deadlines = {} if self._driver is None else self._driver.deadlines
+        phase = self._machine.progress[0]
+        connections = None
+        if not self._hides_participation:
+            num_greeting = len(self._lobby)
+            connections = Connections(num_greeting + self._readers, num_greeting, self.refused)
+        return Standing(
+            state=self._machine.state,
+            phase=phase,
+            num_parties=self._num_parties,
+            seconds_left=max(0.0, trio_deadlines[phase] - trio.current_time()) if phase in trio_deadlines else math.inf,
+            deadlines={name: _whole(self._began_at + at) for name, at in trio_deadlines.items()},
+            attendance=self._machine.attendance,
+            connections=connections,
+        )
+
+    async def serve(self, listener: Listener, *, beside: Sequence[Companion] = ()) -> SessionResult:
         """Serve one session to whoever connects, and close the listener.
+
+        Args:
+            listener: where parties connect.
+            beside: what runs as long as the session does, and shows where it stands. If one of them fails, the session
+                goes on without it.
 
         Returns:
             The outcome with the tallies behind it.
@@ -168,7 +196,10 @@ class Server:
                     log=self._log,
                     listener=self._listener,
                 )
+                self._driver, self._began_at = driver, time.time() - trio.current_time()
                 driver.act(effects)
+                for companion in beside:
+                    nursery.start_soon(self._run_beside, companion)
                 nursery.start_soon(self._accept, listener, driver, nursery)
                 nursery.start_soon(self._lobby.close_silent)
                 try:
@@ -194,6 +225,14 @@ class Server:
         assert isinstance(result, SessionResult)  # noqa: S101  it is what this machine finishes with
         # After a restart nobody knows who has heard it before.
         return msgspec.structs.replace(result, num_told=None if self._is_resumed else machine.num_told)
+
+    async def _run_beside(self, companion: Companion) -> None:
+        try:
+            await companion(lambda: self.standing)
+        except Exception as error:  # noqa: BLE001  whatever it is, the session is not about it
+            if self._log is not None:
+                fields = {"session": self._session, "party": self.role, "error": type(error).__name__}
+                log_unless_it_fails(self._log.warning, "watching_failed", **fields, reason=str(error))
 
     async def _accept(self, listener: Listener, driver: Driver, nursery: trio.Nursery) -> None:
         while True:
@@ -296,6 +335,11 @@ class Server:
         while self._readers or self._machine.awaits_listeners:
             self._all_gone = trio.Event()
             await self._all_gone.wait()
+
+
+def _whole(seconds: float) -> float:
+    """Return whole seconds: what lies between two phases' deadlines beyond them is how long a tally took."""
+    return seconds if math.isinf(seconds) else float(round(seconds))
 
 
 async def _read_to_the_end(party: str, channel: Channel, driver: Driver) -> None:

@@ -17,6 +17,7 @@ import elections
 import journals
 import memory
 import multiparty
+import one_server
 import paper
 import preference_files
 import randomizers
@@ -50,6 +51,7 @@ def main() -> None:
         memory.measure(quick=options.quick),
         journals.measure(quick=options.quick),
         tcp.measure(quick=options.quick),
+        one_server.measure(quick=options.quick),
         denial_of_service.measure(quick=options.quick),
         randomizers.measure(quick=options.quick),
         multiparty.measure(quick=options.quick),

@@ -1,21 +1,27 @@
-"""TCP on the loopback interface: one connection full of small payloads, and a whole session over many connections."""
+"""TCP and TLS on the loopback interface: one connection full of small payloads, and whole sessions over many."""
 
 import functools
 import gc
+import itertools
+import pathlib
 import resource
+import ssl
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import Final
+from typing import ClassVar, Final
 
 import trio
 from crowd_sessions import ANSWERS_OF_EACH, CrowdSession
-from psephos.transports import TCPTransport
+from psephos.transports import TCPTransport, TLSTransport
+from psephos.transports.abc import Channel, Listener, Transport
+from psephos.transports.keys import Identity, make_identity
 from sessions import Session, Transcript, record_transcript
 from table import Row, at_least, at_most
 from trials import interleave, timed
 from votes import Vote
 
-__all__ = ["measure"]
+__all__ = ["Keyring", "measure"]
 
 _HOST: Final = "127.0.0.1"
 _READ_BYTES: Final = 1 << 16
@@ -25,6 +31,7 @@ _HEADER_BYTES: Final = 4
 _BATCH: Final = 256
 _LEAST_OF_CONNECTION: Final = 0.4
 _MOST_OF_SESSION: Final = 4.0
+_MOST_OF_TLS_SESSION: Final = 3.0
 _TRIALS: Final = 7
 # Its sessions take seconds.
 _TRIALS_OF_CROWD: Final = 3
@@ -35,6 +42,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
     yield _measure_connection(num_payloads=_BATCH * (100 if quick else 1_000))
     yield from _measure_vote(200) if quick else _measure_vote(1_000, most=_MOST_OF_SESSION)
     yield from _measure_crowd(200) if quick else _measure_crowd(1_000, most=_MOST_OF_SESSION)
+    yield from _measure_vote_over_tls(200) if quick else _measure_vote_over_tls(1_000, most=_MOST_OF_TLS_SESSION)
 
 
 def _measure_connection(*, num_payloads: int) -> Row:
@@ -74,8 +82,109 @@ def _measure_crowd(num_workers: int, *, most: float | None = None) -> Iterator[R
     yield from _measure_session(what, session, ours, trials=_TRIALS_OF_CROWD)
 
 
+def _measure_vote_over_tls(num_partners: int, *, most: float | None = None) -> Iterator[Row]:
+    vote = Vote(num_partners)
+    keys = Keyring(num_partners)
+    transport = _TLSOfEach(keys)
+    ours = {"": (lambda: vote.run(transport), most)}
+    what = f"session over TLS, {num_partners:,} partners with a certificate each in one process"
+    yield from _measure_session(what, vote, ours, trials=_TRIALS_OF_CROWD, ends=_RawTLS(keys))
+
+
+class Keyring:
+    """A server's key, and one for each party.
+
+    Args:
+        num_parties: how many there are.
+    """
+
+    def __init__(self, num_parties: int) -> None:
+        self.server = make_identity()
+        self.parties = [make_identity() for _ in range(num_parties)]
+
+    @property
+    def certificates(self) -> list[bytes]:
+        """The parties'."""
+        return [party.certificate for party in self.parties]
+
+
+class _TLSOfEach(Transport):
+    """TLS as a deployment has it: every connection is the next party's, by its own key.
+
+    Args:
+        keys: whose keys.
+    """
+
+    name = "tls"
+    is_over_tcp: ClassVar[bool] = True
+
+    def __init__(self, keys: Keyring) -> None:
+        self._server = TLSTransport(keys.server, peers=keys.certificates)
+        parties = [TLSTransport(party, peers=[keys.server.certificate]) for party in keys.parties]
+        self._next = itertools.cycle(parties)
+
+    async def open_listener(self, address: str | None = None) -> Listener:
+        return await self._server.open_listener(address)
+
+    async def connect(self, address: str) -> Channel:
+        return await next(self._next).connect(address)
+
+
+class _RawEnds:
+    """What a raw session's bytes go through: nothing but TCP."""
+
+    def accepted(self, stream: trio.SocketStream) -> trio.abc.Stream:
+        """Return the server's end of a connection."""
+        return stream
+
+    def reached(self, stream: trio.SocketStream, place: int) -> trio.abc.Stream:  # noqa: ARG002  all ends are alike
+        """Return a party's end of a connection."""
+        return stream
+
+
+class _RawTLS(_RawEnds):
+    """Trio's TLS with the same certificates, checked by OpenSSL alone.
+
+    Args:
+        keys: whose certificates.
+    """
+
+    def __init__(self, keys: Keyring) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            server = _make_context(ssl.PROTOCOL_TLS_SERVER, keys.server, keys.certificates, folder)
+            server.num_tickets = 0
+            parties = [
+                _make_context(ssl.PROTOCOL_TLS_CLIENT, party, [keys.server.certificate], folder)
+                for party in keys.parties
+            ]
+        self._server, self._parties = server, parties
+
+    def accepted(self, stream: trio.SocketStream) -> trio.abc.Stream:
+        return trio.SSLStream(stream, self._server, server_side=True)
+
+    def reached(self, stream: trio.SocketStream, place: int) -> trio.abc.Stream:
+        return trio.SSLStream(stream, self._parties[place])
+
+
+def _make_context(kind: int, identity: Identity, peers: Sequence[bytes], folder: str) -> ssl.SSLContext:
+    file = pathlib.Path(folder) / identity.fingerprint
+    identity.write(file)
+    context = ssl.SSLContext(kind)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_cert_chain(file)
+    context.load_verify_locations(cadata=b"".join(peers))
+    return context
+
+
 def _measure_session(
-    what: str, session: Session, ours: Mapping[str, tuple[Callable[[], object], float | None]], *, trials: int
+    what: str,
+    session: Session,
+    ours: Mapping[str, tuple[Callable[[], object], float | None]],
+    *,
+    trials: int,
+    ends: _RawEnds | None = None,
 ) -> Iterator[Row]:
     """Yield a row for each way to run the session, beside the raw exchange of its frames.
 
@@ -84,10 +193,11 @@ def _measure_session(
         session: whose frames.
         ours: by what it adds to `what`, a way to run it and the most that it may take of the raw exchange.
         trials: turns for each.
+        ends: what the raw exchange goes through; by default bare TCP.
     """
     _reserve_descriptors(2 * len(session.names) + 64)
     frames = record_transcript(session).framed()
-    contestants = {"raw": lambda: timed(lambda: _run_raw_session(frames))}
+    contestants = {"raw": lambda: timed(lambda: _run_raw_session(frames, ends or _RawEnds()))}
     contestants |= {name: functools.partial(timed, run) for name, (run, _) in ours.items()}
     times = interleave(contestants, trials=trials)
     for name, (_, most) in ours.items():
@@ -162,8 +272,8 @@ def _split(data: bytes) -> tuple[list[bytes], bytes]:
     return payloads, data[at:]
 
 
-def _run_raw_session(frames: Transcript) -> None:
-    """Send a transcript's frames through bare TCP streams: two tasks a party, and nothing else.
+def _run_raw_session(frames: Transcript, ends: _RawEnds) -> None:
+    """Send a transcript's frames through bare streams: two tasks a party, and nothing else.
 
     The cyclic collector is off: this is meant to be the least that it can take.
 
@@ -172,26 +282,26 @@ def _run_raw_session(frames: Transcript) -> None:
     """
     gc.disable()
     try:
-        num_arrived = trio.run(_raw_session, frames)
+        num_arrived = trio.run(_raw_session, frames, ends)
     finally:
         gc.enable()
     if num_arrived != frames.num_messages:
         raise RuntimeError(f"expected {frames.num_messages} messages, {num_arrived} arrived")
 
 
-async def _raw_session(frames: Transcript) -> int:
+async def _raw_session(frames: Transcript, ends: _RawEnds) -> int:
     num_parties = frames.num_parties
-    accepted: list[trio.SocketStream] = []
+    accepted: list[trio.abc.Stream] = []
     at_server = at_clients = 0
 
     async def accept(listener: trio.SocketListener, nursery: trio.Nursery) -> None:
         async with listener:
             for _ in range(num_parties):
-                stream = await listener.accept()
+                stream = ends.accepted(await listener.accept())
                 nursery.start_soon(serve, stream, frames.welcomes[len(accepted)])
                 accepted.append(stream)
 
-    async def serve(stream: trio.SocketStream, welcome: bytes) -> None:
+    async def serve(stream: trio.abc.Stream, welcome: bytes) -> None:
         nonlocal at_server
         rest = b""
         is_greeted = False
@@ -207,7 +317,7 @@ async def _raw_session(frames: Transcript) -> int:
                         for other, frame in zip(accepted, frames.announcements(at_server), strict=True):
                             await other.send_all(frame)
 
-    async def take_part(stream: trio.SocketStream, hello: bytes, reports: Sequence[bytes]) -> None:
+    async def take_part(stream: trio.abc.Stream, hello: bytes, reports: Sequence[bytes]) -> None:
         nonlocal at_clients
         answers = [None, *reports, None]  # to Welcome, to each Request, to Release
         rest = b""
@@ -225,8 +335,8 @@ async def _raw_session(frames: Transcript) -> int:
         listener, *_ = await trio.open_tcp_listeners(0, host=_HOST, backlog=_BACKLOG)
         nursery.start_soon(accept, listener, nursery)
         port = listener.socket.getsockname()[1]
-        for hello, reports in zip(frames.hellos, frames.reports, strict=True):
-            stream = await trio.open_tcp_stream(_HOST, port)
+        for place, (hello, reports) in enumerate(zip(frames.hellos, frames.reports, strict=True)):
+            stream = ends.reached(await trio.open_tcp_stream(_HOST, port), place)
             nursery.start_soon(take_part, stream, hello, reports)
     return at_server + at_clients
 

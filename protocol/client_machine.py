@@ -255,6 +255,18 @@ class ClientMachine:
         # Nothing is kept of it: a durable party may come back, and its room on the ledger waits for it.
         return [Fail(ConnectionLostError(reason="the connection was lost before the release", by=self._server))]
 
+    def receive_silence(self, sender: str, seconds: float) -> list[Effect]:
+        """Take note that the server has said nothing for so long.
+
+        That is its fault. Where it has not even answered the Hello, a durable party takes it for a lost connection, and
+        may try another one.
+        """
+        if self._is_durable and self._state is State.GREETED:
+            self._move(Move.BREAK)
+            return [Fail(ConnectionLostError(reason=f"it has said nothing for {seconds:g} seconds", by=self._server))]
+        error = RemoteProtocolError(f"{sender} has said nothing for {seconds:g} seconds", sender=sender, role="client")
+        return self.receive_fault(sender, error)
+
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
         """Take note that the server sent bytes that are no message."""
         if not _TABLE[self._state]:
@@ -326,7 +338,7 @@ class ClientMachine:
         ]
 
     def _on_request(self, message: Request) -> list[Effect]:
-        if 0 <= message.phase < len(self._answered) and Move.REPORT in _TABLE[self._state]:
+        if 0 <= message.phase == len(self._answered) - 1 and Move.REPORT in _TABLE[self._state]:
             request, report = self._answered[message.phase]
             if message != request:
                 return self._blame(self._unexpected(message, "another "))

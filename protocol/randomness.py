@@ -171,7 +171,8 @@ class SimulatedNoise:
         address = (protocol, phase, slots)
         start, rows = self._blocks.get(address, (0, []))
         if not start <= place < start + len(rows):
-            block = max(1, _BLOCK_NUMBERS // slots)
+            # A client that is a process of its own never asks for a second row.
+            block = max(1, _BLOCK_NUMBERS // slots) if rows else 1
             start = place // block * block
             rows = self.uniforms(protocol=protocol, phase=phase, start=start, stop=start + block, slots=slots).tolist()
             self._blocks[address] = (start, rows)

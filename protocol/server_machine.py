@@ -68,13 +68,27 @@ from .tally import Tally
 from .transcript import Transcript
 from .views import Happening, View
 
-__all__ = ["ServerMachine", "SessionResult"]
+__all__ = ["Attendance", "ServerMachine", "SessionResult"]
 
 _TABLE = CONVERSATION[Side.SERVER]
 _WIDEST_NUMBER_BYTES: Final = 9
 """Of an integer, whoever writes it."""
 _TO_BE_TAKEN_UP: Final = (State.JOINED, State.ASKED, State.REPORTED, State.LATE, State.FINISHED)
 _UNDER_WAY: Final = (SessionState.GATHERING, SessionState.COLLECTING)
+
+
+class Attendance(msgspec.Struct, frozen=True):
+    """Who takes part in a session so far.
+
+    Args:
+        num_received: how many have joined (`JOIN`), and how many have reported in each phase, by its name.
+        present: who has reported in the open phase, or has joined before the first, in roster order.
+        awaited: for whom the open phase still waits, in roster order.
+    """
+
+    num_received: Mapping[str, int]
+    present: tuple[str, ...]
+    awaited: tuple[str, ...]
 
 
 class SessionResult(msgspec.Struct, frozen=True):
@@ -212,6 +226,26 @@ class ServerMachine:
         """The open phase, how many have reported in it, and how many it still waits for; None where that is private."""
         name = self._phase_name()
         return (name, None, None) if name in self._hidden else (name, self._num_received, self._outstanding)
+
+    @property
+    def attendance(self) -> Attendance | None:
+        """Who takes part so far; None in a session with a phase where that is private."""
+        if self._protocol.hides_participation:
+            return None
+        phases = [phase.name for phase in self._protocol.phases]
+        counts = [self._num_joined, *map(len, self._reports), *([0] * len(phases))]
+        present = self._present()
+        return Attendance(
+            num_received=dict(zip((JOIN, *phases), counts, strict=False)),
+            present=tuple(name for name, row in self._rows.items() if row.place in present),
+            awaited=tuple(name for name, row in self._rows.items() if self._awaits(row)),
+        )
+
+    def _awaits(self, row: _Row) -> bool:
+        """Return whether the open phase waits for a client; `_outstanding` counts them."""
+        if self._state not in _UNDER_WAY:
+            return False
+        return row.state is State.ASKED if self._phase >= 0 else row.state is State.NEW or row.is_lost
 
     @property
     def settled_phase(self) -> str | None:
@@ -371,6 +405,10 @@ class ServerMachine:
             return []  # it may come back
         return self._on_departure(row)
 
+    def receive_silence(self, sender: str, seconds: float) -> list[Effect]:
+        """Take note that a client has said nothing for so long, which its driver does not allow."""
+        return self.receive_fault(sender, RemoteProtocolError(f"{sender} has said nothing for {seconds:g} seconds"))
+
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
         """Take note that a client sent bytes that are no message, or does not read what it is sent."""
         row = self._rows[sender]
@@ -396,6 +434,7 @@ class ServerMachine:
 
     def _on_hello(self, sender: str, row: _Row) -> list[Effect]:
         row.state = _TABLE[_TABLE[row.state][Move.HELLO]][Move.WELCOME]
+        row.is_lost = False
         effects: list[Effect] = [self._send((sender,), self._admission.welcome_of(row.place))]
         if self._phase >= 0:  # it comes back while the first phase is open, where nobody waited for it any longer
             row.state = _TABLE[row.state][Move.REQUEST]
@@ -611,8 +650,9 @@ class ServerMachine:
         if record.phase != self._phase + 1:
             raise ValueError(f"phase {record.phase} opens after phase {self._phase}")
         rows = [self._rows[self._roster.names[place]] for place in record.places]
+        for row in self._rows.values():
+            row.is_lost = True  # also who is not asked: it may have been let in later, while the first phase was open
         for row in rows:
-            row.is_lost = True
             if not record.phase:
                 row.state = State.JOINED
         payload = NIL if outcome is None else msgspec.Raw(msgspec.msgpack.encode(outcome))
@@ -621,6 +661,9 @@ class ServerMachine:
     def _recount(self, record: Accepted) -> None:
         party = self._roster.names[record.place]
         row = self._rows[party]
+        if not self._phase and row.state is State.NEW:  # let in while the first phase was open
+            row.state = State.ASKED
+            self._outstanding += 1
         if record.phase != self._phase or row.state is not State.ASKED:
             raise ValueError(f"{party} reports in phase {record.phase}, in state {row.state.value!r}")
         self._count(row, record.report, self._values_of(party, row, msgspec.Raw(record.report)))

@@ -47,7 +47,8 @@ class System:
         protocol: a subclass of `PhasedProtocol`, whose name is the entry point's.
         place: where lists of all systems have this one; those of the same place are in the order of their names.
         sources: a `reading.sources.PartySources`: where parties may be from.
-        own_entries: a `deployment.own_entries.OwnEntries`: how a file of one party's own entries is read.
+        own_entries: a `deployment.own_entries.OwnEntries`: how one party's own entries are read, written
+            and asked for.
         data_sets: by the names of their folders, each a `datasets.DataSet`.
         stream: opens a `running.streams.PartyStream` of a table of parties that asks for one (`stream = true`).
         presenters: by the types of what they show, each a `presentation.Presenter`.

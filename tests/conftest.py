@@ -1,6 +1,5 @@
 """What holds for every test: the same examples in every run, long files first, and what is left out when quick."""
 
-import os
 import signal
 from collections.abc import Generator
 from pathlib import Path
@@ -22,6 +21,10 @@ LONGEST: Final = (
     "conformance/test_protocols.py",
     "scenarios/deployment/test_processes.py",
     "scenarios/deployment/test_hostile_peers.py",
+    "scenarios/deployment/test_status.py",
+    "scenarios/deployment/test_rehearsal.py",
+    "test_operations_page.py",
+    "scenarios/deployment/test_attacks.py",
     "scenarios/truth_discovery/paper/test_reproduction.py",
     "statistical/test_calibration.py",
     "statistical/test_published_tables.py",
@@ -31,6 +34,7 @@ LONGEST: Final = (
     "scenarios/moral_preferences/paper/test_reproduction.py",
     "scenarios/dpwevote/paper/test_reproduction.py",
     "scenarios/cli/test_cli.py",
+    "agents/test_journal_file.py",
     "conformance/test_channels.py",
     "scenarios/truth_discovery/test_deployment.py",
     "scenarios/moral_preferences/test_deployment.py",
@@ -74,7 +78,7 @@ def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def own_journals(journals: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a journal for each name: no test writes into that of whoever runs it, or of another test."""
-    folder = journals / f"{len(os.listdir(journals))}"
+    folder = journals / f"{sum(1 for _ in journals.iterdir())}"
     folder.mkdir()
     monkeypatch.setenv("PSEPHOS_JOURNAL", str(folder))
     return folder

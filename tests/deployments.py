@@ -6,15 +6,18 @@ Whoever waits here waits for a socket, a line or an ending, never for a time; wh
 import concurrent.futures
 import contextlib
 import dataclasses
+import fcntl
 import functools
 import json
 import os
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
@@ -69,11 +72,13 @@ __all__ = [
     "Process",
     "Serving",
     "Start",
+    "Terminal",
     "entries_of",
     "invitations_of",
     "invitations_to",
     "join_all",
     "joining",
+    "journals_in",
     "read_json",
     "refusal",
     "report",
@@ -453,6 +458,51 @@ class Ending:
     err: str
 
 
+class Terminal:
+    """A terminal for a process's standard error, and who looks at it.
+
+    Args:
+        columns: its width.
+    """
+
+    def __init__(self, *, columns: int = 80) -> None:
+        self._ours, self.theirs = os.openpty()
+        fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self._seen = b""
+        self._has_more = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def press(self, key: bytes) -> None:
+        """Press a key, such as Ctrl-S, after which nothing more is shown until Ctrl-Q."""
+        os.write(self._ours, key)
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):  # as it ends
+            while data := os.read(self._ours, 1 << 16):
+                with self._has_more:
+                    self._seen += data
+                    self._has_more.notify_all()
+
+    def wait_for(self, words: str) -> None:
+        """Wait until these words have been shown."""
+        with self._has_more:
+            assert self._has_more.wait_for(lambda: words.encode() in self._seen, PATIENCE), self._seen
+
+    def seen(self) -> str:
+        """Return all that was shown, once its process has ended."""
+        self._reader.join(PATIENCE)
+        os.close(self._ours)
+        return self._seen.decode()
+
+
+def journals_in(folder: Path) -> Path:
+    """Return a folder of journals, one for each name: a test is many persons, and none of them is its user."""
+    journals = folder / "journals"
+    journals.mkdir(exist_ok=True)
+    return journals
+
+
 class Process:
     """The command line as a process of its own; ended at the latest when the block is left.
 
@@ -461,6 +511,7 @@ class Process:
         folder: where it runs.
         is_measured: whether coverage follows it: a second for each, which one more of the same kind is not worth.
         ulimit: what the shell that starts it limits, such as "-n 1024".
+        terminal: where its standard error goes; None for a pipe.
         program: another program with the command line in it.
         prefix: the words of a command that runs the command line somewhere else.
     """
@@ -471,6 +522,7 @@ class Process:
         folder: Path,
         is_measured: bool = True,
         ulimit: str = "",
+        terminal: Terminal | None = None,
         program: Sequence[object] = ("-m", "psephos.scenarios.cli"),
         prefix: Sequence[str] = (),
     ) -> None:
@@ -479,10 +531,16 @@ class Process:
             command = ["sh", "-c", f'ulimit {ulimit} && exec "$@"', "sh", *command]
         pipe = subprocess.PIPE
         environment = {name: value for name, value in os.environ.items() if is_measured or name != _MEASURES}
+        environment |= {"PSEPHOS_JOURNAL": str(journals_in(folder))}
+        if terminal is not None:
+            environment |= {"TERM": "xterm"}
+        errors = pipe if terminal is None else terminal.theirs
         # Without a buffer, so that reading a line takes nothing beyond it.
         self._process = subprocess.Popen(  # noqa: S603  our own
-            command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, bufsize=0
+            command, cwd=folder, env=environment, stdout=pipe, stderr=errors, bufsize=0
         )
+        if terminal is not None:
+            os.close(terminal.theirs)
         self._seen = b""
 
     def line_with(self, words: str) -> str:
@@ -520,7 +578,7 @@ class Process:
     def ending(self) -> Ending:
         """Wait for the end, and return how it was."""
         out, err = self._process.communicate(timeout=PATIENCE)
-        return Ending(self._process.returncode, (self._seen + out).decode(), err.decode())
+        return Ending(self._process.returncode, (self._seen + out).decode(), (err or b"").decode())
 
     def __enter__(self) -> Self:
         return self

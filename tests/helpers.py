@@ -32,7 +32,7 @@ from psephos.protocol import (
 )
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
+from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline
 from psephos.protocol.fair_voting import FairVoting, Rankings
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
 from psephos.protocol.mechanisms import RowMechanism
@@ -52,6 +52,8 @@ from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
 from psephos.protocol.population import draw_for_release, draw_reports, released_tally, tally_batch
 from psephos.protocol.privacy import Budget, Ledger
+from psephos.protocol.randomness import NoiseSource
+from psephos.protocol.records import ClientRecord, ServerRecord
 from psephos.protocol.states import CONVERSATION, SESSION, State
 from psephos.protocol.views import Observation
 from psephos.scenarios.testing import replay as replay_into
@@ -307,8 +309,14 @@ class Session:
         """Return the session's noise again, with nothing drawn ahead."""
         return SimulatedNoise(self.seed, session=SESSION_NAME)
 
-    def server(self, view: View | None = None) -> ServerMachine:
-        """Return a new server for the session."""
+    def server(
+        self,
+        view: View | None = None,
+        *,
+        noise: NoiseSource | None = None,
+        records: Sequence[ServerRecord] | None = None,
+    ) -> ServerMachine:
+        """Return a new server for the session; with records one that keeps them, and goes on from these."""
         return ServerMachine(
             self.protocol,
             roster=self.roster,
@@ -317,16 +325,29 @@ class Session:
             charter=self.charter,
             rules=self.rules,
             default_rules=self.default_rules,
-            noise=self.noise if self.kind is SessionKind.SIMULATION else None,
+            noise=noise or (self.noise if self.kind is SessionKind.SIMULATION else None),
             view=view,
+            records=records,
         )
 
     def server_view(self) -> View:
         """Return an empty view for the server."""
         return View(SERVER, Side.SERVER, SESSION_NAME, SessionKind.SIMULATION)
 
-    def client(self, name: str, *, view: View | None = None, protocol: Protocol | None = None) -> ClientMachine:
-        """Return a new client for one party, who may hold another protocol than the server."""
+    def client(
+        self,
+        name: str,
+        *,
+        view: View | None = None,
+        protocol: Protocol | None = None,
+        noise: NoiseSource | None = None,
+        ledger: Ledger | None = None,
+        records: Sequence[ClientRecord] | None = None,
+    ) -> ClientMachine:
+        """Return a new client for one party, who may hold another protocol than the server.
+
+        With records it keeps them, and goes on from these.
+        """
         place = self.names.index(name)
         row: list[int] = self.inputs.private[place].tolist()
         public: list[int] = self.inputs.public[place].tolist()
@@ -337,11 +358,12 @@ class Session:
             row=row,
             public=public if self.clients_know else None,
             session=SESSION_NAME,
-            noise=self.noise,
-            ledger=self.ledgers[name],
+            noise=noise or self.noise,
+            ledger=ledger or self.ledgers[name],
             server=SERVER,
             charter=self.charter,
             view=view,
+            records=records,
         )
 
     def wire(self) -> "Wire":
@@ -624,8 +646,8 @@ class Wire:
                     self._hung_up_by_server.update(self.clients)
                 case Opened():
                     pass
-                case Charged():
-                    raise AssertionError("a server is charged nothing")
+                case Charged() | Keep():
+                    raise AssertionError("a server is charged nothing, and keeps nothing here")
 
     def _act_for_client(self, party: str, effects: Sequence[Effect]) -> None:
         for effect in effects:
@@ -649,7 +671,7 @@ class Wire:
                     self._hung_up_by_client.add(party)
                 case Charged(charge):
                     assert charge.entry.person == party
-                case SetDeadline() | Drop() | Opened() | Closed():
+                case SetDeadline() | Drop() | Opened() | Closed() | Keep():
                     raise AssertionError(f"a client never asks for {effect}")
 
     def _tell_of_loss(self, party: str) -> None:

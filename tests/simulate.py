@@ -72,7 +72,10 @@ def main() -> int:
 def _tell(seed: int, broke: Broke) -> None:
     print(f"seed {seed}: {broke.invariant}: {broke.detail}")
     plan, smallest = shrink(plan_of(seed), broke)
-    print(f"  smallest: {smallest.detail}\n  {plan!r}\n  again: .venv/bin/python tests/simulate.py --seed {seed}", flush=True)
+    print(
+        f"  smallest: {smallest.detail}\n  {plan!r}\n  again: .venv/bin/python tests/simulate.py --seed {seed}",
+        flush=True,
+    )
 
 
 def _show(seed: int) -> int:

@@ -179,6 +179,35 @@ def test_a_link_leads_to_a_file_that_exists(page: str, target: str) -> None:
         assert anchor in map(anchor_of, HEADING.findall(file.read_text(encoding="utf-8")))
 
 
+CITED_TEST = re.compile(r"`(?P<file>tests/[\w/]+\.py)(?:::(?P<test>\w+))?`")
+THREAT_MODEL = ROOT / "docs" / "threat-model.md"
+
+
+@pytest.mark.parametrize("page", [name_of(page) for page in PAGES if CITED_TEST.search(page.read_text("utf-8"))])
+def test_a_test_that_a_page_names_is_there(page: str) -> None:
+    cited = CITED_TEST.finditer((ROOT / page).read_text(encoding="utf-8"))
+    missing = [
+        one[0]
+        for one in cited
+        if not (ROOT / one["file"]).is_file() or (one["test"] and one["test"] not in defined_tests(ROOT / one["file"]))
+    ]
+    assert missing == []
+
+
+def defined_tests(file: Path) -> set[str]:
+    """Return the names of a file's tests."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    return {node.name for node in body if isinstance(node, functions) and node.name.startswith("test_")}
+
+
+def test_every_promise_of_the_threat_model_names_what_shows_it() -> None:
+    _, *tables = THREAT_MODEL.read_text(encoding="utf-8").split("| promised | shown by |\n|---|---|\n")
+    promises = [line for table in tables for line in table.partition("\n\n")[0].splitlines()]
+    assert promises
+    assert [line for line in promises if not CITED_TEST.search(line.split("|")[2])] == []
+
+
 READINGS = ROOT / "docs" / "readings.md"
 CITED = re.compile(r"\b[Rr]eadings? ((?:[A-Z]\d+(?:, | and | to )?)+)")
 

@@ -40,7 +40,7 @@ PURE_NAMES = (
 PURE = frozenset(PURE_NAMES.split())
 # Global randomness, a second event loop, threads beside trio's, and bytes that run as code.
 NOWHERE = frozenset({"asyncio", "concurrent", "marshal", "multiprocessing", "pickle", "random", "shelve", "threading"})
-SCENARIOS_NAMES = "click duckdb matplotlib msgspec numpy pandas pref_voting rich scipy structlog trio"
+SCENARIOS_NAMES = "click duckdb matplotlib msgspec numpy pandas platformdirs pref_voting rich scipy structlog trio"
 
 RULES = {
     "protocol": Rule(("protocol",), frozenset({"dp_accounting", "msgspec", "numpy", "scipy"}), PURE),
@@ -52,8 +52,11 @@ RULES = {
     ),
 }
 
-# Of single files, what else they may import: the plugin is pytest's, which alone imports it.
-ALSO = {"scenarios/pytest_plugin.py": frozenset({"pytest"})}
+# Of single files, what else they may import: the plugin is pytest's, which alone imports it; one page speaks HTTP.
+ALSO = {
+    "scenarios/pytest_plugin.py": frozenset({"pytest"}),
+    "scenarios/deployment/status.py": frozenset({"h11", "prometheus_client"}),
+}
 
 # Inside `protocol/`, each may import those before it. A new module takes its place here.
 ORDER = (
@@ -70,6 +73,7 @@ ORDER = (
     "transcript",
     "states",
     "tally",
+    "records",
     "randomness",
     "guard",
     "columns",
@@ -341,6 +345,7 @@ def test_errors_roles_messages_states_phases_machine_is_the_order() -> None:
         ("scenarios/dpwevote/data/files.py", "from ...fair_voting.data import lines", "dpwevote may not import"),
         ("scenarios/dpwevote/data/files.py", "from ....protocol import fair_voting", "it knows no such protocol"),
         ("scenarios/running/run.py", "import polars", "polars"),
+        ("scenarios/deployment/server.py", "import h11", "h11"),
         ("scenarios/running/run.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cvxpy", "cvxpy"),
     ],
 )
@@ -361,6 +366,7 @@ def test_a_planted_violation_is_caught(file: str, source: str, named: str) -> No
         ("transports/memory.py", "import trio\nfrom ..protocol.errors import RemoteProtocolError\nimport errno"),
         ("agents/noise.py", "import importlib\nimportlib.import_module('opendp.prelude')"),
         ("scenarios/pytest_plugin.py", "import pytest\ndef f():\n    from .testing import check_protocol"),
+        ("scenarios/deployment/status.py", "import h11\nfrom prometheus_client import CollectorRegistry"),
         ("scenarios/__init__.py", "import importlib\nimportlib.import_module(f'.{home}', __name__)"),
         ("scenarios/running/run.py", "import importlib\nimportlib.import_module('matplotlib.figure')\nimport time"),
         ("scenarios/dpwevote/data/files.py", "from ...running.run import Finished\nfrom ....protocol import dpwevote"),

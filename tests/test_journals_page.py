@@ -35,7 +35,14 @@ def test_the_pages_commands_run_as_they_stand(tmp_path: Path) -> None:
         )
         assert (ended.returncode, ended.stderr) == (0, ""), line
         said[" ".join(words[:2])] = ended.stdout
-    assert list(said) == ["ledger", "journal backup", "journal restore", "journal move", "journal prune"]
+    assert list(said) == [
+        "ledger",
+        "journal backup",
+        "journal restore",
+        "journal move",
+        "journal prune",
+        "journal leave",
+    ]
     assert "losses after the backup are unknown" in said["journal restore"]
     assert said["journal move"].startswith("moved.sqlite: the journal from now on")
     assert "reports of 2 sessions are gone" in said["journal prune"]
@@ -44,5 +51,5 @@ def test_the_pages_commands_run_as_they_stand(tmp_path: Path) -> None:
 def test_the_page_says_what_each_command_does() -> None:
     """Each command of `psephos journal` has its section."""
     text = PAGE.read_text(encoding="utf-8")
-    for command in ("backup", "restore", "move", "prune"):
+    for command in ("backup", "restore", "move", "prune", "leave"):
         assert f"psephos journal {command} " in text

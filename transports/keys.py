@@ -11,17 +11,21 @@ import hashlib
 import os
 import secrets
 import ssl
+import warnings
 from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import NameOID
 
 __all__ = [
     "VALID_DAYS",
     "Identity",
+    "check_usable",
     "fingerprint_of",
     "make_identity",
     "make_signature_key",
@@ -65,7 +69,10 @@ class Identity:
             ValueError: it holds no key, or no certificate.
         """
         end = text.find("-----BEGIN CERTIFICATE-----")
-        serialization.load_pem_private_key(text[: max(end, 0)].encode(), password=None)
+        try:
+            serialization.load_pem_private_key(text[: max(end, 0)].encode(), password=None)
+        except (TypeError, UnsupportedAlgorithm) as error:  # one that a password protects; one of another kind
+            raise ValueError(str(error)) from None
         return cls(read_certificate(text)[0], text[:end].encode())
 
     @property
@@ -136,7 +143,29 @@ def read_certificate(text: str) -> tuple[bytes, dt.datetime]:
         text: holds it in PEM; what stands around it does not matter.
 
     Raises:
-        ValueError: it holds none.
+        ValueError: it holds none, or one that cannot be used.
     """
-    certificate = x509.load_pem_x509_certificate(text.encode())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # what is no certificate by RFC 5280 and is still taken for one
+            certificate = x509.load_pem_x509_certificate(text.encode())
+            certificate.public_key()
+    except (x509.InvalidVersion, UnsupportedAlgorithm, CryptographyDeprecationWarning) as error:
+        raise ValueError(str(error)) from None
     return certificate.public_bytes(serialization.Encoding.DER), certificate.not_valid_after_utc
+
+
+def check_usable(certificate: bytes) -> None:
+    """Check that OpenSSL can read a certificate: it takes all that were agreed, or none.
+
+    Args:
+        certificate: in DER, as `read_certificate` returned it.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    try:
+        # Twice: it is compared with others, which shows more than reading it does.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=certificate * 2)
+    except ssl.SSLError as error:
+        raise ValueError(f"OpenSSL cannot read the certificate: {error}") from None

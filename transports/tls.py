@@ -16,11 +16,14 @@ Source: RFC 8446; trio's `SSLStream`.
 """
 
 import contextlib
+import copy
 import functools
+import socket
 import ssl
 import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from struct import Struct
 from typing import ClassVar, Final
 
 import trio
@@ -39,6 +42,12 @@ _ALERT_SECONDS: Final = 1.0
 """How long an end that was refused may take to hang up."""
 _MOST_READ: Final = 1 << 16
 """Bytes that are read of it meanwhile."""
+_NO_PASSWORD: Final = b"\0"
+"""For a key that a password protects, which is none of ours: without one OpenSSL would ask for it in the terminal."""
+_RECORD_HEADER: Final = Struct(">BHH")
+"""Of what a client begins with: type, version, length."""
+_HANDSHAKE_RECORD: Final = 22
+_MAX_RECORD_BYTES: Final = 1 << 14
 _NOT_AGREED: Final = "is not one of those that were agreed"
 _OURS: Final = {9: "is not valid yet", 10: "has expired"} | dict.fromkeys((18, 19, 20, 21), _NOT_AGREED)
 """What we have against a certificate, by OpenSSL's code (X509_V_ERR_…)."""
@@ -72,18 +81,19 @@ class _Context(ssl.SSLContext):
 
 
 class _TLSChannel(SocketChannel):
-    __slots__ = ("_agreed", "_failure", "_fingerprint", "_is_closed", "_is_settled", "_outgoing", "_tls")
+    __slots__ = ("_agreed", "_context", "_failure", "_fingerprint", "_is_closed", "_is_server", "_is_settled")
 
     def __init__(
         self, stream: trio.SocketStream, peer: str, context: _Context, agreed: Collection[str], *, is_server: bool
     ) -> None:
         super().__init__(stream, peer)
-        self._tls = trio.SSLStream(stream, context, server_side=is_server)
-        self._bytes = self._tls
-        self._outgoing = context.outgoing
+        self._context = context
+        self._is_server = is_server
         self._agreed = agreed
         self._fingerprint = ""
-        self._failure: Exception | None = None
+        # Until hands are shaken, so that in no case anything leaves in the clear. Copies of it are raised: with a
+        # traceback of its own it would keep this channel until the collector comes.
+        self._failure: Exception | None = trio.BrokenResourceError("there was no handshake")
         self._is_closed = False
         self._is_settled = trio.Event()
         # Nobody who uses a transport waits for it, and a cancelled `receive` must not break it. It ends in any case.
@@ -97,14 +107,14 @@ class _TLSChannel(SocketChannel):
         for payload in payloads:
             check_size(payload)
         await self._settle()
-        if self._failure is not None and not isinstance(self._failure, trio.EndOfChannel):
+        if self._failure is not None:
             raise trio.BrokenResourceError(str(self._failure)) from self._failure
         await super().send(payloads)
 
     async def _receive(self) -> list[bytes]:
         await self._settle()
         if self._failure is not None:
-            raise self._failure
+            raise copy.copy(self._failure)
         try:
             return await super()._receive()
         except trio.BrokenResourceError as error:
@@ -117,11 +127,17 @@ class _TLSChannel(SocketChannel):
                 self._stream.socket.close()  # the other end waits for that
             else:
                 raise
-            raise self._failure from None
+            raise copy.copy(self._failure) from None
 
     def close(self) -> None:
         self._is_closed = True
         super().close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Let a channel that is closed be freed: else each stranger would leave 60 KB until the collector comes."""
+        if self._is_closed and self._is_settled.is_set():
+            vars(self._bytes).pop("_handshook", None)  # by which trio's stream refers to itself, and of no more use
 
     async def _settle(self) -> None:
         """Wait for the end of the handshake.
@@ -136,35 +152,62 @@ class _TLSChannel(SocketChannel):
 
     async def _shake_hands(self) -> None:
         try:
+            alert: ssl.MemoryBIO | None = None
             with trio.move_on_after(HANDSHAKE_SECONDS) as scope:
                 try:
-                    await self._tls.do_handshake()
-                    self._know_peer()
-                except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+                    if not self._is_server or await self._hear_beginning():
+                        tls = trio.SSLStream(self._stream, self._context, server_side=self._is_server)
+                        alert, self._bytes = self._context.outgoing, tls
+                        await tls.do_handshake()
+                        self._failure = self._know_peer(tls)
+                    else:
+                        self._failure = trio.EndOfChannel()
+                except Exception as error:  # noqa: BLE001  nobody waits for this task, and all others would end with it
                     self._failure = _failure_of(error)
             if scope.cancelled_caught:
                 self._failure = HandshakeError(f"no TLS handshake within {HANDSHAKE_SECONDS:g} s")
             if self._failure is not None:
-                await self._say_why()
+                await self._say_why(b"" if alert is None else alert.read())
         finally:
             self._is_settled.set()
+            self._let_go()
 
-    def _know_peer(self) -> None:
-        """Note whose certificate came, if it is one of those that were agreed."""
-        certificate: bytes | None = self._tls.getpeercert(binary_form=True)
+    async def _hear_beginning(self) -> bool:
+        """Wait until a client's first record is whole, or shows to be none; return whether it ever will be.
+
+        The system gathers it, and wakes nobody for who sends a byte now and then. Neither they nor who says nothing
+        cost more than a socket.
+
+        Raises:
+            OSError: the connection is gone, or this end has closed it.
+        """
+        raw, most = self._stream.socket, _RECORD_HEADER.size + _MAX_RECORD_BYTES
+        heard = await raw.recv(most, socket.MSG_PEEK)
+        while 0 < len(heard) < (size := _first_record(heard)):
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
+            await trio.lowlevel.wait_readable(raw)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+            heard = await raw.recv(most, socket.MSG_PEEK)
+            if len(heard) < size:
+                return False
+        return bool(heard)
+
+    def _know_peer(self, tls: "trio.SSLStream[trio.SocketStream]") -> HandshakeError | None:
+        """Note whose certificate came, if it is one of those that were agreed; else return what is wrong."""
+        certificate: bytes | None = tls.getpeercert(binary_form=True)
         fingerprint = "" if certificate is None else fingerprint_of(certificate)
-        if fingerprint in self._agreed:
-            self._fingerprint = fingerprint
-        else:
-            self._failure = HandshakeError(f"the other end's certificate {_NOT_AGREED}")
+        if fingerprint not in self._agreed:
+            return HandshakeError(f"the other end's certificate {_NOT_AGREED}")
+        self._fingerprint = fingerprint
+        return None
 
-    async def _say_why(self) -> None:
-        """Send the alert that OpenSSL has for the other end, and hang up once that has, or soon."""
+    async def _say_why(self, alert: bytes) -> None:
+        """Send the alert that OpenSSL has for the other end, if any, and hang up once that has, or soon."""
         with (
-            contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError),
+            contextlib.suppress(Exception),  # it may be gone, and nobody waits for this task
             trio.move_on_after(_ALERT_SECONDS),
         ):
-            if alert := self._outgoing.read():
+            if alert:
                 await self._stream.send_all(alert)
                 await self._stream.send_eof()
                 left = _MOST_READ  # closing with bytes unread would cut off what was sent
@@ -229,15 +272,24 @@ def _make_context(identity: Path, peers: bytes, kind: int) -> _Context:
         # Who does not read them before it closes would cut off what it has sent; nobody comes back so often.
         context.num_tickets = 0
     try:
-        context.load_cert_chain(identity)
+        context.load_cert_chain(identity, password=_NO_PASSWORD)
         context.load_verify_locations(cadata=peers)
-    except ssl.SSLError as error:
-        allowed = f"a private key with its certificate, and certificates ({error.reason})"
+    except (ssl.SSLError, ValueError) as error:
+        reason = (error.reason if isinstance(error, ssl.SSLError) else None) or error
+        allowed = f"a private key with its certificate, and certificates ({reason})"
         raise ConfigurationError(field="identity", value=str(identity), allowed=allowed) from None
     return context
 
 
-def _failure_of(error: trio.BrokenResourceError | trio.ClosedResourceError) -> Exception:
+def _first_record(beginning: bytes) -> int:
+    """Return how many bytes the first record has, or must have for its length to be known; 0 for what is none."""
+    if len(beginning) < _RECORD_HEADER.size:
+        return _RECORD_HEADER.size
+    kind, _, size = _RECORD_HEADER.unpack_from(beginning)
+    return _RECORD_HEADER.size + size if kind == _HANDSHAKE_RECORD and size <= _MAX_RECORD_BYTES else 0
+
+
+def _failure_of(error: Exception) -> Exception:
     """Return what a failed handshake means to whoever receives."""
     cause = error.__cause__
     if isinstance(cause, (ssl.SSLEOFError, ssl.SSLSyscallError)):
@@ -246,7 +298,9 @@ def _failure_of(error: trio.BrokenResourceError | trio.ClosedResourceError) -> E
         return HandshakeError(reason)
     if isinstance(cause, ssl.SSLError):
         return HandshakeError(f"the other end does not speak TLS 1.3 as this side does ({cause.reason})")
-    return error
+    if isinstance(error, (trio.BrokenResourceError, trio.ClosedResourceError)):
+        return copy.copy(error)  # which has no traceback
+    return trio.BrokenResourceError(f"the handshake failed: {error}")
 
 
 def _reason_of(error: Exception) -> str | None:

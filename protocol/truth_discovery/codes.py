@@ -100,6 +100,14 @@ class Codes:
             raise ConfigurationError(field=field, value=label, allowed=allowed)
         return int(self.offset_of_task[task]) + place
 
+    def labels_of(self, task: int) -> tuple[str, ...]:
+        """Return the labels of a task's answer set."""
+        return self.answer_sets[int(self.set_of_task[task])]
+
+    def label_of(self, answer: int, task: int) -> str:
+        """Return the label of an answer's code, of those to this task."""
+        return self.labels_of(task)[answer - int(self.offset_of_task[task])]
+
     def own_row(self, answers: Any, tasks: Sequence[int]) -> tuple[int, ...]:
         """Return one worker's private row.
 

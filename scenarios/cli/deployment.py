@@ -1,19 +1,23 @@
 """`enroll`, `roster`, `serve` and `join`: a session whose parties are processes of their own."""
 
-import sys
+import contextlib
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from .asking import ask_entries, ask_invitation, ask_keys, given_or_asked
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, simulate_options, tell_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ...agents.modes import Mode
+    from ...protocol.messages import Charter
     from ..deployment import Agreement, Invitation, Keys
+    from ..deployment.status import Status
     from ..running.resolution import Resolved
 
 __all__ = ["enroll", "join", "roster", "serve"]
@@ -27,12 +31,6 @@ transport_option = click.option(
 )
 _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
-_QUESTIONS: Final = {
-    "INVITATION": "Your invitation (a file)",
-    "--as": "Your name on the roster",
-    "--input": "Your values (a CSV file)",
-}
-"""What is asked for in a terminal where it was left out."""
 
 
 @cli.command(short_help="Make PARTY's keys, which stay with it.")
@@ -157,6 +155,13 @@ def roster(
     metavar="FOLDER",
     help="As `psephos roster` wrote it; over tcp also a CSV of names and public columns.",
 )
+@click.option(
+    "--status",
+    metavar="HOST:PORT",
+    help="Also answer monitors over HTTP: /healthz says in words where the session stands, /metrics has counts for "
+    "Prometheus. A port alone is one of this machine's loopback interface; port 0 lets the system choose. Nothing "
+    "private is in them, but whoever reaches the address reads them.",
+)
 @simulate_options
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
@@ -168,6 +173,7 @@ def serve(
     listen: str | None,
     transport: str,
     roster_file: Path | None,
+    status: str | None,
     seed: int | None,
     out: Path | None,
     *,
@@ -180,21 +186,20 @@ def serve(
     The server reads who may take part and what is public. It reads no private column. Over TLS, parties prove who they
     are by the roster's certificates. Over tcp the server knows them by name only, and listens on this machine alone.
 
+    A terminal shows the open phase, the time left, who has joined or reported, and who is awaited. Where participation
+    is private, neither the terminal nor --status says anything of who comes, or of how many.
+
     \b
     psephos serve eu-council --roster vote
+    psephos serve eu-council --roster vote --status 9100
     psephos serve eu-council --transport tcp --listen 127.0.0.1:7000 --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...agents.modes import draw_session_id
-    from ...protocol.errors import ConfigurationError
-    from ...protocol.messages import NO_CHARTER, Charter
-    from ...protocol.roles import SessionKind
     from ..deployment import serve_in_folder
     from ..deployment.common import check_address, check_seed, find_transport, make_mode
-    from ..deployment.invitations import check_expiry, read_opening
-    from ..deployment.server import JOURNAL_FILE, check_authenticated
+    from ..deployment.live import watch_server
+    from ..deployment.server import check_authenticated
     from ..presentation import make_console, show_outcome
     from ..running.limits import reserve_for_server
-    from ..running.progress import watch
     from ..running.report import show_privacy
     from ..running.resolution import resolve
 
@@ -202,50 +207,46 @@ def serve(
     side = resolve(load(scenario, settings, data), is_served=True, roster=roster_file)
     mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
     check_authenticated(side, kind=mode.kind, transport=transport)
-    keys, charter, journal = None, NO_CHARTER, None
-    if mode.kind is SessionKind.DEPLOYMENT:
-        charter = Charter(
-            draw_session_id()
-        )  # where nothing was agreed beforehand: parties' journals tell sessions by it
-    if side.fingerprints is not None and roster_file is not None:
-        session_folder = roster_file if roster_file.is_dir() else roster_file.parent
-        opening, keys = read_opening(session_folder, fingerprints=side.fingerprints)
-        charter = opening.charter
-        if mode.kind is SessionKind.DEPLOYMENT:
-            journal = session_folder / JOURNAL_FILE
-        listen = listen or opening.address
-        opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
-        check_expiry(charter, field="--roster")
-    if not listen:
-        raise ConfigurationError(
-            field="--listen", value="left out", allowed="given where no invitations say an address"
-        )
-    check_address(listen, field="--listen", transport=find_transport(transport, keys=keys))
+    opened = _open_session(side, mode, listen=listen, roster_file=roster_file)
+    check_address(opened.address, field="--listen", transport=find_transport(transport, keys=opened.keys))
     reserve_for_server(num_parties=len(side.names))
-    folder = make_folder(out, side.scenario.name)
     console = make_console()
-    if not as_json:
-        _show_session(console, side, kind=mode.kind.value)
-    shown = None if as_json else console
-    hides = side.protocol.hides_participation
-    with watch(console=shown, errors=make_console(stderr=True), num_parties=len(side.names)) as watcher:
+    with contextlib.ExitStack() as stack:
+        page = stack.enter_context(_open_status(status))
+        folder = make_folder(out, side.scenario.name)
+        if not as_json:
+            _show_session(console, side, kind=mode.kind.value)
+        watching = stack.enter_context(
+            watch_server(
+                console=None if as_json else console,
+                errors=make_console(stderr=True),
+                num_parties=len(side.names),
+                role=side.protocol.client_role,
+            )
+        )
+
+        def tell_address(address: str) -> None:
+            hides = side.protocol.hides_participation
+            where = "who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"
+            whom = f"{len(side.names):,} {side.protocol.client_role}s"
+            click.echo(f"listening on {address} for {whom}; {where}", err=as_json)
+            if page is not None:
+                click.echo(str(page), err=as_json)
+
         left = serve_in_folder(
             side,
             folder,
-            address=listen,
+            address=opened.address,
             transport=transport,
-            keys=keys,
-            charter=charter,
+            keys=opened.keys,
+            charter=opened.charter,
             mode=mode,
-            journal=journal,
+            journal=opened.journal,
             on_resuming=lambda told: click.echo(f"going on with this session: {told}", err=as_json),
             pictures=pictures,
-            listener=watcher.on_effect,
-            on_listening=lambda address: click.echo(
-                f"listening on {address} for {len(side.names):,} {side.protocol.client_role}s; "
-                + ("who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"),
-                err=as_json,
-            ),
+            listener=watching.listener,
+            on_listening=tell_address,
+            beside=watching.beside if page is None else (*watching.beside, page.serve),
         )
     if as_json:
         click.echo((folder.path / "result.json").read_bytes(), nl=False)
@@ -268,7 +269,8 @@ def serve(
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="A CSV of the party's own values: a header and one line. A worker has task,label and a line for each answer; "
-    "a voter of moral preferences has record,choice,FEATURES and two lines for each record. Asked for in a terminal.",
+    "a voter of moral preferences has record,choice,FEATURES and two lines for each record. Left out in a terminal, "
+    "the values are asked for one by one.",
 )
 @click.option(
     "--key",
@@ -354,30 +356,33 @@ def join(
     from ..deployment.common import check_address, check_seed, find_transport
     from ..deployment.journals import open_journal
     from ..deployment.keys import slug_of
-    from ..deployment.own_entries import read_own_entries
-    from ..plugins import ROLES, names_in
     from ..presentation import make_console, show_outcome
     from ..running.report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
     if party is not None:
         check_party_name(party, field="--as")
-    source = _given(invitation_or_address, "INVITATION")
     invitation, keys = None, None
     if transport == "tls":
-        invitation, keys = _open_invitation(Path(source), party=party, key=key)
+        invitation, keys = _open_invitation(invitation_or_address, party=party, key=key)
         server_address = address or invitation.address
     else:
-        server_address = source
+        server_address = given_or_asked(
+            invitation_or_address, field="INVITATION", question="The server's address (HOST:PORT)", use=str
+        )
         invitation = _invitation_for(party, invitation_file)
-    party = party or (invitation.party if invitation is not None else _given(None, "--as"))
+    if party is None and invitation is not None:
+        party = invitation.party
+    party = given_or_asked(
+        party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
+    )
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
-    own_file = Path(_given(None if input_file is None else str(input_file), "--input"))
+    entries = ask_entries(input_file, party=party, invitation=invitation, trusts_server=trust_server)
     with open_journal(journal, party=party, is_simulation=simulate) as kept:
         joining = Joining(
             address=server_address,
             party=party,
-            entries=read_own_entries(own_file, party=party, roles=names_in(ROLES)),
+            entries=entries,
             seed=seed,
             invitation=invitation,
             budget=budget,
@@ -415,24 +420,44 @@ def join(
     tell_folder(console, folder)
 
 
-def _tell_of_loss(error: Exception) -> None:
-    click.echo(f"trying again: {error}", err=True)
+class _Opened(NamedTuple):
+    """What a server needs of the session that it holds."""
+
+    address: str
+    keys: "Keys | None"
+    charter: "Charter"
+    journal: Path | None
 
 
-def _given(value: str | None, field: str) -> str:
-    """Return a value, asked for in a terminal where it was left out.
+def _open_session(side: "Resolved", mode: "Mode", *, listen: str | None, roster_file: Path | None) -> _Opened:
+    """Return the session that was drawn up, or a new one where nothing was.
 
     Raises:
-        ConfigurationError: there is no terminal to ask.
+        ConfigurationError: it is another scenario's, or over, or nobody says an address.
     """
+    from ...agents.modes import draw_session_id
     from ...protocol.errors import ConfigurationError
+    from ...protocol.messages import NO_CHARTER, Charter
+    from ...protocol.roles import SessionKind
+    from ..deployment.invitations import check_expiry, read_opening
+    from ..deployment.server import JOURNAL_FILE
 
-    if value is not None:
-        return value
-    if not sys.stdin.isatty():
-        raise ConfigurationError(field=field, value="left out", allowed="given where there is no terminal to ask")
-    asked: str = click.prompt(_QUESTIONS[field], err=True)
-    return asked
+    is_deployment = mode.kind is SessionKind.DEPLOYMENT
+    if side.fingerprints is None or roster_file is None:
+        if not listen:
+            allowed = "given where no invitations say an address"
+            raise ConfigurationError(field="--listen", value="left out", allowed=allowed)
+        # Parties that keep journals know a session by its id.
+        return _Opened(listen, None, Charter(draw_session_id()) if is_deployment else NO_CHARTER, None)
+    folder = roster_file if roster_file.is_dir() else roster_file.parent
+    opening, keys = read_opening(folder, fingerprints=side.fingerprints)
+    opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
+    check_expiry(opening.charter, field="--roster")
+    return _Opened(listen or opening.address, keys, opening.charter, folder / JOURNAL_FILE if is_deployment else None)
+
+
+def _tell_of_loss(error: Exception) -> None:
+    click.echo(f"trying again: {error}", err=True)
 
 
 def _patience_in(seconds: float | None) -> float:
@@ -451,16 +476,15 @@ def _patience_in(seconds: float | None) -> float:
     return seconds
 
 
-def _open_invitation(path: Path, *, party: str | None, key: Path | None) -> "tuple[Invitation, Keys]":
+def _open_invitation(source: str | None, *, party: str | None, key: Path | None) -> "tuple[Invitation, Keys]":
     """Return an invitation, with the party's key."""
-    from ..deployment import find_invitation
     from ..deployment.keys import slug_of
 
-    invitation = find_invitation(path, party=party)
+    path, invitation = ask_invitation(source, party=party)
     slug = slug_of(invitation.party)
     beside = path if path.is_dir() else path.parent
     candidates = [Path(slug), beside / slug, Path()] if key is None else [key]
-    return invitation, invitation.find_keys(candidates)
+    return invitation, ask_keys(invitation, candidates)
 
 
 def _invitation_for(party: str | None, path: Path | None) -> "Invitation | None":
@@ -468,6 +492,15 @@ def _invitation_for(party: str | None, path: Path | None) -> "Invitation | None"
     from ..deployment import find_invitation
 
     return None if path is None else find_invitation(path, party=party)
+
+
+def _open_status(address: str | None) -> "contextlib.AbstractContextManager[Status | None]":
+    """Return what opens the page of `--status`, whose libraries nobody else waits for."""
+    if address is None:
+        return contextlib.nullcontext()
+    from ..deployment.status import open_status
+
+    return open_status(address)
 
 
 def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:

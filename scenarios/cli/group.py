@@ -79,6 +79,11 @@ def main() -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # else somebody wants it ignored, as nohup does
             signal.signal(number, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A script's shell has it ignored by what runs in the background. Then what the keyboard sends is held back, and
+        # what the others become is not: whoever ignores SIGINT would never hear of them.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     ending = _Ending()
     try:
         cli.main(prog_name="psephos", standalone_mode=False, obj=ending)
@@ -110,6 +115,7 @@ def _interrupt(number: int, _: FrameType | None) -> None:
     """End as Ctrl-C ends: what is under way is told, and written down."""
     _stopped_by.append(signal.Signals(number))
     signal.raise_signal(signal.SIGINT)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # so that it arrives where it was held back
 
 
 def _fail_interrupted() -> NoReturn:

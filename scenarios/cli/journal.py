@@ -1,4 +1,4 @@
-"""`journal`: the person's journal is backed up, restored, moved and pruned; what `ledger` shows of it."""
+"""`journal`: the person's journal is backed up, restored, moved, pruned; what `ledger` shows of it."""
 
 import time
 from pathlib import Path
@@ -36,7 +36,7 @@ def _journal_option(command: _CommandT) -> _CommandT:
 
 @cli.group()
 def journal() -> None:
-    """Back up, restore, move or prune your journal.
+    """Back up, restore, move or prune your journal, or free what a session has reserved.
 
     `psephos join` keeps it: what you reserved, drew and sent in every session. It is your ledger, which `psephos
     ledger` shows, and by it no report is drawn twice. Keep one for yourself, and do not copy it by other means.
@@ -116,6 +116,22 @@ def prune(path: Path | None) -> None:
     place = _given_or_default(path)
     num_sessions, num_bytes = prune_journal(place, now=time.time())
     click.echo(f"{place}: reports of {num_sessions:,} sessions are gone ({num_bytes:,} bytes); every loss is there")
+
+
+@journal.command(short_help="Free what SESSION has reserved.")
+@click.argument("session")
+@_journal_option
+def leave(session: str, path: Path | None) -> None:
+    """Free what SESSION, by its name or id, has reserved and you will not go on with.
+
+    Room is freed by itself when a session ends for you, or expires. What was lost stays lost. If you join the session
+    again, it reserves anew and sends the same reports.
+    """
+    from ..deployment.journal_care import leave as free_room
+
+    place = _given_or_default(path)
+    free_room(place, session, now=time.time())
+    click.echo(f"{place}: session {session} holds no room any more")
 
 
 def _given_or_default(path: Path | None) -> Path:

@@ -34,7 +34,7 @@ from ..system import find_protocol
 from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, make_mode, naming_address
 from .invitations import Invitation, check_expiry
 
-__all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "Joining", "join", "join_in_folder"]
+__all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "Joining", "check_trust", "encode_own", "join", "join_in_folder"]
 
 DEFAULT_BUDGET: Final = 10.0
 """What a session may cost (ε) that a client joins without an invitation and without a limit of its own."""
@@ -176,15 +176,13 @@ class Joining:
         with blaming(kind):
             protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
             check_own_columns(protocol)
-            if protocol.trusts_server and not self.trusts_server:
-                allowed = "given: this session is in the central model, and its server sees your values as they are"
-                raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
+            check_trust(protocol, trusts_server=self.trusts_server)
             protocol.check_public(terms.public)
             protocol.check_losses(terms.public)
             losses = protocol.losses_of(terms.public)
             if ledger is not None:
                 ledger.check(losses)
-            row = _encode_own(protocol, self.entries, terms.public)
+            row = encode_own(protocol, self.entries, terms.public)
         return Agreement(terms=terms, protocol=protocol, row=row, losses=losses)
 
 
@@ -293,9 +291,26 @@ def _make_client(
     )
 
 
-def _encode_own(
+def check_trust(protocol: PhasedProtocol[Any, Any], *, trusts_server: bool) -> None:
+    """Raise ConfigurationError if a session's server has to be trusted with values, and is not.
+
+    Args:
+        protocol: what is taken part in.
+        trusts_server: whether the party lets the server see its values as they are.
+    """
+    if protocol.trusts_server and not trusts_server:
+        allowed = "given: this session is in the central model, and its server sees your values as they are"
+        raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
+
+
+def encode_own(
     protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
 ) -> tuple[int, ...]:
+    """Return a party's private row, of its entries by column; an error's field is the column alone.
+
+    Raises:
+        ConfigurationError: as `PhasedProtocol.encode_own`, or there is no such column.
+    """
     known = [column.name for column in protocol.columns()]
     for name in entries:
         if name not in known:

@@ -8,22 +8,23 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
 from ...agents.modes import draw_session_id
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, quote
 from ...protocol.messages import Charter
 from ...protocol.phases import PhasedProtocol
-from ...protocol.roles import SessionKind
+from ...protocol.roles import SessionKind, check_party_name
 from ...protocol.roster import Roster
 from ...transports.keys import Identity, make_identity, read_certificate, write_private
-from ..running.rosters import ROSTER_FILE
+from ..running.rosters import PARAMETERS_FILE, ROSTER_FILE
 from .common import Keys
-from .keys import Enrollment, check_enrollments, find_key, read_certificates, slug_of
+from .keys import Enrollment, check_days, check_enrollments, find_key, read_certificates, slug_of
 
 __all__ = [
+    "INVITATIONS",
     "SERVER_KEY_FILE",
     "Drawn",
     "Invitation",
@@ -32,6 +33,7 @@ __all__ = [
     "draw_session",
     "find_invitation",
     "read_opening",
+    "stems_of",
     "write_session",
 ]
 
@@ -39,8 +41,10 @@ SERVER_KEY_FILE: Final = "server.pem"
 """The server's private key and certificate, in its folder."""
 _OPENING_FILE: Final = "session.json"
 _CERTIFICATES_FILE: Final = "certificates.pem"
-_INVITATIONS: Final = "invitations"
+INVITATIONS: Final = "invitations"
+"""The folder of invitations, in the server's."""
 _SECONDS_OF_DAY: Final = 86_400
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,11 +72,11 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     kind: str
     parameters: dict[str, Any]
     party: str
-    place: int
+    place: _Count
     public: tuple[int, ...] = ()
     session_id: str = ""
     roster: str = ""
-    expires: int = 0
+    expires: _Count = 0
     address: str = ""
     server: str = ""
     certificate: str = ""
@@ -124,7 +128,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     kind: str
     session_id: str
     roster: str
-    expires: int
+    expires: _Count
     address: str
 
     @property
@@ -140,7 +144,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             (ROSTER_FILE, roster.digest, self.roster),
         ):
             if ours != theirs:
-                raise ConfigurationError(field=field, value=ours, allowed=f"{theirs}, as the invitations say")
+                raise ConfigurationError(field=field, value=ours, allowed=f"{quote(theirs)}, as the invitations say")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -185,8 +189,9 @@ def draw_session(
             take any seat.
 
     Raises:
-        ConfigurationError: as `check_enrollments`.
+        ConfigurationError: as `check_days` and `check_enrollments`.
     """
+    check_days(days)
     expires = int(time.time() + days * _SECONDS_OF_DAY)
     server = make_identity(days=days)
     made: list[Identity] = []
@@ -240,16 +245,22 @@ def write_session(folder: Path, drawn: Drawn) -> None:
     """
     drawn.server.write(folder / SERVER_KEY_FILE)
     write_private(folder / _OPENING_FILE, _encode(drawn.opening))
+    write_private(folder / PARAMETERS_FILE, _encode(drawn.invitations[0].parameters))
     write_private(folder / _CERTIFICATES_FILE, "".join(drawn.certificates).encode())
-    invitations = folder / _INVITATIONS
+    invitations = folder / INVITATIONS
     invitations.mkdir(mode=0o700)
-    digits = len(str(len(drawn.invitations)))
-    for invitation in drawn.invitations:
-        file = invitations / f"{invitation.place + 1:0{digits}}-{slug_of(invitation.party)}.json"
-        write_private(file, _encode(invitation))
+    stems = stems_of([invitation.party for invitation in drawn.invitations])
+    for stem, invitation in zip(stems, drawn.invitations, strict=True):
+        write_private(invitations / f"{stem}.json", _encode(invitation))
 
 
-def _encode(value: msgspec.Struct) -> bytes:
+def stems_of(names: Sequence[str]) -> list[str]:
+    """Return what the files of each party are called, in roster order: NUMBER-NAME."""
+    digits = len(str(len(names)))
+    return [f"{number:0{digits}}-{slug_of(name)}" for number, name in enumerate(names, start=1)]
+
+
+def _encode(value: msgspec.Struct | dict[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
@@ -311,7 +322,7 @@ def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
 
 def _read_invitation(file: Path) -> Invitation:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Invitation)
+        found = msgspec.json.decode(file.read_bytes(), type=Invitation)
     except OSError as error:
         allowed = f"a readable file ({error.strerror})"
         raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
@@ -319,3 +330,5 @@ def _read_invitation(file: Path) -> Invitation:
         # A key may stand in it: the file is named and not shown.
         allowed = f"an invitation ({error})"
         raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
+    check_party_name(found.party, field=f"party ({file.name})")
+    return found

@@ -1,4 +1,4 @@
-"""A person's journal is backed up, restored, moved to another machine, and pruned.
+"""A person's journal is backed up, restored, moved to another machine, pruned, and rid of room that nobody needs.
 
 The rule that holds here: no two files are one person's ledger, and no loss is forgotten without its owner's word.
 """
@@ -13,9 +13,9 @@ from ...agents.journal_file import JournalFile, copy_journal, install_journal
 from ...agents.journal_format import About, Row, check_usable, read_journal
 from ...agents.person_journal import PERSON, row_of, sessions_of
 from ...protocol.errors import ConfigurationError, JournalError
-from ...protocol.records import Drawn
+from ...protocol.records import Drawn, Left
 
-__all__ = ["ACCEPT_OPTION", "Pruned", "back_up", "move", "prune", "restore"]
+__all__ = ["ACCEPT_OPTION", "Pruned", "back_up", "leave", "move", "prune", "restore"]
 
 ACCEPT_OPTION: Final = "--accept-unknown-losses"
 """What a person says who restores a backup."""
@@ -115,6 +115,32 @@ def move(path: Path, target: Path) -> None:
         elif read_journal(target, kind=PERSON).rows[: len(rows)] != rows:
             raise JournalError(f"is not the copy of {journal.path} that was begun", path=str(target))
         journal.change_about(is_moved=True)
+
+
+def leave(path: Path, session: str, *, now: float) -> int:
+    """Free the room that sessions hold which their owner will not go on with, and return how many they are.
+
+    Whoever joins one again reserves anew, and sends the reports that were drawn.
+
+    Args:
+        path: the journal's file.
+        session: the sessions' name, or the id of one.
+        now: the time in seconds since 1970.
+
+    Raises:
+        ConfigurationError: no session of this name or id holds room.
+        JournalError: the journal is in use, or cannot be read or written.
+    """
+    journal, rows = JournalFile.open(path, About(kind=PERSON), may_make=False)
+    with journal:
+        holding = [each for each in sessions_of(rows, journal.path).values() if each.held(now)]
+        named = {each.session_id: each.first.session for each in holding if each.first is not None}
+        given_up = [session_id for session_id, name in named.items() if session in {session_id, name}]
+        if not given_up:
+            allowed = f"a session that has reserved something: {', '.join(named.values()) or 'none has'}"
+            raise ConfigurationError(field="SESSION", value=session, allowed=allowed)
+        journal.append([row_of(session_id, Left("its owner gave it up")) for session_id in given_up])
+    return len(given_up)
 
 
 def prune(path: Path, *, now: float) -> Pruned:

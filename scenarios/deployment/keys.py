@@ -17,6 +17,7 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.roles import check_party_name
 from ...transports.keys import (
     VALID_DAYS,
+    check_usable,
     fingerprint_of,
     make_identity,
     make_signature_key,
@@ -28,6 +29,7 @@ __all__ = [
     "ENROLLMENT_FILE",
     "KEY_FILE",
     "Enrollment",
+    "check_days",
     "check_enrollments",
     "enroll",
     "find_key",
@@ -43,6 +45,9 @@ SIGNATURE_FILE: Final = "signature.pem"
 ENROLLMENT_FILE: Final = "enrollment.json"
 """What a party hands over."""
 _CHARACTERS_OF_NAME: Final = 40
+_MAX_DAYS: Final = 365_250
+"""A thousand years; a certificate has room for no year after 9999."""
+_SIGNATURE_KEY_BYTES: Final = 32
 
 
 class Enrollment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,6 +84,12 @@ def slug_of(party: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-")[:_CHARACTERS_OF_NAME] or "party"
 
 
+def check_days(days: float) -> None:
+    """Raise ConfigurationError if nothing can be good for so many days."""
+    if not days <= _MAX_DAYS:  # nor is what is no number
+        raise ConfigurationError(field="--days", value=days, allowed=f"at most {_MAX_DAYS:,}")
+
+
 def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
     """Make a party's keys.
 
@@ -88,9 +99,11 @@ def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
         days: how long from now the certificate is good.
 
     Raises:
-        ConfigurationError: the name cannot name a party, or the folder has keys already or cannot be written to.
+        ConfigurationError: the name cannot name a party, the days are too many, or the folder has keys already or
+            cannot be written to.
     """
     check_party_name(party)
+    check_days(days)
     identity, (own, public) = make_identity(days=days), make_signature_key()
     enrollment = Enrollment(party=party, certificate=identity.certificate_pem, signature_key=public.hex())
     try:
@@ -127,7 +140,9 @@ def _read_enrollment(file: Path) -> Enrollment:
     try:
         enrollment = msgspec.json.decode(file.read_bytes(), type=Enrollment)
         check_party_name(enrollment.party)
-        read_certificate(enrollment.certificate)
+        check_usable(enrollment.der)
+        if len(bytes.fromhex(enrollment.signature_key)) != _SIGNATURE_KEY_BYTES:
+            raise ValueError("its signature_key is no Ed25519 key in hexadecimal")  # noqa: TRY301  refused below, as all
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(field="--enrolled", value=str(file), allowed=f"an enrollment ({error})") from None
     return enrollment

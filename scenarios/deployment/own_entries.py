@@ -1,15 +1,19 @@
-"""One party's own entries, from a file that is its alone."""
+"""One party's own entries: from a file that is its alone, or asked for; and such a file, written."""
 
 import csv
 import dataclasses
+import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
+
+import numpy as np
 
 from ...protocol.errors import ConfigurationError
-from ..system import load_each
+from ...protocol.phases import PhasedProtocol
+from ..system import load_each, part_of
 
-__all__ = ["INPUT", "OwnEntries", "OwnFile", "read_own_entries"]
+__all__ = ["INPUT", "OwnEntries", "OwnFile", "Questions", "own_file_of", "questions_of", "read_own_entries"]
 
 INPUT: Final = "--input"
 """What names the file, for errors."""
@@ -58,16 +62,78 @@ class OwnFile:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class OwnEntries:
-    """How a system reads a file of one party's own entries that has more than a line of them.
+class Questions:
+    """What a party is asked for that has no file.
 
     Args:
-        columns: of the header, by which such a file is known.
-        read: returns the entries by column.
+        allowed: what may be answered to each question, by its name.
+        entries: returns the entries by column, of answers by question; it may be given some of the answers.
     """
 
-    columns: frozenset[str]
-    read: Callable[[OwnFile], Mapping[str, Any]]
+    allowed: Mapping[str, str]
+    entries: Callable[[Mapping[str, str]], Mapping[str, Any]] = dict
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OwnEntries:
+    """How a system reads and writes one party's own entries that are more than a line, or more than text and numbers.
+
+    Args:
+        columns: of the header, by which a file of more than a line is known.
+        read: returns the entries by column; None where a file has a header and one line.
+        write: returns the lines of a file, the header first, of a protocol and the entries by column as `encode` takes
+            them; None where each is text or a number.
+        ask: returns what to ask for, of a protocol and the party's public row; None for each private column where there
+            is no `read`, and for nothing but the file where there is one.
+    """
+
+    columns: frozenset[str] = frozenset()
+    read: Callable[[OwnFile], Mapping[str, Any]] | None = None
+    write: Callable[[PhasedProtocol[Any, Any], Mapping[str, Any]], Sequence[Sequence[str]]] | None = None
+    ask: Callable[[PhasedProtocol[Any, Any], Sequence[int]], Questions] | None = None
+
+
+def questions_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Questions | None:
+    """Return what to ask a party for, one by one; None where only a file can hold it.
+
+    Args:
+        protocol: with its parameters.
+        public: the party's public row.
+    """
+    own: OwnEntries | None = part_of(type(protocol), "own_entries", OwnEntries)
+    if own is not None and own.ask is not None:
+        return own.ask(protocol, public)
+    if own is not None and own.read is not None:
+        return None
+    return Questions(allowed={column.name: column.description for column in protocol.columns() if column.private})
+
+
+def own_file_of(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> bytes:
+    """Return what one party's own file holds, which `read_own_entries` reads.
+
+    Args:
+        protocol: whose columns.
+        entries: by column, as `encode` takes them.
+
+    Raises:
+        ConfigurationError: an entry is neither text nor a number, and the system does not say how to write it.
+    """
+    own: OwnEntries | None = part_of(type(protocol), "own_entries", OwnEntries)
+    if own is not None and own.write is not None:
+        lines = own.write(protocol, entries)
+    else:
+        lines = [list(entries), [_cell_of(entry, column=name) for name, entry in entries.items()]]
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(lines)
+    return text.getvalue().encode()
+
+
+def _cell_of(entry: Any, *, column: str) -> str:
+    value: object = cast("Any", entry).item() if isinstance(entry, np.generic) else entry
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    allowed = "text or a number, or the system says how a party's own file holds it (own_entries)"
+    raise ConfigurationError(field=f"column {column!r}", value=f"a {type(value).__name__}", allowed=allowed)
 
 
 def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping[str, Any]:
@@ -100,7 +166,7 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
         raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
     own = OwnFile(path=path, party=party, roles=roles, header=header, rows=rows)
     for _, known in load_each("own_entries", OwnEntries):
-        if known.columns <= set(header):
+        if known.read is not None and known.columns <= set(header):
             return known.read(own)
     if len(rows) != 1:
         allowed = f"a header and one line, that of {party!r}"

@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import hashlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +16,7 @@ from ...agents.journals import SittingOfServer
 from ...agents.modes import Mode
 from ...agents.server import Server
 from ...agents.session_journal import SessionJournal
+from ...agents.standing import Companion
 from ...protocol.errors import ConfigurationError, UnheardError
 from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
 from ...protocol.records import Accepted, PhaseClosed
@@ -27,7 +28,7 @@ from ...transports.abc import Transport
 from ..plugins import find_server_role
 from ..running.blaming import Plugin, blaming_plugins, parts_of
 from ..running.folder import RunFolder
-from ..running.limits import reserve_for_server
+from ..running.limits import calm_collector, reserve_for_server
 from ..running.resolution import Resolved
 from ..running.results import published
 from ..running.rosters import FINGERPRINT_COLUMN
@@ -92,6 +93,7 @@ async def serve(
     log: Log | None = None,
     listener: EffectListener | None = None,
     on_listening: Callable[[str], None] | None = None,
+    beside: Sequence[Companion] = (),
 ) -> SessionResult:
     """Serve one session at an address.
 
@@ -106,6 +108,7 @@ async def serve(
         log: where events go.
         listener: told of every effect of the server's machine.
         on_listening: told of the address once clients can connect.
+        beside: as `Server.serve`.
 
     Raises:
         ConfigurationError: as `check_authenticated`, `find_transport` and `reserve_for_server`, or it is no address.
@@ -133,6 +136,7 @@ async def serve(
             log=log,
             listener=listener,
             on_listening=on_listening,
+            beside=beside,
         )
 
 
@@ -148,6 +152,7 @@ async def _serve(
     log: Log | None,
     listener: EffectListener | None,
     on_listening: Callable[[str], None] | None,
+    beside: Sequence[Companion],
 ) -> SessionResult:
     roster = side.roster
     server = kind(
@@ -166,7 +171,8 @@ async def _serve(
         listening = await transport.open_listener(address)
     if on_listening is not None:
         on_listening(listening.address)
-    return await server.serve(listening)
+    with calm_collector(len(side.names)):
+        return await server.serve(listening, beside=beside)
 
 
 @contextlib.contextmanager
@@ -232,6 +238,7 @@ def serve_in_folder(
     pictures: bool = True,
     listener: EffectListener | None = None,
     on_listening: Callable[[str], None] | None = None,
+    beside: Sequence[Companion] = (),
 ) -> SessionResult:
     """Serve a session and leave what came of it in a folder; who paid what is in the clients' own.
 
@@ -257,6 +264,7 @@ def serve_in_folder(
             log=run.log,
             listener=listener,
             on_listening=on_listening,
+            beside=beside,
         )
         left = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         run.ending["transcript"] = left.transcript

@@ -12,6 +12,7 @@ SYSTEM: Final = System(
     protocol="psephos.protocol.fair_voting:FairVoting",
     place=4,
     sources=f"{_HERE}.data.parties:SOURCES",
+    own_entries=f"{_HERE}.data.own_ranking:OWN_RANKING",
     data_sets=f"{_HERE}.data.published_elections:DATA_SETS",
     presenters=f"{_HERE}.presentation:PRESENTERS",
     attack=f"{_HERE}.attack.inference:FairVotingAttack",

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from ...protocol.columns import unknown_column
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
@@ -18,6 +20,7 @@ from .parties import read_parties_file, sources_of
 
 __all__ = [
     "FINGERPRINT_COLUMN",
+    "PARAMETERS_FILE",
     "ROSTER_FILE",
     "check_columns",
     "described_by",
@@ -28,12 +31,16 @@ __all__ = [
 
 ROSTER_FILE: Final = "roster.csv"
 """In a folder of `psephos roster`."""
+PARAMETERS_FILE: Final = "parameters.json"
+"""Beside it: the protocol's parameters, as the invitations have them."""
 FINGERPRINT_COLUMN: Final = "certificate_sha256"
 """In a roster's file: the fingerprint of each party's certificate."""
 
 
 def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
     """Return the parties of a roster: the role's name, the public columns, and `FINGERPRINT_COLUMN`.
+
+    A folder of `psephos roster` also says what was agreed of the parameters that describe the parties' table.
 
     Args:
         path: a CSV, or a folder of `psephos roster` that has one.
@@ -49,7 +56,23 @@ def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTabl
             raise
         raise ConfigurationError(field="--roster", value=error.value, allowed=error.allowed) from None
     table = {plain_cell(name): [plain_cell(str(entry)) for entry in entries] for name, entries in read.table.items()}
-    return dataclasses.replace(read, names=[plain_cell(name) for name in read.names], table=table)
+    agreed: Mapping[str, Any] = _agreed_in(path / PARAMETERS_FILE, kind) if path.is_dir() else {}
+    return dataclasses.replace(read, names=[plain_cell(name) for name in read.names], table=table, parameters=agreed)
+
+
+def _agreed_in(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> Mapping[str, Any]:
+    """Return those of the agreed parameters that describe the parties' table; all others are the scenario's to say.
+
+    What a table's text says of them need not be what its source did: a list of tasks has another order.
+    """
+    of_table = sources_of(kind).parameters_of_table
+    try:
+        agreed = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigurationError(field="--roster", value=str(path), allowed=f"readable parameters ({error})") from None
+    return {name: value for name, value in agreed.items() if name in of_table}
 
 
 def described_by(
@@ -68,7 +91,7 @@ def described_by(
     """
     of_public = sources_of(kind).parameters_of_public_columns
     if own is None:
-        if left_out := left_to_parties(kind, parameters):
+        if left_out := left_to_parties(kind, {**roster.parameters, **parameters}):
             allowed = "set, in the scenario or by --set: a roster has only public columns, and they do not say it"
             raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed)
         return roster
@@ -77,7 +100,7 @@ def described_by(
     others = {name: value for name, value in own.parameters.items() if name not in of_public}
     with roster.naming_lines():
         of_roster = of_public & kind.complete({**others, **parameters}, {**table, **roster.table}).keys()
-    kept = {name: value for name, value in own.parameters.items() if name not in of_roster}
+    kept = {name: value for name, value in own.parameters.items() if name not in of_roster} | dict(roster.parameters)
     return dataclasses.replace(own, table=table, parameters=kept, fixed=own.fixed - of_roster)
 
 

@@ -38,6 +38,9 @@ class Script:
     def receive_loss(self, sender: str) -> list[Effect]:
         return self.note(f"{sender} is gone")
 
+    def receive_silence(self, sender: str, seconds: float) -> list[Effect]:
+        return self.note(f"{sender} was silent for {seconds:g} s")
+
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
         return self.note(f"{sender} erred: {type(error).__name__}")
 

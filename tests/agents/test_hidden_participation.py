@@ -6,6 +6,7 @@ sessions of one roster that differ in who came and how they behaved, on a virtua
 
 import dataclasses
 import functools
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from helpers import make_fair_inputs, make_fair_vote
 from psephos.agents import Aggregator, Client, Simulation, Voter
 from psephos.agents.adversaries import DeviatingChannel, Deviation, Leaver, Passage, Replayer
 from psephos.agents.driver import LINGER_SECONDS
+from psephos.agents.standing import Standing
 from psephos.protocol import SimulatedNoise
 from psephos.protocol.effects import Effect, Finish
 from psephos.protocol.errors import PsephosError, SessionAborted
@@ -51,7 +53,10 @@ INPUTS = make_fair_inputs(HIDDEN, seed=4)
 
 @dataclasses.dataclass
 class Observed:
-    """What is seen of a session from outside: its log, its status in turn, its length, and what each voter heard."""
+    """What is seen of a session from outside: its log, its status in turn, its length, and what each voter heard.
+
+    `standings` are what those who watch the server are told, with when they were told it.
+    """
 
     log: list[Any]
     status: set[tuple[str, int | None, int | None]]
@@ -59,6 +64,7 @@ class Observed:
     seconds: float
     result: SessionResult | None
     endings: dict[str, object]
+    standings: list[tuple[float, Standing]] = dataclasses.field(default_factory=list)
 
 
 class Silent(Deviation):
@@ -148,6 +154,14 @@ async def observe(
                 seen.status.add(server.progress)
                 await trio.sleep(0.7)
 
+        async def watch(tell: Callable[[], Standing]) -> None:
+            while True:
+                told, now = tell(), trio.current_time()
+                deadlines = {name: round(at - began_at, -1) for name, at in told.deadlines.items()}
+                rounded = dataclasses.replace(told, deadlines=deadlines, seconds_left=round(told.seconds_left, 6))
+                seen.standings.append((round(now - began, 6), rounded))
+                await trio.sleep(0.9)
+
         async def try_to_join(address: str, hello: Hello, fingerprint: str) -> None:
             channel = await transport.connect(address, fingerprint=fingerprint)
             await channel.send([encode(hello)])
@@ -155,7 +169,7 @@ async def observe(
             assert isinstance(answer, Abort)
             seen.endings[hello.party] = answer.reason
 
-        began = trio.current_time()
+        began, began_at = trio.current_time(), time.time()
         with trio.fail_after(1000):
             async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
                 for name, client in make_clients(protocol, present, mode).items():
@@ -167,7 +181,7 @@ async def observe(
                     nursery.start_soon(try_to_join, listening.address, hello, fingerprint)
                 if not skips_waiting:
                     nursery.start_soon(look_on)
-                seen.result = await server.serve(listening)
+                seen.result = await server.serve(listening, beside=[watch])
                 seen.seconds = trio.current_time() - began
                 nursery.cancel_scope.cancel()
     for line in seen.log:
@@ -206,6 +220,12 @@ async def test_it_looks_the_same_whoever_comes(
     assert outside(seen) == outside(EVERYBODY)
     assert seen.result is not None
     assert seen.endings == dict.fromkeys(present, seen.result.outcome)
+    nobody = await observe(())
+    assert seen.standings == nobody.standings
+    assert {standing.state.value for _, standing in seen.standings} == {"gathering", "collecting", "released"}
+    _, last = seen.standings[-1]
+    assert last.deadlines == {JOIN: JOINING, "rankings": JOINING + REPORTING}
+    assert (last.attendance, last.connections) == (None, None)
 
 
 MISBEHAVES: dict[str, Deviation] = {
@@ -301,6 +321,9 @@ async def test_who_takes_part_is_logged_where_it_is_public(
     assert (events["phase_closed"]["received"], events["phase_closed"]["missing"]) == (4, 1)
     assert events["phase_opened"]["asked"] == 5
     assert events["party_dropped"]["peer"] == "bob"
+    at_first = seen.standings[0][1].attendance
+    assert at_first is not None
+    assert (at_first.present, at_first.awaited) == ((), NAMES)
 
 
 # Where one process runs all parties.

@@ -63,4 +63,3 @@ def make_case(case: str, num_parties: int) -> tuple[PhasedProtocol[Any, Any], In
                     given |= {"mechanism": "laplace", "relation": NeighboringRelation.ADD_OR_REMOVE_ONE}
             fair = make_fair_vote(*sizes, **given)
             return fair, make_fair_inputs(fair)
-

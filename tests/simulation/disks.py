@@ -111,7 +111,10 @@ def _opening(disk: Disk, commit: Commit) -> Generator[None]:
             kept, rows, is_new = disk.open(about)
             return _File(disk, kept, commit, is_new=is_new), rows
 
-    with mock.patch.object(person_journal, "JournalFile", File), mock.patch.object(session_journal, "JournalFile", File):
+    with (
+        mock.patch.object(person_journal, "JournalFile", File),
+        mock.patch.object(session_journal, "JournalFile", File),
+    ):
         yield
 
 

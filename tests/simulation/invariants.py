@@ -22,7 +22,17 @@ from psephos.agents.journal_format import Row
 from psephos.protocol.errors import BudgetExceededError
 from psephos.protocol.messages import Acknowledgement, Message, Release, Report, Request, encode
 from psephos.protocol.population import draw_for_release, released_tally, tally_batch
-from psephos.protocol.records import Accepted, Broken, ClientRecord, Drawn, Left, PhaseClosed, PhaseOpened, Reserved, ServerRecord
+from psephos.protocol.records import (
+    Accepted,
+    Broken,
+    ClientRecord,
+    Drawn,
+    Left,
+    PhaseClosed,
+    PhaseOpened,
+    Reserved,
+    ServerRecord,
+)
 from psephos.protocol.tally import Tally
 
 if TYPE_CHECKING:

@@ -131,6 +131,7 @@ class Plan:
         deadline: of every phase, in seconds.
         has_certificates: whether parties prove who they are, so that one may replace a predecessor that seems there.
         affordable: for how many of the sessions each person's budget is enough; None for no budget.
+        commit_seconds: at most so long a server's commit takes.
         faults: what the network does to payloads.
         is_gentle: every fault passes and every process comes back long before a deadline, so that nothing may be lost.
         events: what else happens.
@@ -143,6 +144,7 @@ class Plan:
     deadline: float = 100.0
     has_certificates: bool = True
     affordable: int | None = None
+    commit_seconds: float = 0.02
     faults: Faults = _CALM
     is_gentle: bool = False
     events: tuple[Event, ...] = ()
@@ -171,6 +173,7 @@ def draw_plan(draw: random.Random) -> Plan:
         deadline=1e6 if is_gentle else draw.choice((5.0, 60.0, 300.0)),
         has_certificates=is_gentle or draw.random() < 0.7,  # noqa: PLR2004  most
         affordable=None if is_gentle or draw.random() < 0.5 else draw.randint(0, len(sessions)),  # noqa: PLR2004  half
+        commit_seconds=draw.choice((0.02, 0.02, 0.5, 3.0)),
         faults=_draw_faults(draw, is_gentle=is_gentle),
         is_gentle=is_gentle,
     )
@@ -195,7 +198,7 @@ def _draw_event(draw: random.Random, plan: Plan) -> Event:
     if kind is Crash:
         never = not plan.is_gentle and draw.random() < 0.1  # noqa: PLR2004  few
         down = math.inf if never else seconds
-        return Crash(process, draw.choice((0, 0, 0, 1, 1, 2)), draw.randrange(24), down, draw.random() < 0.3)  # noqa: PLR2004  some
+        return Crash(process, draw.choice((0, 0, 0, 1, 1, 2)), draw.randrange(draw.choice((12, 24, 48))), down, draw.random() < 0.3)  # noqa: PLR2004  some
     if kind is WriteFault:
         return WriteFault(process, draw.randrange(8), draw.random() < 0.5)  # noqa: PLR2004  half
     if kind is FullDisk:

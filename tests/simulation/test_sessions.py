@@ -157,6 +157,20 @@ class Run:
                     wire.expire(wire.deadlines[0])
             case _:
                 pass  # there was nothing to do it to
+        self._check_attendance()
+
+    def _check_attendance(self) -> None:
+        """Check that who is there and who is awaited are as many as the server counts."""
+        server, attendance = self.wire.server, self.wire.server.attendance
+        assert (attendance is None) == self.session.protocol.hides_participation
+        if attendance is None:
+            return
+        phase, *counts = server.progress
+        if SESSION[server.state]:
+            assert attendance.num_received[phase] == len(attendance.present)
+            assert counts == [len(attendance.present), len(attendance.awaited)]
+        else:
+            assert attendance.awaited == ()
 
     def _deliver(self, direction: str, party: str) -> None:
         wire = self.wire

@@ -51,7 +51,6 @@ _HORIZON: Final = 1e7
 _NUM_TRIES: Final = 60
 """So often a process is started again, or a person tries a session."""
 _PAUSE_SECONDS: Final = 5.0
-_COMMIT_SECONDS: Final = 0.02
 _DEAD_SECONDS: Final = 150.0
 """After which an end of a connection is told that the other one's machine has vanished."""
 _UNREACHABLE_SECONDS: Final = 3.0
@@ -365,7 +364,8 @@ class World:
         """Take part in all sessions that have no ending yet; return whether they have one."""
         journal = open_person_journal(self.disks[process.name], _committing(process))
         is_done = True
-        for held in self.held:
+        first = 0 if self.plan.is_gentle else process.run % len(self.held)  # the next process begins with another one
+        for held in self.held[first:] + self.held[:first]:
             if self._is_over(process.name, held):
                 continue
             try:
@@ -457,7 +457,8 @@ class World:
                 held.result = await server.serve(listener)
             finally:
                 del self._networks[held.number]
-        except JournalError:
+        except JournalError as error:
+            held.failure = error
             return False
         except PsephosError as error:
             if not process.is_alive:
@@ -481,9 +482,9 @@ class World:
 
     async def _run_in_thread(self, function: Callable[..., None], *arguments: object) -> None:
         """Commit as a thread does, while others go on."""
-        await trio.sleep(_COMMIT_SECONDS * self._random.random())
+        await trio.sleep(self.plan.commit_seconds * self._random.random())
         function(*arguments)
-        await trio.sleep(_COMMIT_SECONDS * self._random.random())
+        await trio.sleep(self.plan.commit_seconds * self._random.random())
 
     # All together
 

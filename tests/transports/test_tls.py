@@ -5,11 +5,14 @@ Each refusal is read on both sides, since either may be the one whose keys are w
 
 import contextlib
 import datetime as dt
+import functools
+import gc
+import shutil
 import socket
 import ssl
 import stat
 import subprocess
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from psephos.protocol.errors import ConfigurationError, HandshakeError
 from psephos.transports import Channel, TCPTransport, TLSTransport
+from psephos.transports.abc import Listener
 from psephos.transports.addresses import parse_address
 from psephos.transports.keys import Identity, fingerprint_of, make_identity, read_certificate
 
@@ -236,6 +240,53 @@ async def test_strangers_are_told_what_they_lack(
     assert answers == [heard]
 
 
+@contextlib.contextmanager
+def without_the_collector() -> Generator[None]:
+    """Check that what the code inside has left behind is freed by itself."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+        assert [each for each in gc.get_objects() if type(each).__name__ == "SSLStream"] == []
+    finally:
+        gc.enable()
+
+
+def _hang_up(address: str) -> None:
+    socket.create_connection(parse_address(address), timeout=PATIENCE).close()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [_hang_up, functools.partial(raw_client, context=None), functools.partial(raw_client, context=_context())],
+    ids=["says nothing", "no TLS", "no certificate"],
+)
+async def test_a_stranger_that_has_gone_costs_no_memory(keys: Keys, call: Callable[[str], object]) -> None:
+    async def meet(listener: Listener) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.to_thread.run_sync, call, listener.address)
+            async with await listener.accept() as channel:
+                with contextlib.suppress(HandshakeError, trio.EndOfChannel, trio.BrokenResourceError):
+                    await channel.receive()
+
+    async with await keys.serving(keys.ann).open_listener() as listener:
+        with without_the_collector():
+            await meet(listener)
+
+
+async def test_a_party_that_has_gone_costs_no_memory(keys: Keys) -> None:
+    async def meet() -> None:
+        async with pair(keys.serving(keys.ann), keys.joining(keys.ann)) as (near, far):
+            await near.send([b"hello"])
+            await far.receive()
+            near.close()
+            with contextlib.suppress(trio.EndOfChannel):
+                await far.receive()
+
+    with without_the_collector():
+        await meet()
+
+
 async def test_a_client_that_meets_a_server_without_tls_says_so(keys: Keys) -> None:
     async with (
         await TCPTransport().open_listener() as listener,
@@ -280,6 +331,38 @@ async def test_an_end_that_trickles_its_handshake_is_given_up(keys: Keys, monkey
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize("num_sent", [0, 3, 5, 200])
+async def test_a_client_that_leaves_before_its_beginning_is_whole_has_left(keys: Keys, num_sent: int) -> None:
+    beginning = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".ljust(num_sent, b"\0")[:num_sent]
+    async with await keys.serving(keys.ann).open_listener() as listener:
+        async with await trio.open_tcp_stream(*parse_address(listener.address)) as stream:
+            if beginning:
+                await stream.send_all(beginning)
+            far = await listener.accept()
+        async with far:
+            with trio.fail_after(PATIENCE), pytest.raises(trio.EndOfChannel):
+                await far.receive()
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError("of the system"), ValueError("of a library")])
+async def test_whatever_breaks_one_handshake_ends_that_channel_alone(
+    keys: Keys, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def break_down(_: bytes) -> str:
+        raise error
+
+    client = keys.joining(keys.ann)
+    async with await keys.serving(keys.ann).open_listener() as listener:
+        with monkeypatch.context() as patch:
+            patch.setattr("psephos.transports.tls.fingerprint_of", break_down)
+            async with await client.connect(listener.address), await listener.accept() as far:
+                with pytest.raises(trio.BrokenResourceError):
+                    await far.receive()
+        async with await client.connect(listener.address) as near, await listener.accept() as far:
+            await near.send([b"hello"])
+            assert await far.receive() == [b"hello"]
+
+
 async def test_a_refused_end_that_sends_on_is_read_to_a_limit(keys: Keys) -> None:
     async def flood(stream: trio.SocketStream) -> None:
         with contextlib.suppress(trio.BrokenResourceError):
@@ -298,6 +381,7 @@ async def test_a_refused_end_that_sends_on_is_read_to_a_limit(keys: Keys) -> Non
         nursery.cancel_scope.cancel()
 
 
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
 @pytest.mark.parametrize(
     ("options", "status"),
     [(["-tls1_2"], "alert protocol version"), (["-tls1_3"], "alert certificate required")],
@@ -319,16 +403,20 @@ async def test_openssls_own_client_is_refused(keys: Keys, options: Sequence[str]
             with pytest.raises(HandshakeError):
                 await channel.receive()
     assert status in answers[0]
+    assert "No client certificate CA names sent" in answers[0]  # who is on the roster is no stranger's to read
 
 
 @contextlib.asynccontextmanager
-async def relayed(keys: Keys, change: Callable[[bytes], bytes]) -> AsyncGenerator[tuple[Channel, Channel]]:
-    """Yield the two ends of a channel whose bytes somebody passes on, those to the server changed."""
+async def relayed(
+    keys: Keys, change: Callable[[bytes], bytes], *, at_once: int = 1 << 16
+) -> AsyncGenerator[tuple[Channel, Channel]]:
+    """Yield the two ends of a channel whose bytes somebody passes on, so many at once, those to the server changed."""
 
     async def pump(source: trio.SocketStream, sink: trio.SocketStream, change: Callable[[bytes], bytes]) -> None:
         with contextlib.suppress(trio.BrokenResourceError):
             async for data in source:
-                await sink.send_all(change(bytes(data)))
+                for at in range(0, len(data), at_once):
+                    await sink.send_all(change(bytes(data[at : at + at_once])))
             await sink.send_eof()
 
     async def stand_between(front: trio.SocketListener, address: str) -> None:
@@ -346,6 +434,13 @@ async def relayed(keys: Keys, change: Callable[[bytes], bytes]) -> AsyncGenerato
         address = f"127.0.0.1:{front.socket.getsockname()[1]}"
         async with await keys.joining(keys.ann).connect(address) as near, await listener.accept() as far:
             yield near, far
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 7])
+async def test_who_comes_in_small_pieces_is_heard(keys: Keys, at_once: int) -> None:
+    async with relayed(keys, bytes, at_once=at_once) as (near, far):
+        await near.send([b"hello"])
+        assert await far.receive() == [b"hello"]
 
 
 async def test_bytes_on_the_way_are_not_the_payloads(keys: Keys) -> None:

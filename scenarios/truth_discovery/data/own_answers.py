@@ -1,10 +1,15 @@
-"""One worker's own answers, from a file that is its alone."""
+"""One worker's own answers: from a file that is its alone, or asked for task by task."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
 
 from ....protocol.errors import ConfigurationError
-from ...deployment.own_entries import INPUT, OwnEntries, OwnFile
+from ....protocol.mechanisms import NO_ANSWER
+from ....protocol.phases import PhasedProtocol
+from ....protocol.truth_discovery import NO_TASK, TruthDiscovery
+from ...deployment.own_entries import INPUT, OwnEntries, OwnFile, Questions
 
 __all__ = ["OWN_ANSWERS"]
 
@@ -26,4 +31,31 @@ def _read(file: OwnFile) -> Mapping[str, Any]:
     return {"answers": answers}
 
 
-OWN_ANSWERS: Final = OwnEntries(columns=frozenset({"task"}), read=_read)
+def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Sequence[Sequence[str]]:
+    """Return a line for each task; nothing stands behind one that is skipped."""
+    session = cast("TruthDiscovery", protocol)
+    codes = session.codes
+    columns = {
+        name: np.array([entries[name]]) if isinstance(entries[name], np.ndarray) else [entries[name]]
+        for name in ("tasks", "answers")
+    }
+    inputs = session.encode(columns)
+    answers: list[int] = inputs.private[0].tolist()
+    tasks: list[int] = inputs.public[0, 1:].tolist()
+    lines = [
+        (codes.tasks[task], codes.label_of(answer, task) if answer != NO_ANSWER else "")
+        for task, answer in zip(tasks, answers, strict=True)
+        if task != NO_TASK
+    ]
+    return [("task", "label"), *lines] if lines else [("answers",), ("",)]
+
+
+def _ask(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Questions:
+    """Return a question for each task that the worker is asked."""
+    codes = cast("TruthDiscovery", protocol).codes
+    asked = [task for task in public[1:] if task != NO_TASK]
+    allowed = {codes.tasks[task]: f"{', '.join(codes.labels_of(task))}; or nothing, to skip it" for task in asked}
+    return Questions(allowed=allowed, entries=lambda answers: {"answers": dict(answers)})
+
+
+OWN_ANSWERS: Final = OwnEntries(columns=frozenset({"task"}), read=_read, write=_write, ask=_ask)

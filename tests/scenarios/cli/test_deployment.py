@@ -44,7 +44,7 @@ def test_roster_writes_a_folder_for_the_server_and_a_file_for_each_partner(pseph
         "drawn/invitations: a file for each of them, with its private key, for it alone. Whoever has made the keys "
         "could take anybody's seat\n"
     )
-    files = {"roster.csv", "invitations", "server.pem", "session.json", "certificates.pem"}
+    files = {"roster.csv", "invitations", "server.pem", "session.json", "parameters.json", "certificates.pem"}
     assert {path.name for path in Path("drawn").iterdir()} == files
     for name in ENTRIES:
         invitation = find_invitation(Path("drawn/invitations"), party=name)
@@ -192,11 +192,11 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a server of another session": (
         ("serve", "other.toml", "--roster", "drawn", "--out", "out"),
-        "SCENARIO must be vote, as the invitations say, got 'other'",
+        "SCENARIO must be 'vote', as the invitations say, got 'other'",
     ),
     "a server of a rehearsal with invitations to a deployment": (
         ("serve", "vote.toml", "--roster", "drawn", "--out", "out", *SIMULATED),
-        "--simulate must be deployment, as the invitations say, got 'simulation'",
+        "--simulate must be 'deployment', as the invitations say, got 'simulation'",
     ),
     "a server at no address": (
         (*SERVE, "7000"),
@@ -340,21 +340,6 @@ def test_over_tls_a_server_listens_elsewhere(psephos: Psephos) -> None:
     check_refused(ended, "[Errno 99] Cannot assign requested address: '192.0.2.1:7000'", status=1)
 
 
-def test_in_a_terminal_what_was_left_out_is_asked_for(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
-    psephos("roster", "vote.toml", "--make-keys", "--out", "drawn")
-    asked: list[str] = []
-    answers = {"Your invitation (a file)": "drawn/invitations/1-ann.json", "Your values (a CSV file)": "bob.csv"}
-
-    def answer(question: str, **_: object) -> str:
-        asked.append(question)
-        return answers[question]
-
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("click.prompt", answer)
-    check_refused(psephos("join", "--out", "out"), "partner (bob.csv line 2) must be 'ann', got 'bob'")
-    assert asked == list(answers)
-
-
 @pytest.mark.bad_input("an unreachable or a taken address")
 def test_a_taken_address_is_named(psephos: Psephos) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -385,7 +370,7 @@ def test_serve_says_whom_it_serves_and_how_it_knows_them(psephos: Psephos) -> No
     assert "3 partners · protocol dpwevote · deployment · known by their certificates" in ended.out
 
 
-@pytest.mark.parametrize("command", ["enroll", "roster", "serve", "join"])
+@pytest.mark.parametrize("command", ["enroll", "roster", "serve", "join", "rehearse"])
 def test_help_shows_each_example_on_a_line_of_its_own(psephos: Psephos, command: str) -> None:
     ended = psephos(command, "--help")
     assert ended.status == 0

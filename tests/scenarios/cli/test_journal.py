@@ -261,6 +261,22 @@ def test_pruning_takes_reports_that_nobody_can_ask_for_again_and_no_loss(psephos
     assert "reports of 0 sessions are gone (0 bytes)" in psephos("journal", "prune").out
 
 
+def test_room_that_nobody_needs_is_freed_and_reserved_again_on_coming_back(psephos: Psephos, path: Path) -> None:
+    ended = psephos("journal", "leave", "under-way")
+    assert (ended.status, ended.out) == (0, f"{path}: session under-way holds no room any more\n")
+    assert spent_in(path) == (SPENT, 0.0)
+    for session in ("under-way", "heard", "nothing"):
+        said = refused(psephos, "journal", "leave", session)
+        assert said == f"SESSION must be a session that has reserved something: none has, got {session!r}"
+    with PersonJournal.open(path, now=NOW) as journal:
+        sitting = journal.sitting("id-under-way")
+        assert list(sitting.records)[:-1] == SESSIONS["id-under-way"]
+        sitting.keep(SESSIONS["id-under-way"][:1])
+        assert journal.ledger("me", Budget(epsilon=100.0)).reserved == HELD + 1.0
+    assert psephos("journal", "leave", "id-under-way").status == 0
+    assert spent_in(path) == (SPENT, 0.0)
+
+
 @pytest.mark.bad_input("a journal that is missing, damaged, not a person's, in use, moved, or a backup")
 def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, path: Path, tmp_path: Path) -> None:
     nothing, text, session = tmp_path / "nothing", tmp_path / "text", tmp_path / "session"

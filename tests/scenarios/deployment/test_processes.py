@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from deployments import SEED, Ending, Peer, Process, report, write_vote
+from psephos.protocol.messages import PROTOCOL_VERSION, Inquiry, Terms
 from psephos.scenarios import load_scenario
 from psephos.transports.keys import Identity
 
@@ -145,9 +146,9 @@ def test_a_private_key_is_in_its_owners_file_and_nowhere_else(deployment: Deploy
     assert len(set(secrets)) == 4
     for path in folder.rglob("*"):
         if path.is_file():
-            text = path.read_text(encoding="utf-8")
+            data = path.read_bytes()
             owners = [path == owner for owner in (*invitations, folder / "drawn" / "server.pem")]
-            assert [secret in text for secret in secrets] == owners, path
+            assert [secret.encode() in data for secret in secrets] == owners, path
     for ended in endings.values():
         assert not any(secret in ended.out + ended.err for secret in secrets)
 
@@ -220,7 +221,7 @@ def test_a_server_that_is_told_to_end_tells_every_client_and_leaves_its_folder(
             check_failed(client.ending(), "server ended the session: ")  # it may not have been welcomed yet
             assert bob.refusal() == "whoever runs it has stopped it"
     assert read_json(tmp_path / "server" / "run.json")["failure"]["error"] == "KeyboardInterrupt"
-    assert read_json(tmp_path / "ann" / "run.json")["failure"]["error"] == "SessionAborted"
+    assert read_json(tmp_path / "ann" / "run.json")["failure"]["error"] in {"SessionAborted", "ConnectionLostError"}
     assert lines_of(tmp_path / "ann" / "ledger.jsonl") == []
     assert not (tmp_path / "server" / "result.json").exists()
     assert not (tmp_path / "ann" / "outcome.json").exists()
@@ -263,3 +264,24 @@ def test_a_client_that_is_told_to_end_leaves_what_it_paid_and_the_vote_goes_on(
     assert received["opinions"] in {2, 1 + len(paid)}  # it may have been quicker than Ctrl-C
     assert read_json(tmp_path / "ann" / "run.json")["failure"]["error"] == "KeyboardInterrupt"
     assert not (tmp_path / "ann" / "outcome.json").exists()
+
+
+@pytest.mark.bad_input("Ctrl-C on either side")
+def test_a_server_that_a_script_runs_in_the_background_ends_by_a_signal_and_not_by_the_keyboard(tmp_path: Path) -> None:
+    """A script's shell has SIGINT ignored in what it runs so, and whatever that starts inherits it."""
+    scenario = write_vote(tmp_path)
+    words = ("--transport", "tcp", "--listen", "127.0.0.1:0", "--no-pictures", "--out", "server")
+    in_background = "-c 0 && trap '' INT"
+    with Process("serve", scenario, *words, folder=tmp_path, is_measured=False, ulimit=in_background) as server:
+        address = server.address()
+        server.send(signal.SIGINT)
+        with Peer(address) as ann:
+            ann.send(Inquiry(PROTOCOL_VERSION, "ann"))
+            terms = ann.receive()
+            assert isinstance(terms, Terms)
+            ann.hello("ann", kind="deployment", session_id=terms.charter.id)
+            ann.receive()  # the welcome: it goes on
+            server.send(signal.SIGTERM)
+            check_failed(server.ending(), "interrupted (SIGTERM)\n", status=143)
+            assert ann.refusal() == "whoever runs it has stopped it"
+    assert read_json(tmp_path / "server" / "run.json")["failure"]["error"] == "KeyboardInterrupt"

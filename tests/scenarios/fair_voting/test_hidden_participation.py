@@ -4,10 +4,13 @@ What a server and its folder show is compared between elections of one roster to
 """
 
 import contextlib
+import functools
 import itertools
 import json
 import re
+import shutil
 import threading
+import urllib.request
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ import pytest
 import trio
 import trio.testing
 from bad_input import check_refused
-from deployments import SEED, Ending, Peer, Process, read_json, serving
+from deployments import PATIENCE, SEED, Ending, Peer, Process, Terminal, read_json, serving
 from helpers import make_fair_inputs, make_fair_vote, make_names
 from psephos.agents import Simulation
 from psephos.agents.adversaries import Leaver
@@ -53,8 +56,8 @@ SUBSETS: list[tuple[int, ...]] = [
 """Places of those who take part: nobody, everybody, and some at random."""
 HIDING = ("relation=add-remove-one",)
 SMALL = ("voters.groups.north.voters=8", "voters.groups.south.voters=5", *HIDING)
-NAMES = ("ann", "bob", "dee")
-VOTERS = "voter,group\nann,north\nbob,north\ndee,south\n"
+NAMES = ("ann", "bob", "zoe")  # none of which a digest could hold by chance
+VOTERS = "voter,group\nann,north\nbob,north\nzoe,south\n"
 PLANS = """protocol = "fair-voting"
 voters = "voters.csv"
 
@@ -291,8 +294,8 @@ def vote_by_hand(address: str, invitation: Invitation, ranking: Sequence[int]) -
         peer.hear_release()
 
 
-def outside(folder: Path, ending: Ending, *, name: str, address: str) -> dict[str, Any]:
-    """Return all that a server leaves and shows, but for noisy numbers, times, its address and its folder's name."""
+def outside(folder: Path, ending: Ending, *, name: str, addresses: Sequence[str]) -> dict[str, Any]:
+    """Return all that a server leaves and shows, but for noisy numbers, times, its addresses and its folder's name."""
     left: dict[str, Any] = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.iterdir())}
     events = [json.loads(line) for line in left.pop("events.jsonl").splitlines()]
     left["events"] = [{key: value for key, value in event.items() if key != "timestamp"} for event in events]
@@ -304,32 +307,80 @@ def outside(folder: Path, ending: Ending, *, name: str, address: str) -> dict[st
     left["outcome"] = sorted(result.pop("outcome"))
     left["result"] = result
     left["estimates.csv"] = left["estimates.csv"].splitlines()[0]
-    lines = ending.out.replace(address, "ADDRESS").replace(name, "FOLDER").splitlines()
+    out = functools.reduce(lambda text, address: text.replace(address, "ADDRESS"), addresses, ending.out)
+    lines = out.replace(name, "FOLDER").splitlines()
     shown = [re.sub(r"-?\d[\d.]*", "N", line) for line in lines]
     left["out"] = [line for line in shown if "wins" not in line and "Public transcript" not in line]
     left["status"], left["err"] = ending.status, ending.err
     return left
 
 
+class Monitor:
+    """Asks a server's page for all that it has, again and again, as long as the server is there.
+
+    Args:
+        page: the page's address.
+    """
+
+    def __init__(self, page: str) -> None:
+        self._page = page
+        self._seen: list[str] = []
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        with contextlib.suppress(OSError):  # as the server goes
+            while True:
+                self._seen += [self._ask("healthz"), self._ask("metrics")]
+
+    def _ask(self, path: str) -> str:
+        with urllib.request.urlopen(f"http://{self._page}/{path}", timeout=PATIENCE) as answer:
+            return answer.read().decode()
+
+    def seen(self) -> set[str]:
+        """Return all that it was told, but for times of day."""
+        self._thread.join(PATIENCE)
+        return {re.sub(r"(_timestamp_seconds.*|start_time_seconds) .*|until .*", r"\1", text) for text in self._seen}
+
+
+def shown_in(terminal: Terminal) -> list[str]:
+    """Return the lines that a terminal has shown, in turn and each once, but for the time left."""
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.seen())
+    return list(dict.fromkeys(re.sub(r"\d+:\d\d:\d\d", "TIME", line) for line in text.splitlines()))
+
+
 def test_servers_to_which_more_fewer_or_no_voters_came_leave_and_show_the_same(tmp_path: Path, write: Write) -> None:
-    """Three servers at once: one has all three voters, one lacks bob, whose neighbor has ann by `join`, one nobody."""
+    """Three servers at once: one has all three voters, one lacks bob, whose neighbor has ann by `join`, one nobody.
+
+    Each has a page for monitors, which is asked all the time, and shows where it stands in a terminal.
+    """
     write("voters.csv", VOTERS)
     write("ann.csv", "ranking\na > b > c\n")
     path = write("plans.toml", PLANS)
     side = resolve(load_scenario(str(path)), is_served=True)
     with contextlib.ExitStack() as stack:
 
-        def start(*words: object, is_measured: bool = False) -> Process:
-            return stack.enter_context(Process(*words, folder=tmp_path, is_measured=is_measured))
+        def start(*words: object, terminal: Terminal | None = None) -> Process:
+            return stack.enter_context(Process(*words, folder=tmp_path, is_measured=False, terminal=terminal))
 
         drawn = start("roster", path, "--make-keys", "--out", "drawn").ending()
         assert (drawn.status, drawn.err) == (0, "")
         invitations = {name: find_invitation(tmp_path / "drawn" / "invitations", party=name) for name in side.names}
         assert invitations.keys() == set(NAMES)
-        who = {"everybody": NAMES, "without": ("ann", "dee"), "nobody": ()}
-        words = ("--listen", "127.0.0.1:0", "--roster", "drawn", "--no-pictures")
-        servers = {name: start("serve", path, *words, "--out", f"at-{name}") for name in who}
+        who = {"everybody": NAMES, "without": ("ann", "zoe"), "nobody": ()}
+        words = ("--listen", "127.0.0.1:0", "--no-pictures", "--status", "0")
+        terminals = {name: Terminal() for name in who}
+        for name in who:  # each keeps a journal in its own
+            shutil.copytree(tmp_path / "drawn", tmp_path / f"drawn-{name}")
+        servers = {
+            name: start(
+                "serve", path, "--roster", f"drawn-{name}", *words, "--out", f"at-{name}", terminal=terminals[name]
+            )
+            for name in who
+        }
         addresses = {name: server.address() for name, server in servers.items()}
+        pages = {name: server.line_with("status at ").split("/")[2] for name, server in servers.items()}
+        monitors = {name: Monitor(page) for name, page in pages.items()}
         invited = ("--address", addresses["without"], "--trust-server", "--json", "--out", "joined")
         client = start("join", "drawn/invitations", "--as", "ann", "--input", "ann.csv", *invited)
         by_hand = [(name, party) for name, parties in who.items() for party in parties]
@@ -344,9 +395,23 @@ def test_servers_to_which_more_fewer_or_no_voters_came_leave_and_show_the_same(t
         for thread in threads:
             thread.join()
         endings = {name: server.ending() for name, server in servers.items()}
+        told = {name: monitor.seen() for name, monitor in monitors.items()}
+        shown = {name: shown_in(terminal) for name, terminal in terminals.items()}
+    assert told["everybody"] == told["without"] == told["nobody"]
+    assert told["everybody"] >= {
+        "open: phase 'join' \n",
+        "open: phase 'rankings' \n",
+        "released: the parties are told the outcome\n",
+    }
+    assert shown["everybody"] == shown["without"] == shown["nobody"]
+    assert {line.strip() for line in shown["everybody"]} >= {
+        "join         TIME left · who joins is private",
+        "rankings     TIME left · who reports is private",
+        "release      the voters are told the outcome",
+    }
     assert (joined.status, joined.err) == (0, "")
     left = {
-        name: outside(tmp_path / f"at-{name}", ending, name=f"at-{name}", address=addresses[name])
+        name: outside(tmp_path / f"at-{name}", ending, name=f"at-{name}", addresses=(addresses[name], pages[name]))
         for name, ending in endings.items()
     }
     for one, other in itertools.pairwise(left.values()):

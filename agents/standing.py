@@ -1,0 +1,61 @@
+"""Where a session stands, for people and programs that watch its server: all that any of them is told.
+
+The rule that holds here: what is private is not in a `Standing`. Where some phase hides who takes part, that is who has
+joined or reported, and everything from which it follows: how many connections there are, and how many were refused.
+"""
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from ..protocol.server_machine import Attendance
+from ..protocol.states import SessionState
+
+__all__ = ["Companion", "Connections", "Standing"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Connections:
+    """A server's connections.
+
+    Args:
+        num_open: in all.
+        num_greeting: of these, those that have not said Hello.
+        refused: how many were turned away so far, by reason (`Server.refused`).
+    """
+
+    num_open: int
+    num_greeting: int
+    refused: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """Where a session stands.
+
+    Args:
+        state: of the session.
+        phase: the open one; the last one after the end.
+        num_parties: on the roster.
+        seconds_left: until the open phase's deadline; inf where it has none.
+        deadlines: of each phase that was opened, in whole seconds of Unix time; inf where it has none.
+        attendance: who takes part; None where that is private.
+        connections: None where it is private who takes part.
+    """
+
+    state: SessionState
+    phase: str
+    num_parties: int
+    seconds_left: float
+    deadlines: Mapping[str, float]
+    attendance: Attendance | None
+    connections: Connections | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether parties can still join or report."""
+        return self.state in {SessionState.GATHERING, SessionState.COLLECTING}
+
+
+Companion: TypeAlias = Callable[[Callable[[], Standing]], Awaitable[object]]
+"""What runs beside a session: it is given what returns where the session stands, and is cancelled at the end."""

@@ -1,0 +1,203 @@
+"""What `join` asks for in a terminal where it was left out: one thing at a time, checked, and asked again.
+
+What is typed is held against the invitation, and goes nowhere else: no log, no event and no file has it.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from ...protocol.phases import PhasedProtocol
+    from ..deployment import Invitation, Keys
+    from ..deployment.own_entries import Questions
+
+__all__ = ["ask_entries", "ask_invitation", "ask_keys", "given_or_asked"]
+
+_T = TypeVar("_T")
+
+
+def given_or_asked(given: str | None, *, field: str, question: str, use: Callable[[str], _T]) -> _T:
+    """Return what comes of a value; where it was left out, ask for it until it can be used.
+
+    Args:
+        given: the value; None where it was left out.
+        field: how the command line calls it.
+        question: what is asked.
+        use: returns what comes of it.
+
+    Raises:
+        ConfigurationError: as `use`, of a given value; or there is no terminal to ask.
+    """
+    from ...protocol.errors import ConfigurationError
+
+    if given is not None:
+        return use(given)
+    if not sys.stdin.isatty():
+        raise ConfigurationError(field=field, value="left out", allowed="given where there is no terminal to ask")
+    while True:
+        answer = _ask(question)
+        try:
+            return use(answer)
+        except ConfigurationError as error:
+            _show(error)
+
+
+def ask_invitation(given: str | None, *, party: str | None) -> tuple[Path, "Invitation"]:
+    """Return an invitation and where it is; asked for where it was left out, and so is whose it is.
+
+    Args:
+        given: its file, or a folder that holds the party's among others; None where it was left out.
+        party: whose.
+
+    Raises:
+        ConfigurationError: as `find_invitation`; or there is no terminal to ask.
+    """
+    from ..deployment import find_invitation
+
+    def find(source: str) -> tuple[Path, "Invitation"]:
+        path = Path(source)
+        if party is None and path.is_dir() and sys.stdin.isatty():
+            question = "Your name on the roster"
+            return path, given_or_asked(
+                None, field="--as", question=question, use=lambda name: find_invitation(path, party=name)
+            )
+        return path, find_invitation(path, party=party)
+
+    return given_or_asked(given, field="INVITATION", question="Your invitation (a file)", use=find)
+
+
+def ask_keys(invitation: "Invitation", candidates: list[Path]) -> "Keys":
+    """Return the party's keys, asked for in a terminal where no candidate has them.
+
+    Args:
+        invitation: the party's.
+        candidates: files or folders where they may be.
+
+    Raises:
+        ConfigurationError: as `Invitation.find_keys`, where there is no terminal to ask.
+    """
+    from ...protocol.errors import ConfigurationError
+
+    try:
+        return invitation.find_keys(candidates)
+    except ConfigurationError as error:
+        if error.field != "--key" or not sys.stdin.isatty():
+            raise
+        _show(error)
+    question = "The folder of your keys, as `psephos enroll` made it"
+    return given_or_asked(
+        None, field="--key", question=question, use=lambda folder: invitation.find_keys([Path(folder)])
+    )
+
+
+def ask_entries(
+    given: Path | None, *, party: str, invitation: "Invitation | None", trusts_server: bool
+) -> Mapping[str, Any]:
+    """Return a party's own entries by column, from its file, or asked for in a terminal.
+
+    Args:
+        given: the file; None where it was left out.
+        party: whose.
+        invitation: to what; without one nobody knows yet what to ask for, but the file.
+        trusts_server: whether the party lets the server see its values as they are.
+
+    Raises:
+        ConfigurationError: as `read_own_entries`; there is no terminal to ask; or, before anything is asked, the
+            server would have to be trusted, or the session is over.
+    """
+    from ...protocol.errors import printable
+    from ..deployment.client import encode_own
+    from ..deployment.invitations import check_expiry
+    from ..deployment.own_entries import questions_of, read_own_entries
+    from ..plugins import ROLES, names_in
+    from ..running.blaming import blaming
+
+    check = _nothing
+    if given is None and invitation is not None and sys.stdin.isatty():
+        check_expiry(invitation.charter, field="INVITATION")
+        protocol, public = _protocol_of(invitation, trusts_server=trusts_server), invitation.public
+
+        def check(entries: Mapping[str, Any]) -> None:
+            with blaming(type(protocol)):
+                encode_own(protocol, entries, public)
+
+        if (questions := questions_of(protocol, public)) is not None:
+            click.echo(f"Your values as {printable(party)} in session {printable(invitation.session)}", err=True)
+            return _ask_each(protocol, questions, check)
+
+    def read(file: str) -> Mapping[str, Any]:
+        entries = read_own_entries(Path(file), party=party, roles=names_in(ROLES))
+        check(entries)
+        return entries
+
+    given_file = None if given is None else str(given)
+    return given_or_asked(given_file, field="--input", question="Your values (a CSV file)", use=read)
+
+
+def _nothing(entries: Mapping[str, Any]) -> None:
+    """Check nothing: of a file that was given, whoever joins does."""
+    del entries
+
+
+def _protocol_of(invitation: "Invitation", *, trusts_server: bool) -> "PhasedProtocol[Any, Any]":
+    """Return the protocol of an invitation, where the party's public row is one of its, and its server is trusted."""
+    from ...protocol.checked import check_own_columns
+    from ..deployment.client import check_trust
+    from ..reading.conversion import convert
+    from ..running.blaming import blaming
+    from ..system import find_protocol
+
+    kind = find_protocol(invitation.protocol)
+    with blaming(kind):
+        protocol = kind(convert(invitation.parameters, kind.parameters_type, "parameters"))
+        check_own_columns(protocol)
+        check_trust(protocol, trusts_server=trusts_server)
+        protocol.check_public(invitation.public)
+    return protocol
+
+
+def _ask_each(
+    protocol: "PhasedProtocol[Any, Any]", questions: "Questions", check: Callable[[Mapping[str, Any]], None]
+) -> Mapping[str, Any]:
+    """Return the entries by column of answers that are asked for one by one, and again where one is not allowed.
+
+    An answer is checked beside blank ones to what has not been asked yet; a fault of those is none of its own.
+    """
+    from ...protocol.errors import ConfigurationError, PluginError
+
+    descriptions = {column.name: column.description for column in protocol.columns()}
+    allowed = dict(questions.allowed)
+    answers = dict.fromkeys(allowed, "")
+    waiting = list(allowed)
+    while waiting:
+        name = waiting.pop(0)
+        answers[name] = _ask(f"  {name} ({allowed[name]})")
+        try:
+            check(questions.entries(answers))
+        except ConfigurationError as error:
+            at_fault = [each for each in allowed if error.field == each or error.field.startswith(f"{each}:")]
+            if waiting and (isinstance(error, PluginError) or any(each in waiting for each in at_fault)):
+                continue
+            if not at_fault and error.field in descriptions and questions.allowed.keys() <= descriptions.keys():
+                allowed[error.field] = descriptions[error.field]  # public, and the protocol cannot do without
+                waiting.append(error.field)
+                continue
+            _show(error)
+            again = at_fault or ([name] if waiting else list(allowed))
+            waiting = [*again, *waiting]
+    return questions.entries(answers)
+
+
+def _ask(question: str) -> str:
+    from ...protocol.errors import printable
+
+    answer: str = click.prompt(printable(question), default="", show_default=False, err=True)
+    return answer.strip()
+
+
+def _show(error: Exception) -> None:
+    click.echo(f"  {error}", err=True)

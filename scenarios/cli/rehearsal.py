@@ -1,0 +1,188 @@
+"""`rehearse`: a whole deployment on this machine, each party a process of its own."""
+
+import contextlib
+import sys
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from .group import cli
+from .options import load, make_folder, scenario_options, simulate_options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..deployment.rehearsal import Ended, Plan
+    from ..running.config import Scenario
+    from ..running.resolution import Resolved
+
+__all__ = ["rehearse"]
+
+_MOST_FAILURES: Final = 12
+"""Parties that are named with what they said."""
+
+
+@cli.command(short_help="Rehearse a deployment of SCENARIO: server and parties as processes on this machine.")
+@scenario_options
+@simulate_options
+@click.option(
+    "--trust-server",
+    is_flag=True,
+    help="Allow a session in which the server sees everybody's values as they are (central model).",
+)
+@click.option(
+    "--address", metavar="HOST:PORT", help="Where the server listens (default: 127.0.0.1 and a port that is free)."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Keep everything in this folder, keys and values too (default: a temporary one).",
+)
+@click.option("--show-commands", is_flag=True, help="Print the command of each party, and not of one of them alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
+@click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes, in a folder of --out).")
+def rehearse(
+    scenario: str,
+    settings: tuple[str, ...],
+    data: str | None,
+    seed: int | None,
+    address: str | None,
+    out: Path | None,
+    *,
+    simulate: bool,
+    trust_server: bool,
+    show_commands: bool,
+    as_json: bool,
+    pictures: bool,
+) -> None:
+    """Rehearse a deployment of SCENARIO: draw up its roster, then serve and join, each party with its own values.
+
+    The values are those of the scenario. Server and parties are processes on this machine, and meet over TLS. The
+    commands that they run are printed: each can be run on a machine of its own. Noise is secure unless --simulate says
+    otherwise; then the result is that of `psephos run` with this seed.
+
+    The exit status is the server's. A party that fails is named with the line that it ends with.
+
+    \b
+    psephos rehearse eu-council
+    psephos rehearse eu-council --simulate --seed 345 --out rehearsal --show-commands
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import functools
+
+    import trio
+
+    from ...transports.tcp import TCPTransport
+    from ..deployment.common import check_seed, naming_address
+    from ..deployment.rehearsal import check_rehearsed, make_plan, num_told, reserved_address, values_of, write_values
+    from ..deployment.rehearsal import rehearse as run
+    from ..presentation import make_console
+
+    check_seed(simulate=simulate, seed=seed)
+    if address is not None:
+        with naming_address(address, field="--address"):
+            TCPTransport().stays_on_this_machine(address)
+    loaded = load(scenario, settings, data)
+    resolved = check_rehearsed(loaded, trusts_server=trust_server)
+    values = values_of(resolved)
+    words = [scenario, *(word for setting in settings for word in ("--set", setting))]
+    words += [] if data is None else ["--data", data]
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(_folder_of(out))
+        plan = make_plan(
+            resolved,
+            folder,
+            address=stack.enter_context(reserved_address()) if address is None else address,
+            scenario=words,
+            seed=seed,
+            trusts_server=trust_server,
+            serve=[*(["--json"] if as_json else []), *([] if pictures and out is not None else ["--no-pictures"])],
+        )
+        write_values(plan, values)
+        console = make_console()
+        if not as_json:
+            _show_plan(console, loaded, resolved, plan, is_kept=out is not None, shows_all=show_commands)
+        told = _Told(hidden="" if out is not None else str(folder))
+        session = functools.partial(run, plan, show=told.line, show_error=told.error, on_failure=told.failure)
+        rehearsed = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+        told.how_many_more()
+        if rehearsed.server.status:
+            sys.exit(rehearsed.server.status)
+        if not as_json:
+            number, role = num_told(plan), resolved.protocol.client_role
+            heard = f"{number:,} of {len(plan.parts):,} {role}s heard what the server released: their transcripts agree"
+            console.print(heard, soft_wrap=True)  # below an empty line of the server's
+            if out is not None:
+                console.print(f"Everything is in {folder}\n", soft_wrap=True)
+
+
+class _Told:
+    """What a terminal shows while a rehearsal runs.
+
+    Args:
+        hidden: a folder that is gone in the end; lines that name it are not shown.
+    """
+
+    def __init__(self, *, hidden: str) -> None:
+        self._hidden = hidden
+        self._num_failed = 0
+
+    def line(self, line: bytes, *, err: bool = False) -> None:
+        """Show a line of the server's."""
+        text = line.decode(errors="replace")
+        if not (self._hidden and self._hidden in text):
+            with contextlib.suppress(OSError):  # a terminal that is gone ends no session
+                click.echo(text, err=err)
+
+    def error(self, line: bytes) -> None:
+        """Show what the server says on standard error, but where it listens."""
+        if not line.startswith(b"listening on "):
+            self.line(line, err=True)
+
+    def failure(self, party: str, ended: "Ended") -> None:
+        """Name a party that failed, with its line."""
+        from ...protocol.errors import printable
+
+        self._num_failed += 1
+        if self._num_failed <= _MOST_FAILURES:
+            said = ended.said.removeprefix("psephos: ") or f"ended with status {ended.status}"
+            click.echo(f"psephos: {printable(party)}: {printable(said)}", err=True)
+
+    def how_many_more(self) -> None:
+        """Count those that failed and were not named."""
+        if self._num_failed > _MOST_FAILURES:
+            click.echo(f"psephos: and {self._num_failed - _MOST_FAILURES:,} more", err=True)
+
+
+@contextlib.contextmanager
+def _folder_of(out: Path | None) -> Generator[Path]:
+    """Yield the folder of a rehearsal: the one named, or one that is gone in the end."""
+    if out is not None:
+        yield make_folder(out, "").path
+        return
+    with tempfile.TemporaryDirectory(prefix="psephos-") as folder:
+        yield Path(folder)
+
+
+def _show_plan(
+    console: "Console", scenario: "Scenario", resolved: "Resolved", plan: "Plan", *, is_kept: bool, shows_all: bool
+) -> None:
+    from ..running.report import show_heading
+
+    role, number = resolved.protocol.client_role, len(plan.parts)
+    facts = [f"{number:,} {role}s and their server", "each a process on this machine", "known by their certificates"]
+    trust = "Everybody's keys are made here, and everybody's values lie here: whoever rehearses could read them."
+    description = "The scenario's adversaries are left out: all parties are honest here." if scenario.adversary else ""
+    title = f"Rehearsal: {resolved.scenario.title or resolved.scenario.name}"
+    show_heading(console, title=title, facts=facts, description=description, trust=trust)
+    commands = plan.commands
+    few = len(commands) - number + 1
+    for command in commands if shows_all else commands[:few]:
+        click.echo(f"  {command}")
+    if number > 1 and not shows_all:
+        click.echo(f"  and {number - 1:,} more like it; --show-commands prints all")
+    if not is_kept:
+        click.echo("  their folder is temporary; --out keeps it")

@@ -1,0 +1,394 @@
+"""A rehearsal: a session's server and all of its parties as processes on this machine, with the scenario's own values.
+
+The rule that holds here: what runs is the commands that are shown, and nothing beside them. Taken to several machines,
+each in its place, they hold the session there.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import trio
+
+from ...protocol.errors import ConfigurationError
+from ...transports.keys import write_private
+from ..running.config import Scenario
+from ..running.parties import read_parties
+from ..running.processes import num_cores
+from ..running.resolution import Resolved, resolve
+from .client import check_trust
+from .invitations import INVITATIONS, stems_of
+from .own_entries import own_file_of
+
+__all__ = [
+    "MOST_PARTIES",
+    "Command",
+    "Ended",
+    "Part",
+    "Plan",
+    "Rehearsed",
+    "check_rehearsed",
+    "make_plan",
+    "most_parties",
+    "num_told",
+    "rehearse",
+    "reserved_address",
+    "values_of",
+    "write_values",
+]
+
+MOST_PARTIES: Final = 200
+"""Each is a process, and all wait for each other: in all this takes minutes, and some 13 GB of memory."""
+_BYTES_OF_PARTY: Final = 64 << 20
+"""Of memory that a party's process shares with no other (measured: 58 to 61 MB, by Linux's smaps_rollup)."""
+_SHARE_OF_MEMORY: Final = 0.75
+"""Of all the machine's, for the parties."""
+_STARTING_ON_EACH_CORE: Final = 2
+"""Processes that start take all of a core; a party that has connected waits."""
+_SECONDS_TO_END: Final = 10.0
+"""For a process that was told to end: a server tells everybody before it does."""
+_SECONDS_AFTER_SERVER: Final = 30.0
+"""For parties, once their server has ended."""
+_LISTENING: Final = b"listening on "
+_VOTE, _VALUES, _SERVER, _PARTIES, _JOURNALS = "vote", "values", "server", "parties", "journals"
+
+_ENDED_BY_SIGNAL: Final = 128
+"""By custom, and the signal's number is added."""
+Command: TypeAlias = tuple[str, ...]
+"""What stands behind `psephos` in a command line."""
+_Tell: TypeAlias = Callable[[bytes], None]
+
+
+def _ignore(line: bytes) -> None:
+    del line
+
+
+def _shown(command: Command) -> str:
+    """Return a command as it can be typed."""
+    return shlex.join(("psephos", *command))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Part:
+    """What one party does.
+
+    Args:
+        party: who.
+        values: the file of its own values.
+        folder: where `join` leaves what came of it.
+        command: by which it joins.
+    """
+
+    party: str
+    values: Path
+    folder: Path
+    command: Command
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The commands of a rehearsal, and where what they read and leave is.
+
+    Args:
+        folder: the rehearsal's.
+        roster: draws up the session.
+        serve: is its server.
+        parts: the parties', in roster order.
+    """
+
+    folder: Path
+    roster: Command
+    serve: Command
+    parts: Sequence[Part]
+
+    @property
+    def commands(self) -> list[str]:
+        """All of them, as they can be typed, in their order."""
+        return [_shown(command) for command in (self.roster, self.serve, *(part.command for part in self.parts))]
+
+    @property
+    def server(self) -> Path:
+        """Where the server leaves what came of it."""
+        return self.folder / _SERVER
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """How a process ended.
+
+    Args:
+        status: as a shell has it: of a process that a signal ended, 128 and the signal's number.
+        said: its last line on standard error; empty where there is none.
+    """
+
+    status: int
+    said: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rehearsed:
+    """How a rehearsal ended.
+
+    Args:
+        server: how its server did, or `psephos roster` where that failed.
+        parties: by name, each that was started.
+    """
+
+    server: Ended
+    parties: Mapping[str, Ended] = dataclasses.field(default_factory=dict[str, Ended])
+
+
+def most_parties() -> int:
+    """Return how many parties this machine's memory has room for, and `MOST_PARTIES` at most."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return max(1, min(MOST_PARTIES, int(_SHARE_OF_MEMORY * memory / _BYTES_OF_PARTY)))
+
+
+def check_rehearsed(scenario: Scenario, *, trusts_server: bool) -> Resolved:
+    """Return what is rehearsed, with the parties' values, which are held against the protocol as a run does it.
+
+    Args:
+        scenario: what is rehearsed; all of its parties are honest.
+        trusts_server: whether parties let the server see their values as they are.
+
+    Raises:
+        ConfigurationError: something is not allowed, a private column is missing, there are too many parties, or the
+            server has to be trusted and is not.
+    """
+    served = resolve(scenario, is_served=True)
+    check_trust(served.protocol, trusts_server=trusts_server)
+    number, role, most = len(served.names), served.protocol.client_role, most_parties()
+    if number > most:
+        why = "each is a process, and all of them wait for each other"
+        room = (
+            ""
+            if most == MOST_PARTIES
+            else f", as many as this machine has memory for at {_BYTES_OF_PARTY >> 20} MB each"
+        )
+        allowed = f"at most {most}{room}: {why}. Rehearse with fewer, or use `psephos run`, which has no such limit"
+        raise ConfigurationError(field=f"{role}s of a rehearsal", value=number, allowed=allowed)
+    return resolve(msgspec.structs.replace(scenario, transport="memory", adversary=[]))
+
+
+def make_plan(
+    resolved: Resolved,
+    folder: Path,
+    *,
+    address: str,
+    scenario: Sequence[str],
+    seed: int | None = None,
+    trusts_server: bool = False,
+    serve: Sequence[str] = (),
+) -> Plan:
+    """Return the commands of a rehearsal.
+
+    Args:
+        resolved: what is rehearsed, as `check_rehearsed` returns it.
+        folder: for all that they read and leave.
+        address: where the server listens.
+        scenario: the words by which `roster` and `serve` know the scenario: its name, and what is set of it.
+        seed: of a simulation; None for a deployment.
+        trusts_server: whether parties let the server see their values as they are.
+        serve: further words of `serve`.
+    """
+    own = resolved.scenario
+    simulated = () if seed is None else ("--simulate", "--seed", str(seed))
+    joining = [*(["--trust-server"] if trusts_server else []), *simulated]
+    if own.budget is not None and not own.budget_delta:  # a party's own is pure; what fits at δ has been checked
+        joining += ["--budget", repr(own.budget)]
+    if seed is not None and own.round:
+        joining += ["--round", str(own.round)]
+    vote = folder / _VOTE
+    parts: list[Part] = []
+    for stem, party in zip(stems_of(resolved.names), resolved.names, strict=True):
+        values, out = folder / _VALUES / f"{stem}.csv", folder / _PARTIES / stem
+        invitation = str(vote / INVITATIONS / f"{stem}.json")
+        # One user of this machine plays many persons, each of whom keeps a journal.
+        kept = () if simulated else ("--journal", str(folder / _JOURNALS / f"{stem}.sqlite"))
+        command = ("join", invitation, "--input", str(values), "--out", str(out), *kept, *joining)
+        parts.append(Part(party=party, values=values, folder=out, command=command))
+    drawn = ("--make-keys", "--address", address, "--out", str(vote))
+    served = ("--roster", str(vote), "--out", str(folder / _SERVER))
+    return Plan(
+        folder=folder,
+        roster=("roster", *scenario, *drawn, *simulated[:1]),
+        serve=("serve", *scenario, *served, *simulated, *serve),
+        parts=parts,
+    )
+
+
+def values_of(resolved: Resolved) -> list[bytes]:
+    """Return what the file of each party's values holds, in roster order.
+
+    Args:
+        resolved: as `check_rehearsed` returns it.
+
+    Raises:
+        ConfigurationError: as `own_file_of`.
+    """
+    own, protocol = resolved.scenario, resolved.protocol
+    parties = read_parties(own.parties, parameters=own.parameters, protocol=type(protocol), data=own.data)
+    known = [column.name for column in protocol.columns() if column.name in parties.table]
+    tables = ({name: parties.table[name][place] for name in known} for place in range(len(parties.names)))
+    return [own_file_of(protocol, entries) for entries in tables]
+
+
+def write_values(plan: Plan, values: Sequence[bytes]) -> None:
+    """Write each party's values into a file of its own.
+
+    Args:
+        plan: says where.
+        values: of each party, as `values_of` returns them.
+    """
+    (plan.folder / _VALUES).mkdir(mode=0o700)
+    for part, content in zip(plan.parts, values, strict=True):
+        write_private(part.values, content)
+
+
+@contextlib.contextmanager
+def reserved_address() -> Generator[str]:
+    """Yield an address on this machine that is nobody else's to take, by a port that is bound and does not listen."""
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # with which Linux lets the server listen there
+        reserved.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{reserved.getsockname()[1]}"
+        if sys.platform != "linux":
+            reserved.close()
+        yield address
+
+
+async def rehearse(
+    plan: Plan,
+    *,
+    show: _Tell,
+    show_error: _Tell,
+    on_failure: Callable[[str, Ended], None],
+) -> Rehearsed:
+    """Run the commands of a rehearsal, and end all of them in any case.
+
+    Args:
+        plan: what to run; the values are written.
+        show: told of each line that the server writes, or `psephos roster` where that fails.
+        show_error: likewise of each on standard error.
+        on_failure: told at once of a party that fails.
+
+    Returns:
+        How the processes ended. Parties are ended soon after the server; where this is cancelled, everybody is.
+    """
+    drawn = await _run(plan.roster, on_error=show_error)
+    if drawn.status:
+        return Rehearsed(drawn)
+    ended: dict[str, Ended] = {}
+    starting = trio.Semaphore(_STARTING_ON_EACH_CORE * num_cores())
+    is_listening = trio.Event()
+
+    async def take_part(part: Part) -> None:
+        await starting.acquire()
+        has_connected = trio.Event()
+
+        def on_line(line: bytes) -> None:
+            if line.strip() and not has_connected.is_set():  # it says what it has agreed to, and now waits
+                has_connected.set()
+                starting.release()
+
+        ended[part.party] = await _run(part.command, on_line=on_line)
+        if not has_connected.is_set():
+            starting.release()
+        if ended[part.party].status:
+            on_failure(part.party, ended[part.party])
+
+    def on_server(line: bytes, *, tell: _Tell) -> None:
+        if line.startswith(_LISTENING):
+            is_listening.set()
+        tell(line)
+
+    async def take_part_once_there_is_a_server(nursery: trio.Nursery) -> None:
+        await is_listening.wait()
+        for part in plan.parts:
+            nursery.start_soon(take_part, part)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(take_part_once_there_is_a_server, nursery)
+        on_line, on_error = (functools.partial(on_server, tell=tell) for tell in (show, show_error))
+        server = await _run(plan.serve, on_line=on_line, on_error=on_error)
+        nursery.cancel_scope.deadline = trio.current_time() + (_SECONDS_AFTER_SERVER if is_listening.is_set() else 0)
+    if is_listening.is_set():
+        for party in [part.party for part in plan.parts if part.party not in ended]:
+            ended[party] = Ended(_ENDED_BY_SIGNAL + signal.SIGTERM, "was ended: its server had ended long before")
+            on_failure(party, ended[party])
+    return Rehearsed(server, ended)
+
+
+def num_told(plan: Plan) -> int:
+    """Return how many parties heard what the server released: their public transcript is the server's."""
+    released = _transcript_in(plan.server)
+    return 0 if released is None else sum(_transcript_in(part.folder) == released for part in plan.parts)
+
+
+def _transcript_in(folder: Path) -> str | None:
+    try:
+        return msgspec.json.decode((folder / "run.json").read_bytes(), type=dict[str, Any]).get("transcript")
+    except FileNotFoundError:
+        return None
+
+
+async def _run(command: Command, *, on_line: _Tell = _ignore, on_error: _Tell = _ignore) -> Ended:
+    """Run a command of ours to its end, as a process that nobody's Ctrl-C reaches but through us.
+
+    Args:
+        command: what stands behind `psephos`.
+        on_line: told of each line on standard output.
+        on_error: told of each line on standard error.
+    """
+    last = b""
+
+    def keep(line: bytes) -> None:
+        nonlocal last
+        last = line.strip() or last
+        on_error(line)
+
+    words = [sys.executable, "-m", "psephos.scenarios.cli", *command]
+    pipe = subprocess.PIPE
+    options = {"stdout": pipe, "stderr": pipe, "start_new_session": True, "check": False, "deliver_cancel": _end}
+    status = 0
+    try:
+        async with trio.open_nursery() as nursery:
+            process: trio.Process = await nursery.start(functools.partial(trio.run_process, words, **options))
+            assert process.stdout is not None  # noqa: S101  a pipe was asked for
+            assert process.stderr is not None  # noqa: S101  likewise
+            nursery.start_soon(_read_lines, process.stdout, on_line)
+            nursery.start_soon(_read_lines, process.stderr, keep)
+        status = process.returncode or 0
+    except* OSError as group:  # there is no room for another process, or nobody to start one
+        keep(f"psephos: cannot start a process: {group.exceptions[0]}".encode())
+        status = 1
+    return Ended(status if status >= 0 else _ENDED_BY_SIGNAL - status, last.decode(errors="replace"))
+
+
+async def _end(process: trio.Process) -> None:
+    """Tell a process to end, and end it where it does not."""
+    process.terminate()
+    with trio.move_on_after(_SECONDS_TO_END):
+        await process.wait()
+        return
+    process.kill()
+
+
+async def _read_lines(stream: trio.abc.ReceiveStream, tell: _Tell) -> None:
+    rest = b""
+    async for data in stream:
+        *lines, rest = (rest + bytes(data)).split(b"\n")
+        for line in lines:
+            tell(line)
+    if rest:
+        tell(rest)

@@ -1,0 +1,286 @@
+"""`serve --status`: where a session stands, over HTTP, for monitors: /healthz in words, /metrics for Prometheus.
+
+Whoever reaches the address reads both, so there is nothing private in either, and nothing that depends on who takes
+part where some phase hides that (`agents.standing`): then neither parties, reports, connections nor refusals are
+counted, and of the process only what is the same whoever comes. Its memory, processor time and open files are not.
+
+The page never stands in the session's way. It takes `_MOST_PER_SECOND` connections a second, `_MOST_AT_ONCE` at a time,
+of which the oldest gives way; the rest wait in the system's queue. Each has `_SECONDS` for one request of a few lines.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import datetime as dt
+import email.utils
+import http
+import math
+import socket
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Final
+
+import h11
+import trio
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from ...agents.lobby import REASONS
+from ...agents.standing import Standing
+from ...protocol.errors import ConfigurationError, printable
+from ...protocol.rules import JOIN
+from ...protocol.states import SessionState
+from ...transports.addresses import format_address, is_loopback, parse_address
+
+__all__ = ["Status", "open_status"]
+
+_MOST_AT_ONCE: Final = 8
+_MOST_PER_SECOND: Final = 10
+"""With thousands of parties a page takes milliseconds, so a flood of requests takes a few hundredths of the time."""
+_SECONDS: Final = 5.0
+_MOST_REQUEST_BYTES: Final = 4096
+_MOST_LEFT_UNREAD: Final = 1 << 16
+"""What is read of a connection after its answer: closing it with bytes unread would cut off what was sent."""
+_HANDSHAKE: Final = "handshake"
+"""All that can be against a certificate, which the log tells apart: what is counted here is one of a few words."""
+_TEXT: Final = "text/plain; charset=utf-8"
+_OF_ANY_SESSION: Final = frozenset({"process_max_fds", "process_start_time_seconds"})
+"""What may be told of the process where it is private who takes part."""
+_STATES: Final = (SessionState.GATHERING, SessionState.COLLECTING, SessionState.RELEASED, SessionState.ABORTED)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Answer:
+    """What a request is answered."""
+
+    status: http.HTTPStatus
+    body: str | bytes = ""
+    content_type: str = _TEXT
+
+    @property
+    def content(self) -> bytes:
+        """Its body, or what its status is called."""
+        body = self.body or f"{self.status.value} {self.status.phrase}\n"
+        return body if isinstance(body, bytes) else body.encode()
+
+
+class Status:
+    """The page.
+
+    Args:
+        listening: the socket, which is closed in the end by whoever opened it.
+    """
+
+    def __init__(self, listening: socket.socket) -> None:
+        self._socket = listening
+        host, port = listening.getsockname()[:2]
+        self.address = format_address(host, port)
+        """HOST:PORT, with the port that the system chose where it was left to."""
+        self._open: dict[trio.CancelScope, None] = {}  # the oldest first
+
+    def __str__(self) -> str:
+        """Where it is, and for whom."""
+        whom = "" if is_loopback(self.address) else ", for whoever reaches this address"
+        return f"status at http://{self.address}/healthz and http://{self.address}/metrics{whom}"
+
+    async def serve(self, tell: Callable[[], Standing]) -> None:
+        """Answer whoever asks, for ever.
+
+        Args:
+            tell: returns where the session stands.
+        """
+        registry = CollectorRegistry()
+        registry.register(_Metrics(tell))
+        listener = trio.SocketListener(trio.socket.from_stdlib_socket(self._socket))
+        async with listener, trio.open_nursery() as nursery:
+            while True:
+                with contextlib.suppress(OSError):  # of a connection that has gone, or for want of descriptors
+                    stream = await listener.accept()
+                    if len(self._open) >= _MOST_AT_ONCE:
+                        next(iter(self._open)).cancel()
+                    scope = trio.CancelScope(deadline=trio.current_time() + _SECONDS)
+                    self._open[scope] = None
+                    nursery.start_soon(self._converse, stream, scope, tell, registry)
+                await trio.sleep(1 / _MOST_PER_SECOND)
+
+    async def _converse(
+        self,
+        stream: trio.SocketStream,
+        scope: trio.CancelScope,
+        tell: Callable[[], Standing],
+        registry: CollectorRegistry,
+    ) -> None:
+        with scope, contextlib.suppress(Exception):  # whatever a connection breaks by, it is this connection's
+            try:
+                connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_MOST_REQUEST_BYTES)
+                is_head = False
+                try:
+                    request = await _hear(stream, connection)
+                    is_head = request.method == b"HEAD"
+                    answer = _answer_to(request, tell, registry)
+                except h11.RemoteProtocolError as error:
+                    answer = _Answer(http.HTTPStatus(error.error_status_hint))
+                await stream.send_all(_written(answer, connection, is_head=is_head))
+                await stream.send_eof()
+                left = _MOST_LEFT_UNREAD
+                while left > 0 and (data := await stream.receive_some(left)):
+                    left -= len(data)
+            finally:
+                stream.socket.close()
+        self._open.pop(scope, None)
+
+
+@contextlib.contextmanager
+def open_status(address: str) -> Generator[Status]:
+    """Open the page's socket, so that what is wrong with its address shows before anything else is done.
+
+    Args:
+        address: HOST:PORT, or a port of this machine's loopback interface; port 0 lets the system choose.
+
+    Raises:
+        ConfigurationError: it is no address, or not this machine's, or taken.
+    """
+    try:
+        host, port = parse_address(f"127.0.0.1:{address}" if address.isdecimal() else address)
+        family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listening = socket.create_server(where[:2], family=family, backlog=_MOST_AT_ONCE)
+    except ConfigurationError as error:
+        allowed = f"a port, or {error.allowed}"
+        raise ConfigurationError(field="--status", value=address, allowed=allowed) from None
+    except (OSError, UnicodeError) as error:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else "no such name"
+        allowed = f"an address of this machine at which nobody listens ({reason.lower()})"
+        raise ConfigurationError(field="--status", value=address, allowed=allowed) from None
+    with listening:
+        yield Status(listening)
+
+
+class _Metrics(Collector):
+    """Where a session stands, as Prometheus counts it."""
+
+    def __init__(self, tell: Callable[[], Standing]) -> None:
+        self._tell = tell
+        self._process = ProcessCollector(registry=None)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all that may be told."""
+        standing = self._tell()
+        yield _by_label(
+            "psephos_session_state",
+            "1 for the state of the session: gathering (parties join), collecting (they report), released, aborted.",
+            "state",
+            ((state.value, state is standing.state) for state in _STATES),
+        )
+        yield GaugeMetricFamily("psephos_roster_parties", "Parties on the roster.", value=standing.num_parties)
+        yield _by_label(
+            "psephos_phase_open",
+            "1 for the phase that is open, 0 for those before it.",
+            "phase",
+            ((name, standing.is_open and name == standing.phase) for name in standing.deadlines),
+        )
+        yield _by_label(
+            "psephos_phase_deadline_timestamp_seconds",
+            "When a phase closes, or has closed at the latest.",
+            "phase",
+            standing.deadlines.items(),
+        )
+        yield from _of_parties(standing)
+        for metric in self._process.collect():
+            if standing.connections is not None or metric.name in _OF_ANY_SESSION:
+                yield metric
+
+
+def _of_parties(standing: Standing) -> Iterator[Metric]:
+    """Yield what depends on who comes, where that is not private."""
+    attendance, connections = standing.attendance, standing.connections
+    if attendance is not None:
+        joined = attendance.num_received[JOIN]
+        yield GaugeMetricFamily("psephos_parties_joined", "Parties that have joined.", value=joined)
+        awaited = len(attendance.awaited)
+        yield GaugeMetricFamily("psephos_parties_awaited", "Parties that the open phase waits for.", value=awaited)
+        accepted = CounterMetricFamily("psephos_reports_accepted", "Reports that were accepted.", labels=["phase"])
+        for name, number in attendance.num_received.items():
+            if name != JOIN:
+                accepted.add_metric([name], number)
+        yield accepted
+    if connections is not None:
+        yield GaugeMetricFamily("psephos_connections_open", "Connections that are open.", value=connections.num_open)
+        yield GaugeMetricFamily(
+            "psephos_connections_greeting",
+            "Connections of these that have not shown that they are a party's.",
+            value=connections.num_greeting,
+        )
+        refused = CounterMetricFamily("psephos_connections_refused", "Connections turned away.", labels=["reason"])
+        counts = collections.Counter(dict.fromkeys((*REASONS, _HANDSHAKE), 0))
+        for reason, number in connections.refused.items():
+            counts[reason if reason in REASONS else _HANDSHAKE] += number
+        for reason, number in counts.items():
+            refused.add_metric([reason], number)
+        yield refused
+
+
+def _by_label(name: str, documentation: str, label: str, values: Iterable[tuple[str, float]]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, documentation, labels=[label])
+    for of_label, value in values:
+        family.add_metric([of_label], value)
+    return family
+
+
+def _healthz(standing: Standing) -> _Answer:
+    """Return where a session stands, in words; 503 where it has failed."""
+    if standing.state is SessionState.ABORTED:
+        return _Answer(http.HTTPStatus.SERVICE_UNAVAILABLE, "failed: the session has ended without an outcome\n")
+    if standing.state is SessionState.RELEASED:
+        return _Answer(http.HTTPStatus.OK, "released: the parties are told the outcome\n")
+    return _Answer(http.HTTPStatus.OK, f"open: phase {printable(standing.phase)!r} {_until(standing)}\n")
+
+
+def _until(standing: Standing) -> str:
+    deadline = standing.deadlines.get(standing.phase, math.inf)
+    try:
+        return f"until {dt.datetime.fromtimestamp(deadline, dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError):  # later than any calendar goes
+        return "without a deadline"
+
+
+def _answer_to(request: h11.Request, tell: Callable[[], Standing], registry: CollectorRegistry) -> _Answer:
+    path = request.target.partition(b"?")[0]
+    if path not in {b"/healthz", b"/metrics"}:
+        return _Answer(http.HTTPStatus.NOT_FOUND)
+    if request.method not in {b"GET", b"HEAD"}:
+        return _Answer(http.HTTPStatus.METHOD_NOT_ALLOWED)
+    if path == b"/healthz":
+        return _healthz(tell())
+    return _Answer(http.HTTPStatus.OK, generate_latest(registry), CONTENT_TYPE_LATEST)
+
+
+async def _hear(stream: trio.SocketStream, connection: h11.Connection) -> h11.Request:
+    """Return the request that a connection begins with.
+
+    Raises:
+        h11.RemoteProtocolError: it is none, or too long.
+        trio.EndOfChannel: the other end has said nothing.
+    """
+    while (event := connection.next_event()) is h11.NEED_DATA:
+        connection.receive_data(await stream.receive_some(_MOST_REQUEST_BYTES))
+    if not isinstance(event, h11.Request):
+        raise trio.EndOfChannel
+    return event
+
+
+def _written(answer: _Answer, connection: h11.Connection, *, is_head: bool) -> bytes:
+    """Return an answer's bytes, after which the connection ends; to a HEAD without its body."""
+    headers = {
+        "Content-Type": answer.content_type,
+        "Content-Length": str(len(answer.content)),
+        "Cache-Control": "no-store",
+        "Date": email.utils.formatdate(usegmt=True),
+        "Connection": "close",
+    }
+    if answer.status is http.HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = "GET, HEAD"
+    head = h11.Response(status_code=answer.status, reason=answer.status.phrase, headers=list(headers.items()))
+    body = b"" if is_head else answer.content
+    events: tuple[h11.Event, ...] = (head, h11.Data(body), h11.EndOfMessage())
+    return b"".join(connection.send(event) or b"" for event in events)

@@ -1,0 +1,28 @@
+"""One voter's own ranking, into a file that is its alone; it is read as any line of text."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+
+from ....protocol.arrays import IntArray
+from ....protocol.fair_voting import FairVoting
+from ....protocol.fair_voting.entries import names_of
+from ....protocol.fair_voting.parameters import SEPARATOR
+from ....protocol.phases import PhasedProtocol
+from ...deployment.own_entries import OwnEntries
+
+__all__ = ["OWN_RANKING"]
+
+
+def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Sequence[Sequence[str]]:
+    """Return a header and the ranking; the voter's group is the server's to say."""
+    alternatives = cast("FairVoting", protocol).parameters.alternatives
+    ranking: Any = entries["ranking"]
+    if isinstance(ranking, np.ndarray):  # the position of each alternative
+        order: list[int] = np.argsort(cast("IntArray", ranking)).tolist()
+        ranking = [alternatives[place] for place in order]
+    return [("ranking",), (f" {SEPARATOR} ".join(names_of(ranking)),)]
+
+
+OWN_RANKING: Final = OwnEntries(write=_write)

@@ -1,0 +1,97 @@
+"""What a server tells those who watch it, and that they are never in its way."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import structlog.testing
+import trio
+import trio.testing
+from peers import INPUTS, NAMES, TRANSPORTS, VOTE, hello, make_client, simulation
+from psephos.agents import CloudServer
+from psephos.agents.standing import Connections, Standing
+from psephos.protocol.roster import Roster
+from psephos.protocol.rules import JOIN, PhaseRules
+from psephos.protocol.states import SessionState
+from psephos.transports import MemoryTransport, Transport
+
+
+def make_server(**options: Any) -> CloudServer:
+    """Return a server of three partners."""
+    rules = PhaseRules(deadline_seconds=30.0)
+    return CloudServer(VOTE, roster=Roster(NAMES, INPUTS.public), mode=simulation(), default_rules=rules, **options)
+
+
+def test_before_it_serves_nothing_is_open() -> None:
+    standing = make_server().standing
+    assert (standing.state, standing.phase, standing.is_open) == (SessionState.IDLE, JOIN, False)
+    assert (standing.deadlines, standing.seconds_left) == ({}, float("inf"))
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_whoever_is_there_is_counted_and_named(
+    make_transport: Callable[[], Transport], clock: trio.testing.MockClock
+) -> None:
+    del clock
+    server, transport = make_server(), make_transport()
+
+    async def come_to(expected: tuple[int, int]) -> Standing:
+        while True:
+            standing = server.standing
+            assert standing.connections is not None
+            if (standing.connections.num_open, standing.connections.num_greeting) == expected:
+                return standing
+            await trio.testing.wait_all_tasks_blocked(0.005)
+
+    async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+        nursery.start_soon(server.serve, listening)
+        async with (
+            await transport.connect(listening.address) as bob,
+            await transport.connect(listening.address),
+            await transport.connect(listening.address) as stranger,
+        ):
+            await bob.send([hello("bob")])
+            await stranger.send([hello("mallory")])
+            await stranger.receive()
+            await stranger.aclose()
+            standing = await come_to((2, 1))
+            assert standing.connections == Connections(2, 1, {"stranger": 1})
+            assert standing.attendance is not None
+            assert standing.attendance.num_received == {JOIN: 1, "weights": 0, "opinions": 0}
+            assert (standing.attendance.present, standing.attendance.awaited) == (("bob",), ("alice", "carol"))
+            assert 0 < standing.seconds_left <= 30
+        gone = (await come_to((0, 0))).attendance
+        assert gone is not None
+        assert (gone.present, gone.awaited) == ((), NAMES)  # a connection that was lost may come back
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_watches_and_fails_ends_no_session() -> None:
+    told: list[Standing] = []
+
+    async def fail_at_once(tell: Callable[[], Standing]) -> None:
+        told.append(tell())
+        raise MemoryError("too little for a picture")
+
+    async def fail_later(tell: Callable[[], Standing]) -> None:
+        while tell().phase == JOIN:
+            await trio.lowlevel.checkpoint()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fail_at_once, tell)
+
+    transport = MemoryTransport()
+    mode = simulation()
+    with structlog.testing.capture_logs() as log:
+        server = make_server(log=structlog.get_logger())
+        async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+            for name in NAMES:
+                nursery.start_soon(make_client(name, mode).take_part, await transport.connect(listening.address))
+            result = await server.serve(listening, beside=[fail_at_once, fail_later])
+    assert result.num_received == (3, 3)
+    assert [standing.phase for standing in told] == [JOIN, "weights"]
+    failed = [event["error"] for event in log if event["event"] == "watching_failed"]
+    assert failed == ["MemoryError", "ExceptionGroup"]
+    assert server.standing.state is SessionState.RELEASED
+    attendance = server.standing.attendance
+    assert attendance is not None
+    assert (attendance.present, attendance.awaited) == (NAMES, ())

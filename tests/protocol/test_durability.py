@@ -1,0 +1,555 @@
+"""Machines that keep records: what is kept comes first, and a machine that is made again from records goes on.
+
+Each life of a machine has noise of its own here, so that whatever is drawn a second time is another report.
+"""
+
+import collections
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import msgspec
+import pytest
+from helpers import (
+    SERVER,
+    SESSION_NAME,
+    Session,
+    failure_of,
+    hello,
+    make_fair_inputs,
+    make_fair_vote,
+    make_inputs,
+    make_preference_inputs,
+    make_preferences,
+    make_vote,
+    messages_of,
+    raw,
+)
+from psephos.protocol import (
+    ClientMachine,
+    ConfigurationError,
+    PhaseRules,
+    QuorumError,
+    RemoteProtocolError,
+    ServerMachine,
+    SessionResult,
+    SimulatedNoise,
+    UnexpectedMessageError,
+)
+from psephos.protocol.effects import Charged, Effect, Fail, Finish, Keep, Send
+from psephos.protocol.errors import ConnectionLostError, JournalError
+from psephos.protocol.messages import (
+    Abort,
+    Acknowledgement,
+    Charter,
+    Hello,
+    Message,
+    Release,
+    Report,
+    Request,
+    Welcome,
+    encode,
+)
+from psephos.protocol.moral_preferences import Paradigm
+from psephos.protocol.privacy import Budget, Ledger
+from psephos.protocol.records import (
+    Accepted,
+    Acknowledged,
+    Broken,
+    ClientRecord,
+    Drawn,
+    KeptTally,
+    Left,
+    PhaseClosed,
+    PhaseOpened,
+    Reserved,
+    ServerRecord,
+)
+from psephos.protocol.states import SessionState, State
+from psephos.protocol.tally import Tally
+
+CHARTER = Charter("0123456789abcdef" * 2, expires=4_000_000_000)
+VOTE = make_vote()
+TWO_OF_THREE = PhaseRules(quorum=2)
+
+
+def make_session(*, rules: PhaseRules | None = None, budget: Budget | None = None) -> Session:
+    own = [f"{place}c" * 32 for place in range(3)]
+    inputs = make_inputs(VOTE, 3)
+    return Session(VOTE, inputs, default_rules=rules, budget=budget, fingerprints=own, charter=CHARTER)
+
+
+def noise_of_life(number: int) -> SimulatedNoise:
+    return SimulatedNoise(1000 + number, session=SESSION_NAME)
+
+
+class CrashError(Exception):
+    """A process ends."""
+
+
+class World:
+    """A session whose machines keep records, and begin again when they crash.
+
+    Args:
+        session: what it is.
+        crash_at: the number of the record at which the server or a client crashes, counted over all of them.
+        is_kept: whether that record is durable before the crash.
+    """
+
+    def __init__(self, session: Session, *, crash_at: int = -1, is_kept: bool = True) -> None:
+        self.session = session
+        self.crash_at = crash_at
+        self.is_kept = is_kept
+        self.num_kept = 0
+        self.num_lives = 0
+        self.kept_by_server: list[ServerRecord] = []
+        self.kept_by_client: dict[str, list[ClientRecord]] = {name: [] for name in session.names}
+        self.sent: dict[tuple[str, int], set[bytes]] = collections.defaultdict(set)
+        self.told: dict[tuple[str, int], set[bytes]] = collections.defaultdict(set)
+        self.results: dict[str, msgspec.Struct] = {}
+        self.digests: set[str | None] = set()
+        self.failures: dict[str, Exception] = {}
+        self.queue: collections.deque[tuple[str, str, Message]] = collections.deque()
+        self.clients: dict[str, ClientMachine] = {}
+        self.connected: set[str] = set()
+        self.server = self._new_server()
+
+    def run(self) -> None:
+        """Run the session to its end, whoever crashes on the way."""
+        for name in self.session.names:
+            self._guarded(name, lambda name=name: self._begin(name))
+        while self.queue:
+            sender, recipient, message = self.queue.popleft()
+            if recipient == SERVER:
+                self._guarded(SERVER, lambda s=sender, m=message: self._act(SERVER, self.server.receive(s, m)))
+            elif recipient in self.clients:
+                client = self.clients[recipient]
+                self._guarded(recipient, lambda c=client, m=message: self._act(c.party, c.receive(SERVER, m)))
+
+    def _new_server(self) -> ServerMachine:
+        self.num_lives += 1
+        return self.session.server(noise=noise_of_life(self.num_lives), records=tuple(self.kept_by_server))
+
+    def _begin(self, name: str) -> None:
+        self.num_lives += 1
+        records = self.kept_by_client[name]
+        entries = [entry for record in records if isinstance(record, Drawn) for entry in record.entries]
+        ledger = Ledger(name, budget=self.session.budget, entries=entries)
+        client = self.session.client(name, noise=noise_of_life(self.num_lives), ledger=ledger, records=tuple(records))
+        self.clients[name] = client
+        self.connected.add(name)
+        self._act(name, client.start())
+
+    def _guarded(self, party: str, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except CrashError:
+            if party == SERVER:
+                self.queue.clear()
+                self.connected.clear()
+                for client in self.clients.values():
+                    client.receive_loss(SERVER)
+                self.server = self._new_server()
+                self._act(SERVER, self.server.start())
+                returning = [name for name in self.session.names if name not in self.results]
+            else:
+                self.connected.discard(party)
+                self.queue = collections.deque(each for each in self.queue if party not in each[:2])
+                self._act(SERVER, self.server.receive_loss(party))
+                returning = [party]
+            for name in returning:
+                self._begin(name)
+
+    def start(self) -> "World":
+        """Start the server."""
+        self._guarded(SERVER, lambda: self._act(SERVER, self.server.start()))
+        return self
+
+    def _act(self, party: str, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Keep(record):
+                    crashes = self.num_kept == self.crash_at
+                    self.num_kept += 1
+                    if not crashes or self.is_kept:
+                        kept: list[object] = self.kept_by_server if party == SERVER else self.kept_by_client[party]  # type: ignore[assignment]
+                        kept.append(record)
+                    if crashes:
+                        raise CrashError
+                case Send(recipients, message):
+                    for recipient in recipients:
+                        if recipient != SERVER and recipient not in self.connected:
+                            continue
+                        self._note(party, recipient, message)
+                        self.queue.append((party, recipient, message))
+                case Finish(result):
+                    self.results[party] = result
+                    if party != SERVER:
+                        self.digests.add(self.clients[party].transcript)
+                case Fail(error):
+                    self.failures[party] = error
+                case _:
+                    pass
+
+    def _note(self, sender: str, recipient: str, message: Message) -> None:
+        if isinstance(message, Report):
+            self.sent[sender, message.phase].add(encode(message))
+            drawn = [each for each in self.kept_by_client[sender] if isinstance(each, Drawn)]
+            assert encode(message) in {each.report for each in drawn}, "a report left before it was kept"
+        elif isinstance(message, Acknowledgement):
+            place = self.session.names.index(recipient)
+            kept = {(each.phase, each.place) for each in self.kept_by_server if isinstance(each, Accepted)}
+            assert (message.phase, place) in kept, "a report was acknowledged before it was kept"
+        elif isinstance(message, Request):
+            opened = {each.phase for each in self.kept_by_server if isinstance(each, PhaseOpened)}
+            assert message.phase in opened, "a phase was told before its opening was kept"
+            self.told["request", message.phase].add(encode(message))
+        elif isinstance(message, Release):
+            closed = {each.phase for each in self.kept_by_server if isinstance(each, PhaseClosed)}
+            assert len(closed) == len(self.session.protocol.phases), "a release was told before it was kept"
+            self.told["release", 0].add(bytes(message.payload))
+
+
+def vote_of_three() -> Session:
+    return make_session()
+
+
+def trusted_preferences() -> Session:
+    protocol = make_preferences(paradigm=Paradigm.RLCP)
+    return Session(protocol, make_preference_inputs(protocol, 3), charter=CHARTER, fingerprints=["a", "b", "c"])
+
+
+def trusted_election() -> Session:
+    protocol = make_fair_vote(2, 1, mechanism="laplace")
+    return Session(protocol, make_fair_inputs(protocol), charter=CHARTER, fingerprints=["a", "b", "c"])
+
+
+MAKERS = [vote_of_three, trusted_preferences, trusted_election]
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_crash_at_any_record_costs_nothing_and_draws_nothing_again(
+    make: Callable[[], Session],
+    is_kept: bool,  # noqa: FBT001
+) -> None:
+    whole = World(make()).start()
+    whole.run()
+    assert whole.num_kept > 10
+    for place in range(whole.num_kept):
+        world = World(make(), crash_at=place, is_kept=is_kept).start()
+        world.run()
+        assert not world.failures
+        assert set(world.results) == {SERVER, *world.session.names}
+        assert all(len(reports) == 1 for reports in world.sent.values()), f"drawn twice after a crash at {place}"
+        assert all(len(told) == 1 for told in world.told.values()), f"told twice, differently, after {place}"
+        assert world.digests == {world.server.transcript}
+        result = world.results[SERVER]
+        assert isinstance(result, SessionResult)
+        assert set(result.num_received) <= {3, None}
+        assert all(world.results[name] == result.outcome for name in world.session.names)
+        for name, records in world.kept_by_client.items():
+            drawn = [record.phase for record in records if isinstance(record, Drawn)]
+            assert drawn == list(range(len(world.session.protocol.phases))), name
+            assert records[-1] == Left()
+
+
+# A party
+
+
+def drawn_client(records: list[ClientRecord] | None = None, **given: object) -> tuple[Session, ClientMachine]:
+    session = make_session()
+    ledger = Ledger("p0")
+    return session, session.client("p0", noise=noise_of_life(1), ledger=ledger, records=records or [], **given)  # type: ignore[arg-type]
+
+
+def answered(client: ClientMachine) -> list[ClientRecord]:
+    """Let a new client answer the first phase, and return what it has kept."""
+    effects = [*client.start(), *client.receive(SERVER, welcome()), *client.receive(SERVER, Request(0, raw(None)))]
+    return [effect.record for effect in effects if isinstance(effect, Keep)]  # type: ignore[misc]
+
+
+def welcome() -> Welcome:
+    return msgspec.structs.replace(Welcome(7, VOTE.encoded_parameters, charter=CHARTER))
+
+
+def test_what_is_drawn_is_kept_before_it_is_charged_or_sent() -> None:
+    _, client = drawn_client()
+    assert [type(effect) for effect in client.start()] == [Send]
+    (kept,) = client.receive(SERVER, welcome())
+    assert isinstance(kept, Keep)
+    assert isinstance(kept.record, Reserved)
+    assert (kept.record.party, kept.record.session, kept.record.protocol) == ("p0", SESSION_NAME, "dpwevote")
+    assert kept.record.expires == CHARTER.expires
+    phases = [entry.phase for entry in kept.record.entries]
+    assert phases == [phase.name for phase in VOTE.phases for _ in phase.losses_of(())]
+    request = Request(0, raw(None))
+    (drawn, *charged, sent) = client.receive(SERVER, request)
+    assert isinstance(drawn, Keep)
+    assert isinstance(drawn.record, Drawn)
+    assert all(isinstance(effect, Charged) for effect in charged)
+    assert isinstance(sent, Send)
+    assert drawn.record.request == encode(request)
+    assert drawn.record.report == encode(sent.message)
+    assert drawn.record.entries == tuple(each.charge.entry for each in charged if isinstance(each, Charged))
+    assert client.receive(SERVER, Acknowledgement(0)) == [Keep(Acknowledged(0))]
+    assert client.receive(SERVER, Acknowledgement(0)) == []
+
+
+def test_a_client_made_again_repeats_its_bytes_and_draws_and_charges_nothing() -> None:
+    session, client = drawn_client()
+    records = answered(client)
+    ledger = Ledger("p0")
+    again = session.client("p0", noise=noise_of_life(2), ledger=ledger, records=records)
+    again.start()
+    assert again.receive(SERVER, welcome()) == []  # its room is reserved
+    assert again.state is State.REPORTED
+    ((_, message),) = messages_of(again.receive(SERVER, Request(0, raw(None))))
+    drawn = records[-1]
+    assert isinstance(drawn, Drawn)
+    assert encode(message) == drawn.report
+    assert ledger.entries == ()
+    assert again.num_answered == 1
+
+
+def test_another_request_for_an_answered_phase_is_a_fault_after_a_restart_too() -> None:
+    session, client = drawn_client()
+    again = session.client("p0", noise=noise_of_life(2), ledger=Ledger("p0"), records=answered(client))
+    again.start()
+    again.receive(SERVER, welcome())
+    effects = again.receive(SERVER, Request(0, raw([1])))
+    assert isinstance(failure_of(effects), UnexpectedMessageError)
+    assert isinstance(effects[0], Keep)
+    assert isinstance(effects[0].record, Left)
+
+
+def test_a_lost_connection_is_no_leaving_and_an_abort_is_one() -> None:
+    _, client = drawn_client()
+    answered(client)
+    (lost,) = client.receive_loss(SERVER)
+    assert isinstance(lost, Fail)
+    assert isinstance(lost.error, ConnectionLostError)
+    session, client = drawn_client()
+    records = answered(client)
+    (left, _) = client.receive(SERVER, Abort("enough"))
+    assert left == Keep(Left("server ended the session: enough"))
+    again = session.client("p0", noise=noise_of_life(2), ledger=Ledger("p0"), records=[*records, Left("enough")])
+    again.start()
+    (kept,) = again.receive(SERVER, welcome())  # it left: its room was free, and is reserved again, for what is to come
+    assert isinstance(kept, Keep)
+    assert isinstance(kept.record, Reserved)
+    assert {entry.phase for entry in kept.record.entries} == {"opinions"}
+
+
+@pytest.mark.parametrize("is_durable", [True, False])
+def test_who_does_not_know_its_own_report_leaves_and_draws_nothing(is_durable: bool) -> None:  # noqa: FBT001
+    session = make_session()
+    client = session.client("p0", noise=noise_of_life(1), ledger=Ledger("p0"), records=[] if is_durable else None)
+    client.start()
+    client.receive(SERVER, welcome())
+    effects = client.receive(SERVER, Acknowledgement(0))
+    error = failure_of(effects)
+    assert isinstance(error, JournalError)
+    assert str(error) == (
+        "the journal does not know a report that server has from p0 in this session; nothing was drawn"
+    )
+    assert messages_of(effects) == [((SERVER,), Abort("the party's journal lacks its own report"))]
+
+
+def test_an_acknowledgement_before_the_welcome_is_a_fault() -> None:
+    _, client = drawn_client()
+    client.start()
+    assert isinstance(failure_of(client.receive(SERVER, Acknowledgement(0))), RemoteProtocolError)
+
+
+def test_room_is_asked_for_the_phases_that_are_left_alone() -> None:
+    session, client = drawn_client()
+    records = answered(client)
+    spent = records[-1]
+    assert isinstance(spent, Drawn)
+    whole = sum(entry.proven for entry in records[0].entries) if isinstance(records[0], Reserved) else 0.0
+    ledger = Ledger("p0", budget=Budget(epsilon=whole), entries=spent.entries)
+    again = session.client("p0", noise=noise_of_life(2), ledger=ledger, records=records)
+    again.start()
+    assert again.receive(SERVER, welcome()) == []
+    assert ledger.reserved == pytest.approx(whole - sum(entry.proven for entry in spent.entries))
+
+
+def test_records_without_an_id_of_the_session_are_refused() -> None:
+    session = Session(VOTE, make_inputs(VOTE, 3))
+    with pytest.raises(ConfigurationError, match="charter must be with an id where records are kept"):
+        session.client("p0", records=[])
+
+
+Alteration: TypeAlias = Callable[[Reserved, Drawn], list[ClientRecord]]
+ALTERED: list[tuple[Alteration, str]] = [
+    (
+        lambda reserved, drawn: [msgspec.structs.replace(reserved, party="p1"), drawn],
+        "has this session's id for 'p1'",
+    ),
+    (
+        lambda reserved, drawn: [reserved, msgspec.structs.replace(drawn, phase=1)],
+        "has a report of phase 1 where 0 is next",
+    ),
+    (lambda reserved, drawn: [reserved, drawn, drawn], "has a report of phase 0 where 1 is next"),
+    (
+        lambda reserved, drawn: [reserved, msgspec.structs.replace(drawn, report=drawn.request)],
+        "holds something else where a request and its report were kept",
+    ),
+]
+
+
+@pytest.mark.parametrize(("alter", "reason"), ALTERED)
+def test_records_of_something_else_are_refused(alter: Alteration, reason: str) -> None:
+    session, client = drawn_client()
+    reserved, drawn = answered(client)
+    assert isinstance(reserved, Reserved)
+    assert isinstance(drawn, Drawn)
+    with pytest.raises(JournalError, match=reason):
+        session.client("p0", ledger=Ledger("p0"), records=alter(reserved, drawn))
+
+
+# A server
+
+
+def opened(session: Session, *parties: str) -> ServerMachine:
+    """Return a server whose parties have joined, so that the first phase is open."""
+    server = session.server(noise=noise_of_life(1), records=[])
+    server.start()
+    for party in parties or session.names:
+        server.receive(party, greeting(party))
+    return server
+
+
+def greeting(party: str) -> Hello:
+    return hello(party, session_id=CHARTER.id)
+
+
+def weight(group: int = 1) -> Report:
+    return Report(0, raw([group]))
+
+
+def kept_by(effects: Sequence[Effect]) -> list[ServerRecord]:
+    return [effect.record for effect in effects if isinstance(effect, Keep)]  # type: ignore[misc]
+
+
+def test_a_report_is_kept_and_then_acknowledged_each_time_it_comes() -> None:
+    server = opened(make_session())
+    assert server.receive("p0", weight(2)) == [
+        Keep(Accepted(0, 0, bytes(raw([2])))),
+        Send(("p0",), Acknowledgement(0)),
+    ]
+    assert server.receive("p0", weight(2)) == [Send(("p0",), Acknowledgement(0))]
+    assert server.progress == ("weights", 1, 2)
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_party_takes_its_conversation_up_in_any_phase(is_gone: bool) -> None:  # noqa: FBT001
+    server = opened(make_session())
+    server.receive("p0", weight(2))
+    if is_gone:
+        assert server.receive_loss("p0") == []
+    server.admit(greeting("p0"), fingerprint="0c" * 32)
+    assert [message for _, message in messages_of(server.receive("p0", greeting("p0")))] == [
+        welcome(),
+        Acknowledgement(0),
+    ]
+    server.receive("p1", weight())
+    server.receive("p2", weight())
+    assert server.progress == ("opinions", 0, 3)
+    if is_gone:
+        server.receive_loss("p0")
+    messages = [message for _, message in messages_of(server.receive("p0", greeting("p0")))]
+    assert messages[:2] == [welcome(), Acknowledgement(0)]
+    assert isinstance(messages[2], Request)
+    assert server.progress == ("opinions", 0, 3)
+
+
+def test_who_is_lost_is_waited_for_and_its_quorum_is_not_given_up() -> None:
+    server = opened(make_session())
+    server.receive("p1", weight())
+    assert server.receive_loss("p0") == []
+    server.receive("p2", weight())
+    assert server.progress == ("weights", 2, 1)
+    assert server.state is SessionState.COLLECTING
+    assert isinstance(failure_of(server.receive_timeout("weights")), QuorumError)
+
+
+def test_who_was_late_comes_back_to_hear_the_release() -> None:
+    server = opened(make_session(rules=TWO_OF_THREE))
+    server.receive_loss("p0")
+    for party in ("p1", "p2"):
+        server.receive(party, weight())
+    server.receive_timeout("weights")
+    for party in ("p1", "p2"):
+        server.receive(party, Report(1, raw([0, 1])))
+    assert server.awaits_listeners
+    assert server.num_told == 2
+    messages = [message for _, message in messages_of(server.receive("p0", greeting("p0")))]
+    assert messages[0] == welcome()
+    assert isinstance(messages[-1], Release)
+    assert messages[-1].is_late
+    assert not server.awaits_listeners
+    assert server.num_told == 3
+
+
+def test_who_left_on_purpose_does_not_come_back() -> None:
+    server = opened(make_session(rules=TWO_OF_THREE))
+    server.receive("p0", Abort("not today"))
+    with pytest.raises(UnexpectedMessageError, match="'p0' has joined before"):
+        server.admit(greeting("p0"), fingerprint="0c" * 32)
+
+
+def test_without_certificates_nobody_takes_the_place_of_who_seems_to_be_there() -> None:
+    session = Session(VOTE, make_inputs(VOTE, 3), charter=CHARTER)
+    server = opened(session)
+    server.receive("p0", weight())
+    with pytest.raises(UnexpectedMessageError, match="'p0' has joined before"):
+        server.admit(greeting("p0"))
+    server.receive_loss("p0")
+    server.admit(greeting("p0"))
+
+
+def test_a_session_that_missed_its_quorum_is_over_after_a_restart_too() -> None:
+    session = make_session()
+    server = opened(session)
+    (broken,) = kept_by(server.receive_timeout("weights"))
+    assert isinstance(broken, Broken)
+    again = session.server(noise=noise_of_life(2), records=[PhaseOpened(0, (0, 1, 2)), broken])
+    error = failure_of(again.start())
+    assert isinstance(error, QuorumError)
+    assert error.missing == ("p0", "p1", "p2")
+    with pytest.raises(UnexpectedMessageError, match="has ended"):
+        again.admit(greeting("p0"), fingerprint="0c" * 32)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [PhaseOpened(1, (0, 1, 2))],
+        [PhaseOpened(0, (0, 1, 7))],
+        [Accepted(0, 0, bytes(raw([1])))],
+        [PhaseOpened(0, (0, 1)), Accepted(0, 2, bytes(raw([1])))],
+        [PhaseOpened(0, (0, 1)), Accepted(1, 1, bytes(raw([1])))],
+        [PhaseOpened(0, (0, 1)), Accepted(0, 1, bytes(raw([9])))],
+        [PhaseOpened(0, (0, 1)), Accepted(0, 1, b"\xc1")],
+        [PhaseOpened(0, (0, 1)), PhaseClosed(0, (0, 1))],
+        [PhaseOpened(0, (0, 1)), Accepted(0, 1, bytes(raw([1]))), Accepted(0, 1, bytes(raw([1])))],
+    ],
+)
+def test_records_that_have_no_place_in_a_session_are_refused(records: list[ServerRecord]) -> None:
+    server = make_session(rules=TWO_OF_THREE).server(noise=noise_of_life(1), records=records)
+    with pytest.raises(JournalError, match="has a record that has no place in this session"):
+        server.start()
+
+
+def test_a_tally_is_kept_as_it_is() -> None:
+    import numpy as np  # noqa: PLC0415
+
+    for tally in (
+        Tally(3, np.arange(6, dtype=np.int64).reshape(2, 3)),
+        Tally(2, np.array([], dtype=np.int64), np.array([[1, -2], [3, 4]], dtype=np.int64)),
+        Tally(0, np.array(5, dtype=np.int64)),
+    ):
+        kept = msgspec.msgpack.decode(msgspec.msgpack.encode(KeptTally.of(tally)), type=KeptTally)
+        assert kept.restore() == tally
+        assert kept.restore().totals.shape == tally.totals.shape

@@ -1,0 +1,330 @@
+"""Faults planted in the code, one at a time: what somebody could get wrong about journals, and a world has to find.
+
+Each is a function that returns patches of the real code; `planted` puts them in place.
+"""
+
+import contextlib
+import functools
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any, TypeAlias
+from unittest import mock
+
+import msgspec
+from psephos.agents import driver as driver_module
+from psephos.agents import session_journal
+from psephos.agents.driver import Driver
+from psephos.agents.person_journal import PersonJournal, Sitting
+from psephos.protocol import server_machine
+from psephos.protocol.client_machine import ClientMachine
+from psephos.protocol.effects import Effect, Keep, Send
+from psephos.protocol.errors import JournalError, RemoteProtocolError
+from psephos.protocol.messages import Acknowledgement
+from psephos.protocol.privacy import Budget, Ledger
+from psephos.protocol.records import Accepted, ClientRecord, Drawn, PhaseClosed, PhaseOpened, ServerRecord
+from psephos.protocol.server_machine import ServerMachine
+from psephos.protocol.states import State
+from psephos.transports import Channel
+from simulation.disks import MemoryDisk
+
+__all__ = ["FAULTS", "planted"]
+
+Patches: TypeAlias = Iterator[Any]
+
+
+def _replacing(owner: type, name: str, make: Callable[[Any], Any]) -> Any:
+    """Return a patch of a method by what `make` makes of it."""
+    return mock.patch.object(owner, name, make(getattr(owner, name)))
+
+
+def _changing_effects(owner: type, name: str, change: Callable[[list[Effect]], list[Effect]]) -> Any:
+    """Return a patch of a method whose effects are changed."""
+
+    def make(method: Any) -> Any:
+        @functools.wraps(method)
+        def changed(self: Any, *arguments: Any, **named: Any) -> list[Effect]:
+            return change(method(self, *arguments, **named))
+
+        return changed
+
+    return _replacing(owner, name, make)
+
+
+def _keeps(effect: Effect, *kinds: type) -> bool:
+    return isinstance(effect, Keep) and isinstance(effect.record, kinds)
+
+
+def _kept_last(*kinds: type) -> Callable[[list[Effect]], list[Effect]]:
+    """Return what keeps such records after everything else."""
+    return lambda effects: sorted(effects, key=lambda effect: _keeps(effect, *kinds))
+
+
+def _not_kept(*kinds: type) -> Callable[[list[Effect]], list[Effect]]:
+    """Return what does not keep such records."""
+    return lambda effects: [effect for effect in effects if not _keeps(effect, *kinds)]
+
+
+def a_journal_forgets_its_last_record() -> Patches:
+    def make(method: Any) -> Any:
+        def open_disk(self: MemoryDisk, about: Any) -> Any:
+            kept, rows, is_new = method(self, about)
+            return kept, rows[:-1], is_new
+
+        return open_disk
+
+    yield _replacing(MemoryDisk, "open", make)
+
+
+def a_report_is_acknowledged_before_the_commit() -> Patches:
+    yield _changing_effects(ServerMachine, "_on_report", _kept_last(Accepted))
+
+
+def an_accepted_report_is_not_kept() -> Patches:
+    yield _changing_effects(ServerMachine, "_on_report", _not_kept(Accepted))
+
+
+def a_report_leaves_before_it_is_kept() -> Patches:
+    yield _changing_effects(ClientMachine, "_on_request", _kept_last(Drawn))
+
+
+def a_report_is_kept_without_its_losses() -> Patches:
+    def change(effects: list[Effect]) -> list[Effect]:
+        return [
+            Keep(msgspec.structs.replace(effect.record, entries=()))
+            if isinstance(effect, Keep) and isinstance(effect.record, Drawn)
+            else effect
+            for effect in effects
+        ]
+
+    yield _changing_effects(ClientMachine, "_on_request", change)
+
+
+def a_phase_is_drawn_again_after_a_restart() -> Patches:
+    def make(method: Any) -> Any:
+        def restore(self: Any, records: Sequence[ClientRecord]) -> None:
+            method(self, [record for record in records if not isinstance(record, Drawn)])
+
+        return restore
+
+    yield _replacing(ClientMachine, "_restore", make)
+
+
+def a_budget_is_held_for_each_process() -> Patches:
+    def ledger(self: PersonJournal, person: str, budget: Budget | None, *, session_id: str = "") -> Ledger:
+        del self, session_id
+        return Ledger(person, budget=budget)
+
+    yield mock.patch.object(PersonJournal, "ledger", ledger)
+
+
+def a_reservation_is_lost() -> Patches:
+    def make(method: Any) -> Any:
+        def ledger(self: PersonJournal, person: str, budget: Budget | None, *, session_id: str = "") -> Ledger:
+            whole: Ledger = method(self, person, budget, session_id=session_id)
+            return Ledger(person, budget=budget, entries=whole.entries)
+
+        return ledger
+
+    yield _replacing(PersonJournal, "ledger", make)
+
+
+def a_report_is_counted_twice_after_a_reconnection() -> Patches:
+    def make(method: Any) -> Any:
+        def take_up(self: Any, sender: str, row: Any) -> list[Effect]:
+            effects: list[Effect] = method(self, sender, row)
+            reports: list[dict[int, tuple[int, ...]]] = getattr(self, "_reports")  # noqa: B009  a fault may reach inside
+            if row.state is State.REPORTED and reports:
+                counted = reports[-1].get(row.place)
+                if counted is not None:
+                    reports[-1][row.place] = tuple(2 * value for value in counted)
+            return effects
+
+        return take_up
+
+    yield _replacing(ServerMachine, "_take_up", make)
+
+
+def a_reconnection_asks_for_a_second_report() -> Patches:
+    def make(method: Any) -> Any:
+        def take_up(self: Any, sender: str, row: Any) -> list[Effect]:
+            if row.state is State.REPORTED and getattr(self, "_phase") >= 0:  # noqa: B009  a fault may reach inside
+                row.state = State.ASKED
+                row.num_reports -= 1
+                self._outstanding += 1
+            return method(self, sender, row)
+
+        return take_up
+
+    yield _replacing(ServerMachine, "_take_up", make)
+
+
+def a_closing_is_not_kept() -> Patches:
+    yield _changing_effects(ServerMachine, "_close", _not_kept(PhaseClosed))
+
+
+def an_opening_is_not_kept() -> Patches:
+    yield _changing_effects(ServerMachine, "_open_next", _not_kept(PhaseOpened))
+
+
+def an_outcome_is_told_before_its_closing_is_kept() -> Patches:
+    yield _changing_effects(ServerMachine, "_close", _kept_last(PhaseClosed))
+
+
+def noise_is_drawn_again_after_a_restart() -> Patches:
+    def make(method: Any) -> Any:
+        def settle(self: Any, places: list[int], drawn: Any = None) -> Any:
+            del drawn
+            return method(self, places)
+
+        return settle
+
+    yield _replacing(ServerMachine, "_settle", make)
+
+
+def a_late_report_is_counted() -> Patches:
+    def make(method: Any) -> Any:
+        def on_report(self: Any, sender: str, row: Any, message: Any) -> list[Effect]:
+            if row.state is State.LATE:
+                kept = Keep(Accepted(message.phase, row.place, bytes(message.payload)))
+                return [kept, Send((sender,), Acknowledgement(message.phase))]
+            return method(self, sender, row, message)
+
+        return on_report
+
+    yield _replacing(ServerMachine, "_on_report", make)
+
+
+def a_restarted_server_forgets_one_report() -> Patches:
+    def make(method: Any) -> Any:
+        def go_on(self: Any, records: Sequence[ServerRecord]) -> list[Effect]:
+            last = max((n for n, each in enumerate(records) if isinstance(each, Accepted)), default=-1)
+            if last == len(records) - 1:
+                records = records[:-1]
+            return method(self, records) if records else []
+
+        return go_on
+
+    yield _replacing(ServerMachine, "_go_on", make)
+
+
+def a_predecessors_loss_is_told_against_its_successor() -> Patches:
+    def make(method: Any) -> Any:
+        async def read(self: Driver, peer: str, channel: Channel, **given: float) -> bool:
+            outbox = self.outboxes.get(peer)
+            is_usable: bool = await method(self, peer, channel, **given)
+            if self.outboxes.get(peer) is not outbox:
+                self.act(getattr(self, "_machine").receive_loss(peer))  # noqa: B009  a fault may reach inside
+            return is_usable
+
+        return read
+
+    yield _replacing(Driver, "read", make)
+
+
+def a_predecessors_messages_go_to_its_successor() -> Patches:
+    yield mock.patch.object(driver_module, "_without", lambda peer, effect: effect)  # pyright: ignore[reportUnknownLambdaType]
+
+
+def a_loss_is_a_departure() -> Patches:
+    def make(method: Any) -> Any:
+        def receive_loss(self: Any, sender: str) -> list[Effect]:
+            effects: list[Effect] = method(self, sender)
+            rows: dict[str, Any] = getattr(self, "_rows")  # noqa: B009  a fault may reach inside
+            row = rows[sender]
+            if not effects and row.state is State.ASKED:
+                return getattr(self, "_on_departure")(row)  # noqa: B009  a fault may reach inside
+            return effects
+
+        return receive_loss
+
+    yield _replacing(ServerMachine, "receive_loss", make)
+
+
+def silence_is_a_fault() -> Patches:
+    def make(method: Any) -> Any:
+        def receive_loss(self: Any, sender: str) -> list[Effect]:
+            if self.state is State.GREETED:
+                return self.receive_fault(sender, RemoteProtocolError("has said nothing", sender=sender))
+            return method(self, sender)
+
+        return receive_loss
+
+    yield _replacing(ClientMachine, "receive_loss", make)
+
+
+def only_the_first_of_a_group_is_kept() -> Patches:
+    def make(method: Any) -> Any:
+        async def keep_in_thread(self: Driver, journal: Any, records: list[Any]) -> None:
+            await method(self, journal, records[:1])
+
+        return keep_in_thread
+
+    yield _replacing(Driver, "_keep_in_thread", make)
+
+
+def a_party_goes_on_without_its_journal() -> Patches:
+    def make(method: Any) -> Any:
+        def keep(self: Sitting, records: Sequence[ClientRecord]) -> None:
+            with contextlib.suppress(JournalError):
+                method(self, records)
+
+        return keep
+
+    yield _replacing(Sitting, "keep", make)
+
+
+def a_server_goes_on_without_its_journal() -> Patches:
+    def make(method: Any) -> Any:
+        def keep(self: Any, records: Sequence[ServerRecord]) -> None:
+            with contextlib.suppress(JournalError):
+                method(self, records)
+
+        return keep
+
+    yield _replacing(session_journal.SessionJournal, "keep", make)
+
+
+def another_configuration_is_taken_up() -> Patches:
+    yield mock.patch.object(session_journal, "_check_configuration", lambda *_: None)  # pyright: ignore[reportUnknownLambdaType]
+
+
+def a_released_session_waits_for_nobody() -> Patches:
+    yield mock.patch.object(server_machine, "_TO_BE_TAKEN_UP", (State.JOINED, State.ASKED))
+
+
+FAULTS: dict[Callable[[], Patches], int] = {
+    a_journal_forgets_its_last_record: 100,
+    a_report_is_acknowledged_before_the_commit: 100,
+    an_accepted_report_is_not_kept: 100,
+    a_report_leaves_before_it_is_kept: 100,
+    a_report_is_kept_without_its_losses: 100,
+    a_phase_is_drawn_again_after_a_restart: 100,
+    a_budget_is_held_for_each_process: 100,
+    a_reservation_is_lost: 100,
+    a_report_is_counted_twice_after_a_reconnection: 100,
+    a_reconnection_asks_for_a_second_report: 100,
+    a_closing_is_not_kept: 100,
+    an_opening_is_not_kept: 100,
+    an_outcome_is_told_before_its_closing_is_kept: 100,
+    noise_is_drawn_again_after_a_restart: 100,
+    a_late_report_is_counted: 100,
+    a_restarted_server_forgets_one_report: 100,
+    a_predecessors_loss_is_told_against_its_successor: 100,
+    a_predecessors_messages_go_to_its_successor: 100,
+    a_loss_is_a_departure: 100,
+    silence_is_a_fault: 100,
+    only_the_first_of_a_group_is_kept: 100,
+    a_party_goes_on_without_its_journal: 100,
+    a_server_goes_on_without_its_journal: 100,
+    another_configuration_is_taken_up: 100,
+    a_released_session_waits_for_nobody: 100,
+}
+"""Each fault, and in how many runs at most, of the seeds from 0 on, it is found."""
+
+
+@contextlib.contextmanager
+def planted(fault: Callable[[], Patches]) -> Generator[None]:
+    """Plant a fault in the code while the block runs."""
+    with contextlib.ExitStack() as stack:
+        for patch in fault():
+            stack.enter_context(patch)
+        yield
