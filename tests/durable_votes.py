@@ -37,7 +37,7 @@ _of_server: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(Serv
 
 def partners(number: int) -> dict[str, dict[str, str]]:
     """Return so many partners with what is their own."""
-    return {f"p{place:02}": {"weight": str(1 + place % 4), "merger": str(place % 2)} for place in range(number)}
+    return {f"p{place:02}": {"weight": str(1 + place % 3), "merger": str(place % 2)} for place in range(number)}
 
 
 class Vote:
@@ -88,10 +88,10 @@ class Vote:
             Process(*words, folder=self._folder, is_measured=False, ulimit=ulimit, program=program, prefix=self._prefix)
         )
 
-    def serve(self, *words: object, dying: Dying | None = None) -> Process:
+    def serve(self, *words: object, dying: Dying | None = None, ulimit: str = "") -> Process:
         """Start the server, again or for the first time."""
         how = ("--roster", self.roster, *self._settings, "--no-pictures")
-        return self.start("serve", self._scenario, *how, *words, *self._out("server"), dying=dying)
+        return self.start("serve", self._scenario, *how, *words, *self._out("server"), dying=dying, ulimit=ulimit)
 
     def join(
         self, party: str, *words: object, relay: Relay | None = None, dying: Dying | None = None, ulimit: str = ""
@@ -120,6 +120,10 @@ class Vote:
         return {
             names[each.place]: each.report for each in records if isinstance(each, Accepted) and each.phase == phase
         }
+
+    def accepted_of(self, party: str) -> list[bytes]:
+        """Return the reports of a party that the server's journal holds."""
+        return [reports[party] for phase in range(len(PHASES)) if party in (reports := self.accepted(phase))]
 
     def journal_of(self, party: str) -> Path:
         """Return where a person's journal is."""

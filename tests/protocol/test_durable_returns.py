@@ -8,7 +8,8 @@ from psephos.protocol import ClientMachine, ServerMachine, UnexpectedMessageErro
 from psephos.protocol.effects import Effect, Finish, Keep, Send
 from psephos.protocol.messages import Acknowledgement, Charter, Message, Release
 from psephos.protocol.records import Acknowledged, ClientRecord, Drawn, Left, Record, Reserved, ServerRecord
-from psephos.protocol.roles import SessionKind
+from psephos.protocol.roles import SessionKind, Side
+from psephos.protocol.states import KEPT
 
 VOTE = make_vote()
 NAMES = ("p0", "p1")
@@ -148,3 +149,13 @@ def test_a_word_of_the_release_before_there_is_one_is_unexpected() -> None:
     durable.deliver()
     effects = durable.server.receive("p0", Acknowledgement(len(VOTE.phases)))
     assert isinstance(drop_of(effects).error, UnexpectedMessageError)
+
+
+def test_each_side_keeps_what_its_table_says() -> None:
+    durable = Durable()
+    durable.join("p0")
+    durable.join("p1")
+    durable.deliver()
+    for side, name in ((Side.CLIENT, "p0"), (Side.SERVER, SERVER)):
+        tags = {str(kind.__struct_config__.tag) for kind in kinds_of(durable.kept[name])}
+        assert tags == set(KEPT[side].values())

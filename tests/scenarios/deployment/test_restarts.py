@@ -4,16 +4,19 @@ All are processes. Noise is the system's own and cannot be seeded, so each test 
 server's journal has accepted (`durable_votes.Vote.check`).
 """
 
+import contextlib
 import itertools
+import random
 import signal
+import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from deployments import ENTRIES
-from durable_votes import DURABLE_STEPS, PHASES, Dying, Vote
+from durable_votes import DURABLE_STEPS, PHASES, Dying, Vote, partners
 from relays import SHORTER_THAN_A_HELLO, Connection, Relay
 
 Psephos = Callable[..., Any]
@@ -159,3 +162,57 @@ def test_the_owner_of_a_half_open_connection_comes_back_at_once(tmp_path: Path) 
         clients = {"ann": vote.join("ann"), "bob": waiting, "cid": vote.join("cid")}
         vote.check(clients, server)
         relay.close()
+
+
+@pytest.mark.full("27 partners, each a process")
+def test_five_of_27_partners_and_the_server_are_killed_at_random_and_all_decide(tmp_path: Path) -> None:
+    luck = random.Random(20)
+    names = list(partners(27))
+    dying = {party: (luck.choice(["before", "after"]), luck.randrange(1, 5)) for party in luck.sample(names, 5)}
+    in_order = sorted(dying, key=lambda party: dying[party][1])  # nobody gets to a step before all have done the last
+    with Vote(tmp_path, entries=partners(27)) as vote:
+        server = vote.serve(dying=("after", luck.randrange(1, 5)))
+        server.address()
+        relay = Relay(vote.address, delay=lambda: luck.uniform(0, 0.2))
+        clients = {party: vote.join(party, relay=relay, dying=dying.get(party)) for party in names}
+        has_restarted = False
+        for party in in_order:
+            if dying[party][1] > 1 and not has_restarted:
+                assert server.ending().status == -9
+                server, has_restarted = vote.serve(), True
+            assert clients[party].ending().status == -9
+            clients[party] = vote.join(party, relay=relay)
+        vote.check(clients, server)
+        relay.close()
+
+
+@pytest.fixture
+def lossy_network() -> Generator[list[str]]:
+    """The words of a command that runs another one where the network loses and delays packets; skipped where not."""
+    with contextlib.ExitStack() as stack:
+        shell = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c"]
+        steps = "ip link set lo up && tc qdisc add dev lo root netem delay 40ms 20ms loss 3% && echo ready && exec cat"
+        try:
+            pipe = subprocess.PIPE
+            holder = stack.enter_context(
+                subprocess.Popen([*shell, steps], stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: S603  our own
+            )
+        except OSError as error:
+            pytest.skip(f"no network namespace can be made here: {error}")
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        assert holder.stderr is not None
+        stack.callback(holder.stdin.close)
+        if holder.stdout.readline() != b"ready\n":
+            pytest.skip(f"no lossy network can be made here: {holder.stderr.read().decode().strip()}")
+        yield ["nsenter", f"--target={holder.pid}", "--user", "--net", "--preserve-credentials"]
+
+
+@pytest.mark.full("it needs rights that few have")
+def test_a_lossy_network_costs_time_alone(tmp_path: Path, lossy_network: list[str]) -> None:
+    with Vote(tmp_path, entries=partners(5), prefix=lossy_network) as vote:
+        server = vote.serve(dying=("after", 3))
+        server.address()
+        clients = {party: vote.join(party) for party in partners(5)}
+        assert server.ending().status == -9
+        vote.check(clients, vote.serve())
