@@ -35,6 +35,8 @@ LINGER_SECONDS: Final = 10.0
 
 _QUIET_SECONDS: Final = 0.05
 """A socket in which nothing was found for so long is empty."""
+_TURNS: Final = 3
+"""In the first the system is asked what has come, in the second it is read; one to spare."""
 _OVERTIME_SECONDS: Final = 1.0
 """Nobody who goes on sending holds a deadline up for longer."""
 
@@ -367,18 +369,25 @@ class Driver:
     async def _expire(self, phase: str, seconds: float) -> None:
         due = trio.current_time() + seconds
         await trio.sleep_until(due)
-        if trio.current_time() - due > _QUIET_SECONDS:  # this process did not run when it was due
-            await self._take_what_has_come()
+        # What this process did not run for may have come long ago; else one look into each socket is enough.
+        was_away = trio.current_time() - due > _QUIET_SECONDS
+        await self._take_what_has_come(_QUIET_SECONDS if was_away else 0.0)
         if self._timed is not None and not self.has_ended:
             self.act(self._timed.receive_timeout(phase))
 
-    async def _take_what_has_come(self) -> None:
-        """Let readers take what came in time and lies in sockets; for a fixed time where it is private who reports."""
+    async def _take_what_has_come(self, pause_seconds: float) -> None:
+        """Let readers take what came in time and lies in sockets; for a fixed time where it is private who reports.
+
+        Args:
+            pause_seconds: how long nothing may come before sockets are taken to be empty; 0 for a few turns of all
+                tasks, in which whatever is there is read.
+        """
         with trio.move_on_after(_OVERTIME_SECONDS):
             before = -1
-            while before < self._num_taken or self._hides_peers:
+            while before < self._num_taken or (self._hides_peers and pause_seconds):
                 before = self._num_taken
-                await trio.sleep(_QUIET_SECONDS)
+                for _ in range(_TURNS):
+                    await trio.sleep(pause_seconds / _TURNS)
 
 
 def _without(peer: str, effect: Effect) -> Effect:

@@ -207,10 +207,12 @@ class Server:
                 except KeyboardInterrupt:
                     await self._say_goodbye(driver)
                     raise
-                if not machine.awaits_listeners:
+                if self._sitting is None or not (machine.awaits_listeners or self._hides_participation):
                     await listener.aclose()
-                # The clients read the ending and hang up before the server does.
-                seconds = _RETURN_SECONDS if machine.awaits_listeners else LINGER_SECONDS
+                # The clients read the ending and hang up before the server does. Where it is private who takes part,
+                # it is not to be seen whether anybody may come back.
+                may_return = machine.awaits_listeners and not self._hides_participation
+                seconds = _RETURN_SECONDS if may_return else LINGER_SECONDS
                 with trio.move_on_after(0 if driver.has_lost_its_journal else seconds):
                     for outbox in list(driver.outboxes.values()):
                         await outbox.drain()
@@ -269,7 +271,7 @@ class Server:
                 return
             await outbox.drain()
             if driver.has_ended:
-                await _read_to_the_end(channel)
+                await _read_to_the_end(party, channel, driver)
         finally:
             if self._channels.get(party) is channel:
                 del self._channels[party]
@@ -340,11 +342,11 @@ def _whole(seconds: float) -> float:
     return seconds if math.isinf(seconds) else float(round(seconds))
 
 
-async def _read_to_the_end(channel: Channel) -> None:
+async def _read_to_the_end(party: str, channel: Channel, driver: Driver) -> None:
     """Read on until the peer hangs up, so that closing does not cut off what it has yet to read."""
     with contextlib.suppress(Exception):  # how it ends is no longer anybody's business
-        while True:
-            await channel.receive()
+        while driver.take(party, await channel.receive()):
+            pass
 
 
 async def _hear(channel: Channel) -> list[bytes]:

@@ -319,7 +319,7 @@ class ClientMachine:
         if self._answered:  # in an earlier conversation; in this one it has nothing to answer yet
             self._move(Move.REQUEST)
             self._move(Move.REPORT)
-        if not self._is_durable or self._has_reserved:
+        if not self._is_durable or self._has_reserved or not unanswered:  # who comes back for the release pays nothing
             return []
         entries = tuple(
             LedgerEntry.of(loss, person=self._ledger.person, session=self._session, phase=phase.name)
@@ -381,10 +381,10 @@ class ClientMachine:
         if Move.ACKNOWLEDGE not in _TABLE[self._state]:
             return self._blame(self._unexpected(message))
         self._move(Move.ACKNOWLEDGE)
-        if not self._is_durable or message.phase in self._acknowledged:
+        if message.phase in self._acknowledged:
             return []
         self._acknowledged.add(message.phase)
-        return [Keep(Acknowledged(message.phase))]
+        return [Keep(Acknowledged(message.phase))] if self._is_durable else []
 
     def _on_release(self, message: Release) -> list[Effect]:
         if Move.RELEASE not in _TABLE[self._state]:
@@ -404,7 +404,11 @@ class ClientMachine:
             self._late_phase = self._protocol.phases[len(self._answered) - 1].name
         self._transcript.add(message)
         self._move(Move.RELEASE)
-        return [*self._leaving(), Finish(outcome, own)]
+        # A server that keeps a journal stays until it knows that all have heard.
+        heard = (
+            [self._send(Acknowledgement(len(self._protocol.phases)))] if self._acknowledged or self._is_durable else []
+        )
+        return [*self._leaving(), *heard, Finish(outcome, own)]
 
     def _restore(self, records: Sequence[ClientRecord]) -> None:
         """Take up what an earlier conversation of this session kept."""

@@ -216,7 +216,10 @@ class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbi
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=False, forbid_unknown_fields=True):
-    """Server to client: your report of phase `phase` is in my journal. A server without one acknowledges nothing."""
+    """What you said is in my journal. Who has none acknowledges nothing.
+
+    Of a server: your report of phase `phase`. Of a client: your release; `phase` is then the number of phases.
+    """
 
     phase: Count
 

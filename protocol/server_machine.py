@@ -116,10 +116,10 @@ class _Row:
     """One client's conversation. `payload` is its last accepted report, to tell the same from another.
 
     `is_lost` says that its connection was, so that it may come back: as long as it has reported nothing, or any time
-    where the session is durable.
+    where the session is durable. `has_heard` says that it has the release for good.
     """
 
-    __slots__ = ("is_lost", "num_reports", "payload", "place", "state")
+    __slots__ = ("has_heard", "is_lost", "num_reports", "payload", "place", "state")
 
     def __init__(self, place: int) -> None:
         self.place = place
@@ -127,6 +127,7 @@ class _Row:
         self.num_reports = 0
         self.payload = b""
         self.is_lost = False
+        self.has_heard = False
 
 
 class ServerMachine:
@@ -268,8 +269,10 @@ class ServerMachine:
 
     @property
     def awaits_listeners(self) -> bool:
-        """Whether somebody may come back to hear the outcome."""
-        return self._is_durable and any(row.state is State.FINISHED and row.is_lost for row in self._rows.values())
+        """Whether somebody may not have heard the outcome yet, and may come back for it."""
+        return self._is_durable and any(
+            row.state is State.FINISHED and not row.has_heard for row in self._rows.values()
+        )
 
     def state_of(self, party: str) -> State:
         """Return where the conversation with `party` stands."""
@@ -362,7 +365,9 @@ class ServerMachine:
         comes_back = is_admitted and row.is_lost and not takes_up
         moves = _TABLE[row.state]
         if not moves and not comes_back and not takes_up:
-            return []  # it was on its way when the conversation ended
+            # Anything else was on its way when the conversation ended.
+            row.has_heard |= row.state is State.FINISHED and message == Acknowledgement(len(self._protocol.phases))
+            return []
         if self._view is not None:
             self._view.record(Happening.RECEIVED, sender, message)
         if takes_up:

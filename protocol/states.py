@@ -14,7 +14,7 @@ from typing import Final
 
 from .roles import Side
 
-__all__ = ["CONVERSATION", "SESSION", "Move", "SessionMove", "SessionState", "State", "mermaid"]
+__all__ = ["CONVERSATION", "KEPT", "SESSION", "Move", "SessionMove", "SessionState", "State", "mermaid"]
 
 
 class State(enum.Enum):
@@ -99,6 +99,22 @@ _SERVER: Final[Mapping[State, Mapping[Move, State]]] = {
 CONVERSATION: Final[Mapping[Side, Mapping[State, Mapping[Move, State]]]] = {Side.CLIENT: _CLIENT, Side.SERVER: _SERVER}
 """Side × state × move → state; total over states, terminal rows empty. What is absent is forbidden."""
 
+KEPT: Final[Mapping[Side, Mapping[Move, str]]] = {
+    Side.CLIENT: {
+        Move.WELCOME: "reserved",
+        Move.REPORT: "drawn",
+        Move.ACKNOWLEDGE: "acknowledged",
+        Move.RELEASE: "left",
+    },
+    Side.SERVER: {
+        Move.REQUEST: "opened",
+        Move.REPORT: "accepted",
+        Move.CLOSE: "closed",
+        Move.RELEASE: "closed",
+    },
+}
+"""The record that a side with a journal has made durable before such a move shows; none where it says nothing new."""
+
 
 class SessionState(enum.Enum):
     """Where the server's session stands, over all its conversations."""
@@ -143,7 +159,13 @@ def mermaid(side: Side) -> str:
     """Return one side's table as a Mermaid state diagram, so that the manual's picture is the table itself."""
     lines = ["stateDiagram-v2", "    [*] --> new"]
     for state, moves in CONVERSATION[side].items():
-        lines += [f"    {state.value} --> {after.value}: {move.value}" for move, after in moves.items()]
+        lines += [f"    {state.value} --> {after.value}: {_label(side, state, move)}" for move, after in moves.items()]
     terminal = (State.FINISHED, State.ENDED)
     lines += [f"    {state.value} --> [*]" for state in terminal]
     return "\n".join(lines) + "\n"
+
+
+def _label(side: Side, before: State, move: Move) -> str:
+    record = KEPT[side].get(move)
+    is_repeated = CONVERSATION[side][before][move] is before and move is not Move.ACKNOWLEDGE
+    return move.value if record is None or is_repeated else f"{move.value} [{record}]"

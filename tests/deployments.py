@@ -82,6 +82,7 @@ __all__ = [
     "refusal",
     "report",
     "serving",
+    "with_journals",
     "write_vote",
 ]
 
@@ -90,7 +91,6 @@ _MEASURES: Final = "COVERAGE_PROCESS_CONFIG"
 """By this variable coverage tells a new process that it is to be measured."""
 SEED: Final = 7
 NOBODY_LISTENS: Final = "127.0.0.1:1"
-TABLE: Final = "partner,weight,merger\nann,1,1\nbob,3,0\ncid,2,1\n"
 ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
     "ann": {"weight": "1", "merger": "1"},
     "bob": {"weight": "3", "merger": "0"},
@@ -98,17 +98,20 @@ ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def write_vote(folder: Path, *, lines: str = "") -> str:
-    """Write a vote of three partners, `vote.toml` with `three.csv`, and return the scenario's path.
+def write_vote(folder: Path, *, lines: str = "", entries: Mapping[str, Mapping[str, str]] = ENTRIES) -> str:
+    """Write a vote, of three partners by default, `vote.toml` with `three.csv`, and return the scenario's path.
 
     Args:
         folder: where.
         lines: more of the scenario, before its tables.
+        entries: each partner's own, by column.
     """
-    (folder / "three.csv").write_text(TABLE, encoding="utf-8")
-    for name, entries in ENTRIES.items():
-        own = f"partner,{','.join(entries)}\n{name},{','.join(entries.values())}\n"
-        (folder / f"{name}.csv").write_text(own, encoding="utf-8")
+    table = "partner,weight,merger\n"
+    for name, own in entries.items():
+        line = f"{name},{','.join(own.values())}\n"
+        table += line
+        (folder / f"{name}.csv").write_text(f"partner,{','.join(own)}\n{line}", encoding="utf-8")
+    (folder / "three.csv").write_text(table, encoding="utf-8")
     path = folder / "vote.toml"
     parameters = '[parameters]\ncandidates = ["merger"]\nepsilon = 1.0\n'
     path.write_text(f'protocol = "dpwevote"\npartners = "three.csv"\n{lines}\n{parameters}', encoding="utf-8")
@@ -493,6 +496,13 @@ class Terminal:
         return self._seen.decode()
 
 
+def with_journals(folder: Path) -> dict[str, str]:
+    """Return this environment, with a folder of journals: a test's (`own_journals`), or else one in `folder`."""
+    journals = Path(os.environ.get("PSEPHOS_JOURNAL", folder / "journals"))
+    journals.mkdir(exist_ok=True)
+    return {**os.environ, "PSEPHOS_JOURNAL": str(journals)}
+
+
 class Process:
     """The command line as a process of its own; ended at the latest when the block is left.
 
@@ -502,6 +512,8 @@ class Process:
         is_measured: whether coverage follows it: a second for each, which one more of the same kind is not worth.
         ulimit: what the shell that starts it limits, such as "-n 1024".
         terminal: where its standard error goes; None for a pipe.
+        program: another program with the command line in it.
+        prefix: the words of a command that runs the command line somewhere else.
     """
 
     def __init__(
@@ -511,15 +523,16 @@ class Process:
         is_measured: bool = True,
         ulimit: str = "",
         terminal: Terminal | None = None,
+        program: Sequence[object] = ("-m", "psephos.scenarios.cli"),
+        prefix: Sequence[str] = (),
     ) -> None:
-        command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
+        command = [*prefix, sys.executable, *map(str, program), *map(str, words)]
         if ulimit:
             command = ["sh", "-c", f'ulimit {ulimit} && exec "$@"', "sh", *command]
         pipe = subprocess.PIPE
-        environment = {name: value for name, value in os.environ.items() if is_measured or name != _MEASURES}
-        journals = folder / "journals"  # for each name one: a test is many persons, and none of them is its user
-        journals.mkdir(exist_ok=True)
-        environment |= {"PSEPHOS_JOURNAL": str(journals)}
+        environment = with_journals(folder)
+        if not is_measured:
+            environment.pop(_MEASURES, None)
         if terminal is not None:
             environment |= {"TERM": "xterm"}
         errors = pipe if terminal is None else terminal.theirs

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from deployments import PATIENCE
+from deployments import PATIENCE, with_journals
 
 __all__ = ["Terminal"]
 
@@ -25,8 +25,9 @@ class Terminal:
     def __init__(self, *words: object, folder: Path) -> None:
         self._end, theirs = pty.openpty()
         command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
+        environment = with_journals(folder)
         self._process = subprocess.Popen(  # noqa: S603  our own
-            command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+            command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
         )
         os.close(theirs)
         self.seen = ""

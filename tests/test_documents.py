@@ -189,12 +189,12 @@ def test_a_test_that_a_page_names_is_there(page: str) -> None:
     missing = [
         one[0]
         for one in cited
-        if not (ROOT / one["file"]).is_file() or (one["test"] and one["test"] not in tests_of(ROOT / one["file"]))
+        if not (ROOT / one["file"]).is_file() or (one["test"] and one["test"] not in defined_tests(ROOT / one["file"]))
     ]
     assert missing == []
 
 
-def tests_of(file: Path) -> set[str]:
+def defined_tests(file: Path) -> set[str]:
     """Return the names of a file's tests."""
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     body = ast.parse(file.read_text(encoding="utf-8")).body

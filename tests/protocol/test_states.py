@@ -1,10 +1,11 @@
 """The tables of moves: total, closed, and with the shape that both machines rely on."""
 
 import itertools
+import re
 
 import pytest
 from psephos.protocol import Side
-from psephos.protocol.states import CONVERSATION, SESSION, Move, SessionMove, SessionState, State, mermaid
+from psephos.protocol.states import CONVERSATION, KEPT, SESSION, Move, SessionMove, SessionState, State, mermaid
 
 TERMINAL = {State.FINISHED, State.ENDED}
 
@@ -88,5 +89,15 @@ def test_the_diagram_is_the_table(side: Side) -> None:
         for state, moves in CONVERSATION[side].items()
         for move, after in moves.items()
     }
-    assert set(lines[2:]) == edges | {"    finished --> [*]", "    ended --> [*]"}
+    assert {re.sub(r" \[[a-z]+\]$", "", line) for line in lines[2:]} == edges | {
+        "    finished --> [*]",
+        "    ended --> [*]",
+    }
     assert len(lines) == 2 + len(edges) + 2
+
+
+@pytest.mark.parametrize("side", list(Side))
+def test_the_diagram_says_what_is_kept_where_something_new_happens(side: Side) -> None:
+    shown = {line.partition(": ")[2] for line in mermaid(side).splitlines() if " [" in line.partition(": ")[2]}
+    assert shown == {f"{move.value} [{record}]" for move, record in KEPT[side].items()}
+    assert "    reported --> reported: report\n" in mermaid(side)  # the same again

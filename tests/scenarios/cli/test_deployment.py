@@ -192,11 +192,11 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a server of another session": (
         ("serve", "other.toml", "--roster", "drawn", "--out", "out"),
-        "SCENARIO must be vote, as the invitations say, got 'other'",
+        "SCENARIO must be 'vote', as the invitations say, got 'other'",
     ),
     "a server of a rehearsal with invitations to a deployment": (
         ("serve", "vote.toml", "--roster", "drawn", "--out", "out", *SIMULATED),
-        "--simulate must be deployment, as the invitations say, got 'simulation'",
+        "--simulate must be 'deployment', as the invitations say, got 'simulation'",
     ),
     "a server at no address": (
         (*SERVE, "7000"),

@@ -126,4 +126,4 @@ def test_a_server_that_is_silent_in_its_handshake_is_left(tmp_path: Path) -> Non
         words = ("join", "drawn/invitations", *own, "--out", "ann", "--patience", "0.75")
         with Process(*words, folder=tmp_path, is_measured=False) as client:
             ended = client.ending()
-    assert (ended.status, ended.err) == (1, "psephos: server has said nothing for 0.75 seconds\n")
+    assert (ended.status, ended.err) == (1, "psephos: server ended the session: it has said nothing for 0.75 seconds\n")

@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import trio
 from deployments import ENTRIES, PATIENCE, Ending, Peer, Process, read_json, write_vote
 from psephos.protocol.messages import NOT_ADMITTED, PROTOCOL_VERSION, Hello, Terms, Welcome, encode
 from psephos.scenarios.deployment import Invitation, enroll, find_invitation
@@ -23,72 +22,10 @@ from psephos.scenarios.running.folder import read_ledger
 from psephos.transports import encode_frames
 from psephos.transports.addresses import parse_address
 from psephos.transports.keys import make_identity
+from relays import SHORTER_THAN_A_HELLO, Relay
 
 Psephos = Callable[..., Any]
 Drawn = tuple[Path, dict[str, Invitation]]
-
-
-_SHORTER_THAN_A_HELLO = 60
-
-
-class Relay:
-    """Somebody between parties and a server, who keeps all bytes and may change those to the server.
-
-    Args:
-        server: its address.
-        change: what becomes of bytes from the n-th connection on their way to the server.
-    """
-
-    def __init__(self, server: str, change: Callable[[int, bytes], bytes] = lambda _, data: data) -> None:
-        self.address = ""
-        self.seen = bytearray()
-        self.sent: list[list[bytes]] = []
-        """What each connection sent to the server."""
-        self._server = parse_address(server)
-        self._change = change
-        self._is_up = threading.Event()
-        self._thread = threading.Thread(target=trio.run, args=(self._relay,), daemon=True)
-        self._thread.start()
-        assert self._is_up.wait(PATIENCE)
-
-    async def _relay(self) -> None:
-        self._token = trio.lowlevel.current_trio_token()
-        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
-        self.address = f"127.0.0.1:{listener.socket.getsockname()[1]}"
-        with trio.CancelScope() as self._scope:
-            self._is_up.set()
-            await trio.serve_listeners(self._connect, [listener])
-
-    async def _connect(self, client: trio.SocketStream) -> None:
-        number = len(self.sent)
-        self.sent.append([])
-        async with client, await trio.open_tcp_stream(*self._server) as server:
-            with contextlib.suppress(BaseExceptionGroup):  # who breaks one half breaks both
-                async with trio.open_nursery() as both:
-                    both.start_soon(self._pump, client, server, number)
-                    both.start_soon(self._pump, server, client, None)
-
-    async def _pump(self, source: trio.SocketStream, sink: trio.SocketStream, number: int | None) -> None:
-        async for received in source:
-            data = bytes(received)
-            self.seen += data
-            if number is not None:
-                self.sent[number].append(data)
-                data = self._change(number, data)
-            await sink.send_all(data)
-        await sink.send_eof()
-
-    def wait_for(self, num_pieces: int) -> bytes:
-        """Wait until the first connection has sent so much, and return it."""
-        while not self.sent or len(self.sent[0]) < num_pieces:
-            assert self._thread.is_alive()
-            threading.Event().wait(0.01)
-        return b"".join(self.sent[0])
-
-    def close(self) -> None:
-        """Hang up on everybody."""
-        self._token.run_sync_soon(self._scope.cancel)
-        self._thread.join(PATIENCE)
 
 
 @pytest.fixture
@@ -154,7 +91,7 @@ def test_a_relay_reads_nothing_and_what_it_changes_counts_for_nothing(tmp_path: 
 
     def change(number: int, data: bytes) -> bytes:
         """Change the reports of one party: nothing else that a party sends is so short."""
-        return data[:-1] + bytes([data[-1] ^ 1]) if number == 2 and len(data) < _SHORTER_THAN_A_HELLO else data
+        return data[:-1] + bytes([data[-1] ^ 1]) if number == 2 and len(data) < SHORTER_THAN_A_HELLO else data
 
     with serving(folder, "--set", "quorum=2") as server:
         relay = Relay(server.address(), change)

@@ -8,6 +8,7 @@ import functools
 import itertools
 import json
 import re
+import shutil
 import threading
 import urllib.request
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -367,9 +368,16 @@ def test_servers_to_which_more_fewer_or_no_voters_came_leave_and_show_the_same(t
         invitations = {name: find_invitation(tmp_path / "drawn" / "invitations", party=name) for name in side.names}
         assert invitations.keys() == set(NAMES)
         who = {"everybody": NAMES, "without": ("ann", "zoe"), "nobody": ()}
-        words = ("--listen", "127.0.0.1:0", "--roster", "drawn", "--no-pictures", "--status", "0")
+        words = ("--listen", "127.0.0.1:0", "--no-pictures", "--status", "0")
         terminals = {name: Terminal() for name in who}
-        servers = {name: start("serve", path, *words, "--out", f"at-{name}", terminal=terminals[name]) for name in who}
+        for name in who:  # each keeps a journal in its own
+            shutil.copytree(tmp_path / "drawn", tmp_path / f"drawn-{name}")
+        servers = {
+            name: start(
+                "serve", path, "--roster", f"drawn-{name}", *words, "--out", f"at-{name}", terminal=terminals[name]
+            )
+            for name in who
+        }
         addresses = {name: server.address() for name, server in servers.items()}
         pages = {name: server.line_with("status at ").split("/")[2] for name, server in servers.items()}
         monitors = {name: Monitor(page) for name, page in pages.items()}

@@ -1,0 +1,209 @@
+"""A vote over TLS whose server and parties are processes that end and come back, and what must hold when it is over."""
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import msgspec
+import numpy as np
+from deployments import ENTRIES, Process, read_json, write_vote
+from psephos.agents.journal_format import read_journal
+from psephos.agents.person_journal import SessionRecords, read_sessions
+from psephos.agents.session_journal import SESSION
+from psephos.protocol.messages import Report, decode
+from psephos.protocol.population import tally_batch
+from psephos.protocol.records import Accepted, Drawn, PhaseClosed, PhaseOpened, ServerRecord
+from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.deployment import find_invitation
+from psephos.scenarios.deployment.journals import journal_file
+from psephos.scenarios.deployment.server import JOURNAL_FILE
+from relays import Relay
+
+__all__ = ["DURABLE_STEPS", "PHASES", "Dying", "Vote", "partners"]
+
+PHASES: Final = ("weights", "opinions")
+DURABLE_STEPS: Final = ("reserved", "drawn", "acknowledged", "drawn", "acknowledged", "left")
+"""Of a party in a vote: what its journal holds in the end."""
+Dying = tuple[str, int]
+"""When a process is killed, before or after, and at which of its durable steps."""
+_DYING: Final = Path(__file__).with_name("dying.py")
+_of_server: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
+
+
+def partners(number: int) -> dict[str, dict[str, str]]:
+    """Return so many partners with what is their own."""
+    return {f"p{place:02}": {"weight": str(1 + place % 3), "merger": str(place % 2)} for place in range(number)}
+
+
+class Vote:
+    """A vote that is drawn up, and its processes; whatever runs ends when the block is left.
+
+    Args:
+        folder: where everything is.
+        settings: of the scenario, for the server.
+        entries: each partner's own.
+        name: of the session's folder, to tell votes of one folder apart.
+        prefix: the words of a command that runs every process somewhere else.
+
+    Attributes:
+        roster: the folder that `psephos roster` wrote.
+        address: where the server is, whenever it is there.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *settings: str,
+        entries: Mapping[str, Mapping[str, str]] = ENTRIES,
+        name: str = "drawn",
+        prefix: Sequence[str] = (),
+    ) -> None:
+        self.roster = folder / name
+        self.entries = entries
+        self._folder = folder
+        self._settings = [word for setting in settings for word in ("--set", setting)]
+        self._prefix = prefix
+        self._stack = contextlib.ExitStack()
+        self._last_folders: dict[str, Path] = {}
+        self._num_started = 0
+        self._scenario = write_vote(folder, entries=entries)
+        # Bound, and never listening: whoever asks for any port is given another one, and the server may have this one.
+        self._seat = self._stack.enter_context(socket.socket())
+        self._seat.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._seat.bind(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._seat.getsockname()[1]}"
+        how = ("--make-keys", "--address", self.address, "--out", self.roster)
+        ended = self.start("roster", self._scenario, *how).ending()
+        assert (ended.status, ended.err) == (0, "")
+
+    def start(self, *words: object, dying: Dying | None = None, ulimit: str = "") -> Process:
+        """Start a process."""
+        program: Sequence[object] = ("-m", "psephos.scenarios.cli") if dying is None else (_DYING, *dying)
+        return self._stack.enter_context(
+            Process(*words, folder=self._folder, is_measured=False, ulimit=ulimit, program=program, prefix=self._prefix)
+        )
+
+    def serve(self, *words: object, dying: Dying | None = None, ulimit: str = "") -> Process:
+        """Start the server, again or for the first time."""
+        how = ("--roster", self.roster, *self._settings, "--no-pictures")
+        return self.start("serve", self._scenario, *how, *words, *self._out("server"), dying=dying, ulimit=ulimit)
+
+    def join(
+        self, party: str, *words: object, relay: Relay | None = None, dying: Dying | None = None, ulimit: str = ""
+    ) -> Process:
+        """Let a party take part, again or for the first time."""
+        where = () if relay is None else ("--address", relay.address)
+        own = (self.roster / "invitations", "--as", party, "--input", f"{party}.csv", *where, *words)
+        return self.start("join", *own, *self._out(party), dying=dying, ulimit=ulimit)
+
+    def _out(self, name: str) -> tuple[str, Path]:
+        self._num_started += 1
+        self._last_folders[name] = self._folder / f"{self.roster.name}-{name}-{self._num_started}"
+        return "--out", self._last_folders[name]
+
+    # What journals hold
+
+    def server_records(self) -> list[ServerRecord]:
+        """Return what the server's journal holds, also while it is open; nothing before it is there."""
+        path = self.roster / JOURNAL_FILE
+        return [_of_server.decode(row.body) for row in read_journal(path, kind=SESSION).rows] if path.exists() else []
+
+    def accepted(self, phase: int) -> dict[str, bytes]:
+        """Return the reports of a phase that the server's journal holds."""
+        names = list(self.entries)
+        records = self.server_records()
+        return {
+            names[each.place]: each.report for each in records if isinstance(each, Accepted) and each.phase == phase
+        }
+
+    def accepted_of(self, party: str) -> list[bytes]:
+        """Return the reports of a party that the server's journal holds."""
+        return [reports[party] for phase in range(len(PHASES)) if party in (reports := self.accepted(phase))]
+
+    def journal_of(self, party: str) -> Path:
+        """Return where a person's journal is."""
+        return journal_file(Path(os.environ["PSEPHOS_JOURNAL"]), party=party)
+
+    def records_of(self, party: str) -> SessionRecords:
+        """Return what a person's journal holds of this session."""
+        session_id = find_invitation(self.roster / "invitations", party=party).session_id
+        _, sessions = read_sessions(self.journal_of(party))
+        return sessions.get(session_id) or SessionRecords(session_id)
+
+    # What must hold
+
+    def check(self, clients: Mapping[str, Process], server: Process, *, absent: Sequence[str] = ()) -> None:
+        """Wait until the last processes of all end, and check that nothing was lost, counted twice or drawn again.
+
+        Args:
+            clients: the last process of each party.
+            server: its last one.
+            absent: the parties of whom a phase has no report.
+        """
+        endings = {party: client.ending() for party, client in clients.items()}
+        endings["server"] = server.ending()
+        for name, ended in endings.items():
+            assert ended.status == 0, (name, ended)
+            assert all(line.startswith("trying again: ") for line in ended.err.splitlines()), (name, ended)
+        self.check_files(absent=absent)
+
+    def check_files(self, *, absent: Sequence[str] = ()) -> None:
+        """Check what is left when all has ended."""
+        result = read_json(self._last_folders["server"] / "result.json")
+        present = [party for party in self.entries if party not in absent]
+        assert result["received"] == dict.fromkeys(PHASES, len(present))
+        assert result["outcome"] == self.outcome_by_arrays()
+        digests = {read_json(self._last_folders[name] / "run.json")["transcript"] for name in ("server", *present)}
+        assert len(digests) == 1
+        for party in present:
+            assert read_json(self._last_folders[party] / "outcome.json") == result["outcome"]
+            self.check_person(party, num_phases=len(PHASES))
+
+    def check_person(self, party: str, *, num_phases: int) -> None:
+        """Check that the reports of a person that count are those that were drawn, one each, with one loss each."""
+        session = self.records_of(party)
+        drawn = [record for record in session.records if isinstance(record, Drawn)]
+        assert session.num_drawn == len(drawn) == session.num_acknowledged == num_phases
+        for phase in range(num_phases):
+            (record,) = [each for each in drawn if each.phase == phase]
+            report = decode(record.report)
+            assert isinstance(report, Report)
+            assert bytes(report.payload) == self.accepted(phase)[party]
+        assert [(entry.person, entry.phase, entry.proven) for entry in session.entries] == [
+            (party, phase, 0.5) for phase in PHASES[:num_phases]
+        ]
+
+    def outcome_by_arrays(self) -> Any:
+        """Return the outcome of the accepted reports that the server's journal holds, computed without its machine."""
+        side = resolve(load_scenario(self._scenario, ()), is_served=True)
+        protocol = side.protocol
+        records = self.server_records()
+        tallies: list[Any] = []
+        earlier: list[Any] = []
+        for number, phase in enumerate(protocol.phases):
+            (opened,) = [each for each in records if isinstance(each, PhaseOpened) and each.phase == number]
+            (closed,) = [each for each in records if isinstance(each, PhaseClosed) and each.phase == number]
+            accepted = {
+                each.place: each.report for each in records if isinstance(each, Accepted) and each.phase == number
+            }
+            assert set(closed.places) == set(accepted) <= set(opened.places)
+            reports = np.zeros((len(side.names), phase.num_reported), dtype=np.int64)
+            for place, report in accepted.items():
+                reports[place] = msgspec.msgpack.decode(report, type=list[int])
+            rows = np.array(sorted(accepted), dtype=np.int64)
+            tallies.append(tally_batch(phase, reports, earlier, side.roster.public, rows))
+            earlier.append(reports)
+        return json.loads(msgspec.json.encode(protocol.outcome(tallies)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
