@@ -13,6 +13,7 @@ import audit
 import crowd_scale
 import crowds
 import denial_of_service
+import durable_sessions
 import elections
 import journals
 import memory
@@ -50,6 +51,7 @@ def main() -> None:
         survey_scale.measure(quick=options.quick),
         memory.measure(quick=options.quick),
         journals.measure(quick=options.quick),
+        durable_sessions.measure(quick=options.quick),
         tcp.measure(quick=options.quick),
         one_server.measure(quick=options.quick),
         denial_of_service.measure(quick=options.quick),
