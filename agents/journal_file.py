@@ -297,7 +297,7 @@ class _Lock:
 
 
 def _head_of(about: About, *, num_rows: int, chain: bytes) -> Head:
-    return Head(process=os.getpid(), generation=about.generation, rows=num_rows, chain=chain.hex())
+    return Head(process=os.getpid(), generation=about.generation, length=num_rows, chain=chain.hex())
 
 
 def _leaves_open(error: sqlite3.Error) -> bool:
@@ -309,13 +309,13 @@ def _leaves_open(error: sqlite3.Error) -> bool:
 
 def _check_not_lost(path: Path, head: Head | None, *, may_make: bool) -> None:
     """Raise JournalError if there was a journal, which is gone."""
-    if head is None or not (head.rows or head.generation):
+    if head is None or not (head.length or head.generation):
         if not may_make:
             raise JournalError("does not exist", path=str(path))
         return
     lock_file = lock_file_of(path)
     raise JournalError(
-        f"is gone, and had {head.rows} records. Put it back, or {HOW_TO_MEND}. Without either nobody knows what was "
+        f"is gone, and had {head.length} records. Put it back, or {HOW_TO_MEND}. Without either nobody knows what was "
         f"lost so far; whoever accepts that removes {lock_file.name} beside it, and begins anew",
         path=str(path),
     )

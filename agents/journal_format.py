@@ -136,7 +136,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     process: int
     generation: int = 0
-    rows: Annotated[int, msgspec.Meta(ge=0)] = 0
+    length: Annotated[int, msgspec.Meta(ge=0)] = 0
     chain: str = BEGINNING.hex()
 
 
@@ -223,10 +223,10 @@ def contents_of(connection: sqlite3.Connection, path: Path, head: Head | None) -
 def _check_head(head: Head, about: About, chains: Sequence[bytes], path: Path) -> None:
     """Raise JournalError if a journal is not the one, or not all of the one, that was in this place last."""
     num_rows = len(chains) - 1
-    if head.generation > about.generation or num_rows < head.rows:
-        reason = f"has {num_rows} records, and had {head.rows}: it was cut short, or is an older copy"
+    if head.generation > about.generation or num_rows < head.length:
+        reason = f"has {num_rows} records, and had {head.length}: it was cut short, or is an older copy"
         raise JournalError(f"{reason}: {HOW_TO_MEND}", path=str(path))
-    if chains[head.rows].hex() != head.chain:
+    if chains[head.length].hex() != head.chain:
         reason = "is another one than was here last"
         raise JournalError(f"{reason}: put that one back, or use `psephos journal restore`", path=str(path))
 

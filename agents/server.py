@@ -207,11 +207,11 @@ class Server:
                 except KeyboardInterrupt:
                     await self._say_goodbye(driver)
                     raise
-                if not machine.awaits_listeners:
+                if self._sitting is None or not (machine.awaits_listeners or self._hides_participation):
                     await listener.aclose()
                 # The clients read the ending and hang up before the server does. Where it is private who takes part,
                 # it is not to be seen whether anybody may come back.
-                may_return = machine.awaits_listeners or (self._sitting is not None and self._hides_participation)
+                may_return = machine.awaits_listeners and not self._hides_participation
                 seconds = _RETURN_SECONDS if may_return else LINGER_SECONDS
                 with trio.move_on_after(0 if driver.has_lost_its_journal else seconds):
                     for outbox in list(driver.outboxes.values()):

@@ -1,5 +1,6 @@
 """What holds for every test: the same examples in every run, long files first, and what is left out when quick."""
 
+import os
 import signal
 from collections.abc import Generator
 from pathlib import Path
@@ -62,6 +63,7 @@ def pytest_sessionstart() -> None:
     A name that rots would put its file last. A shell lets what it runs in the background ignore the signal, and all
     that it starts.
     """
+    os.environ.pop("PSEPHOS_JOURNAL", None)  # that of whoever runs the tests
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     missing = [name for name in LONGEST if not (Path(__file__).parent / name).is_file()]

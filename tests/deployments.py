@@ -78,11 +78,11 @@ __all__ = [
     "invitations_to",
     "join_all",
     "joining",
-    "journals_in",
     "read_json",
     "refusal",
     "report",
     "serving",
+    "with_journals",
     "write_vote",
 ]
 
@@ -496,11 +496,11 @@ class Terminal:
         return self._seen.decode()
 
 
-def journals_in(folder: Path) -> Path:
-    """Return a folder of journals, one for each name: a test is many persons, and none of them is its user."""
-    journals = folder / "journals"
+def with_journals(folder: Path) -> dict[str, str]:
+    """Return this environment, with a folder of journals: a test's (`own_journals`), or else one in `folder`."""
+    journals = Path(os.environ.get("PSEPHOS_JOURNAL", folder / "journals"))
     journals.mkdir(exist_ok=True)
-    return journals
+    return {**os.environ, "PSEPHOS_JOURNAL": str(journals)}
 
 
 class Process:
@@ -530,8 +530,9 @@ class Process:
         if ulimit:
             command = ["sh", "-c", f'ulimit {ulimit} && exec "$@"', "sh", *command]
         pipe = subprocess.PIPE
-        environment = {name: value for name, value in os.environ.items() if is_measured or name != _MEASURES}
-        environment |= {"PSEPHOS_JOURNAL": str(journals_in(folder))}
+        environment = with_journals(folder)
+        if not is_measured:
+            environment.pop(_MEASURES, None)
         if terminal is not None:
             environment |= {"TERM": "xterm"}
         errors = pipe if terminal is None else terminal.theirs

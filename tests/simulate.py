@@ -21,7 +21,7 @@ __all__ = ["broken_by", "main", "plan_of", "shrink"]
 
 def plan_of(seed: int) -> Plan:
     """Return a seed's plan."""
-    return draw_plan(random.Random(seed))  # noqa: S311  a simulation's
+    return draw_plan(random.Random(seed))
 
 
 def broken_by(plan: Plan) -> Broke | None:

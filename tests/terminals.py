@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from deployments import PATIENCE, journals_in
+from deployments import PATIENCE, with_journals
 
 __all__ = ["Terminal"]
 
@@ -25,7 +25,7 @@ class Terminal:
     def __init__(self, *words: object, folder: Path) -> None:
         self._end, theirs = pty.openpty()
         command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
-        environment = os.environ | {"PSEPHOS_JOURNAL": str(journals_in(folder))}
+        environment = with_journals(folder)
         self._process = subprocess.Popen(  # noqa: S603  our own
             command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
         )

@@ -369,7 +369,7 @@ def test_an_older_copy_and_another_journal_are_found(path: Path) -> None:
     assert refused(path).startswith("is another one than was here last")
 
 
-@pytest.mark.parametrize("said", [b"", bytes(256), b"{" * 256, b'{"process": 7}', b'{"process": 7, "rows": -9}'])
+@pytest.mark.parametrize("said", [b"", bytes(256), b"{" * 256, b'{"process": 7}', b'{"process": 7, "length": -9}'])
 def test_a_lock_file_that_says_nothing_keeps_nobody_out(path: Path, said: bytes) -> None:
     """As after a loss of power: what it said was never synchronized."""
     fill(path, 2)

@@ -162,7 +162,7 @@ class Plan:
 
 def draw_plan(draw: random.Random) -> Plan:
     """Return a plan; most of what is drawn is small, so that runs are short and failures are readable."""
-    is_gentle = draw.random() < 0.5  # noqa: PLR2004  half of them
+    is_gentle = draw.random() < 0.5
     num_parties = draw.choice((2, 2, 2, 3, 3, 4))
     sessions = tuple(draw.choice(CASES) for _ in range(draw.choice((1, 1, 1, 2, 3))))
     plan = Plan(
@@ -171,8 +171,8 @@ def draw_plan(draw: random.Random) -> Plan:
         num_parties=num_parties,
         quorum=draw.choice((1, 1, 0.5, 1.0)) if not is_gentle else 1.0,
         deadline=1e6 if is_gentle else draw.choice((5.0, 60.0, 300.0)),
-        has_certificates=is_gentle or draw.random() < 0.7,  # noqa: PLR2004  most
-        affordable=None if is_gentle or draw.random() < 0.5 else draw.randint(0, len(sessions)),  # noqa: PLR2004  half
+        has_certificates=is_gentle or draw.random() < 0.7,
+        affordable=None if is_gentle or draw.random() < 0.5 else draw.randint(0, len(sessions)),
         commit_seconds=draw.choice((0.02, 0.02, 0.5, 3.0)),
         faults=_draw_faults(draw, is_gentle=is_gentle),
         is_gentle=is_gentle,
@@ -196,11 +196,17 @@ def _draw_event(draw: random.Random, plan: Plan) -> Event:
     seconds = draw.choice((0.0, 0.3, 3.0, 20.0, 100.0))
     kind = draw.choice((Crash, Crash, Crash, Crash, Crash, WriteFault, FullDisk, Partition, Clock, Misconfigured))
     if kind is Crash:
-        never = not plan.is_gentle and draw.random() < 0.1  # noqa: PLR2004  few
+        never = not plan.is_gentle and draw.random() < 0.1
         down = math.inf if never else seconds
-        return Crash(process, draw.choice((0, 0, 0, 1, 1, 2)), draw.randrange(draw.choice((12, 24, 48))), down, draw.random() < 0.3)  # noqa: PLR2004  some
+        return Crash(
+            process,
+            draw.choice((0, 0, 0, 1, 1, 2)),
+            draw.randrange(draw.choice((12, 24, 48))),
+            down,
+            draw.random() < 0.3,
+        )
     if kind is WriteFault:
-        return WriteFault(process, draw.randrange(8), draw.random() < 0.5)  # noqa: PLR2004  half
+        return WriteFault(process, draw.randrange(8), draw.random() < 0.5)
     if kind is FullDisk:
         return FullDisk(process, begin, seconds)
     if kind is Partition:
@@ -217,7 +223,7 @@ def smaller(plan: Plan) -> Iterator[Plan]:
     for number in range(len(plan.sessions)):
         if len(plan.sessions) > 1:
             yield dataclasses.replace(plan, sessions=plan.sessions[:number] + plan.sessions[number + 1 :])
-    if plan.num_parties > 2:  # noqa: PLR2004  a fair vote has two groups
+    if plan.num_parties > 2:
         yield dataclasses.replace(plan, num_parties=plan.num_parties - 1)
     if plan.affordable is not None:
         yield dataclasses.replace(plan, affordable=None)

@@ -239,7 +239,7 @@ class World:
         self._networks: dict[int, _Network] = {}
         self._vanished: set[int] = set()
         self._weather = seeded_weather(plan.faults, plan.seed)
-        self._random = random.Random(plan.seed)  # noqa: S311  a simulation's
+        self._random = random.Random(plan.seed)
         self._partitions = [event for event in plan.events if isinstance(event, Partition)]
         self._write_faults = {(e.process, e.commit): e for e in plan.events if isinstance(e, WriteFault)}
         self._full = [event for event in plan.events if isinstance(event, FullDisk)]
@@ -550,7 +550,7 @@ async def _jumping(plan: Plan) -> AsyncGenerator[None]:
 
 def run_plan(plan: Plan, *, make_disk: Callable[[str], Disk] = lambda _: MemoryDisk()) -> World:
     """Run a plan, and return the world after it, with the invariants that it broke."""
-    source = getattr(trio._core._run, "_r")  # noqa: B009, SLF001  there is no public way to seed trio's scheduler
+    source = getattr(trio._core._run, "_r")  # noqa: B009  there is no public way to seed trio's scheduler
     state = source.getstate()
     source.seed(plan.seed)
     world = World(plan, make_disk=make_disk)
