@@ -148,8 +148,8 @@ class Vote:
         endings = {party: client.ending() for party, client in clients.items()}
         endings["server"] = server.ending()
         for name, ended in endings.items():
-            assert ended.status == 0, (name, ended)
-            assert all(line.startswith("trying again: ") for line in ended.err.splitlines()), (name, ended)
+            assert ended.status == 0, (name, endings)
+            assert all(line.startswith("trying again: ") for line in ended.err.splitlines()), (name, endings)
         self.check_files(absent=absent)
 
     def check_files(self, *, absent: Sequence[str] = ()) -> None:

@@ -35,7 +35,7 @@ from psephos.protocol.records import Drawn
 from psephos.scenarios.deployment import find_invitation
 from psephos.scenarios.deployment.invitations import SERVER_KEY_FILE
 from psephos.transports import FrameDecoder, encode_frames
-from thoroughness import IS_FULL, draws
+from thoroughness import draws
 
 Psephos = Callable[..., Any]
 
@@ -127,14 +127,13 @@ def test_who_joins_many_times_draws_once_whatever_the_server_asks(tmp_path: Path
         server = HostileServer(vote, "ann", num_cuts=3)
         endings = [vote.join("ann", "--budget", "2", "--address", server.address).ending() for _ in range(num_joins)]
         server.close()
-        assert {ending.status for ending in endings} == {1}
+        assert {ending.status for ending in endings} == {1}, endings
         drawn = [record for record in vote.records_of("ann").records if isinstance(record, Drawn)]
-    assert all("another Request" in each.err or "that was all" in each.err for each in endings)
-    assert any("another Request" in each.err for each in endings)
-    assert sum(map(len, server.heard.values())) > num_joins
-    for heard in server.heard.values():
-        assert len(heard) > 1
-        assert len(set(heard)) == 1
+    said = [ending.err.splitlines()[-1] for ending in endings]
+    assert all("Request of phase" in each or "that was all" in each for each in said), said
+    assert any("Request of phase" in each for each in said)
+    assert sum(map(len, server.heard.values())) >= num_joins // 2
+    assert [len(set(heard)) for heard in server.heard.values()] == [1, 1]
     assert [record.phase for record in drawn] == [0, 1]
     shown = psephos("ledger", vote.journal_of("ann"), "--json")
     assert (shown.status, shown.out.count("\n")) == (0, 2)
@@ -158,12 +157,13 @@ def test_sessions_on_one_journal_are_refused_when_their_budget_is_spent(tmp_path
         assert psephos("ledger", vote.journal_of("ann"), "--json").out.count("\n") == 2 * min(number + 1, 3)
 
 
-LIMITS: Final = [*range(60, 100, 2)] if IS_FULL else [60, 70]
+LIMITS: Final = range(60, 100, 2)
 """Of a file, in 512 bytes: each commit of a journal takes 8 to 16."""
 _OPENED: Final = 64
 """With less than that no journal can be opened."""
 
 
+@pytest.mark.full("many processes; a disk that fills is tested beside a journal's file as well")
 def test_a_partys_disk_that_is_full_sends_nothing_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
     with Vote(tmp_path) as vote:
         server = vote.serve()
@@ -179,6 +179,7 @@ def test_a_partys_disk_that_is_full_sends_nothing_and_goes_on_when_there_is_room
         vote.check({**clients, "ann": vote.join("ann")}, server)  # again, where it has ended well
 
 
+@pytest.mark.full("many processes; a disk that fills is tested beside a journal's file as well")
 def test_a_servers_disk_that_is_full_accepts_nothing_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
     with Vote(tmp_path) as vote:
         clients: dict[str, Process] = {}

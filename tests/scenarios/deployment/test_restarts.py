@@ -114,7 +114,9 @@ def test_reports_that_lay_in_the_socket_of_a_stopped_server_count_after_the_dead
         relay.close()
 
 
-@pytest.mark.parametrize("is_accepted", [True, False], ids=["accepted", "lost"])
+@pytest.mark.parametrize(
+    "is_accepted", [True, pytest.param(False, marks=pytest.mark.full("processes more"))], ids=["accepted", "lost"]
+)
 def test_a_reset_as_a_report_arrives_costs_nothing_in_any_phase(tmp_path: Path, *, is_accepted: bool) -> None:
     """The report is accepted and its acknowledgement is lost, or it is lost itself."""
     num_resets = 0
@@ -146,8 +148,9 @@ def test_a_reset_as_a_report_arrives_costs_nothing_in_any_phase(tmp_path: Path, 
         assert len(relay.connections) == 2 + len(PHASES)
 
 
+@pytest.mark.full("processes that wait")
 def test_the_owner_of_a_half_open_connection_comes_back_at_once(tmp_path: Path) -> None:
-    """Whether its process was killed, or still waits: to the server both connections seem to be there."""
+    """Whether its process was killed, or has waited in vain: to the server both connections seem to be there."""
     with Vote(tmp_path) as vote:
         server = vote.serve()
         server.address()
@@ -159,8 +162,9 @@ def test_the_owner_of_a_half_open_connection_comes_back_at_once(tmp_path: Path) 
         for each in relay.connections:
             each.is_silent = True
         killed.kill()
-        clients = {"ann": vote.join("ann"), "bob": waiting, "cid": vote.join("cid")}
-        vote.check(clients, server)
+        ending = waiting.ending()
+        assert (ending.status, ending.err) == (1, "psephos: server has said nothing for 2 seconds\n")
+        vote.check({party: vote.join(party) for party in ENTRIES}, server)
         relay.close()
 
 
