@@ -24,6 +24,7 @@ from test_documents import blocks_of, files_of
 PAGE: Final = Path(__file__).parents[1] / "docs" / "operations.md"
 README: Final = PAGE.parents[1] / "README.md"
 ADDRESS: Final = "votes.example.org:7000"
+pytestmark = pytest.mark.full("some thirty processes, one after another")
 TYPED: Final = {"bob": "0", "cid": "1"}
 """What they answer who are asked, as on the page."""
 

@@ -169,6 +169,7 @@ def test_a_rehearsal_by_a_seed_decides_what_a_run_decides(
     assert f"Everything is in out{chr(10)}" in ended.out
 
 
+@pytest.mark.full("processes, where others of this file have them already")
 def test_the_commands_that_are_printed_hold_the_session_by_hand(tmp_path: Path, psephos: Psephos) -> None:
     write_vote(tmp_path)
     with reserved_address() as address:
@@ -225,6 +226,7 @@ def test_a_party_that_fails_is_named_with_its_line_and_the_status_is_the_servers
     assert read_json(tmp_path / "out" / "server" / "run.json")["failure"]["error"] == "QuorumError"
 
 
+@pytest.mark.full("processes, where others of this file have them already")
 def test_a_party_that_fails_is_told_of_and_a_quorum_goes_on_without_it(tmp_path: Path) -> None:
     """Ann's file is changed behind the plan's back: her process alone ends, by her values' own fault."""
     scenario = write_vote(tmp_path)
