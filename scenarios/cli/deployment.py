@@ -290,8 +290,8 @@ def serve(
     "--budget",
     type=float,
     metavar="EPSILON",
-    help="The largest epsilon that the session may cost, for replace-one neighbors (default: 10 without an "
-    "invitation).",
+    help="The largest epsilon that the session and all others in the journal may cost together, for replace-one "
+    "neighbors (default: 10 without an invitation).",
 )
 @click.option(
     "--journal",

@@ -37,7 +37,7 @@ from .invitations import Invitation, check_expiry
 __all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "Joining", "check_trust", "encode_own", "join", "join_in_folder"]
 
 DEFAULT_BUDGET: Final = 10.0
-"""What a session may cost (ε) that a client joins without an invitation and without a limit of its own."""
+"""What all sessions in a journal may cost (ε), where a client joins without an invitation or a limit of its own."""
 
 
 class Agreement(msgspec.Struct, kw_only=True):
@@ -88,8 +88,8 @@ class Joining:
         seed: of a simulation; None for a deployment.
         invitation: what it agreed to; without one, the server is asked for its terms, and so sees whether the entries
             are among the values that these allow.
-        budget: the most that the session may cost (ε, replace-one neighbors); by default what an invitation says, or
-            else `DEFAULT_BUDGET`.
+        budget: the most that the session and all others in the journal may cost together (ε, replace-one neighbors); by
+            default what an invitation says, or else `DEFAULT_BUDGET`.
         trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
             need.
         round_number: tells repeated votes of one session apart (simulations).
