@@ -230,7 +230,7 @@ class Driver:
         Cancelled, it has handed over every message that it had taken from the channel, unless that was replaced.
         """
         outbox = self.outboxes.get(peer)
-        while self._ending is None and self.outboxes.get(peer) is outbox:
+        while self._ending is None:
             try:
                 if answer_seconds == math.inf:
                     payloads = await channel.receive()
