@@ -73,6 +73,13 @@ def pytest_sessionstart() -> None:
         raise pytest.UsageError(f"LONGEST in tests/conftest.py names what is not there: {missing}")
 
 
+def pytest_sessionfinish() -> None:
+    """Write down what was measured: pytest-xdist gives a worker ten seconds to end, and then kills it, data and all."""
+    measuring = coverage.Coverage.current()
+    if measuring is not None:
+        measuring.save()
+
+
 @pytest.fixture(scope="session")
 def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of all journals of this worker's tests."""
