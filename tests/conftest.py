@@ -1,8 +1,9 @@
 """What holds for every test: the same examples in every run, long files first, and what is left out when quick."""
 
+import itertools
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -81,15 +82,16 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture(scope="session")
-def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of all journals of this worker's tests."""
-    return tmp_path_factory.mktemp("journals")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """New folders for journals, of this worker's tests."""
+    parent = tmp_path_factory.mktemp("journals")
+    return (parent / str(number) for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)
-def own_journals(journals: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_journals(journals: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a journal for each name: no test writes into that of whoever runs it, or of another test."""
-    folder = journals / f"{sum(1 for _ in journals.iterdir())}"
+    folder = next(journals)
     folder.mkdir()
     monkeypatch.setenv("PSEPHOS_JOURNAL", str(folder))
     return folder

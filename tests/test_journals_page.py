@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import pytest
 from journal_sessions import NOW, SESSIONS
 from psephos.agents.person_journal import PersonJournal
 from test_documents import blocks_of
@@ -14,6 +15,7 @@ from test_documents import blocks_of
 PAGE: Final = Path(__file__).parents[1] / "docs" / "journals.md"
 
 
+@pytest.mark.full("a dozen processes, one after another")
 def test_the_pages_commands_run_as_they_stand(tmp_path: Path) -> None:
     journal = tmp_path / "journal.sqlite"
     with PersonJournal.open(journal, now=NOW) as opened:

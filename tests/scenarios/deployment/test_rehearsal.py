@@ -213,6 +213,7 @@ def test_participation_that_is_hidden_is_rehearsed_too(write: Write, psephos: Ps
 # What fails, and what is left of it.
 
 
+@pytest.mark.full("processes, where others of this file have them already")
 def test_a_party_that_fails_is_named_with_its_line_and_the_status_is_the_servers(
     tmp_path: Path, psephos: Psephos
 ) -> None:

@@ -79,6 +79,7 @@ def test_a_server_that_is_killed_at_every_durable_step_goes_on(tmp_path: Path, t
         assert {party: client.ending().status for party, client in clients.items()} == dict.fromkeys(ENTRIES, 0)
 
 
+@pytest.mark.full("it waits for parties that come back after pauses")
 def test_a_server_that_is_killed_between_reports_goes_on(tmp_path: Path) -> None:
     with Vote(tmp_path) as vote:
         server = vote.serve(dying=("after", 2))  # the first phase was opened, and a report or more is kept

@@ -349,6 +349,7 @@ def shown_in(terminal: Terminal) -> list[str]:
     return list(dict.fromkeys(re.sub(r"\d+:\d\d:\d\d", "TIME", line) for line in text.splitlines()))
 
 
+@pytest.mark.full("three servers that wait for their deadlines; in one process the same is looked at above")
 def test_servers_to_which_more_fewer_or_no_voters_came_leave_and_show_the_same(tmp_path: Path, write: Write) -> None:
     """Three servers at once: one has all three voters, one lacks bob, whose neighbor has ann by `join`, one nobody.
 
