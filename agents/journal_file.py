@@ -12,7 +12,6 @@ import os
 import sqlite3
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
@@ -26,6 +25,7 @@ from .journal_format import (
     SCHEMA,
     TABLES,
     About,
+    Closing,
     Contents,
     Head,
     Row,
@@ -49,7 +49,7 @@ __all__ = ["JournalFile", "copy_journal", "install_journal"]
 _BEYOND_RETRY: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
-class JournalFile:
+class JournalFile(Closing):
     """A journal that is this process's alone until it is closed. See `JournalFile.open`.
 
     Attributes:
@@ -172,15 +172,6 @@ class JournalFile:
         """Let go of the journal; a second call does nothing."""
         self._connection.close()
         self._lock.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        del kind, error, trace
-        self.close()
 
     def _insert(self, rows: Sequence[Row], *, after: int, chain: bytes) -> bytes:
         """Insert rows, and return the chain after them."""

@@ -8,6 +8,7 @@ older copy of the file is found in the same way, and so is a journal that is gon
 Readers need no lock: they see the last commit, whether a process has the journal open or was killed.
 """
 
+import abc
 import contextlib
 import hashlib
 import os
@@ -15,7 +16,8 @@ import sqlite3
 import stat
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, TypeVar
+from types import TracebackType
+from typing import Annotated, Final, NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -30,6 +32,7 @@ __all__ = [
     "SCHEMA",
     "TABLES",
     "About",
+    "Closing",
     "Contents",
     "Head",
     "Row",
@@ -78,6 +81,23 @@ _TEXT_OF_CODE: Final = {
     sqlite3.SQLITE_CORRUPT: f"is damaged: {HOW_TO_MEND}",
     sqlite3.SQLITE_NOTADB: f"is damaged, or not a journal: {HOW_TO_MEND}",
 }
+
+
+class Closing(abc.ABC):
+    """What is open, and is closed as a `with` is left."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Let go of it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del kind, error, trace
+        self.close()
 
 
 class Row(NamedTuple):

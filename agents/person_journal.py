@@ -6,7 +6,6 @@ again; room that a session has reserved is no other session's until that one is 
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 import msgspec
@@ -15,7 +14,7 @@ from ..protocol.errors import JournalError
 from ..protocol.privacy import Budget, Ledger, LedgerEntry
 from ..protocol.records import Acknowledged, ClientRecord, Drawn, Left, Record, Reserved
 from .journal_file import JournalFile
-from .journal_format import About, Row, decode_record, read_journal
+from .journal_format import About, Closing, Row, decode_record, read_journal
 
 __all__ = ["PERSON", "PersonJournal", "SessionRecords", "Sitting", "read_sessions", "row_of", "sessions_of"]
 
@@ -173,7 +172,7 @@ class Sitting:
             session.add(record)
 
 
-class PersonJournal:
+class PersonJournal(Closing):
     """A person's journal, which no other process can have open.
 
     Made by `PersonJournal.open`; to be closed, or used in a `with`.
@@ -262,15 +261,6 @@ class PersonJournal:
     def close(self) -> None:
         """Let go of the journal."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        del kind, error, trace
-        self.close()
 
 
 def read_sessions(path: Path) -> tuple[About, dict[str, SessionRecords]]:

@@ -6,7 +6,6 @@ never gone on with under another configuration than it was begun with.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 import msgspec
@@ -14,7 +13,7 @@ import msgspec
 from ..protocol.errors import ConfigurationError
 from ..protocol.records import Accepted, Broken, PhaseClosed, PhaseOpened, Record, ServerRecord
 from .journal_file import JournalFile
-from .journal_format import About, Row, decode_record
+from .journal_format import About, Closing, Row, decode_record
 
 __all__ = ["SESSION", "SessionJournal"]
 
@@ -24,7 +23,7 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 
 
-class SessionJournal:
+class SessionJournal(Closing):
     """A server's journal, which no other process can have open (`journals.Journal`).
 
     Made by `SessionJournal.open`; to be closed, or used in a `with`.
@@ -87,15 +86,6 @@ class SessionJournal:
     def close(self) -> None:
         """Let go of the journal."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        del kind, error, trace
-        self.close()
 
 
 def _check_configuration(ours: Mapping[str, str], theirs: Mapping[str, str], path: Path) -> None:

@@ -171,8 +171,10 @@ class World:
                     crashes = self.num_kept == self.crash_at
                     self.num_kept += 1
                     if not crashes or self.is_kept:
-                        kept: list[object] = self.kept_by_server if party == SERVER else self.kept_by_client[party]  # type: ignore[assignment]
-                        kept.append(record)
+                        if isinstance(record, ServerRecord):
+                            self.kept_by_server.append(record)
+                        else:
+                            self.kept_by_client[party].append(record)
                     if crashes:
                         raise CrashError
                 case Send(recipients, message):
@@ -256,16 +258,16 @@ def test_a_crash_at_any_record_costs_nothing_and_draws_nothing_again(
 # A party
 
 
-def drawn_client(records: list[ClientRecord] | None = None, **given: object) -> tuple[Session, ClientMachine]:
+def drawn_client() -> tuple[Session, ClientMachine]:
     session = make_session()
-    ledger = Ledger("p0")
-    return session, session.client("p0", noise=noise_of_life(1), ledger=ledger, records=records or [], **given)  # type: ignore[arg-type]
+    return session, session.client("p0", noise=noise_of_life(1), ledger=Ledger("p0"), records=[])
 
 
 def answered(client: ClientMachine) -> list[ClientRecord]:
     """Let a new client answer the first phase, and return what it has kept."""
     effects = [*client.start(), *client.receive(SERVER, welcome()), *client.receive(SERVER, Request(0, raw(None)))]
-    return [effect.record for effect in effects if isinstance(effect, Keep)]  # type: ignore[misc]
+    kept = [effect.record for effect in effects if isinstance(effect, Keep)]
+    return [record for record in kept if isinstance(record, ClientRecord)]
 
 
 def welcome() -> Welcome:
@@ -429,7 +431,8 @@ def weight(group: int = 1) -> Report:
 
 
 def kept_by(effects: Sequence[Effect]) -> list[ServerRecord]:
-    return [effect.record for effect in effects if isinstance(effect, Keep)]  # type: ignore[misc]
+    kept = [effect.record for effect in effects if isinstance(effect, Keep)]
+    return [record for record in kept if isinstance(record, ServerRecord)]
 
 
 def test_a_report_is_kept_and_then_acknowledged_each_time_it_comes() -> None:
