@@ -148,6 +148,8 @@ def test_sessions_on_one_journal_are_refused_when_their_budget_is_spent(tmp_path
             server = vote.serve()
             server.address()
             ann = vote.join("ann", "--budget", "3")
+            if not number:
+                assert "begun now" in ann.line_with("Journal: ")
             if number < 3:
                 vote.check({"ann": ann, **{party: vote.join(party) for party in ("bob", "cid")}}, server)
             else:
