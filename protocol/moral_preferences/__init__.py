@@ -19,11 +19,13 @@ from .outcome import Ball, LevelOutcome, Outcome
 from .paradigms import Level, Paradigm
 from .parameters import Parameters
 from .protocol import DisclosedPhase, MoralPreferences, PerturbedPhase
+from .ranking import MOST_ALTERNATIVES, RankedAlternative, Ranking, rank
 from .records import Records
 from .reference import reference_run
 from .summaries import Summary, make_summary
 
 __all__ = [
+    "MOST_ALTERNATIVES",
     "PRIORS",
     "Ball",
     "Decision",
@@ -36,9 +38,12 @@ __all__ = [
     "Parameters",
     "PerturbedPhase",
     "PriorName",
+    "RankedAlternative",
+    "Ranking",
     "Records",
     "Summary",
     "decide",
     "make_summary",
+    "rank",
     "reference_run",
 ]

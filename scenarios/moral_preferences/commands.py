@@ -7,7 +7,7 @@ import click
 __all__ = ["decide"]
 
 
-@click.command(short_help="Say which of two alternatives the society of RUN prefers.")
+@click.command(short_help="Say which alternative the society of RUN prefers.")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--first", metavar="FEATURE=VALUE,...", help="An alternative; features that are not named are 0.")
 @click.option("--second", metavar="FEATURE=VALUE,...", help="The other alternative.")
@@ -17,6 +17,13 @@ __all__ = ["decide"]
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Instead, a CSV of pair,alternative,<feature>,... with the lines first and second of each pair.",
+)
+@click.option(
+    "--alternatives",
+    "list_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Instead, a CSV of alternative,<feature>,... with a line for each of several alternatives, which are ranked.",
 )
 @click.option(
     "--level",
@@ -31,12 +38,13 @@ def decide(
     first: str | None,
     second: str | None,
     pairs_file: Path | None,
+    list_file: Path | None,
     level: float | None,
     prior: str | None,
     *,
     as_json: bool,
 ) -> None:
-    """Say which of two alternatives the society of RUN prefers.
+    """Say which of two alternatives, or of several, the society of RUN prefers.
 
     RUN is the folder of a run of moral preferences, the folder of a voter who took part in one (`psephos join`), or
     a result.json or outcome.json. The answer is computed from the release alone, so it costs no privacy.
@@ -44,17 +52,24 @@ def decide(
     \b
     psephos decide runs/moral-machine --first "Man=1, Dog=0" --second "Man=0, Dog=2"
     psephos decide runs/moral-machine --pairs dilemmas.csv --json
+    psephos decide runs/moral-machine --alternatives ways-out.csv
 
     \b
     pair,alternative,Man,Dog
     1,first,1,0
     1,second,0,2
 
+    \b
+    alternative,Man,Dog
+    swerve,1,0
+    stay,0,2
+
     Three things come with a choice. The probability is how likely the society is to prefer an alternative (with --json
     and in tables: the first). The certainty is how likely the same choice would be made without noise. It is an average
     over societies as the prior has them: their preferences are anywhere in the ball of possible ones ("ball"), or in a
     ball of any size up to that, so that weak preferences are as likely as strong ones ("size"). The verdict needs no
-    prior: it is the choice, or "too close to tell".
+    prior: it is the choice, or "too close to tell". Of several alternatives all are ranked; certainty and verdict are
+    those of the winner, and the ranks without noise are said as ranges.
 
     If only the direction of preferences was released, there is no probability. If the release has no standard errors,
     there is neither certainty nor verdict.
@@ -64,23 +79,28 @@ def decide(
     from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
     from ..running.folder import to_json
-    from .decisions import (
-        AlternativePair,
-        decide_pairs,
-        parse_alternative,
-        read_outcome,
-        read_pairs,
-        show_decision,
-        show_decisions,
-    )
+    from .alternatives import AlternativePair, parse_alternative, read_alternatives, read_pairs
+    from .decisions import decide_pairs, rank_alternatives, read_outcome, show_decision, show_decisions, show_ranking
 
-    for option, given in (("--first", first), ("--second", second)):
-        if pairs_file is not None and given is not None:
-            raise ConfigurationError(field=option, value=given, allowed="left out, since --pairs is given")
-        if pairs_file is None and given is None:
-            allowed = "given: an alternative, as in 'Man=1, Dog=0' (or --pairs FILE)"
-            raise ConfigurationError(field=option, value="nothing", allowed=allowed)
+    others = {"--first": first, "--second": second, "--pairs": pairs_file, "--alternatives": list_file}
+    files = [option for option in ("--alternatives", "--pairs") if others[option] is not None]
+    if files:
+        for option, given in others.items():
+            if given is not None and option != files[0]:
+                raise ConfigurationError(field=option, value=str(given), allowed=f"left out, since {files[0]} is given")
+    else:
+        for option in ("--first", "--second"):
+            if others[option] is None:
+                allowed = "given: an alternative, as in 'Man=1, Dog=0' (or --pairs FILE, or --alternatives FILE)"
+                raise ConfigurationError(field=option, value="nothing", allowed=allowed)
     outcome = read_outcome(run)
+    if list_file is not None:
+        ranking = rank_alternatives(outcome, read_alternatives(list_file, outcome), level=level, prior=prior)
+        if as_json:
+            click.echo(to_json(ranking))
+        else:
+            show_ranking(make_console(), outcome, ranking)
+        return
     if pairs_file is None:
         alternatives = {
             side: parse_alternative(text or "", outcome, field=f"--{side}")

@@ -1,16 +1,14 @@
-"""The decision service of a released run: which of two alternatives the society would choose, by whoever may read it.
+"""The decision service of a released run: which alternative the society would choose, by whoever may read it.
 
 An outcome is read from a run's folder, from that of a voter who took part (`psephos join`), or from a file of either.
-Alternatives are written as text or in a CSV file. A decision is computed from the release alone: it costs no privacy,
-and the parties take no part in it.
+Alternatives are two, in pairs or in a list (`alternatives`). A decision is computed from the release alone: it costs no
+privacy, and the parties take no part in it.
 
 Two probabilities are told apart. How likely the society is to prefer an alternative comes from the model of choice; how
 sure the choice is in spite of the noise comes from the release's errors, and from a prior that is named. A verdict
 needs no prior, and declines where noise alone would turn choices too often.
 """
 
-import csv
-import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
@@ -21,51 +19,40 @@ from rich.text import Text
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Verdict
-from ...protocol.moral_preferences import Decision, MoralPreferences, Outcome, Paradigm, PriorName, decide
+from ...protocol.moral_preferences import (
+    Decision,
+    MoralPreferences,
+    Outcome,
+    Paradigm,
+    PriorName,
+    Ranking,
+    decide,
+    rank,
+)
 from ...protocol.moral_preferences.certainty import check_prior, why_no_certainty, why_no_verdict
-from ...protocol.moral_preferences.records import GREATEST_FEATURE
 from ..presentation.terminal import Cell, show_note, show_table
 from ..reading.conversion import convert
 from ..reading.files import readable
-from .data.csv_numbers import NumberTable, codes_of, number_of, read_numbers
+from .alternatives import AlternativePair
 
 __all__ = [
-    "AlternativePair",
     "decide_pairs",
-    "parse_alternative",
+    "rank_alternatives",
     "read_outcome",
-    "read_pairs",
     "show_decision",
     "show_decisions",
+    "show_ranking",
 ]
 
 _RUN: Final = "RUN"
 _RESULTS: Final = ("result.json", "outcome.json")
-_PAIR, _ALTERNATIVE = "pair", "alternative"
 _SIDES: Final = ("first", "second")
 _GREATEST: Final = 1e100
 """Of a released number: its product with a feature is then finite."""
-_MOST_NAMED: Final = 30
-"""Features that an error lists."""
 _PRIORS: Final = {
     "ball": "that are anywhere in the ball of the bound (prior: ball); of weaker ones it claims too much",
     "size": "that are in a ball of any size up to the bound (prior: size); of strong ones it claims too little",
 }
-_EXAMPLE: Final = "as in 'Man=1, Dog=0'"
-
-
-class AlternativePair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two alternatives.
-
-    Args:
-        name: of the pair.
-        first: an alternative: its features by name; those that are not named are 0.
-        second: the other.
-    """
-
-    name: str
-    first: Mapping[str, float]
-    second: Mapping[str, float]
 
 
 def read_outcome(run: Path) -> Outcome:
@@ -142,121 +129,6 @@ def _are_numbers(numbers: Sequence[float], features: Sequence[str]) -> bool:
     return len(numbers) == len(features) and all(abs(number) <= _GREATEST for number in numbers)
 
 
-def parse_alternative(text: str, outcome: Outcome, *, field: str) -> dict[str, float]:
-    """Return an alternative that is written as `feature=value, feature=value`.
-
-    Args:
-        text: a feature whose name has a comma stands in double quotes with its value: `"tall, old=1", Dog=2`.
-        outcome: whose features it has.
-        field: where the text comes from, for errors.
-
-    Raises:
-        ConfigurationError: nothing is in it, a feature is unknown or named twice, or a value is no number.
-    """
-    try:
-        parts = [part.strip() for row in csv.reader([text], skipinitialspace=True, strict=True) for part in row]
-    except csv.Error as error:
-        raise ConfigurationError(field=field, value=text, allowed=f"{_EXAMPLE} ({error})") from None
-    if not any(parts):
-        raise ConfigurationError(field=field, value=text, allowed=f"features with their values, {_EXAMPLE}")
-    alternative: dict[str, float] = {}
-    for part in parts:
-        name, separator, value = (piece.strip() for piece in part.rpartition("="))
-        if not separator:
-            raise ConfigurationError(field=field, value=part, allowed=f"feature=value, {_EXAMPLE}")
-        _check_feature(name, outcome, field=field)
-        if name in alternative:
-            raise ConfigurationError(field=field, value=name, allowed="named once")
-        alternative[name] = _number(value, field=f"{name} in {field}")
-    return alternative
-
-
-def _check_feature(name: str, outcome: Outcome, *, field: str) -> None:
-    """Refuse a feature that no voter was asked about, with the name that may have been meant."""
-    if name in outcome.features:
-        return
-    by_folded = {feature.casefold(): feature for feature in reversed(outcome.features)}
-    close = difflib.get_close_matches(name.casefold(), by_folded, n=1)
-    more = len(outcome.features) - _MOST_NAMED
-    allowed = f"one of {', '.join(outcome.features[:_MOST_NAMED])}{f' and {more:,} more' if more > 0 else ''}"
-    if close:
-        allowed = f"a feature that voters were asked about (did you mean {by_folded[close[0]]!r}?)"
-    raise ConfigurationError(field=field, value=name, allowed=allowed)
-
-
-def _number(text: str, *, field: str) -> float:
-    value = number_of(text)
-    if not abs(value) <= GREATEST_FEATURE:  # not so for nan
-        allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
-        raise ConfigurationError(field=field, value=text, allowed=allowed)
-    return value
-
-
-def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
-    """Return the pairs of a CSV file, in order of first appearance.
-
-    The columns are `pair`, `alternative` and features, of which those that are missing are 0. Each pair has two lines,
-    one whose alternative is `first` and one whose alternative is `second`; the order of the lines is free.
-
-        pair,alternative,Man,Dog
-        1,first,1,0
-        1,second,0,2
-
-    Args:
-        path: the file, which may be packed (`.gz`).
-        outcome: whose features the alternatives have.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
-    """
-    features: list[str] = []
-
-    def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        for name in (_PAIR, _ALTERNATIVE):
-            if name not in header:
-                allowed = f"a header with the columns {_PAIR!r}, {_ALTERNATIVE!r} and features"
-                raise ConfigurationError(field="header", value=list(header), allowed=allowed)
-        features.extend(name for name in header if name not in {_PAIR, _ALTERNATIVE})
-        if not features:
-            allowed = f"a header with features after {_PAIR!r} and {_ALTERNATIVE!r}"
-            raise ConfigurationError(field="header", value=list(header), allowed=allowed)
-        for name in features:
-            _check_feature(name, outcome, field="header")
-        return (_PAIR, _ALTERNATIVE), features
-
-    table = read_numbers(path, choose, field="--pairs")
-    codes, names = codes_of(table.names[_PAIR])
-    alternatives: list[dict[str, dict[str, float]]] = [{} for _ in names]
-    lines: list[int] = [0] * len(names)
-    for row, code in enumerate(codes.tolist()):
-        side = _side_of(table, row)
-        if side in alternatives[code]:
-            value = f"{side!r} of pair {names[code]!r} again"
-            raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=value, allowed="given once")
-        alternatives[code][side] = dict(zip(features, table.numbers[row].tolist(), strict=True))
-        lines[code] = lines[code] or int(table.lines[row])
-    for name, sides, line in zip(names, alternatives, lines, strict=True):
-        if len(sides) < len(_SIDES):
-            (given,) = sides
-            (missing,) = (side for side in _SIDES if side != given)
-            value = f"the {given} alternative alone"
-            allowed = f"two lines: the {missing} one is missing"
-            raise ConfigurationError(field=f"pair {name!r} ({path.name} line {line})", value=value, allowed=allowed)
-    return [
-        AlternativePair(name=name, first=sides["first"], second=sides["second"])
-        for name, sides in zip(names, alternatives, strict=True)
-    ]
-
-
-def _side_of(table: NumberTable, row: int) -> str:
-    given = str(table.names[_ALTERNATIVE][row])
-    side = given.strip()
-    if side not in _SIDES:
-        field = f"{_ALTERNATIVE} ({table.where(row)})"
-        raise ConfigurationError(field=field, value=given, allowed="'first' or 'second'")
-    return side
-
-
 def decide_pairs(
     outcome: Outcome, pairs: Sequence[AlternativePair], *, level: float | None = None, prior: str | None = None
 ) -> list[Decision]:
@@ -274,10 +146,25 @@ def decide_pairs(
     Privacy:
         Post-processing of a release; it costs nothing.
     """
+    known = _known(prior)
+    return [decide(outcome, pair.first, pair.second, level=level, prior=known) for pair in pairs]
+
+
+def rank_alternatives(
+    outcome: Outcome,
+    alternatives: Mapping[str, Mapping[str, float]],
+    *,
+    level: float | None = None,
+    prior: str | None = None,
+) -> Ranking:
+    """Return the society's order of several alternatives; arguments, errors and privacy are those of `rank`."""
+    return rank(outcome, alternatives, level=level, prior=_known(prior))
+
+
+def _known(prior: str | None) -> PriorName | None:
     if prior is not None:
         check_prior(prior)
-    known = cast("PriorName | None", prior)
-    return [decide(outcome, pair.first, pair.second, level=level, prior=known) for pair in pairs]
+    return cast("PriorName | None", prior)
 
 
 def show_decision(console: Console, outcome: Outcome, pair: AlternativePair, decision: Decision) -> None:
@@ -295,7 +182,7 @@ def show_decision(console: Console, outcome: Outcome, pair: AlternativePair, dec
         console.print(
             Text(f"  verdict: {said}, at the {_percent(decision.level)} level", style="" if is_sure else "yellow")
         )
-    for note in _notes(outcome, [decision]):
+    for note in _notes_of(outcome, [decision]):
         show_note(console, note)
     console.print()
 
@@ -347,29 +234,80 @@ def show_decisions(
     if with_verdict:
         close = sum(decision.verdict == Verdict.TOO_CLOSE.value for decision in decisions)
         console.print(Text(f"  of these {close:,} are too close to tell", style="yellow" if close else ""))
-    for note in _notes(outcome, decisions):
+    for note in _notes_of(outcome, decisions):
         show_note(console, note)
 
 
-def _notes(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
+def show_ranking(console: Console, outcome: Outcome, ranking: Ranking) -> None:
+    """Print several alternatives from the best to the worst, then who wins."""
+    level = ranking.level
+    with_ranges = level is not None and any(each.least_rank is not None for each in ranking.alternatives)
+    numbers = ["Utility", "Rank", *(["Ranks without noise"] if with_ranges else [])]
+    rows: list[Sequence[Cell]] = []
+    for each in ranking.alternatives:
+        is_winner = each.name == ranking.winner
+        cells: list[Cell] = [
+            Text(each.name, style="bold" if is_winner else ""),
+            f"{each.utility:+,.4g}",
+            f"{each.rank}",
+        ]
+        if with_ranges:
+            is_one = each.least_rank == each.greatest_rank
+            cells.append(f"{each.least_rank}" if is_one else f"{each.least_rank} to {each.greatest_rank}")
+        rows.append(cells)
+    show_table(console, ("Alternative",), numbers, rows=rows)
+    console.print()
+    if ranking.winner is None:
+        console.print(Text("  the society prefers none: the best are worth the same to it", style="yellow"))
+    else:
+        said = f"  of {len(rows):,} alternatives the society prefers {ranking.winner}"
+        console.print(Text(said, style="bold"))
+        if ranking.certainty_at_least:
+            sure = f"  the noise leaves the choice certain to at least {_probability(ranking.certainty_at_least)}"
+            console.print(Text(sure, style="bold"))
+        if level is not None:
+            is_sure = ranking.verdict == ranking.winner
+            verdict = f"  verdict: {ranking.verdict}, at the {_percent(level)} level"
+            console.print(Text(verdict, style="" if is_sure else "yellow"))
+    certainty = "certainty: the chance of the same winner without the noise is at least this, on average over societies"
+    verdict = ""
+    if level is not None:
+        wrong = f"wrong with a probability of at most {_percent(level)}, whatever the society is"
+        verdict = f"verdict: {wrong}; so are the ranks without noise, all of them at once"
+    notes = _notes(outcome, prior=ranking.prior, certainty=certainty, verdict=verdict)
+    for note in notes:
+        show_note(console, note)
+    console.print()
+
+
+def _notes_of(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
     """Return how decisions are to be read, and why a number is missing."""
     chosen = [decision for decision in decisions if decision.choice]
+    if outcome.is_direction:
+        probability = "no probability: only the direction of preferences was released, no strength"
+    else:
+        probability = "probability: by the probit model, Φ(margin), for the preferences as released"
+    certainty = "certainty: the chance of the same choice without the noise, on average over societies"
+    prior, verdict = None, ""
+    if chosen:
+        prior, wrong = chosen[0].prior, _percent(chosen[0].level or 0.0)
+        verdict = f"verdict: wrong with a probability of at most {wrong} each, whatever the society is"
+    notes = _notes(outcome, prior=prior, certainty=certainty, verdict=verdict)
+    return [notes[0], probability, *notes[1:]]
+
+
+def _notes(outcome: Outcome, *, prior: str | None, certainty: str, verdict: str) -> list[str]:
+    """Return whose preferences they are, and what certainties and verdicts mean, or why there are none."""
     voters = "1 voter" if outcome.num_voters == 1 else f"{outcome.num_voters:,} voters"
     notes = [f"by the released preferences of {voters} ({outcome.paradigm}, {outcome.mechanism})"]
-    if outcome.is_direction:
-        notes.append("no probability: only the direction of preferences was released, no strength")
-    else:
-        notes.append("probability: by the probit model, Φ(margin), for the preferences as released")
     if why := why_no_certainty(outcome):
         notes.append(f"no certainty: {why}")
-    elif chosen:
-        of_choice = "certainty: the chance of the same choice without the noise, on average over societies"
-        notes += [of_choice, _PRIORS[str(chosen[0].prior)]]
+    elif prior is not None:
+        notes += [certainty, _PRIORS[prior]]
     if why := why_no_verdict(outcome):
         notes.append(f"no verdict: {why}")
-    elif chosen:
-        wrong = _percent(chosen[0].level or 0.0)
-        notes.append(f"verdict: wrong with a probability of at most {wrong} each, whatever the society is")
+    elif verdict:
+        notes.append(verdict)
     return notes
 
 

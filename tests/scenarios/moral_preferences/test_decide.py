@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from psephos.protocol import SimulatedNoise, run_population
-from psephos.protocol.moral_preferences import MoralPreferences, Outcome, Parameters, decide
+from psephos.protocol.moral_preferences import MoralPreferences, Outcome, Parameters, decide, rank
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -61,6 +61,17 @@ def test_pairs_of_a_file_are_a_table_or_a_line_of_json_each(psephos: Psephos, ou
     ]
 
 
+def test_alternatives_of_a_file_are_ranked(psephos: Psephos, outcome: Outcome, write: Write) -> None:
+    write("list.csv", "alternative,Man,Dog\na,1,0\nb,0,2\nc,1,1\n")
+    ended = psephos("decide", "run", "--alternatives", "list.csv", "--level", "0.3", "--json")
+    assert (ended.status, ended.err) == (0, "")
+    made = rank(outcome, {"a": {"Man": 1.0}, "b": {"Dog": 2.0}, "c": {"Man": 1.0, "Dog": 1.0}}, level=0.3)
+    assert json.loads(ended.out) == json.loads(msgspec.json.encode(made))
+    ended = psephos("decide", "run", "--alternatives", "list.csv")
+    assert (ended.status, ended.err) == (0, "")
+    assert f"of 3 alternatives the society prefers {made.winner}" in ended.out
+
+
 def test_level_and_prior_are_those_that_are_asked_for(psephos: Psephos, outcome: Outcome) -> None:
     ended = psephos("decide", "run", *ONE, "--level", "0.3", "--prior", "size", "--json")
     expected = decide(outcome, {"Man": 1.0}, {"Dog": 2.0}, level=0.3, prior="size")
@@ -86,6 +97,16 @@ def test_level_and_prior_are_those_that_are_asked_for(psephos: Psephos, outcome:
         (("run", "--pairs", "pairs.csv", "--first", "Man=1"), "--first must be left out, since --pairs is given"),
         (("run", "--pairs", "pairs.csv", "--second", ""), "--second must be left out, since --pairs is given"),
         (("run", "--pairs", "nowhere.csv"), "--pairs must be a readable file"),
+        (
+            ("run", "--alternatives", "l.csv", "--pairs", "p.csv"),
+            "--pairs must be left out, since --alternatives is given",
+        ),
+        (
+            ("run", "--alternatives", "l.csv", "--first", "Man=1"),
+            "--first must be left out, since --alternatives is given",
+        ),
+        (("run", "--alternatives", "nowhere.csv"), "--alternatives must be a readable file"),
+        (("run", "--alternatives", "one.csv"), "alternatives must be 2 to 100, got '1 given'"),
         (("run", "--pairs", "bad.csv"), "Man (bad.csv line 3) must be a number in [-1e+09, 1e+09], got 'none'"),
     ],
 )
@@ -94,6 +115,7 @@ def test_wrong_input_is_one_line_and_status_2(
 ) -> None:
     assert outcome.features == ("Man", "Dog")
     write("pairs.csv", PAIRS)
+    write("one.csv", "alternative,Man\na,1\n")
     write("bad.csv", "pair,alternative,Man\na,first,1\na,second,none\n")
     ended = psephos("decide", *words)
     assert (ended.status, ended.out) == (2, "")

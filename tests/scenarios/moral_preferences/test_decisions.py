@@ -3,7 +3,7 @@
 import gzip
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,19 @@ import pytest
 from pages import Page
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.moral_preferences import Ball, Decision, LevelOutcome, Outcome
-from psephos.scenarios.moral_preferences.decisions import (
+from psephos.scenarios.moral_preferences.alternatives import (
     AlternativePair,
-    decide_pairs,
     parse_alternative,
-    read_outcome,
+    read_alternatives,
     read_pairs,
+)
+from psephos.scenarios.moral_preferences.decisions import (
+    decide_pairs,
+    rank_alternatives,
+    read_outcome,
     show_decision,
     show_decisions,
+    show_ranking,
 )
 
 Write = Callable[[str, str | bytes], Path]
@@ -380,3 +385,66 @@ def test_a_decision_is_what_the_protocol_says_to_its_last_bit() -> None:
     decided = decide_pairs(OUTCOME, SEVERAL)
     assert all(isinstance(decision, Decision) for decision in decided)
     assert [decision.margin for decision in decided] == [0.5, 20.0, -40.0, 0.0]
+
+
+# Several alternatives
+
+LIST = "alternative,Man,Dog\nswerve,1,0\nstay,0,2\nbrake,2,0\n"
+
+
+def test_alternatives_of_a_file_keep_their_names_and_their_order(write: Write) -> None:
+    read = read_alternatives(write("list.csv", LIST), released())
+    assert list(read.items()) == [
+        ("swerve", {"Man": 1.0, "Dog": 0.0}),
+        ("stay", {"Man": 0.0, "Dog": 2.0}),
+        ("brake", {"Man": 2.0, "Dog": 0.0}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "said"),
+    [
+        ("name,Man\na,1\n", "list.csv line 1", "a header with the columns 'alternative' and features"),
+        ("alternative\na\n", "list.csv line 1", "a header with features after 'alternative'"),
+        ("alternative,Cat\na,1\n", "list.csv line 1", "one of Man, Dog"),
+        ("alternative,Man\na,1\na,2\n", "alternative (list.csv line 3)", "that no other alternative has"),
+        ("alternative,Man\n ,1\n", "alternative (list.csv line 2)", "a name of printable characters"),
+        ("alternative,Man\na,one\n", "Man (list.csv line 2)", "a number in"),
+    ],
+)
+def test_a_fault_in_a_list_is_named_with_its_line(text: str, field: str, said: str, write: Write) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_alternatives(write("list.csv", text), released())
+    assert caught.value.field == field
+    assert said in caught.value.allowed
+
+
+def ranked(outcome: Outcome, alternatives: Mapping[str, Mapping[str, float]], **options: Any) -> str:
+    page = Page()
+    show_ranking(page.console, outcome, rank_alternatives(outcome, alternatives, **options))
+    return page.text
+
+
+def test_a_ranking_is_said_with_its_winner_and_its_ranks() -> None:
+    alternatives = {"stay": {"Dog": 1.0}, "swerve": {"Man": 9.0}, "brake": {"Man": -9.0}}
+    text = ranked(released(), alternatives)
+    assert "of 3 alternatives the society prefers swerve" in text
+    assert "verdict: swerve, at the 5 % level" in text
+    assert "the noise leaves the choice certain to at least" in text
+    lines = [line.split() for line in text.splitlines()]
+    assert ["swerve", "+9", "1", "1"] in lines
+    assert ["stay", "+0.5", "2", "2"] in lines
+    assert ["brake", "-9", "3", "3"] in lines
+
+
+def test_of_a_ranking_without_errors_no_certainty_is_said_and_why() -> None:
+    text = ranked(released(errors=None, ball=None, mechanism="functional"), {"a": {"Man": 1.0}, "b": {}})
+    assert "no certainty: the errors of 'functional' have no closed form" in text
+    assert "no verdict: " in text
+    assert "Ranks without noise" not in text
+
+
+def test_of_equal_alternatives_none_wins() -> None:
+    assert "the society prefers none: the best are worth the same to it" in ranked(
+        released(), {"a": {"Man": 1.0}, "b": {"Dog": 2.0}, "c": {}}
+    )

@@ -1,0 +1,162 @@
+"""Decisions among several alternatives: the society's order of them, and how sure its winner and its ranks are.
+
+By the model that preferences are fitted with, the society's utility of an alternative x is β·x and noise that is the
+same for all, so it chooses the alternative with the greatest β·x, and ranks the others by theirs.
+
+Of m alternatives the winner rests on m − 1 comparisons at once. A verdict that is wrong puts another one above the
+alternative b that is best without noise: for one of the m − 1 others the comparison with b, which is fixed, errs. So
+each is held to level/(m − 1). Ranks rest on all m(m − 1)/2 comparisons, and each is held to level/(m(m − 1)/2).
+
+Source: Wang et al. (2019), Sections 2 and 3; Bonferroni's inequality. The rank of an alternative lies between 1 and the
+number of those that are surely above it, and m less those that are surely below it, for all alternatives at once.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from ..errors import ConfigurationError
+from ..estimators import DEFAULT_LEVEL, Verdict
+from .certainty import PriorName
+from .decision import Decision, decide
+from .outcome import Outcome
+
+__all__ = ["MOST_ALTERNATIVES", "RankedAlternative", "Ranking", "rank"]
+
+MOST_ALTERNATIVES: Final = 100
+
+
+class RankedAlternative(msgspec.Struct, frozen=True, kw_only=True):
+    """An alternative in the society's order.
+
+    Args:
+        name: its name.
+        utility: β·x.
+        rank: 1 for the best; of equal utilities all have the best rank that one of them could have.
+        least_rank: with `greatest_rank`, where the rank without noise lies, for all alternatives at once, with a
+            probability of at least 1 − `level`, whatever the society is; None where the test is not known.
+        greatest_rank: see there.
+    """
+
+    name: str
+    utility: float
+    rank: int
+    least_rank: int | None = None
+    greatest_rank: int | None = None
+
+
+class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+    """What is chosen among several alternatives.
+
+    Args:
+        alternatives: from the best to the worst; equal ones in the order in which they were given.
+        winner: the name of the best; None where two are equally good.
+        certainty_at_least: the probability under the prior that the release without noise would choose the same winner
+            is at least this: 1 less, for each other alternative, what `Decision.certainty` leaves open. None where
+            there is no such certainty.
+        prior: of the certainty.
+        verdict: `winner` where the test is sure of it, or "too close to tell"; None where the test is not known.
+        level: of the verdict and of the ranks: the greatest probability, whatever the society is, that the verdict
+            names an alternative that is not the best without noise, and also that a rank lies outside of its range.
+        p_value: the least level at which the verdict is `winner`.
+    """
+
+    alternatives: tuple[RankedAlternative, ...]
+    winner: str | None
+    certainty_at_least: float | None
+    prior: str | None = None
+    verdict: str | None = None
+    level: float | None = None
+    p_value: float | None = None
+
+
+def rank(
+    outcome: Outcome,
+    alternatives: Mapping[str, Mapping[str, float]],
+    *,
+    level: float | None = None,
+    prior: PriorName | None = None,
+) -> Ranking:
+    """Return the society's order of several alternatives.
+
+    Args:
+        outcome: of a session.
+        alternatives: by name, each its features by name; those that are not named are 0. 2 to `MOST_ALTERNATIVES`.
+        level: of the verdict and the ranks, in (0, ½); as for `decide`.
+        prior: of the certainty; as for `decide`.
+
+    Raises:
+        ConfigurationError: there are too few alternatives or too many, or as `decide`.
+
+    Privacy:
+        Post-processing of a release; it costs nothing.
+    """
+    if not 2 <= len(alternatives) <= MOST_ALTERNATIVES:  # noqa: PLR2004  two are a choice
+        allowed = f"2 to {MOST_ALTERNATIVES}"
+        raise ConfigurationError(field="alternatives", value=f"{len(alternatives)} given", allowed=allowed)
+    names = list(alternatives)
+    made = {
+        (one, other): decide(outcome, alternatives[one], alternatives[other], level=level, prior=prior)
+        for one, other in itertools.combinations(names, 2)
+    }
+    utilities = {
+        name: math.fsum(
+            value * described.get(feature, 0.0)
+            for feature, value in zip(outcome.features, outcome.preferences, strict=True)
+        )
+        for name, described in alternatives.items()
+    }
+    above = dict.fromkeys(names, 0)
+    surely_above, surely_below = dict(above), dict(above)
+    some = next(iter(made.values()))
+    has_verdict = some.level is not None
+    asked = (DEFAULT_LEVEL if level is None else level) if has_verdict else None
+    for (one, other), decision in made.items():
+        if decision.choice is None:
+            continue
+        better, worse = (one, other) if decision.choice == "first" else (other, one)
+        above[worse] += 1
+        if asked is not None and decision.p_value is not None and decision.p_value * len(made) <= asked:
+            surely_above[worse] += 1
+            surely_below[better] += 1
+    order = sorted(names, key=above.__getitem__)
+    ranked = tuple(
+        RankedAlternative(
+            name=name,
+            utility=utilities[name],
+            rank=1 + above[name],
+            least_rank=1 + surely_above[name] if has_verdict else None,
+            greatest_rank=len(names) - surely_below[name] if has_verdict else None,
+        )
+        for name in order
+    )
+    winner = order[0] if above[order[1]] else None
+    return _with_winner(ranked, winner, made, level=asked)
+
+
+def _with_winner(
+    ranked: tuple[RankedAlternative, ...],
+    winner: str | None,
+    made: Mapping[tuple[str, str], Decision],
+    *,
+    level: float | None,
+) -> Ranking:
+    """Return the ranking with what is known of its winner."""
+    own = [decision for pair, decision in made.items() if winner in pair]
+    certainties = [decision.certainty for decision in own if decision.certainty is not None]
+    p_values = [decision.p_value for decision in own if decision.p_value is not None]
+    has_certainty = winner is not None and len(certainties) == len(own)
+    p_value = min(1.0, len(own) * max(p_values)) if winner is not None and len(p_values) == len(own) else None
+    is_sure = p_value is not None and level is not None and p_value <= level
+    return Ranking(
+        alternatives=ranked,
+        winner=winner,
+        certainty_at_least=max(0.0, 1 - math.fsum(1 - each for each in certainties)) if has_certainty else None,
+        prior=own[0].prior if has_certainty else None,
+        verdict=None if level is None else winner if is_sure else Verdict.TOO_CLOSE.value,
+        level=level,
+        p_value=p_value,
+    )

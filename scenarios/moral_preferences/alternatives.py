@@ -1,0 +1,195 @@
+"""Alternatives as people write them: in one line, in pairs or in a list of a CSV file."""
+
+import csv
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.moral_preferences import Outcome
+from ...protocol.moral_preferences.records import GREATEST_FEATURE
+from .data.csv_numbers import NumberTable, codes_of, number_of, read_numbers
+
+__all__ = ["AlternativePair", "parse_alternative", "read_alternatives", "read_pairs"]
+
+_PAIR, _ALTERNATIVE = "pair", "alternative"
+_SIDES: Final = ("first", "second")
+_MOST_NAMED: Final = 30
+"""Features that an error lists."""
+_EXAMPLE: Final = "as in 'Man=1, Dog=0'"
+
+
+class AlternativePair(msgspec.Struct, frozen=True, kw_only=True):
+    """Two alternatives.
+
+    Args:
+        name: of the pair.
+        first: an alternative: its features by name; those that are not named are 0.
+        second: the other.
+    """
+
+    name: str
+    first: Mapping[str, float]
+    second: Mapping[str, float]
+
+
+def parse_alternative(text: str, outcome: Outcome, *, field: str) -> dict[str, float]:
+    """Return an alternative that is written as `feature=value, feature=value`.
+
+    Args:
+        text: a feature whose name has a comma stands in double quotes with its value: `"tall, old=1", Dog=2`.
+        outcome: whose features it has.
+        field: where the text comes from, for errors.
+
+    Raises:
+        ConfigurationError: nothing is in it, a feature is unknown or named twice, or a value is no number.
+    """
+    try:
+        parts = [part.strip() for row in csv.reader([text], skipinitialspace=True, strict=True) for part in row]
+    except csv.Error as error:
+        raise ConfigurationError(field=field, value=text, allowed=f"{_EXAMPLE} ({error})") from None
+    if not any(parts):
+        raise ConfigurationError(field=field, value=text, allowed=f"features with their values, {_EXAMPLE}")
+    alternative: dict[str, float] = {}
+    for part in parts:
+        name, separator, value = (piece.strip() for piece in part.rpartition("="))
+        if not separator:
+            raise ConfigurationError(field=field, value=part, allowed=f"feature=value, {_EXAMPLE}")
+        _check_feature(name, outcome, field=field)
+        if name in alternative:
+            raise ConfigurationError(field=field, value=name, allowed="named once")
+        alternative[name] = _number(value, field=f"{name} in {field}")
+    return alternative
+
+
+def _check_feature(name: str, outcome: Outcome, *, field: str) -> None:
+    """Refuse a feature that no voter was asked about, with the name that may have been meant."""
+    if name in outcome.features:
+        return
+    by_folded = {feature.casefold(): feature for feature in reversed(outcome.features)}
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=1)
+    more = len(outcome.features) - _MOST_NAMED
+    allowed = f"one of {', '.join(outcome.features[:_MOST_NAMED])}{f' and {more:,} more' if more > 0 else ''}"
+    if close:
+        allowed = f"a feature that voters were asked about (did you mean {by_folded[close[0]]!r}?)"
+    raise ConfigurationError(field=field, value=name, allowed=allowed)
+
+
+def _number(text: str, *, field: str) -> float:
+    value = number_of(text)
+    if not abs(value) <= GREATEST_FEATURE:  # not so for nan
+        allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
+        raise ConfigurationError(field=field, value=text, allowed=allowed)
+    return value
+
+
+def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
+    """Return the pairs of a CSV file, in order of first appearance.
+
+    The columns are `pair`, `alternative` and features, of which those that are missing are 0. Each pair has two lines,
+    one whose alternative is `first` and one whose alternative is `second`; the order of the lines is free.
+
+        pair,alternative,Man,Dog
+        1,first,1,0
+        1,second,0,2
+
+    Args:
+        path: the file, which may be packed (`.gz`).
+        outcome: whose features the alternatives have.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+    """
+    features: list[str] = []
+
+    def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        features.extend(_features_in(header, (_PAIR, _ALTERNATIVE), outcome))
+        return (_PAIR, _ALTERNATIVE), features
+
+    table = read_numbers(path, choose, field="--pairs")
+    codes, names = codes_of(table.names[_PAIR])
+    alternatives: list[dict[str, dict[str, float]]] = [{} for _ in names]
+    lines: list[int] = [0] * len(names)
+    for row, code in enumerate(codes.tolist()):
+        side = _side_of(table, row)
+        if side in alternatives[code]:
+            value = f"{side!r} of pair {names[code]!r} again"
+            raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=value, allowed="given once")
+        alternatives[code][side] = dict(zip(features, table.numbers[row].tolist(), strict=True))
+        lines[code] = lines[code] or int(table.lines[row])
+    for name, sides, line in zip(names, alternatives, lines, strict=True):
+        if len(sides) < len(_SIDES):
+            (given,) = sides
+            (missing,) = (side for side in _SIDES if side != given)
+            value = f"the {given} alternative alone"
+            allowed = f"two lines: the {missing} one is missing"
+            raise ConfigurationError(field=f"pair {name!r} ({path.name} line {line})", value=value, allowed=allowed)
+    return [
+        AlternativePair(name=name, first=sides["first"], second=sides["second"])
+        for name, sides in zip(names, alternatives, strict=True)
+    ]
+
+
+def _side_of(table: NumberTable, row: int) -> str:
+    given = str(table.names[_ALTERNATIVE][row])
+    side = given.strip()
+    if side not in _SIDES:
+        field = f"{_ALTERNATIVE} ({table.where(row)})"
+        raise ConfigurationError(field=field, value=given, allowed="'first' or 'second'")
+    return side
+
+
+def read_alternatives(path: Path, outcome: Outcome) -> dict[str, dict[str, float]]:
+    """Return the alternatives of a CSV file by name, in their order.
+
+    The columns are `alternative`, a name that no other one has, and features, of which those that are missing are 0.
+
+        alternative,Man,Dog
+        swerve,1,0
+        stay,0,2
+
+    Args:
+        path: the file, which may be packed (`.gz`).
+        outcome: whose features the alternatives have.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+    """
+    features: list[str] = []
+
+    def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        features.extend(_features_in(header, (_ALTERNATIVE,), outcome))
+        return (_ALTERNATIVE,), features
+
+    table = read_numbers(path, choose, field="--alternatives")
+    alternatives: dict[str, dict[str, float]] = {}
+    for row, (given, numbers) in enumerate(zip(table.names[_ALTERNATIVE], table.numbers.tolist(), strict=True)):
+        name = str(given).strip()
+        if not name or not name.isprintable() or name in alternatives:
+            allowed = "a name of printable characters that no other alternative has"
+            raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=given, allowed=allowed)
+        alternatives[name] = dict(zip(features, numbers, strict=True))
+    return alternatives
+
+
+def _features_in(header: Sequence[str], names: Sequence[str], outcome: Outcome) -> list[str]:
+    """Return the features that a header has beside some columns of names.
+
+    Raises:
+        ConfigurationError: one of these is missing, or there are no features, or others than the outcome's.
+    """
+    shown = " and ".join(repr(name) for name in names)
+    for name in names:
+        if name not in header:
+            columns = f"{', '.join(repr(each) for each in names)} and features"
+            raise ConfigurationError(field="header", value=list(header), allowed=f"a header with the columns {columns}")
+    features = [name for name in header if name not in names]
+    if not features:
+        allowed = f"a header with features after {shown}"
+        raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+    for name in features:
+        _check_feature(name, outcome, field="header")
+    return features
