@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from psephos.protocol.arrays import FloatArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.moral_preferences import (
     MOST_ALTERNATIVES,
@@ -131,9 +132,9 @@ def test_verdicts_and_ranks_are_wrong_no_more_often_than_their_level() -> None:
     generator = np.random.default_rng(21)
     truth = np.array([0.3, 0.2, -0.1])
     features = np.array([[own.get(name, 0.0) for name in FEATURES] for own in ALTERNATIVES.values()])
-    best: list[int] = np.argsort(-(features @ truth)).tolist()
-    names = list(ALTERNATIVES)
-    true_rank = {names[place]: number for number, place in enumerate(best, start=1)}
+    utilities: FloatArray = features @ truth
+    order = sorted(zip(utilities.tolist(), ALTERNATIVES, strict=True), reverse=True)
+    true_rank = {name: number for number, (_, name) in enumerate(order, start=1)}
     wrong_winners = wrong_ranks = decided = 0
     for _ in range(num_trials):
         noisy = truth + generator.laplace(scale=np.array([0.1, 0.1, 0.2]) / np.sqrt(2))
