@@ -1,5 +1,7 @@
 """The phases and estimates of the variants `joint` and `printed`: k-RR on weights, binary RR on opinions.
 
+Either may be replaced by a matrix of one's own (`mechanisms.own_matrix`); the estimates invert what was drawn by.
+
 Both variants send the same reports and differ in what is computed from them. Write ŵ(g) for the debiased weight
 of reported group g (E[ŵ(g) | w] = w), φ̂(o) for the debiased opinion, μ(g) for the group's own weight. A partner
 adds to the support
@@ -21,8 +23,8 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..elementary import square
 from ..estimators import Estimate, LinearEstimator, Spread, Verdict, estimate_counts, project_to_simplex
-from ..estimators.frequencies import debiased_values, inverse_matrix
-from ..mechanisms import GeneralizedRandomizedResponse
+from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
+from ..mechanisms import FiniteChannel
 from ..phases import Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
@@ -46,15 +48,14 @@ class WeightsPhase(Phase):
     def __init__(
         self, name: str, *, column: int, parameters: Parameters, publish: Callable[[Sequence[Tally]], WeightsOutcome]
     ) -> None:
-        epsilon = parameters.loss_of_weight
-        mechanism = GeneralizedRandomizedResponse(epsilon, len(parameters.group_means))
+        mechanism = parameters.make_weight_mechanism()
         loss = PrivacyLoss(
-            mechanism="k-RR",
+            mechanism="a matrix of one's own" if isinstance(mechanism, FiniteChannel) else "k-RR",
             event=mechanism.event,
             unit="weight",
             relation=NeighboringRelation.REPLACE_ONE,
             model=TrustModel.LOCAL,
-            claimed=epsilon,
+            claimed=parameters.loss_of_weight,
         )
         super().__init__(name, columns=range(column, column + 1), mechanism=mechanism, losses=[loss])
         self._publish = publish
@@ -78,15 +79,14 @@ class OpinionsPhase(Phase):
     """
 
     def __init__(self, name: str, *, columns: range, parameters: Parameters) -> None:
-        epsilon = parameters.loss_of_opinion
-        mechanism = GeneralizedRandomizedResponse(epsilon, len(_OPINIONS))
+        mechanism = parameters.make_opinion_mechanism()
         loss = PrivacyLoss(
-            mechanism="randomized response",
+            mechanism="a matrix of one's own" if isinstance(mechanism, FiniteChannel) else "randomized response",
             event=mechanism.event,
             unit="opinion",
             relation=NeighboringRelation.REPLACE_ONE,
             model=TrustModel.LOCAL,
-            claimed=epsilon,
+            claimed=parameters.loss_of_opinion,
         )
         super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss] * len(columns))
         self._num_groups = len(parameters.group_means)
@@ -118,7 +118,7 @@ class FiniteVariant(TwoReports):
         self._means = tuple(Fraction(mean) for mean in parameters.group_means)
         self._fraction = Fraction(parameters.fraction)
         self._fixed_quota = Fraction(parameters.quota or 0)
-        self._opinion = GeneralizedRandomizedResponse(parameters.loss_of_opinion, len(_OPINIONS))
+        self._opinion = parameters.make_opinion_mechanism()
         self._opinions = debiased_values(self._opinion, _OPINIONS)
 
     def make_weights_phase(self, name: str, *, column: int) -> Phase:
@@ -181,13 +181,18 @@ class FiniteVariant(TwoReports):
         total = sum(units)
         quota = Fraction(str(parameters.fraction)) * total + Fraction(str(parameters.quota or 0)) / unit
         failing = math.ceil(quota) - 1 if parameters.passes == "at_least" else math.floor(quota)
-        yes = sum(weight * row[1] for weight, row in zip(weights, table, strict=True))
-        budget, needed = (failing, yes) if margin > 0 else (total - failing - 1, total - yes)
-        keep, lie = self._opinion.keep_probability, self._opinion.lie_probability
+        # Of a matrix, "yes" may be what is reported less often by those who mean it.
+        channel = self._opinion.channel_matrix()
+        told = 1 if self._opinions[1] > self._opinions[0] else 0
+        yes = sum(weight * row[told] for weight, row in zip(weights, table, strict=True))
+        if margin > 0:
+            decided, budget, needed, meant, report = Verdict.PASSES, failing, yes, 1, told
+        else:
+            decided, budget, needed, meant, report = Verdict.FAILS, total - failing - 1, total - yes, 0, 1 - told
+        keep, lie = channel[meant][report], channel[1 - meant][report]
         chance = greatest_chance(units, budget, needed, keep=keep, lie=lie) if budget >= 0 else 0.0
         if chance is None:
             return None
-        decided = Verdict.PASSES if margin > 0 else Verdict.FAILS
         return DecisionVerdict(decided if chance <= parameters.level else Verdict.TOO_CLOSE, parameters.level, "proven")
 
     def _public_spread(self, numbers: Sequence[int]) -> Spread:
@@ -235,8 +240,8 @@ class FiniteVariant(TwoReports):
         return self._means if self._parameters.public_weights else debiased_values(self._weight, self._means)
 
     @functools.cached_property
-    def _weight(self) -> GeneralizedRandomizedResponse:
-        return GeneralizedRandomizedResponse(self._parameters.loss_of_weight, len(self._means))
+    def _weight(self) -> Invertible:
+        return self._parameters.make_weight_mechanism()
 
     @functools.cached_property
     def _total_weight(self) -> LinearEstimator:

@@ -53,6 +53,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in the candidates, from the columns, and the set of weights where weights are public."""
         parameters = dict(given)
+        Parameters.check_given(parameters)
         parameters.setdefault("candidates", [name for name in table if name != "weight"])
         if parameters.get("public_weights") and "weights" not in parameters and "weight" in table:
             weights = np.unique(_numbers(table["weight"]))
@@ -125,6 +126,11 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the release: for each candidate whether it passes, with the estimates behind it."""
         return self._variant.outcome(tallies)
+
+    def weights_of(self, inputs: Inputs) -> tuple[float, ...]:
+        """Return the partners' weights, which rows were made of."""
+        places: list[int] = self._variant.decode(inputs).places.tolist()
+        return tuple(self.parameters.weights[place] for place in places)
 
     def truth(self, inputs: Inputs) -> dict[str, float]:
         """Return the noise-free support of each candidate, the total weight and the quota."""
