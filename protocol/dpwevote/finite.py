@@ -24,6 +24,7 @@ from ..arrays import FloatArray, IntArray
 from ..elementary import square
 from ..estimators import Estimate, LinearEstimator, Spread, Verdict, estimate_counts, project_to_simplex
 from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
+from ..estimators.sum_tests import Alike, chernoff_threshold
 from ..mechanisms import FiniteChannel
 from ..phases import Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
@@ -149,14 +150,32 @@ class FiniteVariant(TwoReports):
         """Return the verdict on an unbiased margin."""
         if weights is None:
             numbers, table = self.voters_by_weight(opinions), totals.tolist()
-            return self._on_lattice(margin, table, numbers) or self.judge(
-                margin, self._public_spread(numbers), num_partners=opinions.num_reports
-            )
+            if (verdict := self._on_lattice(margin, table, numbers)) is not None:
+                return verdict
+            if self._parameters.has_matrices:
+                return self._by_chernoff(margin, [*zip(self._margin, numbers, strict=True)], opinions.num_reports)
+            return self.judge(margin, self._public_spread(numbers), num_partners=opinions.num_reports)
         absent = weights.num_reports - opinions.num_reports
+        if self._parameters.has_matrices:
+            parts = [(self._margin[0], opinions.num_reports), (self._share_of_quota, absent)]
+            return self._by_chernoff(margin, parts, weights.num_reports)
         spread = self._margin[0].spread.times(opinions.num_reports)
         if absent:
             spread += self._total_weight.spread.scaled(self._parameters.fraction).times(absent)
         return self.judge(margin, spread, num_partners=weights.num_reports)
+
+    def _by_chernoff(
+        self, margin: float, parts: Sequence[tuple[LinearEstimator, int]], num_partners: int
+    ) -> DecisionVerdict:
+        """Return the verdict on a sum of reports by laws that may be skewed at will, of which so many are alike."""
+        level, sign = self._parameters.level, 1 if margin > 0 else -1
+        alike = [
+            Alike([sign * number for number in estimator.contributions], estimator.channel, number)
+            for estimator, number in parts
+        ]
+        needed = chernoff_threshold(alike, level) + self.bias_bound(num_partners)
+        decided = Verdict.PASSES if margin > 0 else Verdict.FAILS
+        return DecisionVerdict(decided if sign * margin >= needed else Verdict.TOO_CLOSE, level, "proven")
 
     def voters_by_weight(self, opinions: Tally) -> list[int]:
         """Return how many of those who reported opinions have each public weight."""
@@ -246,6 +265,12 @@ class FiniteVariant(TwoReports):
     @functools.cached_property
     def _total_weight(self) -> LinearEstimator:
         return LinearEstimator(self._debiased, self._weight.channel_matrix(), inverse_matrix(self._weight))
+
+    @functools.cached_property
+    def _share_of_quota(self) -> LinearEstimator:
+        """What a partner adds to a margin that reports a weight and no opinion."""
+        contributions = [-self._fraction * debiased for debiased in self._debiased]
+        return LinearEstimator(contributions, self._weight.channel_matrix(), inverse_matrix(self._weight))
 
     @functools.cached_property
     def _support(self) -> tuple[LinearEstimator, ...]:
