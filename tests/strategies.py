@@ -109,7 +109,8 @@ def parameters(draw: st.DrawFn) -> Parameters:
             cut = draw(st.integers(1, len(weights) - 1))
             given["groups"] = (weights[:cut], weights[cut:])
     if variant != "laplace" and draw(st.integers(0, 3)) == 0:
-        given |= {"epsilon": 1.0, "epsilon_opinion": None, "opinion_matrix": draw(_matrices(2))}
+        given |= {"epsilon_opinion": None, "opinion_matrix": draw(_matrices(2))}
+        del given["epsilon"]
         if not public:
             given |= {"epsilon_weight": None, "weight_matrix": draw(_matrices(len(given.get("groups", weights))))}
     return Parameters(weights=weights, **given)

@@ -2,8 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -276,19 +275,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 allowed = f"given beside the other matrix, unless there is {kind}_matrix"
                 raise ConfigurationError(field=f"epsilon_{kind}", value=None, allowed=allowed)
         price = self.loss_of_weight + self.loss_of_opinion
-        if self.epsilon not in {_DEFAULT_EPSILON, price}:
+        # An ε of 1 that was stated is another object than the one that stands where none was.
+        if self.epsilon is not _DEFAULT_EPSILON and self.epsilon != price:
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=_LEFT_OUT)
         msgspec.structs.force_setattr(self, "epsilon", price)
-
-    @classmethod
-    def check_given(cls, given: Mapping[str, Any]) -> None:
-        """Refuse an ε that a scenario states beside a matrix, also where it is the default.
-
-        Args:
-            given: parameters by name, before they are checked. A run's own, to be run again, have what it cost.
-        """
-        if given.get("epsilon") == _DEFAULT_EPSILON and {"weight_matrix", "opinion_matrix"} & given.keys():
-            raise ConfigurationError(field="epsilon", value=given["epsilon"], allowed=_LEFT_OUT)
 
     def _check_losses(self) -> None:
         if self.public_weights and self.epsilon_weight not in {None, 0.0}:

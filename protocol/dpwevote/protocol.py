@@ -53,7 +53,6 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in the candidates, from the columns, and the set of weights where weights are public."""
         parameters = dict(given)
-        Parameters.check_given(parameters)
         parameters.setdefault("candidates", [name for name in table if name != "weight"])
         if parameters.get("public_weights") and "weights" not in parameters and "weight" in table:
             weights = np.unique(_numbers(table["weight"]))
