@@ -153,16 +153,22 @@ class FiniteVariant(TwoReports):
             if (verdict := self._on_lattice(margin, table, numbers)) is not None:
                 return verdict
             if self._parameters.has_matrices:
-                return self._by_chernoff(margin, [*zip(self._margin, numbers, strict=True)], opinions.num_reports)
+                return self._by_chernoff(margin, self._parts(totals, weights), opinions.num_reports)
             return self.judge(margin, self._public_spread(numbers), num_partners=opinions.num_reports)
         absent = weights.num_reports - opinions.num_reports
         if self._parameters.has_matrices:
-            parts = [(self._margin[0], opinions.num_reports), (self._share_of_quota, absent)]
-            return self._by_chernoff(margin, parts, weights.num_reports)
+            return self._by_chernoff(margin, self._parts(totals, weights), weights.num_reports)
         spread = self._margin[0].spread.times(opinions.num_reports)
         if absent:
             spread += self._total_weight.spread.scaled(self._parameters.fraction).times(absent)
         return self.judge(margin, spread, num_partners=weights.num_reports)
+
+    def _parts(self, totals: IntArray, weights: Tally | None) -> list[tuple[LinearEstimator, int]]:
+        """Return what reports add to the unbiased margin of one candidate, with how many add it by the same law."""
+        numbers: list[int] = totals.sum(axis=1).tolist()
+        if weights is None:
+            return list(zip(self._margin, numbers, strict=True))
+        return [(self._margin[0], sum(numbers)), (self._share_of_quota, weights.num_reports - sum(numbers))]
 
     def _by_chernoff(
         self, margin: float, parts: Sequence[tuple[LinearEstimator, int]], num_partners: int
@@ -232,10 +238,14 @@ class FiniteVariant(TwoReports):
         strata = self._strata(totals)
         total, variance = _add_up(self._support, strata)
         support = Estimate(float(total), math.sqrt(variance))
-        unbiased = self._margin_of(self._margin, strata, absent)
+        margin = unbiased = self._margin_of(self._margin, strata, absent)
+        if self._parameters.has_matrices:
+            # A skewed law's error is often estimated far too small by few reports that happen to be alike.
+            variances = [number * estimator.spread.variance for estimator, number in self._parts(totals, weights)]
+            unbiased = Estimate(unbiased.value, math.sqrt(math.fsum(variances)))
         if self._parameters.variant == "printed":
-            return support, self._margin_of(self._printed_margin, strata, absent), unbiased
-        return support, unbiased, unbiased
+            margin = self._margin_of(self._printed_margin, strata, absent)
+        return support, margin, unbiased
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
         """Return what one pair of reports adds to each candidate's margin."""

@@ -156,12 +156,13 @@ class WeightedGame:
         def count(modulus: int) -> list[int]:
             table = np.zeros(self.quota, dtype=np.uint64)
             table[0] = 1
-            found = 0
+            found, reach = 0, 0
             for place in order:
                 weight = self.weights[place]
-                found += _sum(table[max(0, self.quota - weight) :]) if weight else 0
+                found += _sum(table[max(0, self.quota - weight) : reach + 1]) if weight else 0
                 if 0 < weight < self.quota:
-                    table[weight:] = _add(table[weight:], table[:-weight].copy(), modulus)
+                    reach = min(reach + weight, self.quota - 1)
+                    table[weight : reach + 1] = _add(table[weight : reach + 1], table[: reach + 1 - weight], modulus)
             return [found % modulus]
 
         self._check_work(self.quota, self.quota)

@@ -256,8 +256,17 @@ def test_a_matrix_of_k_rr_estimates_as_k_rr_does() -> None:
     ):
         assert first(one).margin.value == pytest.approx(first(other).margin.value)
         assert first(one).margin.standard_error == pytest.approx(first(other).margin.standard_error)
-        assert first(one).error_probability == pytest.approx(first(other).error_probability)
         assert first(other).verdict.basis == "proven"
+
+
+def test_the_error_probability_of_a_matrix_goes_by_the_greatest_error() -> None:
+    """Nine "no" by a matrix whose "no" hardly varies: by the error that was estimated hardly any doubt is left."""
+    given = {"weight_matrix": MATRICES["weight_matrix"], "opinion_matrix": ((0.95, 0.05), (0.5, 0.5))}
+    vote = make_vote(**given)
+    found = first(vote.outcome(tallies_of(vote, [(9, 1, 0)])))
+    assert found.margin.standard_error < 10
+    assert found.margin.value < -2 * found.margin.standard_error
+    assert found.error_probability > 0.1
 
 
 @quotas
