@@ -97,7 +97,7 @@ def test_simulated_votes_agree_with_the_exact_law(given: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("variant", ["joint", "printed", "laplace", "two_point", "signed_rr", "optimal"])
 def test_at_a_large_epsilon_every_variant_leaves_partners_their_power(variant: Any) -> None:
-    """At ε = 20 there is hardly any noise, and an odd total leaves no ties; within 4.5 errors each, chance 4e-5 a case."""
+    """At ε = 20 hardly any noise is left, and an odd total has no ties; within 4.5 errors each, chance 4e-5 a case."""
     weights = (1.0, 2.0, 3.0, 3.0, 4.0)
     own = vote(variant=variant, epsilon=20.0)
     measure = [float(each.banzhaf) for each in WeightedGame.of_vote(own.parameters, weights).powers]
