@@ -192,7 +192,13 @@ def test_the_printed_bias_is_estimated_without_bias(partners: tuple[Partner, ...
 @pytest.mark.unmeasured
 @parties
 @quotas
-@kinds
+@pytest.mark.parametrize(
+    "reports",
+    [
+        pytest.param(SIXTEENTHS, id="k-RR"),
+        pytest.param(MATRICES, id="matrices", marks=pytest.mark.full("all reports once more, by another channel")),
+    ],
+)
 @pytest.mark.parametrize("variant", ["joint", "printed"])
 def test_the_mean_squared_standard_error_is_the_exact_variance(
     variant: str, partners: tuple[Partner, ...], quota: dict[str, Any], reports: dict[str, Any]
