@@ -36,6 +36,8 @@ ITEMS: Final = (
     "a partner that stalls",
     "a partner that never reads",
     "Ctrl-C on either side",
+    # Weighted votes.
+    "a matrix that is no law, not square, singular or nearly so, ignored, or beside an epsilon",
     # Truth discovery.
     "a label outside the task's answer set",
     "a worker who answers a task twice with different labels",

@@ -151,6 +151,7 @@ def commands(*, quick: bool) -> Iterator[tuple[str, list[str]]]:
         yield f"stream-{generator}", [*streamed, *out]
     yield "scenarios", ["scenarios"]
     yield "variants", ["variants", "consortium"]
+    yield "power", ["power", "eu-council"]
 
 
 def freeze_helps(target: Path) -> None:

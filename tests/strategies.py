@@ -108,7 +108,21 @@ def parameters(draw: st.DrawFn) -> Parameters:
         if variant != "laplace" and len(weights) > 2 and draw(st.booleans()):
             cut = draw(st.integers(1, len(weights) - 1))
             given["groups"] = (weights[:cut], weights[cut:])
+    if variant != "laplace" and draw(st.integers(0, 3)) == 0:
+        given |= {"epsilon_opinion": None, "opinion_matrix": draw(_matrices(2))}
+        del given["epsilon"]
+        if not public:
+            given |= {"epsilon_weight": None, "weight_matrix": draw(_matrices(len(given.get("groups", weights))))}
     return Parameters(weights=weights, **given)
+
+
+@st.composite
+def _matrices(draw: st.DrawFn, size: int) -> tuple[tuple[str, ...], ...]:
+    """Return a matrix of one's own: fractions, with so much more on the diagonal that it has an inverse."""
+    parts = [draw(st.lists(st.integers(1, 9), min_size=size, max_size=size)) for _ in range(size)]
+    for place, row in enumerate(parts):
+        row[place] += 10 * size
+    return tuple(tuple(f"{part}/{sum(row)}" for part in row) for row in parts)
 
 
 @st.composite

@@ -13,6 +13,7 @@ decision-making, Enterprise Information Systems (2018).
 """
 
 from .choice import Offer, decide, make_offers, make_paper_offer
+from .game import MemberPower, WeightedGame, released_power
 from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightCount, WeightsOutcome
 from .parameters import Parameters
 from .protocol import DPWeVote
@@ -24,14 +25,17 @@ __all__ = [
     "CandidateOutcome",
     "DPWeVote",
     "DecisionVerdict",
+    "MemberPower",
     "Offer",
     "Outcome",
     "Parameters",
     "PossibleRanges",
     "WeightCount",
+    "WeightedGame",
     "WeightsOutcome",
     "decide",
     "make_offers",
     "make_paper_offer",
     "reference_run",
+    "released_power",
 ]

@@ -13,8 +13,8 @@ from fractions import Fraction
 import msgspec
 
 from ..elementary import square
-from ..estimators import debiased_values
-from ..mechanisms import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, has_optimal
+from ..estimators.frequencies import Invertible, debiased_values
+from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse, has_optimal
 from .laplace import LaplaceVariant
 from .parameters import Parameters, VariantName
 from .signed import make_report, signed_weights
@@ -127,22 +127,25 @@ def worst_variance_of(parameters: Parameters) -> float:
         return make_report(parameters).worst_variance
     if parameters.variant == "laplace":
         return LaplaceVariant(parameters).worst_variance
-    return joint_worst_variance(
-        parameters, epsilon_weight=parameters.loss_of_weight, epsilon_opinion=parameters.loss_of_opinion
-    )
+    return _joint_worst_variance(parameters, parameters.make_weight_mechanism(), parameters.make_opinion_mechanism())
 
 
 def joint_worst_variance(parameters: Parameters, *, epsilon_weight: float, epsilon_opinion: float) -> float:
     """Return the greatest variance of ŵ·φ̂ − τ·ŵ, what a partner of variant `joint` adds to a margin.
 
-    Var = E[ŵ² | w]·E[(φ̂ − τ)² | φ] − w²(φ − τ)², since the two reports are independent.
+    Both reported by k-RR. Var = E[ŵ² | w]·E[(φ̂ − τ)² | φ] − w²(φ − τ)², since the two reports are independent.
     """
+    of_weight = GeneralizedRandomizedResponse(epsilon_weight, len(parameters.group_means))
+    return _joint_worst_variance(parameters, of_weight, GeneralizedRandomizedResponse(epsilon_opinion, 2))
+
+
+def _joint_worst_variance(parameters: Parameters, of_weight: Invertible, of_opinion: Invertible) -> float:
     weights = parameters.group_means
     second_moments = [
         variance + square(weight)
-        for weight, variance in zip(weights, _debiased_variances(epsilon_weight, weights), strict=True)
+        for weight, variance in zip(weights, _debiased_variances(of_weight, weights), strict=True)
     ]
-    spread = _debiased_variances(epsilon_opinion, (0.0, 1.0))
+    spread = _debiased_variances(of_opinion, (0.0, 1.0))
     share = parameters.fraction
     return max(
         moment * (noise + square(opinion - share)) - square(weight * (opinion - share))
@@ -151,10 +154,14 @@ def joint_worst_variance(parameters: Parameters, *, epsilon_weight: float, epsil
     )
 
 
-def _debiased_variances(epsilon: float, values: Sequence[float]) -> list[float]:
-    """Return the variance of the debiased report of each value, by k-RR."""
-    mechanism = GeneralizedRandomizedResponse(epsilon, len(values))
+def _debiased_variances(mechanism: Invertible, values: Sequence[float]) -> list[float]:
+    """Return the variance of the debiased report of each value."""
     debiased = [float(number) for number in debiased_values(mechanism, values)]
+    if isinstance(mechanism, FiniteChannel):
+        return [
+            math.fsum(chance * square(number - value) for chance, number in zip(row, debiased, strict=True))
+            for value, row in zip(values, mechanism.channel_matrix(), strict=True)
+        ]
     keep, lie = mechanism.keep_probability, mechanism.lie_probability
     of_lies = lie * math.fsum(square(number) for number in debiased)
     return [
@@ -199,6 +206,8 @@ def _as_signed(parameters: Parameters, variant: VariantName) -> Parameters:
         prior=None,
         epsilon_weight=None,
         epsilon_opinion=None,
+        weight_matrix=msgspec.UNSET,
+        opinion_matrix=msgspec.UNSET,
         weight_collection="once",
         project_counts=False,
     )

@@ -1,5 +1,7 @@
 """The phases and estimates of the variants `joint` and `printed`: k-RR on weights, binary RR on opinions.
 
+Either may be replaced by a matrix of one's own (`mechanisms.own_matrix`); the estimates invert what was drawn by.
+
 Both variants send the same reports and differ in what is computed from them. Write ŵ(g) for the debiased weight
 of reported group g (E[ŵ(g) | w] = w), φ̂(o) for the debiased opinion, μ(g) for the group's own weight. A partner
 adds to the support
@@ -21,8 +23,9 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..elementary import square
 from ..estimators import Estimate, LinearEstimator, Spread, Verdict, estimate_counts, project_to_simplex
-from ..estimators.frequencies import debiased_values, inverse_matrix
-from ..mechanisms import GeneralizedRandomizedResponse
+from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
+from ..estimators.sum_tests import Alike, chernoff_threshold
+from ..mechanisms import FiniteChannel
 from ..phases import Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
@@ -46,15 +49,14 @@ class WeightsPhase(Phase):
     def __init__(
         self, name: str, *, column: int, parameters: Parameters, publish: Callable[[Sequence[Tally]], WeightsOutcome]
     ) -> None:
-        epsilon = parameters.loss_of_weight
-        mechanism = GeneralizedRandomizedResponse(epsilon, len(parameters.group_means))
+        mechanism = parameters.make_weight_mechanism()
         loss = PrivacyLoss(
-            mechanism="k-RR",
+            mechanism="a matrix of one's own" if isinstance(mechanism, FiniteChannel) else "k-RR",
             event=mechanism.event,
             unit="weight",
             relation=NeighboringRelation.REPLACE_ONE,
             model=TrustModel.LOCAL,
-            claimed=epsilon,
+            claimed=parameters.loss_of_weight,
         )
         super().__init__(name, columns=range(column, column + 1), mechanism=mechanism, losses=[loss])
         self._publish = publish
@@ -78,15 +80,14 @@ class OpinionsPhase(Phase):
     """
 
     def __init__(self, name: str, *, columns: range, parameters: Parameters) -> None:
-        epsilon = parameters.loss_of_opinion
-        mechanism = GeneralizedRandomizedResponse(epsilon, len(_OPINIONS))
+        mechanism = parameters.make_opinion_mechanism()
         loss = PrivacyLoss(
-            mechanism="randomized response",
+            mechanism="a matrix of one's own" if isinstance(mechanism, FiniteChannel) else "randomized response",
             event=mechanism.event,
             unit="opinion",
             relation=NeighboringRelation.REPLACE_ONE,
             model=TrustModel.LOCAL,
-            claimed=epsilon,
+            claimed=parameters.loss_of_opinion,
         )
         super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss] * len(columns))
         self._num_groups = len(parameters.group_means)
@@ -118,7 +119,7 @@ class FiniteVariant(TwoReports):
         self._means = tuple(Fraction(mean) for mean in parameters.group_means)
         self._fraction = Fraction(parameters.fraction)
         self._fixed_quota = Fraction(parameters.quota or 0)
-        self._opinion = GeneralizedRandomizedResponse(parameters.loss_of_opinion, len(_OPINIONS))
+        self._opinion = parameters.make_opinion_mechanism()
         self._opinions = debiased_values(self._opinion, _OPINIONS)
 
     def make_weights_phase(self, name: str, *, column: int) -> Phase:
@@ -149,14 +150,38 @@ class FiniteVariant(TwoReports):
         """Return the verdict on an unbiased margin."""
         if weights is None:
             numbers, table = self.voters_by_weight(opinions), totals.tolist()
-            return self._on_lattice(margin, table, numbers) or self.judge(
-                margin, self._public_spread(numbers), num_partners=opinions.num_reports
-            )
+            if (verdict := self._on_lattice(margin, table, numbers)) is not None:
+                return verdict
+            if self._parameters.has_matrices:
+                return self._by_chernoff(margin, self._parts(totals, weights), opinions.num_reports)
+            return self.judge(margin, self._public_spread(numbers), num_partners=opinions.num_reports)
         absent = weights.num_reports - opinions.num_reports
+        if self._parameters.has_matrices:
+            return self._by_chernoff(margin, self._parts(totals, weights), weights.num_reports)
         spread = self._margin[0].spread.times(opinions.num_reports)
         if absent:
             spread += self._total_weight.spread.scaled(self._parameters.fraction).times(absent)
         return self.judge(margin, spread, num_partners=weights.num_reports)
+
+    def _parts(self, totals: IntArray, weights: Tally | None) -> list[tuple[LinearEstimator, int]]:
+        """Return what reports add to the unbiased margin of one candidate, with how many add it by the same law."""
+        numbers: list[int] = totals.sum(axis=1).tolist()
+        if weights is None:
+            return list(zip(self._margin, numbers, strict=True))
+        return [(self._margin[0], sum(numbers)), (self._share_of_quota, weights.num_reports - sum(numbers))]
+
+    def _by_chernoff(
+        self, margin: float, parts: Sequence[tuple[LinearEstimator, int]], num_partners: int
+    ) -> DecisionVerdict:
+        """Return the verdict on a sum of reports by laws that may be skewed at will, of which so many are alike."""
+        level, sign = self._parameters.level, 1 if margin > 0 else -1
+        alike = [
+            Alike([sign * number for number in estimator.contributions], estimator.channel, number)
+            for estimator, number in parts
+        ]
+        needed = chernoff_threshold(alike, level) + self.bias_bound(num_partners)
+        decided = Verdict.PASSES if margin > 0 else Verdict.FAILS
+        return DecisionVerdict(decided if sign * margin >= needed else Verdict.TOO_CLOSE, level, "proven")
 
     def voters_by_weight(self, opinions: Tally) -> list[int]:
         """Return how many of those who reported opinions have each public weight."""
@@ -181,13 +206,18 @@ class FiniteVariant(TwoReports):
         total = sum(units)
         quota = Fraction(str(parameters.fraction)) * total + Fraction(str(parameters.quota or 0)) / unit
         failing = math.ceil(quota) - 1 if parameters.passes == "at_least" else math.floor(quota)
-        yes = sum(weight * row[1] for weight, row in zip(weights, table, strict=True))
-        budget, needed = (failing, yes) if margin > 0 else (total - failing - 1, total - yes)
-        keep, lie = self._opinion.keep_probability, self._opinion.lie_probability
+        # Of a matrix, "yes" may be what is reported less often by those who mean it.
+        channel = self._opinion.channel_matrix()
+        told = 1 if self._opinions[1] > self._opinions[0] else 0
+        yes = sum(weight * row[told] for weight, row in zip(weights, table, strict=True))
+        if margin > 0:
+            decided, budget, needed, meant, report = Verdict.PASSES, failing, yes, 1, told
+        else:
+            decided, budget, needed, meant, report = Verdict.FAILS, total - failing - 1, total - yes, 0, 1 - told
+        keep, lie = channel[meant][report], channel[1 - meant][report]
         chance = greatest_chance(units, budget, needed, keep=keep, lie=lie) if budget >= 0 else 0.0
         if chance is None:
             return None
-        decided = Verdict.PASSES if margin > 0 else Verdict.FAILS
         return DecisionVerdict(decided if chance <= parameters.level else Verdict.TOO_CLOSE, parameters.level, "proven")
 
     def _public_spread(self, numbers: Sequence[int]) -> Spread:
@@ -208,10 +238,14 @@ class FiniteVariant(TwoReports):
         strata = self._strata(totals)
         total, variance = _add_up(self._support, strata)
         support = Estimate(float(total), math.sqrt(variance))
-        unbiased = self._margin_of(self._margin, strata, absent)
+        margin = unbiased = self._margin_of(self._margin, strata, absent)
+        if self._parameters.has_matrices:
+            # A skewed law's error is often estimated far too small by few reports that happen to be alike.
+            variances = [number * estimator.spread.variance for estimator, number in self._parts(totals, weights)]
+            unbiased = Estimate(unbiased.value, math.sqrt(math.fsum(variances)))
         if self._parameters.variant == "printed":
-            return support, self._margin_of(self._printed_margin, strata, absent), unbiased
-        return support, unbiased, unbiased
+            margin = self._margin_of(self._printed_margin, strata, absent)
+        return support, margin, unbiased
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
         """Return what one pair of reports adds to each candidate's margin."""
@@ -235,12 +269,18 @@ class FiniteVariant(TwoReports):
         return self._means if self._parameters.public_weights else debiased_values(self._weight, self._means)
 
     @functools.cached_property
-    def _weight(self) -> GeneralizedRandomizedResponse:
-        return GeneralizedRandomizedResponse(self._parameters.loss_of_weight, len(self._means))
+    def _weight(self) -> Invertible:
+        return self._parameters.make_weight_mechanism()
 
     @functools.cached_property
     def _total_weight(self) -> LinearEstimator:
         return LinearEstimator(self._debiased, self._weight.channel_matrix(), inverse_matrix(self._weight))
+
+    @functools.cached_property
+    def _share_of_quota(self) -> LinearEstimator:
+        """What a partner adds to a margin that reports a weight and no opinion."""
+        contributions = [-self._fraction * debiased for debiased in self._debiased]
+        return LinearEstimator(contributions, self._weight.channel_matrix(), inverse_matrix(self._weight))
 
     @functools.cached_property
     def _support(self) -> tuple[LinearEstimator, ...]:

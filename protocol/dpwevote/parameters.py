@@ -8,7 +8,8 @@ import msgspec
 
 from ..errors import ConfigurationError
 from ..estimators import DEFAULT_LEVEL, check_level
-from ..mechanisms import check_epsilon
+from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse, check_epsilon
+from ..mechanisms.own_matrix import Matrix, channel_of
 from .error_prior import ErrorPrior
 
 __all__ = ["SIGNED_VARIANTS", "Parameters", "VariantName"]
@@ -16,6 +17,11 @@ __all__ = ["SIGNED_VARIANTS", "Parameters", "VariantName"]
 VariantName: TypeAlias = Literal["joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "auto"]
 SIGNED_VARIANTS: Final = frozenset({"two_point", "signed_rr", "optimal"})
 """Variants with one report of weight and opinion together for each candidate."""
+_MATRIX_VARIANTS: Final = frozenset({"joint", "printed"})
+"""Variants whose estimates invert the matrices of weights and of opinions."""
+_OPINIONS: Final = 2
+_LEFT_OUT: Final = "left out beside weight_matrix or opinion_matrix: the price is the sum of what both reports cost"
+_DEFAULT_EPSILON: Final = 1.0
 
 # The release of so many still fits into one message.
 MAX_CANDIDATES = 1_000
@@ -44,10 +50,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             the least worst-case variance at the same price in all.
         prior: what "optimal" averages its variance over: "uniform", or a share for each signed weight in increasing
             order; by default it has the least variance in the worst case.
-        epsilon: the paper's ε, the price of one candidate with its weight; in nats.
+        epsilon: the paper's ε, the price of one candidate with its weight; in nats. Beside a matrix it is left out, and
+            becomes the sum of both.
         epsilon_weight: what a weight report costs; by default ε/2, and 0 where weights are public.
         epsilon_opinion: what an opinion report costs; by default ε/2, and ε where weights are public. Both are left out
-            in variants that report signed weights, and in "auto".
+            in variants that report signed weights, in "auto", and beside a matrix for the same report.
+        weight_matrix: the probabilities by which weights are reported in place of k-RR's: a row for each true group,
+            a column for each reported one, as `mechanisms.own_matrix` reads them. Its loss is its own.
+        opinion_matrix: the same of opinions: rows for a true "no" and a true "yes", columns likewise.
         quota: a fixed quota; by default the quota is a share of all weight.
         quota_fraction: that share; 1/2 is the majority.
         passes: whether a candidate whose support equals the quota passes (reading W4).
@@ -67,9 +77,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     public_weights: bool = False
     variant: VariantName = "joint"
     prior: Literal["uniform"] | tuple[float, ...] | None = None
-    epsilon: float = 1.0
+    epsilon: float = _DEFAULT_EPSILON
     epsilon_weight: float | None = None
     epsilon_opinion: float | None = None
+    # Left out where there are none, so that the bytes of other votes stay as they were.
+    weight_matrix: Matrix | msgspec.UnsetType = msgspec.UNSET
+    opinion_matrix: Matrix | msgspec.UnsetType = msgspec.UNSET
     quota: float | None = None
     quota_fraction: float | None = None
     passes: Literal["at_least", "more_than"] = "at_least"
@@ -82,6 +95,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_candidates()
         self._check_weights()
         self._check_variant()
+        self._check_matrices()
         self._check_losses()
         self._check_quota()
         check_level(self.level)
@@ -122,14 +136,43 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """ε of one weight report; 0 where there is none."""
         if self.public_weights or self.reports_signed_weights:
             return 0.0
+        if (channel := self._weight_channel) is not None:
+            return channel.epsilon
         return self.epsilon / 2 if self.epsilon_weight is None else self.epsilon_weight
 
     @property
     def loss_of_opinion(self) -> float:
         """ε of one opinion report, or of one report of a signed weight."""
+        if (channel := self._opinion_channel) is not None:
+            return channel.epsilon
         if self.epsilon_opinion is not None:
             return self.epsilon_opinion
         return self.epsilon if self.public_weights or self.reports_signed_weights else self.epsilon / 2
+
+    @property
+    def has_matrices(self) -> bool:
+        """Whether weights or opinions are reported by a matrix of one's own."""
+        return self.weight_matrix is not msgspec.UNSET or self.opinion_matrix is not msgspec.UNSET
+
+    def make_weight_mechanism(self) -> GeneralizedRandomizedResponse | FiniteChannel:
+        """Return what randomizes a group: k-RR, or the matrix (of "joint" and "printed", with private weights)."""
+        return self._weight_channel or GeneralizedRandomizedResponse(self.loss_of_weight, len(self.group_means))
+
+    def make_opinion_mechanism(self) -> GeneralizedRandomizedResponse | FiniteChannel:
+        """Return what randomizes an opinion: randomized response, or the matrix (of "joint" and "printed")."""
+        return self._opinion_channel or GeneralizedRandomizedResponse(self.loss_of_opinion, _OPINIONS)
+
+    @property
+    def _weight_channel(self) -> FiniteChannel | None:
+        if isinstance(self.weight_matrix, msgspec.UnsetType):
+            return None
+        return channel_of(self.weight_matrix, num_values=len(self.group_means), field="weight_matrix")
+
+    @property
+    def _opinion_channel(self) -> FiniteChannel | None:
+        if isinstance(self.opinion_matrix, msgspec.UnsetType):
+            return None
+        return channel_of(self.opinion_matrix, num_values=_OPINIONS, field="opinion_matrix")
 
     @property
     def epsilon_total(self) -> float:
@@ -209,6 +252,34 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             allowed = "'joint' or 'auto', since weights are public and only opinions are reported"
             raise ConfigurationError(field="variant", value=self.variant, allowed=allowed)
 
+    def _check_matrices(self) -> None:
+        """Refuse a matrix that is ignored or none, and a loss stated beside it; set `epsilon` to what matrices cost."""
+        if not self.has_matrices:
+            return
+        given = {"weight": self.weight_matrix, "opinion": self.opinion_matrix}
+        for kind, matrix in given.items():
+            if isinstance(matrix, msgspec.UnsetType):
+                continue
+            if self.variant not in _MATRIX_VARIANTS:
+                allowed = f"left out in variant {self.variant!r}: 'joint' and 'printed' report by a matrix"
+                raise ConfigurationError(field=f"{kind}_matrix", value="given", allowed=allowed)
+            if kind == "weight" and self.public_weights:
+                raise ConfigurationError(
+                    field="weight_matrix", value="given", allowed="left out where weights are public"
+                )
+            if (loss := getattr(self, f"epsilon_{kind}")) is not None:
+                allowed = f"left out beside {kind}_matrix, whose loss is its own"
+                raise ConfigurationError(field=f"epsilon_{kind}", value=loss, allowed=allowed)
+        for kind, is_reported in (("weight", not self.public_weights), ("opinion", True)):
+            if is_reported and isinstance(given[kind], msgspec.UnsetType) and getattr(self, f"epsilon_{kind}") is None:
+                allowed = f"given beside the other matrix, unless there is {kind}_matrix"
+                raise ConfigurationError(field=f"epsilon_{kind}", value=None, allowed=allowed)
+        price = self.loss_of_weight + self.loss_of_opinion
+        # An ε of 1 that was stated is another object than the one that stands where none was.
+        if self.epsilon is not _DEFAULT_EPSILON and self.epsilon != price:
+            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=_LEFT_OUT)
+        msgspec.structs.force_setattr(self, "epsilon", price)
+
     def _check_losses(self) -> None:
         if self.public_weights and self.epsilon_weight not in {None, 0.0}:
             allowed = "left out where weights are public"
@@ -217,7 +288,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(
                 field="weight_collection", value="per_candidate", allowed="'once' where weights are public"
             )
-        check_epsilon(self.epsilon)
+        if not self.has_matrices:
+            check_epsilon(self.epsilon)
         # The halves of a small epsilon may be too small, so what is paid is checked rather than what was given.
         check_epsilon(self.loss_of_opinion, field="epsilon_opinion")
         if not self.public_weights and not self.reports_signed_weights:

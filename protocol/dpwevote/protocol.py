@@ -126,6 +126,11 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         """Return the release: for each candidate whether it passes, with the estimates behind it."""
         return self._variant.outcome(tallies)
 
+    def weights_of(self, inputs: Inputs) -> tuple[float, ...]:
+        """Return the partners' weights, which rows were made of."""
+        places: list[int] = self._variant.decode(inputs).places.tolist()
+        return tuple(self.parameters.weights[place] for place in places)
+
     def truth(self, inputs: Inputs) -> dict[str, float]:
         """Return the noise-free support of each candidate, the total weight and the quota."""
         parameters = self.parameters

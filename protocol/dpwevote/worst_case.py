@@ -4,7 +4,7 @@ Each partner says "yes" or "no" by randomized response, and its public weight co
 adversary choose the opinions one after the other, each in sight of the reports before, with no more true "yes" in all
 than a budget of weight: its best chance that the reports reach a number is at least that of every truth within the
 budget, since a truth is a choice that looks at nothing. The best chance is a dynamic program over what is left of the
-budget and what is still needed: adds, multiplies and comparisons alone, so that both sides find the same bits. As
+budget and what is still needed: adds, multiplies and comparisons alone, so that both sides find the same bits. Where
 "yes" and "no" are reported with one and the same variance, sight is worth little: thresholds rise by some hundredths
 of a standard deviation against the worst truth that is found by search.
 """
@@ -30,8 +30,8 @@ def greatest_chance(weights: tuple[int, ...], budget: int, needed: int, *, keep:
         weights: of the partners, increasing.
         budget: the most that those who truly say "yes" weigh together, ≥ 0.
         needed: the weight that the reports reach.
-        keep: the probability of a true report.
-        lie: that of the other one.
+        keep: the probability that a true "yes" is reported as one.
+        lie: that a true "no" is.
 
     Returns:
         The bound; None where it would take too long to find.
@@ -58,9 +58,9 @@ def greatest_chance(weights: tuple[int, ...], budget: int, needed: int, *, keep:
         wider[rows:, :columns] = chances[-1]
         reported = np.ones_like(wider)
         reported[:, weight:] = wider[:, : max(wider.shape[1] - weight, 0)]
-        chances = wider * keep + reported * lie
+        chances = wider * (1 - lie) + reported * lie
         if weight < len(wider):
             left = len(wider) - weight
-            said = wider[:left] * lie + reported[:left] * keep
+            said = wider[:left] * (1 - keep) + reported[:left] * keep
             chances[weight:] = np.maximum(chances[weight:], said)
     return float(chances[-1, -1])

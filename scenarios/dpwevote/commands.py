@@ -1,10 +1,12 @@
-"""`variants`: what each mechanism offers at a scenario's price."""
+"""`variants`: what each mechanism offers at a scenario's price; `power`: how often each partner decides."""
+
+from pathlib import Path
 
 import click
 
 from ..cli.options import load, scenario_options
 
-__all__ = ["variants"]
+__all__ = ["power", "variants"]
 
 
 @click.command(short_help="Compare what the variants of a vote offer at its price.")
@@ -35,3 +37,46 @@ def variants(scenario: str, settings: tuple[str, ...], data: str | None) -> None
         )
         raise ConfigurationError(field="public_weights", value=True, allowed=allowed)
     show_variants(make_console(), parameters, num_partners=len(side.names))
+
+
+@click.command(short_help="Show how often each partner of a weighted vote decides, with noise and without.")
+@scenario_options
+@click.option(
+    "--trials",
+    type=click.IntRange(min=100, max=1_000_000),
+    default=2_000,
+    show_default=True,
+    help="Votes that are simulated where the power in what is released has no exact law.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of these votes.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Also write power.csv and a picture.")
+def power(
+    scenario: str, settings: tuple[str, ...], data: str | None, *, trials: int, seed: int, out: Path | None
+) -> None:
+    """Show how often each partner decides in the weighted game behind SCENARIO's vote.
+
+    Shapley-Shubik and Banzhaf indices are exact. Beside them stands what a partner's opinion moves in the decision that
+    is released, with the noise of the scenario's mechanism. Weights are public, or those of made-up partners.
+
+    \b
+    psephos power eu-council
+    psephos power imf --set quota_fraction=0.85 --out power
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.dpwevote import DPWeVote
+    from ...protocol.errors import ConfigurationError
+    from ..presentation import make_console
+    from ..running.folder import RunFolder
+    from ..running.resolution import resolve
+    from ..system import find_protocol
+    from .power import measure_power, show_power, write_power
+
+    loaded = load(scenario, settings, data)
+    if not issubclass(find_protocol(loaded.protocol), DPWeVote):
+        allowed = f"{DPWeVote.name!r}, whose votes are weighted games"
+        raise ConfigurationError(field="protocol", value=loaded.protocol, allowed=allowed)
+    side = resolve(loaded)
+    folder = None if out is None else RunFolder(out)
+    measured = measure_power(side, trials=trials, seed=seed)
+    show_power(make_console(), measured)
+    if folder is not None:
+        write_power(measured, folder)

@@ -63,6 +63,8 @@ def _at_price(parameters: Parameters, price: float) -> Parameters:
         epsilon=price,
         epsilon_weight=None,
         epsilon_opinion=None,
+        weight_matrix=msgspec.UNSET,
+        opinion_matrix=msgspec.UNSET,
         weight_collection="once",
         project_counts=False,
     )

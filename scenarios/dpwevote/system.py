@@ -23,5 +23,5 @@ SYSTEM: Final = System(
     offers=f"{_HERE}.offers:offers_at_price",
     calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
-    commands={"variants": f"{_HERE}.commands:variants"},
+    commands={"power": f"{_HERE}.commands:power", "variants": f"{_HERE}.commands:variants"},
 )

@@ -18,6 +18,7 @@ from ....protocol.mechanisms import (
     optimal,
     two_point,
 )
+from ....protocol.mechanisms.own_matrix import channel_of
 from ..case import Case, LawCheck, Pair
 from .checking import checks_of
 from .sampling import EPSILONS, all_rows, finite_pairs, local_case
@@ -29,6 +30,8 @@ _SECURE: Final = frozenset({(1.0, 2), (1.0, 10), (8.0, 3)})
 """ε and k that are also drawn with the noise of deployments: a draw takes a thousand times a simulated one's time."""
 _WEIGHTS: Final = tuple(map(Fraction, (1, 2, 4, 7)))
 """Numbers to report without bias."""
+_MATRIX: Final = (("1/2", "1/3", "1/6"), (0.1, 0.8, 0.1), (0.25, 0.05, 0.7))
+"""By which a value is reported: a loss of ln 16."""
 _BOUND: Final = 2
 """The greatest value that is disclosed."""
 _MOST_ROWS_OF_TWO: Final = 9
@@ -54,6 +57,15 @@ def response_cases() -> Iterator[Case]:
                 proven=epsilon,
                 law_checks=lambda channel=channel: _checks(channel()),
             )
+    own = channel_of(_MATRIX, num_values=len(_MATRIX), field="matrix")
+    yield local_case(
+        "a matrix of one's own",
+        "channels",
+        "value",
+        _pairs(own, is_secure=True),
+        proven=own.epsilon,
+        law_checks=lambda: _checks(own),
+    )
     disclosure = Disclosure(_BOUND)
     yield local_case(
         "disclosure",

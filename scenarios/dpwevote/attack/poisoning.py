@@ -14,6 +14,7 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.dpwevote import DPWeVote, Outcome, Parameters
+from ....protocol.errors import ConfigurationError
 from ....protocol.phases import Inputs
 from ...attacks.poisoning import Choices, Poisoning
 
@@ -106,8 +107,16 @@ class PoisonedVote(Poisoning):
         return self._passed(outcome) == (self.sign > 0)
 
     def at_epsilon(self, epsilon: float) -> "PoisonedVote":
-        """Return the same at another ε, split as before."""
+        """Return the same at another ε, split as before.
+
+        Raises:
+            ConfigurationError: a matrix of one's own has the ε that it has.
+        """
         before = self._parameters
+        if epsilon == before.epsilon:
+            return self
+        if before.has_matrices:
+            raise ConfigurationError(field="epsilon", value=epsilon, allowed=f"{before.epsilon:g}, of its matrices")
         changed: dict[str, float | None] = {"epsilon": epsilon}
         for name in ("epsilon_weight", "epsilon_opinion"):
             given: float | None = getattr(before, name)

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ....agents.client import Client
@@ -22,6 +23,7 @@ from ...audit.exposures import charge
 from ...audit.fault import Fault
 from ...audit.machines import by_agents, by_arrays, one_source, reports_of_all, roster_of, source_of_each
 from ...audit.planting import Sessions, alike, planted
+from .sessions import vote_with_matrices
 
 __all__ = ["planted_faults"]
 
@@ -29,13 +31,16 @@ _SAMPLES_OF_ARRAYS = 5_000
 """Outputs of each neighbor."""
 _SAMPLES = 1_200
 """The same of agents, and with secure noise."""
+_STATED = 0.5
+"""The loss that is stated of either report by a matrix."""
 
 
 def planted_faults() -> Iterator[Fault]:
-    """Yield noise that two parties share, raw values in the agents, and a draw that two candidates share."""
+    """Yield noise or a draw that is shared, raw values in the agents, and a matrix that costs more than is stated."""
     yield _shared_by_two_parties()
     yield _raw_in_agents()
     yield _shared_by_two_candidates()
+    yield _stated_loss_of_matrices()
 
 
 class _SharedNoise(SimulatedNoise):
@@ -143,6 +148,24 @@ def _shared_by_two_candidates() -> Fault:
         Sessions(rosters, entries, make_noise=one_source(_SharedDraw)),
         ("a secure draw for each candidate", Sessions(rosters, entries)),
         source="secure",
+        samples=_SAMPLES,
+    )
+
+
+def _stated_loss_of_matrices() -> Fault:
+    vote = vote_with_matrices("a")
+    rows = vote.encode({"weight": [1, 2], "a": [0, 1]}).private
+    entries = charge(vote, rows[0].tolist(), (), num_sessions=1)
+    # The usual ε of 1, half for either report, beside matrices whose own loss is ln 5 + ln 8.
+    stated = [msgspec.structs.replace(entry, claimed=_STATED, proven=_STATED) for entry in entries]
+    right = Sessions((alike(vote, rows[0], ()), alike(vote, rows[1], ())), entries, hold=by_arrays)
+    return planted(
+        vote,
+        "a matrix stated with too small a loss",
+        "Matrices of one's own are charged by the ε that stands beside them, and not by the ratios in their columns.",
+        dataclasses.replace(right, entries=stated),
+        ("a matrix charged by its own loss", right),
+        source="simulated",
         samples=_SAMPLES,
     )
 

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -13,8 +14,11 @@ from ...audit.case import Case
 from ...audit.exposures import case_of, charge, exposure_of_party
 from ...audit.jointly import two_party_cases
 
-__all__ = ["case_of_partner", "dpwevote_cases"]
+__all__ = ["case_of_partner", "dpwevote_cases", "vote_with_matrices"]
 
+# Neither of them symmetric: losses of ln 5 and ln 8.
+_OF_WEIGHTS: Final = (("5/8", "1/4", "1/8"), ("1/8", "3/4", "1/8"), ("1/4", "1/4", "1/2"))
+_OF_OPINIONS: Final = ((0.8, 0.2), (0.1, 0.9))
 _CANDIDATES = ("a", "b")
 _ALL = "weight and opinions"
 
@@ -42,6 +46,13 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
             num_sessions=2,
             note="Section 4.1 runs all phases for each candidate.",
         )
+    for variant in ("joint", "printed"):
+        yield case_of_partner(
+            vote_with_matrices(*_CANDIDATES, variant=variant),
+            f"{variant}, matrices of one's own",
+            num_sessions=2 if variant == "joint" else 1,
+            note="The loss is that of the matrices: the greatest ratio within a column of each.",
+        )
     yield _weight_alone(_vote("joint", epsilon))
     public = DPWeVote(Parameters(candidates=_CANDIDATES, variant="joint", epsilon=epsilon, public_weights=True))
     for weight in public.parameters.weights[::-1]:  # every public row
@@ -50,6 +61,13 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     rows, own_public, names, _ = _candidates(vote)
     other = rows[-1], own_public
     yield from two_party_cases(vote, rows, own_public, other, name="joint", unit=_ALL, names=names)
+
+
+def vote_with_matrices(*candidates: str, variant: VariantName = "joint") -> DPWeVote:
+    """Return a vote whose weights and opinions are reported by matrices of one's own."""
+    return DPWeVote(
+        Parameters(candidates=candidates, variant=variant, weight_matrix=_OF_WEIGHTS, opinion_matrix=_OF_OPINIONS)
+    )
 
 
 def case_of_partner(

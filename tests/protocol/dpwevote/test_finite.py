@@ -18,12 +18,16 @@ from psephos.protocol import Tally
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
 from psephos.protocol.estimators import Estimate
-from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from strategies import told
 
 # With these losses, three groups keep with 1/2 and lie with 1/4 each, opinions keep with 3/4: sixteenths in all.
 SIXTEENTHS: dict[str, Any] = {"epsilon_weight": math.log(2), "epsilon_opinion": math.log(3)}
-COPIES = 16
+# In eighths, and neither of them symmetric: 64ths in all.
+MATRICES: dict[str, Any] = {
+    "weight_matrix": (("5/8", "2/8", "1/8"), ("1/8", "6/8", "1/8"), (0.25, 0.25, 0.5)),
+    "opinion_matrix": ((0.75, 0.25), (0.125, 0.875)),
+}
+COPIES = 64
 
 Reports = tuple[tuple[int, int | None], ...]
 """A reported group, and an opinion or None, of each who reports; in order, so that equal tallies are computed once."""
@@ -50,12 +54,14 @@ QUOTAS: dict[str, dict[str, Any]] = {
     "unanimity": {"quota_fraction": 1.0},
     "fixed": {"quota": 4.5},
 }
+kinds = pytest.mark.parametrize("reports", [SIXTEENTHS, MATRICES], ids=["k-RR", "matrices"])
 parties = pytest.mark.parametrize("partners", list(PARTIES.values()), ids=list(PARTIES))
 quotas = pytest.mark.parametrize("quota", list(QUOTAS.values()), ids=list(QUOTAS))
 
 
 def make_vote(**given: Any) -> DPWeVote:
-    fields: dict[str, Any] = {"candidates": ("a",), **SIXTEENTHS, **given}
+    reports: dict[str, Any] = {} if given.keys() & MATRICES.keys() else SIXTEENTHS
+    fields: dict[str, Any] = {"candidates": ("a",), **reports, **given}
     return DPWeVote(Parameters(**fields))
 
 
@@ -63,10 +69,10 @@ def report_laws(vote: DPWeVote, partner: Partner) -> list[tuple[float, int, int 
     """Return (probability, reported group, reported opinion or None) of one partner."""
     parameters = vote.parameters
     group = parameters.group_of_weight[parameters.weights.index(partner.weight)]
-    opinions = GeneralizedRandomizedResponse(parameters.loss_of_opinion, 2).channel_matrix()[partner.opinion]
+    opinions = parameters.make_opinion_mechanism().channel_matrix()[partner.opinion]
     if parameters.public_weights:
         return [(chance, group, opinion) for opinion, chance in enumerate(opinions)]
-    channel = GeneralizedRandomizedResponse(parameters.loss_of_weight, len(parameters.group_means)).channel_matrix()
+    channel = parameters.make_weight_mechanism().channel_matrix()
     if partner.absent:
         return [(chance, reported, None) for reported, chance in enumerate(channel[group])]
     return [
@@ -146,8 +152,11 @@ def true_quota(vote: DPWeVote, partners: tuple[Partner, ...]) -> float:
 @pytest.mark.unmeasured
 @parties
 @quotas
-def test_the_joint_estimates_are_unbiased(partners: tuple[Partner, ...], quota: dict[str, Any]) -> None:
-    vote = make_vote(**quota)
+@kinds
+def test_the_joint_estimates_are_unbiased(
+    partners: tuple[Partner, ...], quota: dict[str, Any], reports: dict[str, Any]
+) -> None:
+    vote = make_vote(**quota, **reports)
     outcomes = all_outcomes(vote, partners)
     support, held_against = true_support(partners), true_quota(vote, partners)
     assert math.fsum(chance for chance, _ in outcomes) == pytest.approx(1)
@@ -183,11 +192,18 @@ def test_the_printed_bias_is_estimated_without_bias(partners: tuple[Partner, ...
 @pytest.mark.unmeasured
 @parties
 @quotas
+@pytest.mark.parametrize(
+    "reports",
+    [
+        pytest.param(SIXTEENTHS, id="k-RR"),
+        pytest.param(MATRICES, id="matrices", marks=pytest.mark.full("all reports once more, by another channel")),
+    ],
+)
 @pytest.mark.parametrize("variant", ["joint", "printed"])
 def test_the_mean_squared_standard_error_is_the_exact_variance(
-    variant: str, partners: tuple[Partner, ...], quota: dict[str, Any]
+    variant: str, partners: tuple[Partner, ...], quota: dict[str, Any], reports: dict[str, Any]
 ) -> None:
-    vote = make_vote(variant=variant, **quota)
+    vote = make_vote(variant=variant, **quota, **reports)
     outcomes = all_outcomes(vote, partners)
     expected = at_expected_counts(vote, partners)
 
@@ -219,6 +235,44 @@ def test_the_error_probability_is_that_of_the_unbiased_margin(partners: tuple[Pa
 
 
 PUBLIC_PARTNERS = (Partner(1, 1), Partner(2, 0), Partner(3, 1), Partner(3, 0))
+
+
+@quotas
+def test_public_weights_and_a_matrix_are_estimated_without_bias(quota: dict[str, Any]) -> None:
+    """Of O, φ̂ is −2/5 and 6/5: variances 12/25 of a "no" and 7/25 of a "yes", times the squared weights."""
+    vote = make_vote(public_weights=True, opinion_matrix=MATRICES["opinion_matrix"], **quota)
+    outcomes = all_outcomes(vote, PUBLIC_PARTNERS)
+    margin, variance = mean_and_variance(outcomes, lambda o: first(o).margin.value)
+    assert margin == pytest.approx(true_support(PUBLIC_PARTNERS) - true_quota(vote, PUBLIC_PARTNERS), abs=1e-9)
+    assert variance == pytest.approx(((1 + 9) * 7 + (4 + 9) * 12) / 25)
+
+
+def test_a_matrix_of_k_rr_estimates_as_k_rr_does() -> None:
+    """At p = 1/2 of three weights and 3/4 of two opinions, whatever is reported."""
+    krr, own = (
+        make_vote(),
+        make_vote(
+            weight_matrix=((0.5, 0.25, 0.25), (0.25, 0.5, 0.25), (0.25, 0.25, 0.5)),
+            opinion_matrix=((0.75, 0.25), (0.25, 0.75)),
+        ),
+    )
+    assert own.parameters.epsilon_total == pytest.approx(krr.parameters.epsilon_total)
+    for (_, one), (_, other) in zip(
+        all_outcomes(krr, PARTIES["mixed"]), all_outcomes(own, PARTIES["mixed"]), strict=True
+    ):
+        assert first(one).margin.value == pytest.approx(first(other).margin.value)
+        assert first(one).margin.standard_error == pytest.approx(first(other).margin.standard_error)
+        assert first(other).verdict.basis == "proven"
+
+
+def test_the_error_probability_of_a_matrix_goes_by_the_greatest_error() -> None:
+    """Nine "no" by a matrix whose "no" hardly varies: by the error that was estimated hardly any doubt is left."""
+    given = {"weight_matrix": MATRICES["weight_matrix"], "opinion_matrix": ((0.95, 0.05), (0.5, 0.5))}
+    vote = make_vote(**given)
+    found = first(vote.outcome(tallies_of(vote, [(9, 1, 0)])))
+    assert found.margin.standard_error < 10
+    assert found.margin.value < -2 * found.margin.standard_error
+    assert found.error_probability > 0.1
 
 
 @quotas

@@ -13,6 +13,10 @@ from psephos.protocol.mechanisms import MIN_EPSILON
 # As the manual says: where weights are private.
 MAX_GROUPS = 100
 
+WEIGHT_MATRIX: Any = [["5/8", "2/8", "1/8"], ["1/8", "6/8", "1/8"], [0.25, 0.25, 0.5]]
+OPINION_MATRIX: Any = [[0.75, 0.25], [0.125, 0.875]]
+MATRICES: dict[str, Any] = {"weight_matrix": WEIGHT_MATRIX, "opinion_matrix": OPINION_MATRIX}
+
 
 def parameters(**given: Any) -> Parameters:
     """Return parameters for one candidate unless told otherwise, as a file of TOML would give them."""
@@ -117,6 +121,82 @@ def test_what_is_not_allowed_is_refused_by_its_name(field: str, given: dict[str,
         make(**given)
     assert caught.value.field == field
     assert str(caught.value).startswith(f"{field} must be ")
+
+
+OF_MATRICES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "an epsilon": ("epsilon", {**MATRICES, "epsilon": 2.0}, "the price is the sum of what both reports cost, got 2.0"),
+    "the default, stated": ("epsilon", {**MATRICES, "epsilon": float("1")}, "left out beside weight_matrix"),
+    "an epsilon of what is not reported by it": (
+        "epsilon",
+        {"weight_matrix": WEIGHT_MATRIX, "epsilon_opinion": 1.0, "epsilon": 3.0},
+        "left out beside weight_matrix or opinion_matrix",
+    ),
+    "epsilon_weight": ("epsilon_weight", {**MATRICES, "epsilon_weight": 1.0}, "left out beside weight_matrix, whose"),
+    "epsilon_opinion": ("epsilon_opinion", {**MATRICES, "epsilon_opinion": 1.0}, "left out beside opinion_matrix"),
+    "no price of opinions": (
+        "epsilon_opinion",
+        {"weight_matrix": WEIGHT_MATRIX},
+        "given beside the other matrix, unless there is opinion_matrix",
+    ),
+    "no price of weights": ("epsilon_weight", {"opinion_matrix": OPINION_MATRIX}, "unless there is weight_matrix"),
+    "public weights": (
+        "weight_matrix",
+        {**MATRICES, "public_weights": True},
+        "left out where weights are public, got 'given'",
+    ),
+    **{
+        variant: ("weight_matrix", {**MATRICES, "variant": variant}, "'joint' and 'printed' report by a matrix")
+        for variant in ("laplace", "two_point", "signed_rr", "optimal", "auto")
+    },
+    "opinions in a variant without": (
+        "opinion_matrix",
+        {"opinion_matrix": OPINION_MATRIX, "variant": "auto", "public_weights": True},
+        "left out in variant 'auto'",
+    ),
+    "a matrix of other weights": ("weight_matrix", {**MATRICES, "weights": [1.0, 2.0]}, "2 rows of 2 probabilities"),
+    "a matrix of weights, not of groups": (
+        "weight_matrix",
+        {**MATRICES, "groups": [[1.0, 2.0], [3.0]]},
+        "2 rows of 2 probabilities",
+    ),
+    "three opinions": ("opinion_matrix", {**MATRICES, "opinion_matrix": WEIGHT_MATRIX}, "2 rows of 2 probabilities"),
+    "nothing": ("opinion_matrix", {**MATRICES, "opinion_matrix": []}, "2 rows of 2 probabilities"),
+    "no law": ("opinion_matrix in row 2", {**MATRICES, "opinion_matrix": [[0.75, 0.25], [0.1, 0.8]]}, "sum to 1"),
+    "singular": ("opinion_matrix", {**MATRICES, "opinion_matrix": [[0.75, 0.25], [0.75, 0.25]]}, "has an inverse"),
+}
+
+
+@pytest.mark.bad_input("a matrix that is no law, not square, singular or nearly so, ignored, or beside an epsilon")
+@pytest.mark.parametrize("case", list(OF_MATRICES))
+def test_a_matrix_that_is_none_is_ignored_or_beside_a_price_is_refused(case: str) -> None:
+    field, given, said = OF_MATRICES[case]
+    with pytest.raises(ConfigurationError) as caught:
+        make(**given)
+    assert caught.value.field == field
+    assert said in str(caught.value)
+
+
+def test_a_matrix_costs_what_it_costs() -> None:
+    """Greatest ratios within a column: 5/8 to 1/8 and 7/8 to 1/4 give ln 5, and 3/4 to 1/8 gives ln 6."""
+    chosen = parameters(**MATRICES)
+    assert chosen.loss_of_weight == pytest.approx(math.log(5))
+    assert chosen.loss_of_opinion == pytest.approx(math.log(6))
+    assert chosen.epsilon == chosen.epsilon_total == chosen.loss_of_weight + chosen.loss_of_opinion
+    two = parameters(**MATRICES, candidates=["a", "b"], weight_collection="per_candidate")
+    assert two.epsilon_total == 2 * chosen.epsilon
+    mixed = parameters(weight_matrix=WEIGHT_MATRIX, epsilon_opinion=0.25)
+    assert (mixed.loss_of_weight, mixed.loss_of_opinion) == (chosen.loss_of_weight, 0.25)
+    public = parameters(opinion_matrix=OPINION_MATRIX, public_weights=True)
+    assert (public.loss_of_weight, public.epsilon) == (0.0, chosen.loss_of_opinion)
+
+
+def test_a_matrix_comes_back_as_it_was_and_is_not_written_where_there_is_none() -> None:
+    for given in (MATRICES, {"weight_matrix": WEIGHT_MATRIX, "epsilon_opinion": 1.0}):
+        chosen = parameters(**given)
+        for codec in (msgspec.msgpack, msgspec.json):
+            assert codec.decode(codec.encode(chosen), type=Parameters) == chosen
+        assert msgspec.convert(msgspec.to_builtins(chosen), Parameters) == chosen
+    assert "matrix" not in str(msgspec.to_builtins(parameters()))
 
 
 @pytest.mark.parametrize(

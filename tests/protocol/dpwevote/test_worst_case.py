@@ -11,11 +11,11 @@ from psephos.protocol.dpwevote.worst_case import greatest_chance
 electorates = st.lists(st.integers(1, 6), min_size=1, max_size=7).map(lambda each: tuple(sorted(each)))
 
 
-def chance_of(weights: tuple[int, ...], truth: tuple[int, ...], needed: int, keep: float) -> float:
+def chance_of(weights: tuple[int, ...], truth: tuple[int, ...], needed: int, keep: float, lie: float) -> float:
     """Return the chance that the reported yes weighs as much, by its exact law."""
     law = np.ones(1)
     for weight, says_yes in zip(weights, truth, strict=True):
-        yes = keep if says_yes else 1 - keep
+        yes = keep if says_yes else lie
         longer = np.zeros(len(law) + weight)
         longer[: len(law)] += law * (1 - yes)
         longer[weight:] += law * yes
@@ -23,7 +23,7 @@ def chance_of(weights: tuple[int, ...], truth: tuple[int, ...], needed: int, kee
     return float(law[max(needed, 0) :].sum())
 
 
-def best_of_schemers(weights: tuple[int, ...], budget: int, needed: int, keep: float) -> float:
+def best_of_schemers(weights: tuple[int, ...], budget: int, needed: int, keep: float, lie: float) -> float:
     """Return the best chance of an adversary that sees each report, the heaviest partners first, by plain recursion."""
     if needed <= 0:
         return 1.0
@@ -33,23 +33,29 @@ def best_of_schemers(weights: tuple[int, ...], budget: int, needed: int, keep: f
     rest = tuple(others)
 
     def with_yes(left: int, yes: float) -> float:
-        reported = best_of_schemers(rest, left, needed - weight, keep)
-        return yes * reported + (1 - yes) * best_of_schemers(rest, left, needed, keep)
+        reported = best_of_schemers(rest, left, needed - weight, keep, lie)
+        return yes * reported + (1 - yes) * best_of_schemers(rest, left, needed, keep, lie)
 
-    honest = with_yes(budget, 1 - keep)
+    honest = with_yes(budget, lie)
     return max(honest, with_yes(budget - weight, keep)) if weight <= budget else honest
 
 
-@hypothesis.given(electorates, st.integers(0, 20), st.integers(-1, 25), st.sampled_from([0.55, 0.73, 0.95]))
+@hypothesis.given(
+    electorates,
+    st.integers(0, 20),
+    st.integers(-1, 25),
+    st.sampled_from([(0.55, 0.45), (0.73, 0.27), (0.95, 0.05), (0.9, 0.5), (0.25, 0.0625), (0.375, 0.625)]),
+)
 def test_the_bound_is_the_best_adversarys_and_above_every_truth(
-    weights: tuple[int, ...], budget: int, needed: int, keep: float
+    weights: tuple[int, ...], budget: int, needed: int, chances: tuple[float, float]
 ) -> None:
-    bound = greatest_chance(weights, budget, needed, keep=keep, lie=1 - keep)
+    keep, lie = chances
+    bound = greatest_chance(weights, budget, needed, keep=keep, lie=lie)
     assert bound is not None
-    assert bound == pytest.approx(best_of_schemers(weights, budget, needed, keep), abs=1e-12)
+    assert bound == pytest.approx(best_of_schemers(weights, budget, needed, keep, lie), abs=1e-12)
     for truth in itertools.product((0, 1), repeat=len(weights)):
         if sum(weight for weight, yes in zip(weights, truth, strict=True) if yes) <= budget:
-            assert chance_of(weights, truth, needed, keep) <= bound + 1e-12
+            assert chance_of(weights, truth, needed, keep, lie) <= bound + 1e-12
 
 
 def test_where_all_weigh_alike_the_bound_is_the_truth_at_the_boundary() -> None:
@@ -57,7 +63,7 @@ def test_where_all_weigh_alike_the_bound_is_the_truth_at_the_boundary() -> None:
     weights, keep = (1,) * 30, 0.73
     bound = greatest_chance(weights, 14, 20, keep=keep, lie=1 - keep)
     assert bound is not None
-    exact = chance_of(weights, (1,) * 14 + (0,) * 16, 20, keep)
+    exact = chance_of(weights, (1,) * 14 + (0,) * 16, 20, keep, 1 - keep)
     assert exact <= bound < exact + 0.005
 
 

@@ -1,5 +1,6 @@
 """Tests on sums: the binomial one exactly, the other by its moments and by search for a truth that breaks its level."""
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -8,8 +9,13 @@ import hypothesis
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from psephos.protocol.arrays import FloatArray
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators import Spread, binomial_bounds, frequencies
+from psephos.protocol.estimators.sum_tests import Alike, chernoff_threshold
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+from scipy.optimize import minimize_scalar
 from scipy.stats import binom, norm
 
 
@@ -112,3 +118,79 @@ def test_no_truth_that_is_tried_breaks_the_level_of_signed_weights(level: float,
                 sums = (np.arange(len(law)) - 3 * number) * unit
                 worst = max(worst, float(law[sums >= decisive].sum()))
     assert 0 < worst <= level
+
+
+# What k-RR is not: a report that is rare where it is meant, and frequent where it is not.
+SKEWED = {
+    "weight and opinion": Parameters(
+        candidates=("a",),
+        weight_matrix=(("0.98", "0.01", "0.01"), ("0.108", "0.879", "0.013"), ("0.113", "0.014", "0.873")),
+        opinion_matrix=((0.938, 0.062), (0.484, 0.516)),
+        quota_fraction=1.0,
+    ),
+    "nearly nothing of opinions": Parameters(
+        candidates=("a",),
+        weights=(1.0, 3.0),
+        weight_matrix=((0.999, 0.001), (0.045, 0.955)),
+        opinion_matrix=((0.503, 0.497), (0.55, 0.45)),
+        quota_fraction=0.75,
+    ),
+}
+
+
+def reports_of(parameters: Parameters) -> tuple[FloatArray, FloatArray]:
+    """Return what each pair of reports adds to a margin, and the law of the pairs."""
+    of_weights = np.array(parameters.make_weight_mechanism().channel_matrix())
+    of_opinions = np.array(parameters.make_opinion_mechanism().channel_matrix())
+    pairs = np.array(list(itertools.product(range(len(of_weights)), (0, 1))))
+    public = np.empty((len(pairs), 0), dtype=np.int64)
+    contributions = DPWeVote(parameters).contributions([pairs[:, :1], pairs[:, 1:]], public)[:, 0]
+    both: FloatArray = of_weights[:, None, :, None] * of_opinions[None, :, None, :]
+    return contributions, both.reshape(2 * len(of_weights), -1)
+
+
+def greatest_excess(contributions: FloatArray, channel: FloatArray, number: int, needed: float) -> float:
+    """Return the greatest P[sum − mean ≥ needed] over all values of so many reports, by all reports."""
+    sums = np.array([sum(each) for each in itertools.product(contributions.tolist(), repeat=number)])
+    worst = 0.0
+    for values in itertools.combinations_with_replacement(range(len(channel)), number):
+        law = functools.reduce(np.multiply.outer, [channel[value] for value in values]).reshape(-1)
+        mean = sum(float(channel[value] @ contributions) for value in values)
+        worst = max(worst, float(law[sums - mean >= needed].sum()))
+    return worst
+
+
+@pytest.mark.parametrize("name", list(SKEWED))
+@pytest.mark.parametrize("level", [0.2, 0.05, 0.01])
+def test_chernoffs_threshold_keeps_its_level_for_every_truth_of_skewed_reports(name: str, level: float) -> None:
+    """Exactly, for three and four reports, on either side; the searched rule's breaks it there."""
+    contributions, channel = reports_of(SKEWED[name])
+    searched: list[float] = []
+    for number, sign in itertools.product((3, 4), (1, -1)):
+        own = sign * contributions
+        needed = chernoff_threshold([Alike(own.tolist(), channel.tolist(), number)], level)
+        assert greatest_excess(own, channel, number, needed) <= level
+        spread = Spread.of_reports(own.tolist(), channel.tolist()).times(number)
+        searched.append(greatest_excess(own, channel, number, spread.decisive(level)))
+    if level == 0.05:
+        assert max(searched) > 1.4 * level
+
+
+def test_chernoffs_threshold_of_fair_signs_is_the_best_of_all_slopes() -> None:
+    """The sum of 50 signs: t = min (50·ln cosh s + ln 20)/s, and Hoeffding's √(2·50·ln 20) is no less."""
+    signs = Alike((-1.0, 1.0), ((0.5, 0.5),), 25)
+    found = chernoff_threshold([signs, signs], 0.05)
+    best = minimize_scalar(lambda s: (50 * math.log(math.cosh(s)) + math.log(20)) / s, bounds=(0.01, 2)).fun
+    assert best <= found <= 1.01 * best
+    assert best <= math.sqrt(100 * math.log(20))
+
+
+def test_chernoffs_threshold_adds_up_parts_and_needs_a_report() -> None:
+    fair, rare = Alike((-1.0, 1.0), ((0.5, 0.5),), 9), Alike((0.0, 30.0), ((0.99, 0.01), (0.9, 0.1)), 3)
+    both = chernoff_threshold([fair, rare], 0.05)
+    alone = [chernoff_threshold([part], 0.05) for part in (fair, rare)]
+    assert max(alone) < both < sum(alone)
+    assert chernoff_threshold([], 0.05) == chernoff_threshold([fair._replace(number=0)], 0.05) == math.inf
+    assert chernoff_threshold([fair], 0.01) > chernoff_threshold([fair], 0.05)
+    with pytest.raises(ConfigurationError, match="level must be"):
+        chernoff_threshold([fair], 0.5)

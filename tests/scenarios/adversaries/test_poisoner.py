@@ -19,6 +19,7 @@ from psephos.scenarios.running.run import run_in_folder
 # One small session of each protocol, and of mechanisms whose reports are of another kind.
 SESSIONS = [
     pytest.param("consortium", ["count=30"], id="weights and opinions"),
+    pytest.param("own-matrix", ["count=30"], id="matrices of one's own"),
     pytest.param("consortium", ["count=30", "variant=laplace"], id="Laplace noise"),
     pytest.param("consortium", ["count=30", "variant=two_point"], id="signed weights"),
     pytest.param("consortium", ["count=30", "weight_collection=per_candidate"], id="weights per candidate"),

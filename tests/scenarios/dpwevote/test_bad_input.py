@@ -80,6 +80,52 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         ["quota must be at most the weight of all partners, 4, got 4.5"],
     ),
     "a quota above the whole": (FINE, ["quota_fraction=1.5"], ["quota_fraction must be", "got 1.5"]),
+    "a matrix that is none": (FINE, ["opinion_matrix=1"], ["opinion_matrix must be a list, got 1"]),
+    "a matrix of words": (
+        FINE,
+        ["opinion_matrix=[['much', 0.5], [0.5, 0.5]]", "epsilon_weight=1"],
+        ["opinion_matrix in row 1 must be probabilities: numbers, or text such as '0.25'", "got 'much'"],
+    ),
+    "a matrix of three opinions": (
+        FINE,
+        ["opinion_matrix=[[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]", "epsilon_weight=1"],
+        ["opinion_matrix must be 2 rows of 2 probabilities", "got 'rows of 3, 3, 3'"],
+    ),
+    "a matrix whose rows do not sum to 1": (
+        FINE,
+        ["opinion_matrix=[[0.8, 0.1], [0.1, 0.9]]", "epsilon_weight=1"],
+        ["opinion_matrix in row 1 must be probabilities that sum to 1 exactly", "got 'a sum of 9/10'"],
+    ),
+    "a matrix with a negative entry": (
+        FINE,
+        ["opinion_matrix=[[1.1, -0.1], [0.1, 0.9]]", "epsilon_weight=1"],
+        ["opinion_matrix in row 1 must be in [1e-09, 1], got 1.1"],
+    ),
+    "a matrix that tells a value apart": (
+        FINE,
+        ["opinion_matrix=[[1, 0], [0.1, 0.9]]", "epsilon_weight=1"],
+        ["a report that a value never makes tells it apart, at an infinite loss, got 0"],
+    ),
+    "a singular matrix": (
+        FINE,
+        ["opinion_matrix=[[0.6, 0.4], [0.6, 0.4]]", "epsilon_weight=1"],
+        ["opinion_matrix must be a matrix that has an inverse", "got 'a singular matrix'"],
+    ),
+    "a matrix beside an epsilon": (
+        FINE,
+        ["opinion_matrix=[[0.6, 0.4], [0.1, 0.9]]", "epsilon_weight=1", "parameters.epsilon=1"],
+        ["epsilon must be left out beside weight_matrix or opinion_matrix", "got 1"],
+    ),
+    "a matrix beside its own epsilon": (
+        FINE,
+        ["opinion_matrix=[[0.6, 0.4], [0.1, 0.9]]", "epsilon_weight=1", "epsilon_opinion=2"],
+        ["epsilon_opinion must be left out beside opinion_matrix, whose loss is its own, got 2"],
+    ),
+    "a matrix that the variant ignores": (
+        FINE,
+        ["opinion_matrix=[[0.6, 0.4], [0.1, 0.9]]", "variant=optimal"],
+        ["opinion_matrix must be left out in variant 'optimal'", "got 'given'"],
+    ),
     "an unknown key": (FINE, ["epsilom=2"], ["--set must be one of", "did you mean 'epsilon'?", "got 'epsilom'"]),
     "an unknown transport": (FINE, ["transport=pigeon"], ["transport must be", "memory", "tcp", "got 'pigeon'"]),
     "an unknown protocol": (FINE, ["protocol=dpwevot"], ["protocol must be", "dpwevote", "got 'dpwevot'"]),
@@ -103,6 +149,7 @@ NO_BUSINESS_OF_A_ROSTER = {
     "a missing, doubled or unknown partner or column, with its line",
     "no partners",
     "no candidates",
+    "a matrix that is no law, not square, singular or nearly so, ignored, or beside an epsilon",
     "a quota ≤ 0 or above the total",
     "an unknown scenario, key or transport",
 )

@@ -89,6 +89,7 @@ SCENARIO_KEYS: dict[str, tuple[str, object]] = {
     "network": ("{loss = 0.25}", {"loss": 0.25}),
     "adversary": ('[{role = "coalition"}]', [{"role": "coalition"}]),
 }
+WEIGHT_MATRIX = ("2/3", "1/6", "1/6"), (0.1, 0.8, 0.1), (0.25, 0.25, 0.5)
 PARAMETER_KEYS: dict[str, tuple[str, object]] = {
     "prior": ("uniform", "uniform"),
     "candidates": ('["a", "b", "c"]', ("a", "b", "c")),
@@ -99,6 +100,8 @@ PARAMETER_KEYS: dict[str, tuple[str, object]] = {
     "epsilon": ("0.25", 0.25),
     "epsilon_weight": ("0.5", 0.5),
     "epsilon_opinion": ("0.125", 0.125),
+    "weight_matrix": ("[['2/3', '1/6', '1/6'], [0.1, 0.8, 0.1], [0.25, 0.25, 0.5]]", WEIGHT_MATRIX),
+    "opinion_matrix": ("[[0.75, 0.25], ['1/3', '2/3']]", ((0.75, 0.25), ("1/3", "2/3"))),
     "quota": ("5", 5.0),
     "quota_fraction": ("0.75", 0.75),
     "passes": ("more_than", "more_than"),
@@ -133,7 +136,12 @@ def test_every_key_of_a_scenario_can_be_written(write: Write, key: str) -> None:
 @pytest.mark.parametrize("key", list(PARAMETER_KEYS))
 def test_every_parameter_can_be_set_by_its_name_or_its_path(ballot: str, key: str, prefix: str) -> None:
     text, value = PARAMETER_KEYS[key]
-    others = ["variant=optimal"] if key == "prior" else []  # which alone has one
+    needed = {  # beside it: the variant that alone has a prior, and what the other report costs
+        "prior": ["variant=optimal"],
+        "weight_matrix": ["epsilon_opinion=1"],
+        "opinion_matrix": ["epsilon_weight=1"],
+    }
+    others = needed.get(key, [])
     parameters = resolve(load_scenario(ballot, [f"{prefix}{key}={text}", *others])).protocol.parameters
     assert getattr(parameters, key) == value
 

@@ -1,0 +1,395 @@
+"""The weighted game behind a vote: who wins with whom, and how often each member decides.
+
+A game [q; w_1 … w_n] is in integers: weights and quotas are the decimals that they are written as, in units of which
+all weights are multiples, and q is the least weight that wins, whichever way a tie goes. So every number is exact.
+
+A member swings a coalition of others that loses without it and wins with it. Of the 2^(n−1) coalitions of others, η_i
+of which it swings, the Banzhaf measure is η_i/2^(n−1): the probability that its opinion decides where the others toss
+fair coins. Normalized, η_i/Ση sums to 1. The Shapley-Shubik index is the share of all orders of members in which it
+swings those before it.
+
+Coalitions are counted by weight (and by size) by a generating function, Π(1 + x^w·y), up to the quota. A member is
+taken out of the product by an alternating sum of disjoint parts of it, Σ_j (−1)^j·T[q − (j+1)w … q − jw − 1]. Counts
+are worked out modulo several numbers of 64 bits and put together, so that arrays do what integers of any size would.
+As a game and its dual, q* = Σw − q + 1, have the same indices, the one with the smaller quota is taken.
+
+Of a vote with public weights the released decision is such a game too, of what is *reported*: with another quota, and
+reports that are "yes" by the mechanism's chances. What an opinion moves there is `released_power`.
+
+Source: Yan, Liu and Liu (2018), Definitions 2.1 and 2.2; Shapley and Shubik (1954); Penrose (1946), Banzhaf (1965);
+Brams and Affuso (1976) and Mann and Shapley (1962) for the generating functions.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from fractions import Fraction
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import exact_arguments, make_fields_exact
+from ..errors import ConfigurationError
+from ..estimators.frequencies import debiased_values
+from .error_prior import unit_of
+from .parameters import Parameters
+
+__all__ = ["MemberPower", "WeightedGame", "released_power"]
+
+# Additions of 64 bits that are made for the indices: some seconds.
+_MOST_STEPS: Final = 3_000_000_000
+# Cells of a table: 160 MB.
+_MOST_CELLS: Final = 20_000_000
+_WORD: Final = 1 << 64
+_HALF: Final = np.uint64(32)
+_LOW: Final = np.uint64((1 << 32) - 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class MemberPower:
+    """How often one member of a game decides.
+
+    Args:
+        swings: η: of so many coalitions of the others.
+        banzhaf: η/2^(n−1), the measure; also called Penrose's, or absolute.
+        normalized: η over the sum of all members'.
+        shapley_shubik: the index; None where it would take too long.
+    """
+
+    swings: int
+    banzhaf: Fraction
+    normalized: Fraction
+    shapley_shubik: Fraction | None
+
+
+@dataclasses.dataclass(frozen=True)
+class WeightedGame:
+    """A weighted voting game [q; w_1 … w_n] in integers.
+
+    Args:
+        weights: of the members, ≥ 0, not all 0.
+        quota: q, the least weight that wins: in [1, Σw].
+
+    Raises:
+        ConfigurationError: a weight or the quota is out of range.
+    """
+
+    weights: tuple[int, ...]
+    quota: int
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        if not self.weights or min(self.weights) < 0 or not any(self.weights):
+            raise ConfigurationError(field="weights", value=list(self.weights)[:10], allowed=">= 0, and not all 0")
+        if not 1 <= self.quota <= self.total:
+            allowed = f"in [1, {self.total}], so that all together win and nobody does not"
+            raise ConfigurationError(field="quota", value=self.quota, allowed=allowed)
+
+    @classmethod
+    def of_vote(cls, parameters: Parameters, weights: Sequence[float]) -> Self:
+        """Return the game of a vote: a coalition wins whose "yes" passes a candidate where all others say "no".
+
+        Args:
+            parameters: the vote's, for its quota.
+            weights: the partners'.
+
+        Raises:
+            ConfigurationError: not even all together pass a candidate.
+        """
+        units, quota = _in_units(parameters, weights)
+        return cls(units, _least_whole(quota, tie_passes=parameters.passes == "at_least"))
+
+    @property
+    def total(self) -> int:
+        """The weight of all members."""
+        return sum(self.weights)
+
+    @exact_arguments
+    def worth(self, coalition: Sequence[int]) -> int:
+        """Return v(C): 1 where the coalition wins, else 0.
+
+        Args:
+            coalition: the places of its members, each once.
+
+        Raises:
+            ValueError: a place is no member's, or is there twice.
+        """
+        return int(self._weight_of(coalition) >= self.quota)
+
+    @exact_arguments
+    def is_minimal(self, coalition: Sequence[int]) -> bool:
+        """Return whether a coalition wins and would lose without any one of its members. See `worth`."""
+        weight = self._weight_of(coalition)
+        return weight >= self.quota and weight - min(self.weights[place] for place in coalition) < self.quota
+
+    def minimal_winning(self) -> Iterator[tuple[int, ...]]:
+        """Yield the minimal winning coalitions, as places in increasing order; there may be very many."""
+        order = self._heaviest_first()
+        left = [0] * (len(order) + 1)
+        for number in reversed(range(len(order))):
+            left[number] = left[number + 1] + self.weights[order[number]]
+        # (how many were looked at, the weight and the places of those who are in): each leads to a coalition.
+        stack: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, ())]
+        while stack:
+            number, weight, places = stack.pop()
+            if weight + left[number + 1] >= self.quota:
+                stack.append((number + 1, weight, places))
+            with_it, joined = weight + self.weights[order[number]], (*places, order[number])
+            if with_it >= self.quota:
+                yield tuple(sorted(joined))
+            else:
+                stack.append((number + 1, with_it, joined))
+
+    @functools.cached_property
+    def num_minimal_winning(self) -> int:
+        """How many minimal winning coalitions there are.
+
+        Each is counted at its lightest member: those before it in the order weigh q − w to q − 1 together.
+
+        Raises:
+            ConfigurationError: it would take too long.
+        """
+        order = self._heaviest_first()
+
+        def count(modulus: int) -> list[int]:
+            table = np.zeros(self.quota, dtype=np.uint64)
+            table[0] = 1
+            found, reach = 0, 0
+            for place in order:
+                weight = self.weights[place]
+                found += _sum(table[max(0, self.quota - weight) : reach + 1]) if weight else 0
+                if 0 < weight < self.quota:
+                    reach = min(reach + weight, self.quota - 1)
+                    table[weight : reach + 1] = _add(table[weight : reach + 1], table[: reach + 1 - weight], modulus)
+            return [found % modulus]
+
+        self._check_work(self.quota, self.quota)
+        return self._exactly(count)[0]
+
+    @functools.cached_property
+    def num_winning(self) -> int:
+        """How many coalitions win."""
+        return (1 << len(self.weights)) - self._num_losing
+
+    @functools.cached_property
+    def _num_losing(self) -> int:
+        self._check_work(self.quota, self.quota)
+
+        def count(modulus: int) -> list[int]:
+            table = self._table(self.quota, 1, modulus)
+            return [_sum(table) % modulus]
+
+        return self._exactly(count)[0]
+
+    @property
+    def smallest_winning(self) -> int:
+        """The least number of members that win together."""
+        weight, number = 0, 0
+        for place in self._heaviest_first():
+            if weight >= self.quota:
+                break
+            weight, number = weight + self.weights[place], number + 1
+        return number
+
+    @functools.cached_property
+    def powers(self) -> tuple[MemberPower, ...]:
+        """What each member's opinion decides.
+
+        Raises:
+            ConfigurationError: not even the Banzhaf measure can be counted within some seconds.
+        """
+        number = len(self.weights)
+        quota = min(self.quota, self.total - self.quota + 1)
+        by_size = self._is_quick(quota * number)
+        width = number if by_size else 1
+        self._check_work(quota, quota)
+        weights = sorted({weight for weight in self.weights if weight})
+        counts = self._exactly(lambda modulus: self._swings(weights, quota, width, modulus))
+        of_weight = {0: [0] * width} | {
+            weight: counts[place * width : (place + 1) * width] for place, weight in enumerate(weights)
+        }
+        swings = [sum(of_weight[weight]) for weight in self.weights]
+        shares = {weight: _share_of_orders(own) for weight, own in of_weight.items() if by_size}
+        return tuple(
+            MemberPower(own, Fraction(own, 1 << (number - 1)), Fraction(own, sum(swings)), shares.get(weight))
+            for weight, own in zip(self.weights, swings, strict=True)
+        )
+
+    def _swings(self, weights: Sequence[int], quota: int, width: int, modulus: int) -> list[int]:
+        """Return how many coalitions of others a member of each weight swings, by their size (all, if width is 1)."""
+        table = self._table(quota, width, modulus)
+        # Halves of 32 bits, so that no sum over rows is too wide: [s] sums up the coalitions of less weight than s.
+        halves = [np.zeros((quota + 1, width), dtype=np.int64) for _ in range(2)]
+        for half, numbers in zip(halves, (table & _LOW, table >> _HALF), strict=True):
+            np.cumsum(numbers.astype(np.int64), axis=0, out=half[1:])
+        found: list[int] = []
+        for weight in weights:
+            low, high = (_taken_out(half, quota, weight) for half in halves)
+            found += [(below + (above << 32)) % modulus for below, above in zip(low, high, strict=True)]
+        return found
+
+    def _table(self, quota: int, width: int, modulus: int) -> NDArray[np.uint64]:
+        """Return how many coalitions have a weight below the quota, and a size: shape (quota, width)."""
+        table = np.zeros((quota, width), dtype=np.uint64)
+        table[0, 0] = 1
+        reach = 0
+        for number, weight in enumerate(weight for weight in self.weights if weight < quota):
+            reach = min(reach + weight, quota - 1)
+            most = min(number + 2, width)
+            if width == 1:
+                into, added = table[weight : reach + 1], table[: reach + 1 - weight]
+            else:
+                into, added = table[weight : reach + 1, 1:most], table[: reach + 1 - weight, : most - 1]
+            into[...] = _add(into, added, modulus)
+        return table
+
+    def _exactly(self, count: Callable[[int], list[int]]) -> list[int]:
+        """Return numbers below 2^n that are counted modulo several numbers (Chinese remainder theorem)."""
+        known: list[int] = []
+        product = 1
+        while product.bit_length() <= len(self.weights) + 1:
+            modulus = _WORD if product == 1 else _next_coprime(product)
+            found = count(modulus)
+            if not known:
+                known, product = found, modulus
+                continue
+            inverse = pow(product, -1, modulus)
+            known = [old + product * ((new - old) * inverse % modulus) for old, new in zip(known, found, strict=True)]
+            product *= modulus
+        return known
+
+    def _is_quick(self, num_cells: int) -> bool:
+        steps = num_cells * len(self.weights) * (len(self.weights) // 63 + 1)
+        return num_cells <= _MOST_CELLS and steps <= _MOST_STEPS
+
+    def _check_work(self, num_cells: int, quota: int) -> None:
+        if not self._is_quick(num_cells):
+            allowed = "fewer, or multiples of a greater unit: their coalitions take too long to count"
+            value = f"{len(self.weights):,} with a quota of {quota:,} units"
+            raise ConfigurationError(field="weights", value=value, allowed=allowed)
+
+    def _heaviest_first(self) -> list[int]:
+        return sorted(range(len(self.weights)), key=lambda place: -self.weights[place])
+
+    def _weight_of(self, coalition: Collection[int]) -> int:
+        places = set(coalition)
+        if len(places) != len(coalition) or not places <= set(range(len(self.weights))):
+            raise ValueError(f"expected distinct places in [0, {len(self.weights) - 1}], got {list(coalition)[:10]}")
+        return sum(self.weights[place] for place in places)
+
+
+def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[float, ...]:
+    """Return how much each partner's opinion moves the decision that is released, weights being public.
+
+    P[it passes | the partner says "yes"] − P[it passes | the partner says "no"], over the noise of all reports and over
+    opinions of the others that are fair coins: the Banzhaf measure where there is no noise. With φ̂ the debiased report,
+    a candidate passes where the weight of those who report "yes" reaches (q − φ̂(no)·W)/(φ̂(yes) − φ̂(no)). The partner's
+    own report is one or the other by the difference of its two chances; each other one says "yes" by their mean. Of a
+    majority and randomized response at ε that is tanh(ε/2) times the measure, exactly.
+
+    Args:
+        parameters: of a vote of `joint` or `printed` with public weights.
+        weights: the partners'.
+
+    Returns:
+        Right to 1e-12, since sums of probabilities are floats.
+
+    Raises:
+        ConfigurationError: weights are private, the variant is another one, or it would take too long.
+    """
+    if not parameters.public_weights or parameters.variant not in {"joint", "printed"}:
+        value = parameters.variant if parameters.public_weights else "private weights"
+        raise ConfigurationError(field="variant", value=value, allowed="'joint' or 'printed', with public weights")
+    mechanism = parameters.make_opinion_mechanism()
+    channel, debiased = mechanism.channel_matrix(), debiased_values(mechanism, (0, 1))
+    # Of a matrix, "yes" may be what is reported less often by those who mean it.
+    told = 1 if debiased[1] > debiased[0] else 0
+    units, quota = _in_units(parameters, weights)
+    total = sum(units)
+    reported = (quota - debiased[1 - told] * total) / (debiased[told] - debiased[1 - told])
+    needed = _least_whole(reported, tie_passes=parameters.passes == "at_least")
+    if not 1 <= needed <= total:
+        return (0.0,) * len(units)
+    chance = (channel[0][told] + channel[1][told]) / 2
+    if chance > 1 / 2:  # counted by those who do not report it: the sums below then alternate with falling terms
+        chance, needed = 1 - chance, total - needed + 1
+    if needed * len(units) > _MOST_STEPS:
+        raise ConfigurationError(field="weights", value=f"a quota of {needed:,} units", allowed="of a greater unit")
+    law = np.zeros(needed)
+    law[0] = 1.0
+    for unit in units:
+        moved = law * (1 - chance)
+        moved[unit:] += law[: max(needed - unit, 0)] * chance
+        law = moved
+    below = np.concatenate([[0.0], np.cumsum(law)])
+    odds = chance / (1 - chance)
+    own_effect = channel[1][told] - channel[0][told]
+    of_unit: dict[int, float] = {}
+    for unit in set(units):
+        tops = range(needed, 0, -unit)
+        parts = [float(below[top] - below[max(0, top - unit)]) for top in tops]
+        signed = math.fsum(part * (-odds) ** number for number, part in enumerate(parts))
+        of_unit[unit] = own_effect * max(0.0, signed / (1 - chance))
+    return tuple(of_unit[unit] for unit in units)
+
+
+def _share_of_orders(swings: Sequence[int]) -> Fraction:
+    """Return the share of all orders of members in which one swings those before it, from its swings by their size."""
+    number = len(swings)
+    orders = [math.factorial(size) * math.factorial(number - 1 - size) for size in range(number)]
+    return Fraction(sum(own * each for own, each in zip(swings, orders, strict=True)), math.factorial(number))
+
+
+def _in_units(parameters: Parameters, weights: Sequence[float]) -> tuple[tuple[int, ...], Fraction]:
+    """Return weights and quota in the greatest unit of which all weights are multiples."""
+    exact = [Fraction(str(float(weight))) for weight in weights]
+    unit = unit_of(exact)
+    units = tuple(int(weight / unit) for weight in exact)
+    if parameters.quota is not None:
+        return units, Fraction(str(parameters.quota)) / unit
+    return units, Fraction(str(parameters.fraction)) * sum(units)
+
+
+def _least_whole(quota: Fraction, *, tie_passes: bool) -> int:
+    """Return the least whole number that reaches a quota, or exceeds it."""
+    return math.ceil(quota) if tie_passes else math.floor(quota) + 1
+
+
+def _add(numbers: NDArray[np.uint64], others: NDArray[np.uint64], modulus: int) -> NDArray[np.uint64]:
+    """Return sums modulo 2**64, or a number below 2**63."""
+    total = numbers + others
+    return total if modulus == _WORD else np.minimum(total, total - np.uint64(modulus))  # the lesser one did not wrap
+
+
+def _sum(numbers: NDArray[np.uint64]) -> int:
+    """Return a sum of many numbers of 64 bits."""
+    return int((numbers & _LOW).sum()) + (int((numbers >> _HALF).sum()) << 32)
+
+
+def _taken_out(lighter: NDArray[np.int64], quota: int, weight: int) -> list[int]:
+    """Return how many coalitions a member swings that is in the product, by their size.
+
+    Args:
+        lighter: coalitions of all of less weight than s, shape (quota + 1, sizes).
+        quota: what they do not reach.
+        weight: the member's, positive. Who wins alone is in no such coalition.
+    """
+    if weight >= quota:
+        return lighter[quota].tolist()
+    tops = np.arange(quota, 0, -weight)
+    parts = lighter[tops] - lighter[np.maximum(tops - weight, 0)]
+    parts[1::2] *= -1
+    width = parts.shape[1]
+    if width == 1:
+        return [int(parts.sum())]
+    own = np.zeros(width, dtype=np.int64)
+    for number, part in enumerate(parts[:width]):
+        own[number:] += part[: width - number]
+    return own.tolist()
+
+
+def _next_coprime(product: int) -> int:
+    """Return the greatest odd number below 2**63 that shares no factor with a product of some that were returned."""
+    return next(number for number in range((1 << 63) - 1, 1, -2) if math.gcd(number, product) == 1)

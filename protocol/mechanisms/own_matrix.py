@@ -1,0 +1,157 @@
+"""Randomized response by a matrix that somebody states: a row for each true value, a column for each report.
+
+Entries are exact: a number is the decimal that it is written as (0.1 is a tenth), and text is a decimal or a fraction
+("1/3"). What is drawn is the nearest table of multiples of 2**-53, so that samplers draw it exactly (`FiniteChannel`).
+Everything that follows is that table's: its loss, the numbers that its reports stand for, what attacks and audits know
+of it. No entry moves by 2**-53 or more.
+
+The loss is the greatest logarithm of a ratio within a column, and is stated by nobody. A zero would tell a value apart
+at an infinite loss, or be a report that is never made, so that all entries are positive. Estimates invert the table, so
+that it is square (a report more would leave the inverse open, and the estimate with it), and far enough from singular:
+a report counts at most `GREATEST_INVERSE` times the greatest value.
+
+Source: Warner (1965); Yan, Liu and Liu (2018), Sections 4.2, 5.3 and 6, for matrices other than k-RR's.
+"""
+
+import decimal
+import functools
+import math
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from ..arguments import number_of
+from ..errors import ConfigurationError
+from .finite_channel import TOTAL_MASS, FiniteChannel, least_ratio_of
+
+__all__ = ["GREATEST_INVERSE", "LEAST_ENTRY", "MOST_MATRIX_VALUES", "Matrix", "channel_of", "exact_inverse"]
+
+Matrix: TypeAlias = tuple[tuple[float | str, ...], ...]
+"""Rows of probabilities, as they are written."""
+
+MOST_MATRIX_VALUES: Final = 32
+"""So many values a matrix may have: its exact inverse takes a tenth of a second."""
+LEAST_ENTRY: Final = Fraction(1, 10**9)
+"""Below, multiples of 2**-53 would not express a probability to seven digits. No loss is above ln(10**9) = 20.7."""
+GREATEST_INVERSE: Final = 1e6
+"""The greatest that a row of the inverse may sum up to, signs left out.
+
+Standard errors are worked out in floating point, in which a sum with terms of the inverse is off by 2**-50 of their
+size at most. Two such matrices together: by a thousandth of the greatest variance.
+"""
+
+_ENTRY: Final = re.compile(r"\d{1,18}(\.\d{1,18})?(/\d{1,18})?", re.ASCII)
+_NO_NUMBERS: Final = frozenset({"nan", "inf", "-inf"})
+_DIGITS: Final = 40
+
+
+def channel_of(matrix: Matrix, *, num_values: int, field: str) -> FiniteChannel:
+    """Return the channel that draws by a matrix, with the loss that it has.
+
+    Args:
+        matrix: rows, one for each true value; columns are reports.
+        num_values: as many rows and columns as it must have.
+        field: what it is called, for errors.
+
+    Raises:
+        ConfigurationError: it is not square, a row is no law, a report tells a value apart, it cannot be inverted.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the value, with ε the greatest ln of a ratio within a column, rounded up by less than
+        1e-13. `FiniteChannel` compares every column again.
+    """
+    if num_values > MOST_MATRIX_VALUES:
+        allowed = f"a matrix for at most {MOST_MATRIX_VALUES} values"
+        raise ConfigurationError(field=field, value=f"a matrix for {num_values} values", allowed=allowed)
+    if len(matrix) != num_values or any(len(row) != num_values for row in matrix):
+        shape = f"rows of {', '.join(str(len(row)) for row in matrix[:12]) or 'nothing'}"
+        allowed = f"{num_values} rows of {num_values} probabilities: true values in rows, reports in columns"
+        raise ConfigurationError(field=field, value=shape, allowed=allowed)
+    return _channel_of(tuple(map(tuple, matrix)), field)
+
+
+@functools.lru_cache(maxsize=64)
+def exact_inverse(masses: tuple[tuple[int, ...], ...]) -> tuple[tuple[Fraction, ...], ...] | None:
+    """Return the inverse of a square table of probabilities; None where it has none.
+
+    Args:
+        masses: as in `FiniteChannel`.
+
+    Returns:
+        Rows D[r] with Σ_r C[x][r]·D[r][y] = 1 if x = y else 0, exactly: by elimination in integers (Bareiss, 1968).
+    """
+    size = len(masses)
+    rows = [[*row, *(int(place == own) for place in range(size))] for own, row in enumerate(masses)]
+    before = 1
+    for column in range(size):
+        below = next((row for row in range(column, size) if rows[row][column]), None)
+        if below is None:
+            return None
+        rows[column], rows[below] = rows[below], rows[column]
+        pivots = rows[column]
+        pivot = pivots[column]
+        for place, row in enumerate(rows):
+            if place != column:
+                factor = row[column]
+                rows[place] = [(pivot * own - factor * other) // before for own, other in zip(row, pivots, strict=True)]
+        before = pivot
+    return tuple(tuple(Fraction(TOTAL_MASS * number, before) for number in row[size:]) for row in rows)
+
+
+@functools.lru_cache(maxsize=64)
+def _channel_of(matrix: Matrix, field: str) -> FiniteChannel:
+    masses = tuple(_masses_of(row, place, field) for place, row in enumerate(matrix, start=1))
+    ratio = max(Fraction(max(column), min(column)) for column in zip(*masses, strict=True))
+    inverse = exact_inverse(masses)
+    if inverse is None:
+        allowed = "a matrix that has an inverse: no row a mixture of others"
+        raise ConfigurationError(field=field, value="a singular matrix", allowed=allowed)
+    greatest = max(sum(map(abs, row), start=Fraction(0)) for row in inverse)
+    if greatest > GREATEST_INVERSE:
+        allowed = (
+            f"a matrix further from singular: each row of its inverse sums up to {GREATEST_INVERSE:g} at most, without "
+            "signs, or rounding would show in standard errors"
+        )
+        raise ConfigurationError(field=field, value=f"a sum of {float(greatest):.3g}", allowed=allowed)
+    return FiniteChannel(_loss_of(ratio), masses)
+
+
+def _masses_of(row: Sequence[float | str], place: int, field: str) -> tuple[int, ...]:
+    """Return a row in units of 2**-53: rounded down, and what is left to where most was cut off."""
+    where = f"{field} in row {place}"
+    entries = [_entry_of(entry, where) for entry in row]
+    if sum(entries) != 1:
+        allowed = "probabilities that sum to 1 exactly, as they are written (a third is the text '1/3')"
+        raise ConfigurationError(field=where, value=f"a sum of {sum(entries)}", allowed=allowed)
+    exact = [entry * TOTAL_MASS for entry in entries]
+    masses = [math.floor(mass) for mass in exact]
+    cut_off = sorted(range(len(masses)), key=lambda report: masses[report] - exact[report])
+    for report in cut_off[: TOTAL_MASS - sum(masses)]:
+        masses[report] += 1
+    return tuple(masses)
+
+
+def _entry_of(entry: float | str, where: str) -> Fraction:
+    """Return the number that is written."""
+    written = entry if isinstance(entry, str) else str(number_of(entry, where))
+    above, _, below = written.partition("/")
+    if isinstance(entry, str) and (not _ENTRY.fullmatch(entry) or not Fraction(below or 1)):
+        allowed = "probabilities: numbers, or text such as '0.25' or '1/4', of up to 18 digits"
+        raise ConfigurationError(field=where, value=entry[:40], allowed=allowed)
+    number = Fraction(above) / Fraction(below or 1) if written not in _NO_NUMBERS else Fraction(-1)
+    if not LEAST_ENTRY <= number <= 1:
+        zero = "; a report that a value never makes tells it apart, at an infinite loss" if number == 0 else ""
+        raise ConfigurationError(field=where, value=entry, allowed=f"in [{float(LEAST_ENTRY):g}, 1]{zero}")
+    return number
+
+
+def _loss_of(ratio: Fraction) -> float:
+    """Return ln of a ratio ≥ 1, rounded up as far as `FiniteChannel` asks for."""
+    context = decimal.Context(prec=_DIGITS)
+    exact = context.ln(context.divide(decimal.Decimal(ratio.numerator), decimal.Decimal(ratio.denominator)))
+    epsilon = float(exact)
+    step = math.ulp(max(epsilon, 1.0))
+    while ratio * least_ratio_of(epsilon) > 1:
+        epsilon += step
+    return epsilon

@@ -1,0 +1,253 @@
+"""The power of partners: indices of the game behind a vote, beside what an opinion moves in what is released.
+
+Power is told of weights that are known: public ones, or those of partners who are made up. Estimates of how many
+partners hold which private weight are no game: rounded to whole partners they may be one, but not the one that is
+voted in, and an index has no standard error that would say so.
+
+What is released is known exactly where weights are public and opinions are reported by a channel
+(`protocol.dpwevote.game`). Elsewhere votes are simulated: all opinions are fair coins; each partner's reports are drawn
+once for "yes" and once for "no" by the same uniforms, and it is counted how often the decision differs.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from rich.console import Console
+
+from ...protocol.arrays import FloatArray
+from ...protocol.dpwevote import DPWeVote
+from ...protocol.dpwevote.game import MemberPower, WeightedGame, released_power
+from ...protocol.errors import ConfigurationError
+from ...protocol.estimators import Estimate
+from ..presentation.drawing import COLORS, INK, MOST_ROWS, Marks, Picture, fold, name_rows, save_picture, size_of_rows
+from ..presentation.numbers import some
+from ..presentation.terminal import Cell, show_facts, show_note, show_table
+from ..running.folder import RunFolder
+from ..running.resolution import Resolved
+
+__all__ = ["Powers", "measure_power", "show_power", "simulated_power", "write_power"]
+
+_MOST_SHOWN: Final = 10**12
+"""Numbers of coalitions below are shown in full."""
+_MOST_NAMED: Final = 3
+_AT_ONCE: Final = 100_000
+"""Rows that are randomized at once."""
+_ROUNDING: Final = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class Powers:
+    """What was found of a vote.
+
+    Args:
+        names: of the partners.
+        weights: theirs, in the vote's own unit.
+        game: in whole units.
+        num_minimal_winning: how many coalitions win and have nobody to spare.
+        members: of each partner what its opinion decides in the game.
+        released: of each partner what its opinion moves in what is released; without an error where it is exact.
+        is_simulated: whether it is not.
+        epsilon: what the vote costs a partner, for one candidate.
+    """
+
+    names: Sequence[str]
+    weights: Sequence[float]
+    game: WeightedGame
+    num_minimal_winning: int
+    members: Sequence[MemberPower]
+    released: Sequence[Estimate]
+    is_simulated: bool
+    epsilon: float
+
+    def by_weight(self) -> Mapping[float, Sequence[int]]:
+        """Return the places of the partners of each weight, the heaviest first: they have the same power."""
+        places: dict[float, list[int]] = {}
+        for place, weight in sorted(enumerate(self.weights), key=lambda pair: -pair[1]):
+            places.setdefault(weight, []).append(place)
+        return places
+
+
+def measure_power(side: Resolved, *, trials: int, seed: int) -> Powers:
+    """Return the power of each partner of a vote.
+
+    Args:
+        side: a resolved scenario, of a `DPWeVote`.
+        trials: votes that are simulated where there is no exact law.
+        seed: theirs.
+
+    Raises:
+        ConfigurationError: weights are private and real, not even all partners pass a candidate, or counting takes
+            too long.
+    """
+    vote = side.protocol
+    assert isinstance(vote, DPWeVote)  # noqa: S101  what the command has looked up
+    parameters = vote.parameters
+    if not parameters.public_weights and not side.may_show_truth:
+        allowed = "true, or partners that are made up: power is told of weights that everybody may know"
+        raise ConfigurationError(field="public_weights", value=False, allowed=allowed)
+    weights = vote.weights_of(side.inputs)
+    game = WeightedGame.of_vote(parameters, weights)
+    members = game.powers
+    is_simulated = not parameters.public_weights or parameters.variant not in {"joint", "printed"}
+    if is_simulated:
+        released = simulated_power(vote, weights, trials=trials, seed=seed)
+    else:
+        released = [Estimate(own, 0.0) for own in released_power(parameters, weights)]
+    return Powers(
+        names=side.names,
+        weights=weights,
+        game=game,
+        num_minimal_winning=game.num_minimal_winning,
+        members=members,
+        released=released,
+        is_simulated=is_simulated,
+        epsilon=parameters.loss_of_weight + parameters.loss_of_opinion,
+    )
+
+
+def simulated_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, seed: int) -> list[Estimate]:
+    """Return how much each partner's opinion moves the decision that is released, by simulated votes.
+
+    Args:
+        vote: of any variant; its candidates are alike, so that one is voted on.
+        weights: the partners'.
+        trials: how many votes.
+        seed: theirs.
+    """
+    parameters = msgspec.structs.replace(vote.parameters, candidates=vote.parameters.candidates[:1])
+    single, name = DPWeVote(parameters), parameters.candidates[0]
+    number = len(weights)
+    rows = [single.encode({"weight": weights, name: [opinion] * number}) for opinion in (0, 1)]
+    public = rows[0].public
+    generator = np.random.default_rng(seed)
+    kinds, kind_of = np.unique(np.array(weights), return_inverse=True)
+    sums, squares = np.zeros(len(kinds)), np.zeros(len(kinds))
+    left = trials
+    while left:
+        batch = min(left, max(1, _AT_ONCE // number))
+        left -= batch
+        reports: list[list[Any]] = [[], []]
+        for phase in single.phases:
+            uniforms = generator.random((batch * number, phase.mechanism.slots_of(phase.num_values)))
+            for own, inputs in zip(reports, rows, strict=True):
+                values = np.tile(inputs.private[:, phase.columns], (batch, 1))
+                own.append(phase.mechanism.randomize_rows(values, uniforms))
+        everybody = np.tile(public, (batch, 1))
+        no, yes = (single.contributions(own, everybody)[:, 0].reshape(batch, number) for own in reports)
+        told = np.where(generator.random((batch, number)) < 1 / 2, yes, no)
+        # What is so near to a tie is one, but for rounding.
+        near = _ROUNDING * np.abs(told).sum(axis=1, keepdims=True)
+        tie = -near if parameters.passes == "at_least" else near
+        others = told.sum(axis=1, keepdims=True) - told - (parameters.quota or 0.0)
+        moved: FloatArray = (others + yes >= tie).astype(np.float64) - (others + no >= tie)
+        for kind in range(len(kinds)):
+            means = moved[:, kind_of == kind].mean(axis=1)
+            sums[kind] += means.sum()
+            squares[kind] += (means * means).sum()
+    means = sums / trials
+    errors = np.sqrt(np.maximum(squares / trials - means * means, 0.0) / max(trials - 1, 1))
+    return [Estimate(float(means[kind]), float(errors[kind])) for kind in kind_of.tolist()]
+
+
+def show_power(console: Console, powers: Powers) -> None:
+    """Print the game and a line for each weight."""
+    game, number = powers.game, len(powers.names)
+    minimal = _short(powers.num_minimal_winning)
+    show_facts(
+        console,
+        {
+            "Partners": f"{number:,}",
+            "Quota": f"{game.quota:,} of {game.total:,} units of weight",
+            "Least that win": some(game.smallest_winning, "partner"),
+            "Winning coalitions": f"{_short(game.num_winning)}; {minimal} have nobody to spare",
+        },
+    )
+    has_orders = all(member.shapley_shubik is not None for member in powers.members)
+    headers = ["Share", *(["Shapley-Shubik"] if has_orders else []), "Banzhaf", "Decides", "Moves the release"]
+    rows: list[Sequence[Cell]] = []
+    for weight, places in powers.by_weight().items():
+        member, released = powers.members[places[0]], powers.released[places[0]]
+        cells: list[Cell] = [f"{weight:g}", _named([powers.names[place] for place in places])]
+        cells.append(f"{weight / math.fsum(powers.weights):.4f}")
+        if member.shapley_shubik is not None:
+            cells.append(f"{float(member.shapley_shubik):.4f}")
+        cells += [f"{float(member.normalized):.4f}", f"{float(member.banzhaf):.4g}"]
+        error = f" ± {released.standard_error:.1g}" if powers.is_simulated else ""
+        cells.append(f"{released.value:.4g}{error}")
+        rows.append(cells)
+    show_table(console, ("Weight", "Partners"), headers, rows=rows, drop=("Share",))
+    show_note(console, "Banzhaf is normalized; Decides is the probability that a partner's opinion decides where all")
+    show_note(console, "others toss fair coins; Moves the release the same of what is released, with the noise of")
+    exact = "estimated by simulated votes" if powers.is_simulated else "exact"
+    show_note(console, f"ε = {powers.epsilon:.4g}: P[passes | yes] − P[passes | no], {exact}")
+    if not has_orders:
+        show_note(console, "Shapley-Shubik indices would take too long for so many partners with such weights")
+
+
+def write_power(powers: Powers, folder: RunFolder) -> None:
+    """Write `power.csv`, a line for each partner, and a picture."""
+    rows: list[dict[str, object]] = []
+    for name, weight, member, released in zip(
+        powers.names, powers.weights, powers.members, powers.released, strict=True
+    ):
+        index = member.shapley_shubik
+        rows.append(
+            {
+                "partner": name,
+                "weight": weight,
+                "shapley_shubik": "" if index is None else float(index),
+                "banzhaf_normalized": float(member.normalized),
+                "banzhaf": float(member.banzhaf),
+                "released_power": released.value,
+                "released_power_error": released.standard_error,
+            }
+        )
+    folder.write_table("power.csv", rows)
+    shown = list(powers.by_weight().values())[:MOST_ROWS]
+    names = [fold(_named([powers.names[place] for place in places]), most_lines=2) for places in shown]
+    cut = "" if len(shown) == len(powers.by_weight()) else f" (the {MOST_ROWS} heaviest)"
+    picture = Picture(
+        draw=lambda panels: _draw(panels, powers, [places[0] for places in shown], names),
+        size=size_of_rows(names, row=0.3),
+        title=f"Power in the game, and in what is released at ε = {powers.epsilon:.4g}{cut}",
+    )
+    save_picture(picture, folder=folder.path, name="power")
+
+
+def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[str]) -> Marks:
+    axes = panels[0, 0]
+    total = math.fsum(powers.weights)
+    of_all = math.fsum(own.value for own in powers.released)
+    marks: dict[str, dict[str, Any]] = {
+        "share of weight": {"color": INK, "marker": "|", "markersize": 12, "linestyle": "none"},
+        "Shapley-Shubik": {"color": COLORS["orange"], "marker": "s", "markersize": 5, "linestyle": "none"},
+        "Banzhaf": {"color": COLORS["blue"], "marker": "o", "markersize": 5, "linestyle": "none"},
+        "in what is released": {"color": COLORS["green"], "marker": "D", "mfc": "none", "linestyle": "none"},
+    }
+    for row, place in enumerate(places):
+        member = powers.members[place]
+        found = {
+            "share of weight": powers.weights[place] / total,
+            "Shapley-Shubik": None if member.shapley_shubik is None else float(member.shapley_shubik),
+            "Banzhaf": float(member.normalized),
+            "in what is released": powers.released[place].value / of_all if of_all else None,
+        }
+        for label, share in found.items():
+            if share is not None:
+                axes.plot(share, row, **marks[label])
+    name_rows(axes, names, x="share of one partner in the sum of all")
+    return marks
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return names, or how many there are."""
+    return ", ".join(names) if len(names) <= _MOST_NAMED else f"{names[0]} and {len(names) - 1:,} more"
+
+
+def _short(number: int) -> str:
+    """Return a whole number, or its size."""
+    return f"{number:,}" if number < _MOST_SHOWN else f"about 10^{math.log10(number):.0f}"
