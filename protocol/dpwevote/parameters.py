@@ -12,7 +12,7 @@ from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse, check_eps
 from ..mechanisms.own_matrix import Matrix, channel_of
 from .error_prior import ErrorPrior
 
-__all__ = ["SIGNED_VARIANTS", "Parameters", "VariantName"]
+__all__ = ["DEFAULT_EPSILON", "LEFT_OUT", "SIGNED_VARIANTS", "Parameters", "VariantName"]
 
 VariantName: TypeAlias = Literal["joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "auto"]
 SIGNED_VARIANTS: Final = frozenset({"two_point", "signed_rr", "optimal"})
@@ -20,8 +20,8 @@ SIGNED_VARIANTS: Final = frozenset({"two_point", "signed_rr", "optimal"})
 _MATRIX_VARIANTS: Final = frozenset({"joint", "printed"})
 """Variants whose estimates invert the matrices of weights and of opinions."""
 _OPINIONS: Final = 2
-_LEFT_OUT: Final = "left out beside weight_matrix or opinion_matrix: the price is the sum of what both reports cost"
-_DEFAULT_EPSILON: Final = 1.0
+LEFT_OUT: Final = "left out beside weight_matrix or opinion_matrix: the price is the sum of what both reports cost"
+DEFAULT_EPSILON: Final = 1.0
 
 # The release of so many still fits into one message.
 MAX_CANDIDATES = 1_000
@@ -77,7 +77,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     public_weights: bool = False
     variant: VariantName = "joint"
     prior: Literal["uniform"] | tuple[float, ...] | None = None
-    epsilon: float = _DEFAULT_EPSILON
+    epsilon: float = DEFAULT_EPSILON
     epsilon_weight: float | None = None
     epsilon_opinion: float | None = None
     # Left out where there are none, so that the bytes of other votes stay as they were.
@@ -275,9 +275,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 allowed = f"given beside the other matrix, unless there is {kind}_matrix"
                 raise ConfigurationError(field=f"epsilon_{kind}", value=None, allowed=allowed)
         price = self.loss_of_weight + self.loss_of_opinion
-        # An ε of 1 that was stated is another object than the one that stands where none was.
-        if self.epsilon is not _DEFAULT_EPSILON and self.epsilon != price:
-            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=_LEFT_OUT)
+        if self.epsilon not in {DEFAULT_EPSILON, price}:
+            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=LEFT_OUT)
         msgspec.structs.force_setattr(self, "epsilon", price)
 
     def _check_losses(self) -> None:

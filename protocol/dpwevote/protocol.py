@@ -16,7 +16,7 @@ from .choice import decide
 from .finite import FiniteVariant
 from .laplace import LaplaceVariant
 from .outcome import Outcome
-from .parameters import Parameters
+from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
 from .signed import SignedVariant
 from .variant import Holdings, Variant
 
@@ -53,6 +53,9 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in the candidates, from the columns, and the set of weights where weights are public."""
         parameters = dict(given)
+        if {"weight_matrix", "opinion_matrix"} & given.keys() and given.get("epsilon") == DEFAULT_EPSILON:
+            # Of other numbers the parameters see by themselves that they were stated.
+            raise ConfigurationError(field="epsilon", value=given["epsilon"], allowed=LEFT_OUT)
         parameters.setdefault("candidates", [name for name in table if name != "weight"])
         if parameters.get("public_weights") and "weights" not in parameters and "weight" in table:
             weights = np.unique(_numbers(table["weight"]))

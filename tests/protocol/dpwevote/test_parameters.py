@@ -125,7 +125,6 @@ def test_what_is_not_allowed_is_refused_by_its_name(field: str, given: dict[str,
 
 OF_MATRICES: dict[str, tuple[str, dict[str, Any], str]] = {
     "an epsilon": ("epsilon", {**MATRICES, "epsilon": 2.0}, "the price is the sum of what both reports cost, got 2.0"),
-    "the default, stated": ("epsilon", {**MATRICES, "epsilon": float("1")}, "left out beside weight_matrix"),
     "an epsilon of what is not reported by it": (
         "epsilon",
         {"weight_matrix": WEIGHT_MATRIX, "epsilon_opinion": 1.0, "epsilon": 3.0},

@@ -177,6 +177,13 @@ def test_private_weights_and_what_is_given_are_not_taken_from_the_table() -> Non
     assert DPWeVote.complete(given, table) == given
 
 
+def test_an_epsilon_beside_a_matrix_is_refused_also_where_it_is_the_default() -> None:
+    given = {"opinion_matrix": [["2/3", "1/3"], ["1/3", "2/3"]], "epsilon_weight": 1.0}
+    assert DPWeVote.complete(given, {"a": [0]}) == {**given, "candidates": ["a"]}
+    with pytest.raises(ConfigurationError, match=r"^epsilon must be left out beside weight_matrix or opinion_matrix"):
+        DPWeVote.complete({**given, "epsilon": 1}, {"a": [0]})
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_almost_no_noise_gives_the_truth(variant: Variant) -> None:
     """ε = 60 in all: k-RR lies with probability below 1e-12, Laplace noise has scales of 1/15 and 1/30."""

@@ -130,14 +130,15 @@ def test_verdicts_and_ranks_are_wrong_no_more_often_than_their_level() -> None:
     """
     num_trials = draws(200, full=2_000)
     generator = np.random.default_rng(21)
-    truth = np.array([0.3, 0.2, -0.1])
-    features = np.array([[own.get(name, 0.0) for name in FEATURES] for own in ALTERNATIVES.values()])
-    utilities: FloatArray = features @ truth
-    order = sorted(zip(utilities.tolist(), ALTERNATIVES, strict=True), reverse=True)
+    truth: FloatArray = np.array([0.3, 0.2, -0.1])
+    errors: FloatArray = np.array([0.1, 0.1, 0.2])
+    features: FloatArray = np.array([[own.get(name, 0.0) for name in FEATURES] for own in ALTERNATIVES.values()])
+    order = sorted(zip((features @ truth).tolist(), ALTERNATIVES, strict=True), reverse=True)
     true_rank = {name: number for number, (_, name) in enumerate(order, start=1)}
     wrong_winners = wrong_ranks = decided = 0
     for _ in range(num_trials):
-        noisy = truth + generator.laplace(scale=np.array([0.1, 0.1, 0.2]) / np.sqrt(2))
+        noise: FloatArray = generator.laplace(scale=errors) / np.sqrt(2)
+        noisy: FloatArray = truth + noise
         made = rank(outcome(tuple(noisy.tolist())), ALTERNATIVES, level=0.1)
         decided += made.verdict == made.winner
         wrong_winners += made.verdict == made.winner and true_rank[str(made.winner)] != 1
@@ -160,7 +161,7 @@ def test_a_certainty_is_at_least_what_it_says_over_societies_of_its_prior() -> N
     """
     num_trials = draws(400, full=4_000)
     generator = np.random.default_rng(22)
-    errors = np.array([0.1, 0.1, 0.2])
+    errors: FloatArray = np.array([0.1, 0.1, 0.2])
     features = np.array([[own.get(name, 0.0) for name in FEATURES] for own in ALTERNATIVES.values()])
     names = list(ALTERNATIVES)
     spread = np.sqrt(2 * 4 / (4 * 5))  # the variance of a coordinate that is uniform in the ℓ₁ ball of radius 2
