@@ -12,7 +12,7 @@ Source: Yan, Liu and Liu, DPWeVote: differentially private weighted voting proto
 decision-making, Enterprise Information Systems (2018).
 """
 
-from .choice import Offer, decide, make_offers, make_paper_offer
+from .choice import Offer, decide, make_offer, make_offers, make_paper_offer
 from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightCount, WeightsOutcome
 from .parameters import Parameters
 from .protocol import DPWeVote
@@ -31,6 +31,7 @@ __all__ = [
     "WeightCount",
     "WeightsOutcome",
     "decide",
+    "make_offer",
     "make_offers",
     "make_paper_offer",
     "reference_run",
