@@ -24,10 +24,12 @@ _CUBE = 3
 """Dimensions of a tally of opinions: candidates, weights, opinions."""
 _DECISIONS = (
     Measure(name="accuracy", about="the share of candidates decided as without noise: equation (10)", is_share=True),
-    Measure(name="true passes", about="of all candidates: they pass, and should", is_share=True),
-    Measure(name="false passes", about="of all candidates: they pass, and should not", is_share=True),
-    Measure(name="true rejections", about="of all candidates: they fail, and should", is_share=True),
-    Measure(name="false rejections", about="of all candidates: they fail, and should not", is_share=True),
+    Measure(name="true passes", about="of all candidates: they pass, and should", is_share=True, is_detail=True),
+    Measure(name="false passes", about="of all candidates: they pass, and should not", is_share=True, is_detail=True),
+    Measure(name="true rejections", about="of all candidates: they fail, and should", is_share=True, is_detail=True),
+    Measure(
+        name="false rejections", about="of all candidates: they fail, and should not", is_share=True, is_detail=True
+    ),
 )
 _MARGIN = Measure(name="MSE margin", about="of the margins, as shares of all weight")
 _SUPPORT = Measure(name="MSE support", about="of the supports, as shares of all weight")

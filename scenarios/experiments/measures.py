@@ -34,12 +34,14 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         name: its column, in small letters; the same in every cell of a grid.
         about: what it is, as words that go on from its name.
-        is_share: whether it is a share of something, in [0, 1].
+        is_share: whether it is a share of something, or a difference of such, which is shown in percent.
+        is_detail: whether it comes after all others where there is little room.
     """
 
     name: str
     about: str
     is_share: bool = False
+    is_detail: bool = False
 
 
 class Measures(abc.ABC):
@@ -100,7 +102,10 @@ class EstimateErrors(Measures):
             return means
         return (
             *means,
-            *(Measure(name=_error_of(name), about="the estimate less the truth") for name in self._truth),
+            *(
+                Measure(name=_error_of(name), about="the estimate less the truth", is_detail=True)
+                for name in self._truth
+            ),
         )
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:

