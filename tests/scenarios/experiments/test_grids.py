@@ -29,6 +29,7 @@ def test_commas_in_brackets_and_quotes_part_no_values() -> None:
     ]
 
 
+@pytest.mark.bad_input("trials that are too few, or of what cannot be tried; a grid of no key")
 @pytest.mark.parametrize(
     ("grid", "value", "allowed"),
     [

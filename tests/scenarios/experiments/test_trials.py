@@ -179,6 +179,7 @@ def test_a_measure_with_a_value_in_one_trial_alone_has_no_summary() -> None:
     assert one.traffic == []
 
 
+@pytest.mark.bad_input("trials that are too few, or of what cannot be tried; a grid of no key")
 @pytest.mark.parametrize(
     ("name", "settings", "field", "words"),
     [
@@ -259,6 +260,7 @@ def test_a_grid_has_a_line_for_each_cell(psephos: Psephos, grid: tuple[str, ...]
         assert any(line.split()[:1] == [value] for line in ended.out.splitlines())
 
 
+@pytest.mark.bad_input("trials that are too few, or of what cannot be tried; a grid of no key")
 @pytest.mark.parametrize(
     ("words", "said"),
     [

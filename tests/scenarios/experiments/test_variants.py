@@ -101,6 +101,7 @@ def test_the_command_says_what_an_error_costs(psephos: Psephos) -> None:
     assert all(each["offered"]["error"]["value"] <= 200 for each in found["prices"])
 
 
+@pytest.mark.bad_input("an error that is no error; a session without variants")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
