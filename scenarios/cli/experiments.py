@@ -88,7 +88,9 @@ def trials(
 
 @cli.command(short_help="Compare what a scenario's variants offer at its price.")
 @scenario_options
-@click.option("--error", type=float, metavar="E", help="Also say what each variant costs for this error.")
+@click.option(
+    "--error", type=float, metavar="E", help="Also say what each variant costs for this error; of a share as 0.05."
+)
 @click.option("--trials", "number", type=int, default=200, show_default=True, help="Where errors are found by trials.")
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the trials' noise.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON and nothing else.")
@@ -116,7 +118,7 @@ def variants(
 
     from ...protocol.errors import ConfigurationError
     from ..experiments.trials import check_trials
-    from ..experiments.variants import VariantTable, price_for, table_of
+    from ..experiments.variants import Priced, VariantTable, price_for, table_of
     from ..experiments.variants_shown import show_prices, show_variants, variants_in_json
     from ..presentation import make_console
     from ..system import find_protocol, names_with, part_of
@@ -132,8 +134,17 @@ def variants(
     if seed is not None:
         loaded = msgspec.structs.replace(loaded, seed=seed)
     table = table_of(kind, loaded, trials=number)
-    offers = table.offers()
-    prices = [] if error is None else [price_for(table, name, error) for name in table.names]
+    errors = make_console(stderr=True)
+
+    def tell(line: str) -> None:
+        errors.print(f"  {line}", style="dim")
+
+    offers = table.offers(tell if table.needs_values else None)
+    prices: list[Priced] = []
+    for name in () if error is None else table.names:
+        if table.needs_values:
+            tell(f"the price of {name}")
+        prices.append(price_for(table, name, error or 0.0))
     if as_json:
         print_json(variants_in_json(table, offers, prices, error=error))
         return

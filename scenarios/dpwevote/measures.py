@@ -15,7 +15,7 @@ from ...protocol.dpwevote import DPWeVote, Outcome
 from ...protocol.estimators import debiased_values
 from ...protocol.mechanisms import GeneralizedRandomizedResponse
 from ...protocol.phases import Inputs, PhasedProtocol
-from ..experiments.measures import Measure, Measures
+from ..experiments.measures import POSITIVE, Measure, Measures
 
 __all__ = ["VoteMeasures", "inverse_of_weights", "mean_square_of_shares", "yes_votes_of"]
 
@@ -31,11 +31,15 @@ _DECISIONS = (
         name="false rejections", about="of all candidates: they fail, and should not", is_share=True, is_detail=True
     ),
 )
-_MARGIN = Measure(name="MSE margin", about="of the margins, as shares of all weight")
-_SUPPORT = Measure(name="MSE support", about="of the supports, as shares of all weight")
-_QUOTA = Measure(name="MSE quota", about="of the quota, as a share of all weight: equation (12)")
-_WEIGHTS = Measure(name="MSE weights", about="of the numbers of partners by weight, as shares: equation (11)")
-_YES_VOTES = Measure(name="MSE yes votes", about="of the yes votes by weight, as shares of partners: equation (13)")
+_MARGIN = Measure(name="MSE margin", about="of the margins, as shares of all weight", limits=POSITIVE)
+_SUPPORT = Measure(name="MSE support", about="of the supports, as shares of all weight", limits=POSITIVE)
+_QUOTA = Measure(name="MSE quota", about="of the quota, as a share of all weight: equation (12)", limits=POSITIVE)
+_WEIGHTS = Measure(
+    name="MSE weights", about="of the numbers of partners by weight, as shares: equation (11)", limits=POSITIVE
+)
+_YES_VOTES = Measure(
+    name="MSE yes votes", about="of the yes votes by weight, as shares of partners: equation (13)", limits=POSITIVE
+)
 
 
 def mean_square_of_shares(errors: FloatArray, whole: float | FloatArray) -> FloatArray:

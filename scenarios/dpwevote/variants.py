@@ -4,7 +4,7 @@ The error is the standard error of a candidate's margin if all partners were the
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -71,8 +71,9 @@ class VoteVariants(VariantTable):
             return None
         return None if found is None else self._told(found, name)
 
-    def offers(self) -> list[Offered]:
+    def offers(self, tell: Callable[[str], object] | None = None) -> list[Offered]:
         """Return what the variants offer at k·ε, after the paper's split, which costs less."""
+        del tell  # it takes no time
         told = [self._told(make_paper_offer(self._parameters), _PAPERS)]
         return [*told, *(self._told(offer, offer.variant) for offer in make_offers(self._parameters))]
 

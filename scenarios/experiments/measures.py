@@ -20,7 +20,10 @@ from ..outcomes import estimates_in
 from ..running.resolution import Resolved
 from ..system import part_of
 
-__all__ = ["EstimateErrors", "Measure", "Measures", "measures_of"]
+__all__ = ["POSITIVE", "EstimateErrors", "Measure", "Measures", "measures_of"]
+
+POSITIVE: Final = (0.0, math.inf)
+"""The limits of what is never negative."""
 
 _MOST_ESTIMATES: Final = 20
 """Of which each has a measure of its own; of more the mean alone is measured."""
@@ -36,12 +39,19 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
         about: what it is, as words that go on from its name.
         is_share: whether it is a share of something, or a difference of such, which is shown in percent.
         is_detail: whether it comes after all others where there is little room.
+        limits: the least and the greatest that it can be; by default of a share 0 and 1, and of others none.
     """
 
     name: str
     about: str
     is_share: bool = False
     is_detail: bool = False
+    limits: tuple[float, float] | None = None
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest that it can be."""
+        return self.limits or ((0.0, 1.0) if self.is_share else (-math.inf, math.inf))
 
 
 class Measures(abc.ABC):
@@ -91,7 +101,7 @@ class EstimateErrors(Measures):
         if not self._truth:
             return ()
         means = (
-            Measure(name="mean squared error", about="over all estimates whose truth is told"),
+            Measure(name="mean squared error", about="over all estimates whose truth is told", limits=POSITIVE),
             Measure(
                 name="within 2 standard errors",
                 about="of the truth: the share of estimates; about 95 % where errors are normal",

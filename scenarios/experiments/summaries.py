@@ -1,10 +1,11 @@
 """Trials as a few numbers: mean, standard error and quantiles, each with its own uncertainty.
 
-Trials are independent. The interval of a mean has 95 % by Student's law, which is near enough where trials are many.
-Where every trial gave 0 or 1 it is Clopper and Pearson's, which is exact for events, and does not end at the mean where
-all trials agree. The interval of a quantile lies between two of the trials in their order, by the binomial law of how
-many are below it: whatever the distribution is, it holds with 95 % or more. Where there are too few trials for it, the
-quantile is left out.
+Trials are independent. The interval of a mean has 95 % by Student's law, which is near enough where trials are many,
+and ends where the measure does. Where every trial gave 0 or 1 it is Clopper and Pearson's, which is exact for events.
+Where all trials agree, it says how far the mean may be nevertheless, if the measure has limits: who has seen n trials
+alike knows that others come with a probability of 1 − 0.025^(1/n) at most. The interval of a quantile lies between two
+of the trials in their order, by the binomial law of how many are below it: whatever the distribution is, it holds with
+95 % or more. Where there are too few trials for it, the quantile is left out.
 """
 
 import math
@@ -17,7 +18,7 @@ from scipy.special import bdtr, bdtrc, stdtrit
 
 from ...protocol.arrays import FloatArray
 from ..audit.bounds import lower_limits, upper_limits
-from .measurements import mean_of
+from .measurements import Measurement, mean_of
 
 __all__ = ["LEAST_TRIALS", "QUANTILES", "Quantile", "Summary", "summary_of"]
 
@@ -66,23 +67,27 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     quantiles: tuple[Quantile, ...] = ()
 
 
-def summary_of(measure: str, numbers: FloatArray) -> Summary:
+def summary_of(measure: str, numbers: FloatArray, *, limits: tuple[float, float] = (-math.inf, math.inf)) -> Summary:
     """Return a measure's summary.
 
     Args:
         measure: its name.
         numbers: one of each trial, at least `LEAST_TRIALS`.
+        limits: the least and the greatest that the measure can be.
     """
-    mean = mean_of(numbers)
     count = len(numbers)
     is_event = bool(np.all((numbers == 0) | (numbers == 1)))
-    if is_event:
+    mean = mean_of(numbers)
+    if np.all(numbers == numbers[0]):  # the mean of equal numbers is not always theirs in floating point
+        mean = Measurement(float(numbers[0]), 0.0)
+        low, high = _around(mean.value, count, limits)
+    elif is_event:
         hits = np.array([np.count_nonzero(numbers)])
         (low,) = lower_limits(hits, count, _RISK / 2).tolist()
         (high,) = upper_limits(hits, count, _RISK / 2).tolist()
     else:
         reach = float(stdtrit(count - 1, 1 - _RISK / 2)) * mean.standard_error
-        low, high = mean.value - reach, mean.value + reach
+        low, high = max(mean.value - reach, limits[0]), min(mean.value + reach, limits[1])
     quantiles: list[Quantile] = []
     if not is_event:
         ordered: list[float] = np.sort(numbers).tolist()
@@ -96,6 +101,13 @@ def summary_of(measure: str, numbers: FloatArray) -> Summary:
         high=high,
         quantiles=tuple(quantiles),
     )
+
+
+def _around(value: float, count: int, limits: tuple[float, float]) -> tuple[float, float]:
+    """Return how far the mean may be from what all of so many trials gave; without limits nothing is known."""
+    others = float(upper_limits(np.array([0]), count, _RISK / 2)[0])
+    low, high = (value + others * (end - value) if math.isfinite(end) else value for end in limits)
+    return low, high
 
 
 def _quantile_of(ordered: Sequence[float], level: float) -> Quantile | None:

@@ -100,7 +100,8 @@ class MeasuredCell:
         for measure in self.measures:
             numbers = [trial.measures[measure.name] for trial in self.trials if measure.name in trial.measures]
             if len(numbers) >= LEAST_TRIALS:
-                found[measure.name] = summary_of(measure.name, np.array(numbers, dtype=np.float64))
+                given = np.array(numbers, dtype=np.float64)
+                found[measure.name] = summary_of(measure.name, given, limits=measure.range)
         return found
 
     @property

@@ -85,6 +85,9 @@ class VariantTable(abc.ABC):
         self.resolved = resolved
         self.trials = trials
         self.price = price_of(resolved.protocol)
+        if not math.isfinite(self.price):
+            allowed = "one whose loss is bounded: no other variant has the same price"
+            raise ConfigurationError(field="the session", value=resolved.protocol.name, allowed=allowed)
 
     @property
     @abc.abstractmethod
@@ -105,9 +108,19 @@ class VariantTable(abc.ABC):
             price: ε > 0.
         """
 
-    def offers(self) -> list[Offered]:
-        """Return what the variants offer at the session's price; those that cannot have it are missing."""
-        return [offered for name in self.names if (offered := self.offer(name, self.price)) is not None]
+    def offers(self, tell: Callable[[str], object] | None = None) -> list[Offered]:
+        """Return what the variants offer at the session's price; those that cannot have it are missing.
+
+        Args:
+            tell: called with a line as each variant begins.
+        """
+        offers: list[Offered] = []
+        for name in self.names:
+            if tell is not None:
+                tell(f"{name} at ε = {self.price:.4g}")
+            if (offered := self.offer(name, self.price)) is not None:
+                offers.append(offered)
+        return offers
 
     def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
         """Return the best of them, and what is written behind its name."""

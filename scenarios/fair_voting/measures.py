@@ -7,6 +7,8 @@ that there is without privacy.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from ...protocol import Tally
 from ...protocol.fair_voting import FairVoting, Outcome, disparity_of, welfare_of
 from ...protocol.phases import Inputs, PhasedProtocol
@@ -39,8 +41,12 @@ class ElectionMeasures(Measures):
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """All three, whatever the mechanism releases."""
-        return _EQUAL, _DISPARITY, _WELFARE
+        """All three, whatever the mechanism releases; no winner has more or less than all alternatives have."""
+        return _EQUAL, *(self._within(measure) for measure in (_DISPARITY, _WELFARE))
+
+    def _within(self, measure: Measure) -> Measure:
+        values = [found[measure.name] for found in self._of.values()]
+        return msgspec.structs.replace(measure, limits=(min(values), max(values)))
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
         """Return the numbers of one trial."""

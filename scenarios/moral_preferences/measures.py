@@ -11,7 +11,7 @@ from typing import Any
 from ...protocol import Tally
 from ...protocol.moral_preferences import MoralPreferences, Outcome
 from ...protocol.phases import Inputs, PhasedProtocol
-from ..experiments.measures import Measure, Measures
+from ..experiments.measures import POSITIVE, Measure, Measures
 from .agreement import agreement_of
 
 __all__ = ["PreferenceMeasures"]
@@ -19,7 +19,9 @@ __all__ = ["PreferenceMeasures"]
 _EQUAL = Measure(
     name="equal choices", about="the share of pairs with the choice that there is without noise", is_share=True
 )
-_DISTANCE = Measure(name="distance", about="of the released β from the one without noise, by the Euclidean norm")
+_DISTANCE = Measure(
+    name="distance", about="of the released β from the one without noise, by the Euclidean norm", limits=POSITIVE
+)
 
 
 class PreferenceMeasures(Measures):

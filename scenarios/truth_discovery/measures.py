@@ -17,7 +17,10 @@ _ERROR_RATE = Measure(
     name="error rate", about="the share of wrong truths, of tasks whose truth is known", is_share=True
 )
 _CHANGE = Measure(
-    name="change of error rate", about="that the noise makes: less the error rate without noise", is_share=True
+    name="change of error rate",
+    about="that the noise makes: less the error rate without noise",
+    is_share=True,
+    limits=(-1.0, 1.0),
 )
 _CHANGED = Measure(name="changed truths", about="the share of truths that are others than without noise", is_share=True)
 

@@ -19,10 +19,24 @@ def test_a_mean_and_its_standard_error_are_those_of_the_textbook() -> None:
 
 def test_what_happens_in_every_trial_is_not_taken_for_certain() -> None:
     """Of 20 hits of 20 the true share is at least p with p^20 = 0.025."""
-    found = summary_of("m", np.ones(20))
+    found = summary_of("m", np.ones(20), limits=(0.0, 1.0))
     assert (found.mean, found.standard_error, found.high) == (1, 0, 1)
     assert found.low == pytest.approx(0.025 ** (1 / 20))
     assert found.quantiles == ()
+
+
+def test_trials_that_agree_leave_room_as_far_as_the_measure_can_go() -> None:
+    """20 times 0.3, of a measure from 0 to 1: 1 − p of the others could be at 0, or at 1."""
+    found = summary_of("m", np.full(20, 0.3), limits=(0.0, 1.0))
+    others = 1 - 0.025 ** (1 / 20)
+    assert (found.mean, found.standard_error) == (0.3, 0)
+    assert (found.low, found.high) == pytest.approx((0.3 * (1 - others), 0.3 + 0.7 * others))
+
+
+def test_an_interval_ends_where_the_measure_does() -> None:
+    found = summary_of("m", np.array([0.0, 0.5, 1.0]), limits=(0.0, 1.0))
+    assert (found.low, found.high) == (0, 1)
+    assert summary_of("m", np.array([0.0, 0.5, 1.0])).low < 0
 
 
 @pytest.mark.parametrize(("trials", "levels"), [(4, ()), (6, (0.5,)), (60, (0.5,)), (80, QUANTILES)])
