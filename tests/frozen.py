@@ -151,7 +151,9 @@ def commands(*, quick: bool) -> Iterator[tuple[str, list[str]]]:
         streamed = ["run", "moral-synthetic", "--transport", "array", "--seed", str(SEED), *settings]
         yield f"stream-{generator}", [*streamed, *out]
     yield "scenarios", ["scenarios"]
-    yield "variants", ["variants", "consortium"]
+    yield "variants", ["variants", "consortium", "--error", "200"]
+    yield "variants-two-societies", ["variants", "two-societies", "--trials", "20"]
+    yield "trials", ["trials", "consortium", "--trials", "20", "--grid", "epsilon=1,2", *out]
 
 
 def freeze_helps(target: Path) -> None:

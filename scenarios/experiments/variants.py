@@ -19,6 +19,7 @@ import msgspec
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import total_of
+from ..presentation.numbers import decimals_of
 from ..running.config import Scenario
 from ..running.resolution import Resolved, resolve
 from .measurements import Measurement
@@ -209,7 +210,8 @@ def _written(summary: Summary, *, is_lack: bool) -> str:
     value = 100 * (1 - summary.mean if is_lack else summary.mean)
     if not summary.standard_error:
         return f"{value:.1f} ({100 * low:.1f} to {100 * high:.1f}) %"
-    return f"{value:.1f} ± {100 * summary.standard_error:.1f} %"
+    decimals = max(decimals_of([value], [100 * summary.standard_error]) - 1, 1)  # one digit of the error will do
+    return f"{value:.{decimals}f} ± {100 * summary.standard_error:.{decimals}f} %"
 
 
 def price_of(protocol: PhasedProtocol[Any, Any]) -> float:

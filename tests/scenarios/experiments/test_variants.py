@@ -13,6 +13,7 @@ from psephos.scenarios.system import find_protocol, part_of
 
 Psephos = Callable[..., Any]
 
+SAMPLED = [word for each in ("mechanism=sampling", "gamma=0", "num_samples=20") for word in ("--set", each)]
 SMALL = {
     "crowd": ("workers.tasks=30", "workers.workers=9", "workers.answers_per_task=5"),
     "two-societies": ("voters.groups.north.voters=60", "voters.groups.south.voters=40"),
@@ -109,6 +110,7 @@ def test_the_command_says_what_an_error_costs(psephos: Psephos) -> None:
         (["consortium", "--error", "nan"], "--error must be above 0"),
         (["consortium", "--trials", "1"], "--trials must be from 2"),
         (["fairness-judgements"], "epsilons must be left out"),
+        (["two-societies", *SAMPLED], "the session must be one whose loss is bounded"),
         (["duchenne", "--data", "missing"], "data"),
     ],
 )
