@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 from msgspec.structs import replace
 from psephos.protocol import SimulatedNoise
 from psephos.protocol.dpwevote import Outcome as VoteOutcome
@@ -15,13 +16,19 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.fair_voting import Outcome as ElectionOutcome
 from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.experiments.grids import load_cells
 from psephos.scenarios.experiments.measures import EstimateErrors, measures_of
 from psephos.scenarios.experiments.trials import Cell, MeasuredCell, Trial, prepare, run_trials
+from psephos.scenarios.experiments.trials_drawn import picture_of
+from psephos.scenarios.experiments.trials_shown import measures_in
 from psephos.scenarios.moral_preferences.agreement import agreement_of
 from psephos.scenarios.running.session import run_arrays
 from psephos.scenarios.truth_discovery.measures import error_rate_of
+from thoroughness import IS_FULL
 
 Psephos = Callable[..., Any]
+
+PICTURES = () if IS_FULL else ("--no-pictures",)
 
 SMALL: Mapping[str, tuple[str, ...]] = {
     "consortium": ("partners.count=30",),
@@ -232,11 +239,12 @@ def table(path: str) -> list[dict[str, str]]:
 
 def test_the_command_leaves_tables_and_says_what_it_found(psephos: Psephos) -> None:
     words = ["consortium", "--set", "partners.count=20", "--trials", "12", "--seed", "5"]
-    ended = psephos("trials", *words, "--out", "one", "--workers", "1")
+    ended = psephos("trials", *words, "--out", "one", "--workers", "1", *PICTURES)
     again = psephos("trials", *words, "--out", "two", "--workers", "2", "--json", "--no-pictures")
     assert (ended.status, again.status) == (0, 0), ended.err + again.err
     names = {"trials.csv", "summary.csv", "traffic.csv", "summary.json"}
-    assert {path.name for path in Path("one").iterdir()} == {*names, "trials.png", "trials.svg"}
+    drawn = set() if PICTURES else {"trials.png", "trials.svg"}
+    assert {path.name for path in Path("one").iterdir()} == names | drawn
     for name in names:
         assert (Path("one") / name).read_bytes() == (Path("two") / name).read_bytes()
     assert json.loads(again.out) == json.loads(Path("two/summary.json").read_bytes())
@@ -248,10 +256,32 @@ def test_the_command_leaves_tables_and_says_what_it_found(psephos: Psephos) -> N
     assert "over 12 trials" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("settings", "grid", "panels", "marks"),
+    [
+        ((), (), (3, 2), {"share, and where it lies with 95 %", "distribution over the trials"}),
+        ((), ("epsilon=1,4", "variant=joint,laplace"), (3, 2), {"joint", "laplace"}),
+        (("variant=two_point",), ("epsilon=1,4",), (2, 2), {"mean"}),
+        ((), ("variant=joint,laplace",), (3, 2), {"mean, and where it lies with 95 %"}),
+    ],
+)
+def test_a_picture_has_a_panel_for_each_leading_measure_that_differs(
+    settings: tuple[str, ...], grid: tuple[str, ...], panels: tuple[int, int], marks: set[str]
+) -> None:
+    cells = load_cells("consortium", ["partners.count=20", *settings], grid=grid)
+    measured = run_trials([Cell(settings=own, scenario=prepare(each)[0]) for own, each in cells], trials=5)
+    picture = picture_of(measured, [measure for measure in measures_in(measured) if measure.name[0] not in "mb"])
+    assert picture is not None
+    assert picture.panels == panels
+    axes = Figure(figsize=picture.size).subplots(*panels, squeeze=False)
+    assert marks <= {*(picture.draw(axes) or {})}
+
+
 @pytest.mark.parametrize("grid", [("epsilon=0.5,2",), ("variant=joint,laplace",)])
 def test_a_grid_has_a_line_for_each_cell(psephos: Psephos, grid: tuple[str, ...]) -> None:
     words = [word for each in grid for word in ("--grid", each)]
-    ended = psephos("trials", "consortium", "--set", "partners.count=20", "--trials", "3", *words, "--out", "out")
+    words += ["--set", "partners.count=20", "--trials", "3", "--out", "out", *PICTURES]
+    ended = psephos("trials", "consortium", *words)
     assert ended.status == 0, ended.err
     key, _, values = grid[0].partition("=")
     rows = table("out/trials.csv")
