@@ -3,7 +3,7 @@
 Trial t is the session that `psephos run` holds with the same seed and the round t after the scenario's own, to the bit:
 so a number here can be looked into, and depends neither on the other trials nor on how they are split over processes.
 The cells of a grid have equal seeds: at one trial number they share their luck, and what is between them shows with
-fewer trials: a difference of two cells mostly has a smaller error than their two standard errors say.
+fewer trials. So differences are taken trial against trial, and have standard errors of their own.
 
 Sessions are computed over arrays. Nobody deviates, leaves or is late there, so that a scenario with adversaries or a
 bad network is refused, and so is one whose noise is a deployment's.
@@ -35,6 +35,7 @@ from ..running.resolution import Resolved, resolve
 from ..running.session import run_arrays
 from ..running.traffic import expect_traffic, traffic_of
 from .grids import Settings
+from .measurements import Measurement, mean_of
 from .measures import Measure, measures_of
 from .summaries import LEAST_TRIALS, Summary, summary_of
 
@@ -102,6 +103,23 @@ class MeasuredCell:
             if len(numbers) >= LEAST_TRIALS:
                 given = np.array(numbers, dtype=np.float64)
                 found[measure.name] = summary_of(measure.name, given, limits=measure.range)
+        return found
+
+    def differences_from(self, other: "MeasuredCell") -> dict[str, Measurement]:
+        """Return by how much each mean is more than another cell's, by its name, trial against trial.
+
+        Args:
+            other: of the same grid, so that trials of one number share their luck.
+        """
+        found: dict[str, Measurement] = {}
+        for measure in self.measures:
+            pairs = [
+                (own.measures[measure.name], its.measures[measure.name])
+                for own, its in zip(self.trials, other.trials, strict=True)
+                if measure.name in own.measures and measure.name in its.measures
+            ]
+            if len(pairs) >= LEAST_TRIALS:
+                found[measure.name] = mean_of(np.array([own - its for own, its in pairs], dtype=np.float64))
         return found
 
     @property

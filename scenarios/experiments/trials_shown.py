@@ -3,7 +3,7 @@
 | file | holds |
 |---|---|
 | `trials.csv` | a row for each trial of each cell: all of its measures |
-| `summary.csv` | a row for each measure of each cell: mean, standard error, intervals, quantiles |
+| `summary.csv` | a row for each measure of each cell: mean, intervals, quantiles, difference from the first cell |
 | `traffic.csv` | a row for each phase of each cell: messages and bytes of one party, on average |
 | `summary.json` | both, and what the measures are |
 | `trials.svg`, `trials.png` | the leading measures: their distribution, or over a grid the means with their intervals |
@@ -20,6 +20,7 @@ from ..presentation.drawing import save_picture
 from ..presentation.numbers import decimals_of, rounded
 from ..presentation.terminal import Cell, show_note, show_table, title_of
 from ..running.folder import RunFolder
+from .measurements import Measurement
 from .measures import Measure
 from .summaries import QUANTILES, Summary
 from .trials import BYTES, MESSAGES, MeasuredCell
@@ -55,7 +56,12 @@ def write_trials(folder: RunFolder, cells: Sequence[MeasuredCell], *, name: str,
         for number, trial in enumerate(cell.trials)
     ]
     folder.write_table("trials.csv", rows)
-    summaries = [{**dict(cell.settings), **_flat(summary)} for cell in cells for summary in cell.summaries.values()]
+    summaries = [
+        {**dict(cell.settings), **_flat(summary), **_difference(differences.get(name))}
+        for cell in cells
+        for differences in [_differences(cell, cells)]
+        for name, summary in cell.summaries.items()
+    ]
     if summaries:
         folder.write_table("summary.csv", summaries)
     traffic = [{**dict(cell.settings), **msgspec.structs.asdict(phase)} for cell in cells for phase in cell.traffic]
@@ -85,11 +91,24 @@ def summary_in_json(cells: Sequence[MeasuredCell], *, name: str) -> dict[str, An
                 "settings": dict(cell.settings),
                 "num_parties": cell.num_parties,
                 "summaries": list(cell.summaries.values()),
+                "differences": _differences(cell, cells),
                 "traffic": cell.traffic,
             }
             for cell in cells
         ],
         "versions": {name: importlib.metadata.version(name) for name in ("psephos", "numpy")},
+    }
+
+
+def _differences(cell: MeasuredCell, cells: Sequence[MeasuredCell]) -> dict[str, Measurement]:
+    """Return by how much a cell's means are more than the first cell's; nothing for that one."""
+    return {} if cell is cells[0] else cell.differences_from(cells[0])
+
+
+def _difference(difference: Measurement | None) -> dict[str, object]:
+    return {
+        "difference": None if difference is None else difference.value,
+        "difference_standard_error": None if difference is None else difference.standard_error,
     }
 
 
@@ -162,8 +181,8 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell]) -> None:
     headers = [title_of(measure.name) for measure in leading]
     left_out = show_table(console, keys, headers, rows=rows, drop=headers[:0:-1])
     show_note(console, f"means over {len(cells[0].trials):,} trials of each cell with fresh noise; ± is one standard")
-    show_note(console, "error, and missing where all trials agree; summary.csv has intervals. Cells")
-    show_note(console, "share the noise's luck: differences are surer than two errors together say")
+    show_note(console, "error, and missing where all trials agree. summary.csv has intervals, and")
+    show_note(console, "differences from the first cell, trial against trial, with errors of their own")
     if left_out:
         names = {title_of(measure.name): measure.name for measure in leading}
         show_note(console, f"no room for {', '.join(names[header] for header in reversed(left_out))}")

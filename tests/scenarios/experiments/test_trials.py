@@ -167,6 +167,22 @@ def test_cells_of_one_trial_number_share_their_luck() -> None:
         assert ours.measures["MSE support"] != other.measures["MSE support"]
 
 
+def test_differences_are_taken_trial_against_trial() -> None:
+    joint, printed = (tried("consortium", f"variant={variant}") for variant in ("joint", "printed"))
+    found = printed.differences_from(joint)
+    assert (found["MSE quota"].value, found["MSE quota"].standard_error) == (0, 0)
+    pairs = [
+        (own.measures["MSE support"], its.measures["MSE support"])
+        for own, its in zip(printed.trials, joint.trials, strict=True)
+    ]
+    each = [own - its for own, its in pairs]
+    assert found["MSE support"].value == pytest.approx(math.fsum(each) / 4)
+    spread = math.fsum((one - math.fsum(each) / 4) ** 2 for one in each)
+    assert found["MSE support"].standard_error == pytest.approx(math.sqrt(spread / 3 / 4))
+    two_point = tried("consortium", "variant=two_point")
+    assert "MSE support" not in two_point.differences_from(joint)
+
+
 def test_traffic_is_that_of_one_party() -> None:
     cell = tried("consortium")
     phases = cell.traffic
@@ -243,7 +259,7 @@ def test_the_command_leaves_tables_and_says_what_it_found(psephos: Psephos) -> N
     again = psephos("trials", *words, "--out", "two", "--workers", "2", "--json", "--no-pictures")
     assert (ended.status, again.status) == (0, 0), ended.err + again.err
     names = {"trials.csv", "summary.csv", "traffic.csv", "summary.json"}
-    drawn = set() if PICTURES else {"trials.png", "trials.svg"}
+    drawn: set[str] = set() if PICTURES else {"trials.png", "trials.svg"}
     assert {path.name for path in Path("one").iterdir()} == names | drawn
     for name in names:
         assert (Path("one") / name).read_bytes() == (Path("two") / name).read_bytes()

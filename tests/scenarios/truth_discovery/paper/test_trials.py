@@ -66,7 +66,8 @@ def test_trials_are_sessions_of_the_protocol(layout: Layout, mechanism: str, est
         pairs = zip(truths, crowd.truth.tolist(), layout.is_gold.tolist(), strict=True)
         right = [truth == crowd.answer_sets[0][true] for truth, true, is_gold in pairs if is_gold]
         expected.append(sum(right) / len(right))
-        known = {task: crowd.answer_sets[0][true] for task, true in zip(crowd.tasks, crowd.truth.tolist(), strict=True)}
+        truth: list[int] = crowd.truth.tolist()
+        known = {task: str(crowd.answer_sets[0][true]) for task, true in zip(crowd.tasks, truth, strict=True)}
         own = TruthMeasures(protocol, inputs, gold=known).of(outcome, ())  # as `psephos trials` has it
         assert own["error rate"] == pytest.approx(1 - expected[-1])
     (found,) = run_trials(layout, protocol.noise, [parameters], trials=TRIALS, seed=SEED, cell=CELL)
