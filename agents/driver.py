@@ -20,6 +20,7 @@ from ..protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Keep
 from ..protocol.errors import LocalProtocolError, PsephosError, RemoteProtocolError
 from ..protocol.messages import Message, decode, encode
 from ..protocol.records import Record
+from ..protocol.traffic import TrafficMeter
 from ..transports.abc import Channel
 from .events import Log, log_effect
 from .journals import Journal
@@ -99,6 +100,7 @@ class Driver:
         run_in_thread: runs a call that blocks while others go on, as `trio.to_thread.run_sync` does.
         log: where events go; None for nowhere.
         listener: told of every effect.
+        meter: counts the messages to and from peers.
 
     Attributes:
         outboxes: to each peer.
@@ -114,6 +116,7 @@ class Driver:
         "_listener",
         "_log",
         "_machine",
+        "_meter",
         "_num_taken",
         "_nursery",
         "_party",
@@ -141,7 +144,9 @@ class Driver:
         run_in_thread: RunInThread = trio.to_thread.run_sync,
         log: Log | None = None,
         listener: EffectListener | None = None,
+        meter: TrafficMeter | None = None,
     ) -> None:
+        self._meter = meter
         self._run_in_thread = run_in_thread
         self._machine = machine
         self._nursery = nursery
@@ -274,6 +279,8 @@ class Driver:
             except MemoryError:  # there is too little for this message, and the vote goes on without its sender
                 self.act(self._machine.receive_loss(peer))
                 return False
+            if self._meter is not None:
+                self._meter.note_received(message, len(payload))
             self.act(self._machine.receive(peer, message))
         return True
 
@@ -297,10 +304,14 @@ class Driver:
         match effect:
             case Send(recipients, message):
                 payload = encode(message)
+                reached = 0
                 for recipient in recipients:
                     outbox = self.outboxes.get(recipient)
                     if outbox is not None:
+                        reached += 1
                         self._put(recipient, outbox, payload)
+                if self._meter is not None:
+                    self._meter.note_sent(message, len(payload), times=reached)
             case SetDeadline(phase, seconds):
                 self.deadlines[phase] = trio.current_time() + seconds
                 self._start(self._expire, phase, seconds)

@@ -17,6 +17,7 @@ from ..protocol.roster import Roster
 from ..protocol.rules import PhaseRules
 from ..protocol.server_machine import ServerMachine, SessionResult
 from ..protocol.states import SESSION
+from ..protocol.traffic import TrafficMeter
 from ..protocol.views import View
 from ..transports.abc import Channel, Listener
 from .driver import LINGER_SECONDS, Driver, EffectListener, RunInThread
@@ -56,6 +57,7 @@ class Server:
         run_in_thread: runs what blocks, which is keeping records; another one is for tests under a virtual clock.
         log: where its events go; None for nowhere.
         listener: told of every effect of its machine.
+        meter: counts the messages of its conversations with parties.
 
     Raises:
         ConfigurationError: as `ServerMachine`.
@@ -84,7 +86,9 @@ class Server:
         run_in_thread: RunInThread = trio.to_thread.run_sync,
         log: Log | None = None,
         listener: EffectListener | None = None,
+        meter: TrafficMeter | None = None,
     ) -> None:
+        self._meter = meter
         self._sitting = sitting
         self._run_in_thread = run_in_thread
         self._is_resumed = sitting is not None and bool(sitting.records)
@@ -195,6 +199,7 @@ class Server:
                     run_in_thread=self._run_in_thread,
                     log=self._log,
                     listener=self._listener,
+                    meter=self._meter,
                 )
                 self._driver, self._began_at = driver, time.time() - trio.current_time()
                 driver.act(effects)

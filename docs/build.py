@@ -1,6 +1,6 @@
 """Builds the manual: what is generated first, then the pages. Run by `make docs`.
 
-Generated and tracked: `states.md`, drawn from the machines' tables, the pictures of three scenarios, `calibration.md`,
+Generated and tracked: `states.md`, drawn from the machines' tables, pictures of scenarios and trials, `calibration.md`,
 `dpwevote-reproduced.md`, `truth-discovery-reproduced.md`, `moral-preferences-reproduced.md` and
 `fair-voting-reproduced.md` with their pictures, from runs of `psephos reproduce`. Truth discovery and fair voting need
 a folder of data sets (PSEPHOS_DATA); without one their pages stay as they are.
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from psephos.protocol import Side
@@ -42,9 +43,14 @@ def write_states() -> None:
 
 def draw_picture(scenario: str, name: str, *, picture: str = "estimates.png") -> None:
     """Run a scenario and keep one of its pictures."""
+    keep_picture(["run", scenario], name, picture=picture)
+
+
+def keep_picture(words: Sequence[str], name: str, *, picture: str) -> None:
+    """Run a command and keep one of its pictures."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        command = [sys.executable, "-m", "psephos.scenarios.cli", "run", scenario, "--out", str(out)]
+        command = [sys.executable, "-m", "psephos.scenarios.cli", *words, "--out", str(out)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603  our own command
         shutil.copy(out / picture, DOCS / name)
 
@@ -94,6 +100,8 @@ if __name__ == "__main__":
     draw_picture("eu-council", "eu-council.png")
     draw_picture("two-societies", "fair-voting.png")
     draw_picture("collusion-sweep", "collusion-sweep.png", picture="adversary-1.png")
+    grid = ["--grid", "epsilon=0.5,1,2,4", "--grid", "variant=joint,laplace,two_point"]
+    keep_picture(["trials", "consortium", *grid], "trials.png", picture="trials.png")
     for name, paper in load_each("reproduction", Paper):
         keep_reproduction(paper, f"{name}-")
     keep_calibration()

@@ -56,6 +56,9 @@ class System:
         poisoning: a subclass of `attacks.poisoning.Poisoning`; without it `attacks.extreme_reports` searches.
         asking: what asking again is said to cost: a scene → sentences.
         offers: a `running.offers.Offers`: what other variants offer at a session's price.
+        variants: a subclass of `experiments.variants.VariantTable`: what every variant offers, for `psephos variants`.
+        measures: a subclass of `experiments.measures.Measures`: what trials are measured by; without it errors of
+            estimates.
         mechanism_cases: makes cases (`audit.Case`) of single mechanisms; without them `audit.any_protocol` does.
         session_cases: makes cases of whole sessions; likewise.
         faults: makes planted faults (`audit.fault.Fault`) of whole sessions.
@@ -76,6 +79,8 @@ class System:
     poisoning: str = ""
     asking: str = ""
     offers: str = ""
+    variants: str = ""
+    measures: str = ""
     mechanism_cases: str = ""
     session_cases: str = ""
     faults: str = ""

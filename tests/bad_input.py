@@ -80,6 +80,8 @@ ITEMS: Final = (
     "an adversary in a session that cannot have it",
     "a confidence outside (0, 1)",
     "too few samples for any statement",
+    "trials that are too few, or of what cannot be tried; a grid of no key",
+    "an error that is no error; a session without variants",
 )
 
 

@@ -66,7 +66,8 @@ REFUSALS: Final = (
     "run poisoning --transport array",
     "run duchenne --data missing",
     "run eu-council --record --set noise=secure",
-    "variants crowd",
+    "variants crowd --error -1",
+    "trials crowd --trials 0",
     "variants imf --data missing",
     "roster crowd --set epsilon=-1 --out out",
     "serve consortium --listen nowhere",
@@ -150,7 +151,9 @@ def commands(*, quick: bool) -> Iterator[tuple[str, list[str]]]:
         streamed = ["run", "moral-synthetic", "--transport", "array", "--seed", str(SEED), *settings]
         yield f"stream-{generator}", [*streamed, *out]
     yield "scenarios", ["scenarios"]
-    yield "variants", ["variants", "consortium"]
+    yield "variants", ["variants", "consortium", "--error", "200"]
+    yield "variants-two-societies", ["variants", "two-societies", "--trials", "20"]
+    yield "trials", ["trials", "consortium", "--trials", "20", "--grid", "epsilon=1,2", *out]
     yield "power", ["power", "eu-council"]
 
 

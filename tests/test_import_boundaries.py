@@ -85,6 +85,7 @@ ORDER = (
     "population",
     "roster",
     "rules",
+    "traffic",
     "admission",
     "client_machine",
     "server_machine",

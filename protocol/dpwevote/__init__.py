@@ -12,7 +12,7 @@ Source: Yan, Liu and Liu, DPWeVote: differentially private weighted voting proto
 decision-making, Enterprise Information Systems (2018).
 """
 
-from .choice import Offer, decide, make_offers, make_paper_offer
+from .choice import Offer, decide, make_offer, make_offers, make_paper_offer
 from .game import MemberPower, WeightedGame, released_power
 from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightCount, WeightsOutcome
 from .parameters import Parameters
@@ -34,6 +34,7 @@ __all__ = [
     "WeightedGame",
     "WeightsOutcome",
     "decide",
+    "make_offer",
     "make_offers",
     "make_paper_offer",
     "reference_run",

@@ -19,7 +19,15 @@ from .laplace import LaplaceVariant
 from .parameters import Parameters, VariantName
 from .signed import make_report, signed_weights
 
-__all__ = ["Offer", "decide", "joint_worst_variance", "make_offers", "make_paper_offer", "worst_variance_of"]
+__all__ = [
+    "Offer",
+    "decide",
+    "joint_worst_variance",
+    "make_offer",
+    "make_offers",
+    "make_paper_offer",
+    "worst_variance_of",
+]
 
 # Splits that are tried: so many hundredths of the price go to the weight.
 _SPLITS = range(1, 100)
@@ -58,26 +66,36 @@ def make_offers(parameters: Parameters, *, is_quick: bool = False) -> tuple[Offe
         parameters: any with private weights; variant and split are not used.
         is_quick: whether it is missing as well where it takes more than half a second.
     """
-    number = len(parameters.candidates)
-    price = number * parameters.epsilon
-    joint = _best_joint(parameters, price)
-    offers: list[Offer] = [] if joint is None else [joint]
-    variants: list[VariantName] = ["two_point", "signed_rr"]
-    values = signed_weights(parameters)
-    if has_optimal(values) and not (is_quick and _takes_long(values, parameters.epsilon)):
+    variants: list[VariantName] = ["joint", "two_point", "signed_rr"]
+    if not (is_quick and _takes_long(signed_weights(parameters), parameters.epsilon)):
         variants.append("optimal")
-    for variant in variants:
-        report = make_report(_as_signed(parameters, variant))
-        offers.append(
-            Offer(
-                variant=variant,
-                epsilon_weight=0.0,
-                epsilon_opinion=parameters.epsilon,
-                epsilon_total=price,
-                worst_variance=report.worst_variance,
-            )
-        )
-    return tuple(offers)
+    offers = [make_offer(parameters, variant) for variant in variants]
+    return tuple(offer for offer in offers if offer is not None)
+
+
+def make_offer(parameters: Parameters, variant: VariantName) -> Offer | None:
+    """Return what one unbiased variant offers at the price of `len(candidates)`·ε.
+
+    Args:
+        parameters: any with private weights; variant and split are not used.
+        variant: "joint", "two_point", "signed_rr" or "optimal".
+
+    Returns:
+        None for the optimal mechanism where there are more weights than it is computed for, and for `joint` where no
+        part of the price is large enough for a report.
+    """
+    price = len(parameters.candidates) * parameters.epsilon
+    if variant == "joint":
+        return _best_joint(parameters, price)
+    if variant == "optimal" and not has_optimal(signed_weights(parameters)):
+        return None
+    return Offer(
+        variant=variant,
+        epsilon_weight=0.0,
+        epsilon_opinion=parameters.epsilon,
+        epsilon_total=price,
+        worst_variance=make_report(_as_signed(parameters, variant)).worst_variance,
+    )
 
 
 def make_paper_offer(parameters: Parameters) -> Offer:

@@ -251,6 +251,11 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         )
         return self._release(longest, told, assurance, name=name, counts=counts)
 
+    def utilities_in(self, inputs: Inputs) -> list[list[Fraction]]:
+        """Return the mean utility to each group of each alternative, without noise: a row for each group."""
+        phase = DisclosedRankings(msgspec.structs.replace(self.parameters, mechanism="laplace", calibration="tight"))
+        return self._utilities(phase.sums_of(inputs.private, inputs.public[:, 0]), phase.scoring)
+
     def truth(self, inputs: Inputs) -> dict[str, float | str]:
         """Return what the outcome estimates, and who would win without privacy.
 
@@ -258,9 +263,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         winners, among them "least disparity" and the session's own objective.
         """
         parameters = self.parameters
-        phase = DisclosedRankings(msgspec.structs.replace(parameters, mechanism="laplace", calibration="tight"))
-        sums = phase.sums_of(inputs.private, inputs.public[:, 0])
-        utilities = self._utilities(sums, phase.scoring)
+        utilities = self.utilities_in(inputs)
         told: dict[str, float | str] = {}
         for place, name in enumerate(parameters.alternatives):
             for group, row in zip(parameters.groups, utilities, strict=True):

@@ -3,7 +3,18 @@
 Exit status: 0, or 1 where a run failed, or 2 where the input was wrong; one line says why, without a traceback.
 """
 
-from . import audit, calibration, deployment, journal, rehearsal, reproduction, simulation
+from . import audit, calibration, deployment, experiments, journal, rehearsal, reproduction, simulation
 from .group import cli, main
 
-__all__ = ["audit", "calibration", "cli", "deployment", "journal", "main", "rehearsal", "reproduction", "simulation"]
+__all__ = [
+    "audit",
+    "calibration",
+    "cli",
+    "deployment",
+    "experiments",
+    "journal",
+    "main",
+    "rehearsal",
+    "reproduction",
+    "simulation",
+]

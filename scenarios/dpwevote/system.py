@@ -21,7 +21,9 @@ SYSTEM: Final = System(
     faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims_audited:findings_on_dpwevote",
     offers=f"{_HERE}.offers:offers_at_price",
+    variants=f"{_HERE}.variants:VoteVariants",
+    measures=f"{_HERE}.measures:VoteMeasures",
     calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
-    commands={"power": f"{_HERE}.commands:power", "variants": f"{_HERE}.commands:variants"},
+    commands={"power": f"{_HERE}.commands:power"},
 )

@@ -22,6 +22,8 @@ SYSTEM: Final = System(
     faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims_audited:findings_on_fair_voting",
     offers=f"{_HERE}.offers:offers_at_price",
+    variants=f"{_HERE}.variants:ElectionVariants",
+    measures=f"{_HERE}.measures:ElectionMeasures",
     calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
 )

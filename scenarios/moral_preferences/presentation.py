@@ -35,6 +35,7 @@ from ..presentation.drawing import (
 from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.presenter import Known, Presenter, Rows
 from ..presentation.terminal import Cell, show_facts, show_note, show_table
+from .agreement import agreement_of
 
 __all__ = ["PRESENTERS"]
 
@@ -189,19 +190,11 @@ def _bar(feature: _Feature, greatest: float) -> Text:
 
 
 def _show_agreement(console: Console, features: Sequence[_Feature]) -> None:
-    """Print how often the noise leaves the society's choice as it is; nothing where nobody may know, or none is made.
-
-    Two vectors disagree about a pair of which neither direction is preferred, with probability angle/π.
-    """
+    """Print how often the noise leaves the society's choice as it is; nothing where nobody may know."""
     clean = [feature.clean for feature in features if feature.clean is not None]
     released = [feature.value for feature in features]
-    if len(clean) < len(released) or not any(clean) or not any(released):
+    if len(clean) < len(released) or (same := agreement_of(released, clean)) is None:
         return
-    across = [value / math.hypot(*released) for value in released]
-    along = [value / math.hypot(*clean) for value in clean]
-    # By the half of the angle: a cosine near 1 does not tell small angles apart.
-    half = math.hypot(*(a - b for a, b in zip(across, along, strict=True))) / 2
-    same = 1 - 2 * math.asin(min(half, 1.0)) / math.pi
     console.print(Text(f"  in {100 * same:.1f} % of pairs the same choice as without noise", style="bold"))
     show_note(console, "pairs: such as differ in each feature independently, by one normal law")
 

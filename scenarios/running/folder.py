@@ -3,7 +3,7 @@
 | file | holds |
 |---|---|
 | `scenario.json` | the scenario with what was set, which `psephos run` takes again; no seed, nobody's values |
-| `run.json` | how it ran: transport, seconds, versions, who did not hear the outcome, or why it failed |
+| `run.json` | how it ran: transport, seconds, versions, traffic, who did not hear the outcome, or why it failed |
 | `events.jsonl` | structlog events, in order |
 | `ledger.jsonl` | every privacy loss |
 | `result.json` | the outcome; the same bytes for the same seed on every path |

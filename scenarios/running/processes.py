@@ -4,14 +4,19 @@ Other processes run a function of our own by the same interpreter; no object tra
 """
 
 import contextlib
+import itertools
 import os
 import subprocess
 import sys
 from collections.abc import Generator
+from typing import Final
 
 import msgspec
 
-__all__ = ["num_cores", "open_worker"]
+__all__ = ["num_cores", "open_worker", "shares_of"]
+
+_LEAST_SHARE: Final = 5
+"""Fewer repetitions are not worth a process: it makes what repetitions have in common once more."""
 
 
 def num_cores() -> int:
@@ -44,3 +49,10 @@ def open_worker(module: str, task: msgspec.Struct) -> Generator[subprocess.Popen
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
+
+
+def shares_of(trials: int, workers: int) -> list[range]:
+    """Return which repetitions each worker has, nearly alike; fewer workers where there is too little for all."""
+    number = max(1, min(workers, trials // _LEAST_SHARE))
+    ends = [trials * place // number for place in range(number + 1)]
+    return [range(start, stop) for start, stop in itertools.pairwise(ends)]

@@ -35,6 +35,7 @@ from .resolution import Resolved
 from .results import result_of
 from .session import SessionRecord, Strangers, run_agents, run_arrays, run_streamed
 from .streams import StreamedInputs
+from .traffic import expect_traffic, traffic_of
 from .writing import describe_failure, open_run, write_outcome
 
 __all__ = ["Finished", "Watched", "run_in_folder", "run_session"]
@@ -247,6 +248,9 @@ def run_in_folder(
                 run.ending["parties"] = streamed.note
         if not protocol.hides_participation:  # who is without an outcome may not have taken part
             run.ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
+            expected = expect_traffic(resolved) if scenario.transport == ARRAY else None
+            if (traffic := traffic_of(resolved, record, expected)) is not None:
+                run.ending["traffic"] = traffic
         if (unheard := record.unheard(protocol, len(resolved.names))) is not None:
             run.ending["failure"] = describe_failure(unheard)
     seconds = time.perf_counter() - started

@@ -28,6 +28,7 @@ from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, PhaseRules
 from ...protocol.server_machine import SessionResult
 from ...protocol.tally import Tally
+from ...protocol.traffic import PhaseTraffic, TrafficMeter
 from ...protocol.views import View
 from ...transports.abc import Channel, Transport
 from ...transports.faults import FaultyTransport, Weather
@@ -84,6 +85,7 @@ class SessionRecord(msgspec.Struct, kw_only=True):
         own_outcomes: what single parties were told, by their places; for each of them alone.
         endings: for each party that did not end with the outcome, why.
         views: what each party saw, the server's first; only where asked for.
+        traffic: how much was said in each phase; of agents alone.
     """
 
     outcome: msgspec.Struct
@@ -93,6 +95,7 @@ class SessionRecord(msgspec.Struct, kw_only=True):
     own_outcomes: Mapping[int, msgspec.Struct] = {}
     endings: Mapping[str, PsephosError] = {}
     views: Sequence[View] = ()
+    traffic: Sequence[PhaseTraffic] = ()
 
     def unheard(self, protocol: PhasedProtocol[Any, Any], num_parties: int) -> UnheardError | None:
         """Return the error for a release that nobody heard; None where somebody did, or where that is private.
@@ -172,6 +175,7 @@ async def run_agents(
         Plugin(f"client role {classes.client.role!r}", (classes.client,)),
         Plugin(f"server role {classes.server.role!r}", (classes.server,)),
     )
+    meter = TrafficMeter(protocol)
     with calm_collector(len(names)), blaming_plugins(plugins, is_private=protocol.keeps_words):
         server = classes.server(
             protocol,
@@ -182,6 +186,7 @@ async def run_agents(
             skips_waiting=True,
             log=log,
             listener=listener,
+            meter=meter,
         )
         rows: list[list[int]] = inputs.private.tolist()
         public: list[list[int]] = inputs.public.tolist()
@@ -215,6 +220,7 @@ async def run_agents(
         own_outcomes=result.own_outcomes,
         endings=endings,
         views=views,
+        traffic=meter.phases,
     )
 
 

@@ -20,8 +20,10 @@ SYSTEM: Final = System(
     mechanism_cases=f"{_HERE}.audit.answers:answer_cases",
     session_cases=f"{_HERE}.audit.sessions:truth_discovery_cases",
     faults=f"{_HERE}.audit.faults:planted_faults",
+    measures=f"{_HERE}.measures:TruthMeasures",
     calibration=f"{_HERE}.calibration:CALIBRATION",
     offers=f"{_HERE}.offers:offers_at_price",
+    variants=f"{_HERE}.variants:CrowdVariants",
     claims=f"{_HERE}.paper.claims_audited:findings_on_truth_discovery",
     reproduction=f"{_HERE}.paper:PAPER",
 )

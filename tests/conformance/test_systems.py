@@ -20,8 +20,10 @@ from psephos.scenarios.datasets import DataSet
 from psephos.scenarios.deployment.own_entries import OwnEntries
 from psephos.scenarios.experiments.calibration import Calibration
 from psephos.scenarios.experiments.findings import BoundedFinding
+from psephos.scenarios.experiments.measures import Measures
 from psephos.scenarios.experiments.paper import Paper
 from psephos.scenarios.experiments.reproductions import Experiments
+from psephos.scenarios.experiments.variants import VariantTable
 from psephos.scenarios.plugins import load
 from psephos.scenarios.presentation.presenter import Presenter
 from psephos.scenarios.reading.sources import PartySources
@@ -42,7 +44,12 @@ KINDS: Final[Mapping[str, Any]] = {
     "calibration": Calibration,
     "reproduction": Paper,
 }
-CLASSES: Final[Mapping[str, type]] = {"attack": Attack, "poisoning": Poisoning}
+CLASSES: Final[Mapping[str, type]] = {
+    "attack": Attack,
+    "measures": Measures,
+    "poisoning": Poisoning,
+    "variants": VariantTable,
+}
 NO_PARTS: Final = {"protocol", "place", "commands"}
 NAMES: Final = tuple(systems())
 
@@ -118,5 +125,5 @@ def test_a_reproductions_experiments_are_such(named: tuple[str, System]) -> None
 
 def test_commands_are_commands_under_their_own_names() -> None:
     found = commands(click.Command)
-    assert {"decide", "variants"} <= found.keys()
+    assert {"decide"} <= found.keys()
     assert all(command.name == name for name, command in found.items())

@@ -146,7 +146,20 @@ def test_traceback_shows_all_and_the_sentence_below(
 
 @pytest.mark.parametrize(
     "command",
-    ["run", "serve", "join", "roster", "audit", "ledger", "scenarios", "power", "variants", "calibrate", "reproduce"],
+    [
+        "run",
+        "serve",
+        "join",
+        "roster",
+        "audit",
+        "ledger",
+        "scenarios",
+        "power",
+        "trials",
+        "variants",
+        "calibrate",
+        "reproduce",
+    ],
 )
 def test_every_command_takes_traceback(psephos: Callable[..., Any], command: str) -> None:
     ended = psephos(command, "--help")

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from ....protocol import Tally
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.dpwevote import DPWeVote, WeightsOutcome
-from ....protocol.estimators import debiased_values
-from ....protocol.mechanisms import GeneralizedRandomizedResponse
 from ....protocol.phases import Inputs, Phase
 from ....protocol.population import draw_reports
 from ....protocol.randomness import SimulatedNoise, stream_key
+from ..measures import inverse_of_weights, mean_square_of_shares, yes_votes_of
 from .workloads import Workload
 
 __all__ = ["Trials", "inputs_of_pairs", "quota_of_reports", "run_trials", "true_margins"]
@@ -184,16 +183,9 @@ def _squared_errors(vote: DPWeVote, reports: Sequence[IntArray], pairs: IntArray
     true = _count(pairs, 2 * num_weights).reshape(trials, num_weights, 2)
     opinions = reports[1].reshape(trials, num_partners)
     reported = _count(2 * of_weights + opinions, 2 * num_weights).reshape(trials, num_weights, 2).astype(np.float64)
-    by_weight, by_opinion = (phase.mechanism for phase in vote.phases)
-    assert isinstance(by_weight, GeneralizedRandomizedResponse)  # noqa: S101  so these variants report
-    assert isinstance(by_opinion, GeneralizedRandomizedResponse)  # noqa: S101  the same
-    inverse = np.array([debiased_values(by_weight, row) for row in np.eye(num_weights).tolist()], dtype=np.float64)
-    yes = np.array(debiased_values(by_opinion, (0, _YES)), dtype=np.float64)
-    errors["w"] = _mean_square(reported.sum(axis=2) @ inverse.T - true.sum(axis=2), num_partners)
-    estimated = reported @ yes
-    if parameters.variant == "joint":
-        estimated = estimated @ inverse.T
-    errors["phi"] = _mean_square(estimated - true[:, :, _YES], num_partners)
+    inverse = inverse_of_weights(vote)
+    errors["w"] = mean_square_of_shares(reported.sum(axis=2) @ inverse.T - true.sum(axis=2), num_partners)
+    errors["phi"] = mean_square_of_shares(yes_votes_of(vote, reported) - true[:, :, _YES], num_partners)
     return errors
 
 
@@ -201,7 +193,3 @@ def _count(numbers: IntArray, kinds: int) -> IntArray:
     """Return how often each number below `kinds` occurs in each row."""
     rows = kinds * np.arange(len(numbers), dtype=np.int64)[:, None]
     return np.bincount((numbers + rows).reshape(-1), minlength=kinds * len(numbers)).reshape(len(numbers), kinds)
-
-
-def _mean_square(errors: FloatArray, num_partners: int) -> FloatArray:
-    return np.square(errors / num_partners).mean(axis=1)

@@ -5,19 +5,15 @@ processes run `work` by the same interpreter: cells go in and trials come out as
 """
 
 import contextlib
-import itertools
 import sys
 from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ...running.processes import open_worker
+from ...running.processes import open_worker, shares_of
 from .trials import Cell, Trials, measure
 
-__all__ = ["measure_all", "shares_of", "work"]
-
-_LEAST_SHARE = 5
-"""Fewer repetitions are not worth a process: it draws what repetitions have in common once more."""
+__all__ = ["measure_all", "work"]
 
 
 class _Task(msgspec.Struct, frozen=True):
@@ -25,13 +21,6 @@ class _Task(msgspec.Struct, frozen=True):
     seed: int
     start: int
     stop: int
-
-
-def shares_of(trials: int, workers: int) -> list[range]:
-    """Return which repetitions each worker has, nearly alike; fewer workers where there is too little for all."""
-    number = max(1, min(workers, trials // _LEAST_SHARE))
-    ends = [trials * place // number for place in range(number + 1)]
-    return [range(start, stop) for start, stop in itertools.pairwise(ends)]
 
 
 def measure_all(

@@ -22,7 +22,10 @@ from psephos.protocol.privacy import (
 from psephos.protocol.truth_discovery import NO_TASK, TruthDiscovery
 from psephos.protocol.truth_discovery import Parameters as CrowdParameters
 from psephos.protocol.truth_discovery.parameters import MechanismName
-from psephos.scenarios.dpwevote.variants import show_variants
+from psephos.scenarios.dpwevote.variants import VoteVariants
+from psephos.scenarios.experiments.variants import table_of
+from psephos.scenarios.experiments.variants_shown import show_variants
+from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.report import (
     show_heading,
     show_ledger,
@@ -311,8 +314,10 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(width: int) -> Non
 
 def test_variants_are_compared_at_one_price_and_the_best_is_bold() -> None:
     console = Console(file=io.StringIO(), width=120, highlight=False, force_terminal=True, color_system="standard")
-    parameters = vote(epsilon=1.5).parameters
-    show_variants(console, parameters, num_partners=400)
+    settings = ["epsilon=1.5", "partners.count=400", 'candidates=["a", "b"]', "partners.yes_shares=[0.5, 0.5]"]
+    table = table_of(VoteVariants, load_scenario("consortium", settings), trials=2)
+    parameters = table.resolved.protocol.parameters
+    show_variants(console, table, table.offers())
     assert isinstance(console.file, io.StringIO)
     lines = {line.split()[0]: line for line in console.file.getvalue().splitlines() if line.strip()}
     offers = {offer.variant: offer for offer in make_offers(parameters)}

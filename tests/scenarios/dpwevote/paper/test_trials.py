@@ -12,6 +12,7 @@ from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.phases import Inputs
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise, stream_key
+from psephos.scenarios.dpwevote.measures import VoteMeasures
 from psephos.scenarios.dpwevote.paper import trials as module
 from psephos.scenarios.dpwevote.paper.cells import Cells, make_vote
 from psephos.scenarios.dpwevote.paper.trials import Trials, inputs_of_pairs, run_trials, true_margins
@@ -78,6 +79,25 @@ def test_trials_are_votes_run_singly(variant: str, num_partners: int, workload: 
             if quota is not None
         ]
         np.testing.assert_allclose(found.squared_errors["q"], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("variant", ["printed", "joint", "laplace", "two_point"])
+def test_trials_of_one_s_own_are_measured_by_the_same_formulas(variant: str) -> None:
+    """`psephos trials` measures one session at a time; of the same noise it has the paper's numbers."""
+    vote = make_vote(variant=variant, epsilon=1.0)
+    found = at_once(vote, UNIFORM, 25, 3)
+    key = stream_key(seed=SEED, session=CELL, round_number=0, protocol=vote.name, phase="pairs", purpose="workload")
+    rows = inputs_of_pairs(vote)
+    for trial, pairs in enumerate(UNIFORM.pairs(25, key=key, start=0, stop=3)):
+        inputs = Inputs(rows.private[pairs], rows.public[pairs])
+        result = run_population(vote, inputs, noise=ShiftedNoise(trial * 25))
+        own = VoteMeasures(vote, inputs, gold={}).of(result.outcome, result.tallies)
+        assert own["accuracy"] == found.is_right[trial]
+        names = {"w": "MSE weights", "q": "MSE quota", "phi": "MSE yes votes"}
+        measured = {name: own[names[name]] for name in names if names[name] in own}
+        assert measured == {
+            name: pytest.approx(errors[trial], rel=1e-9) for name, errors in found.squared_errors.items()
+        }
 
 
 @pytest.mark.parametrize("variant", ["printed", "joint"])

@@ -24,7 +24,8 @@ from psephos.scenarios.moral_preferences.paper.societies import (
 )
 from psephos.scenarios.moral_preferences.paper.theory import accuracy_of_directions
 from psephos.scenarios.moral_preferences.paper.trials import Cell, Trials, measure, session_of
-from psephos.scenarios.moral_preferences.paper.workers import measure_all, shares_of
+from psephos.scenarios.moral_preferences.paper.workers import measure_all
+from psephos.scenarios.running.processes import shares_of
 
 SMALL = Setting(records=6, features=3)
 MACHINE = Setting(kind=MACHINE_LIKE, records=4, features=23)

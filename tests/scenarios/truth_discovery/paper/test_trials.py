@@ -13,6 +13,7 @@ from psephos.protocol.truth_discovery import TruthDiscovery, make_noise
 from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.parties import as_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
+from psephos.scenarios.truth_discovery.measures import TruthMeasures
 from psephos.scenarios.truth_discovery.paper import trials as module
 from psephos.scenarios.truth_discovery.paper.cells import ESTIMATOR_NAMES, Cells, noise_at, with_estimator
 from psephos.scenarios.truth_discovery.paper.trials import Layout, clean_accuracy, draw_labels, renumbering, run_trials
@@ -60,10 +61,15 @@ def test_trials_are_sessions_of_the_protocol(layout: Layout, mechanism: str, est
     expected: list[float] = []
     for trial in range(TRIALS):
         noise = ShiftedNoise(trial * len(crowd.workers))
-        truths = run_population(protocol, inputs, noise=noise).outcome.truths
+        outcome = run_population(protocol, inputs, noise=noise).outcome
+        truths = outcome.truths
         pairs = zip(truths, crowd.truth.tolist(), layout.is_gold.tolist(), strict=True)
         right = [truth == crowd.answer_sets[0][true] for truth, true, is_gold in pairs if is_gold]
         expected.append(sum(right) / len(right))
+        truth: list[int] = crowd.truth.tolist()
+        known = {task: str(crowd.answer_sets[0][true]) for task, true in zip(crowd.tasks, truth, strict=True)}
+        own = TruthMeasures(protocol, inputs, gold=known).of(outcome, ())  # as `psephos trials` has it
+        assert own["error rate"] == pytest.approx(1 - expected[-1])
     (found,) = run_trials(layout, protocol.noise, [parameters], trials=TRIALS, seed=SEED, cell=CELL)
     assert found.tolist() == expected
     assert len(set(expected)) > 1

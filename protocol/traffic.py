@@ -1,0 +1,189 @@
+"""How much a session says: messages and bytes of each phase, from the parties to the server and back.
+
+Bytes are those of encoded messages (`messages.encode`). On a socket each has a frame's header besides, and whatever
+encrypts adds its own.
+
+Agents' messages are counted as they pass their server (`TrafficMeter`). Arrays send none; `ExpectedTraffic` computes
+those of a session of agents in which all take part, from the same encoder: the two are equal to the byte.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from .arrays import IntArray
+from .checked import checked_phase_outcome
+from .integers import bytes_of
+from .messages import (
+    NIL,
+    PROTOCOL_VERSION,
+    Acknowledgement,
+    Charter,
+    Hello,
+    Inquiry,
+    Message,
+    Release,
+    Report,
+    Request,
+    Terms,
+    Welcome,
+    encode,
+)
+from .phases import PhasedProtocol
+from .roles import SessionKind
+from .rules import JOIN
+from .tally import Tally
+
+__all__ = ["RELEASE", "ExpectedTraffic", "PhaseTraffic", "TrafficMeter"]
+
+RELEASE: Final = "release"
+"""What follows the last phase: the release, and whatever ends a conversation."""
+
+# From so many bytes, or elements, on MessagePack's header of a text, or of an array, takes so many bytes more.
+_LONGER_TEXTS: Final = (1 << 5, 1 << 8, 1 << 16)
+_LONGER_ARRAYS: Final = ((1 << 4, 2), (1 << 16, 2))
+
+
+class PhaseTraffic(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said in one phase, by all parties together.
+
+    Args:
+        phase: its name; `rules.JOIN` before the first, and `RELEASE` after the last.
+        messages_up: from parties to the server.
+        bytes_up: of these.
+        messages_down: from the server to parties.
+        bytes_down: of these.
+    """
+
+    phase: str
+    messages_up: int = 0
+    bytes_up: int = 0
+    messages_down: int = 0
+    bytes_down: int = 0
+
+
+class TrafficMeter:
+    """Counts the messages that pass a server.
+
+    Args:
+        protocol: what is run.
+    """
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any]) -> None:
+        self._names = _rows_of(protocol)
+        self._counts = [[0, 0, 0, 0] for _ in self._names]
+
+    def note_received(self, message: Message, num_bytes: int) -> None:
+        """Count a message of a party."""
+        counts = self._counts[self._row_of(message)]
+        counts[0] += 1
+        counts[1] += num_bytes
+
+    def note_sent(self, message: Message, num_bytes: int, *, times: int) -> None:
+        """Count a message that the server sends to so many parties."""
+        counts = self._counts[self._row_of(message)]
+        counts[2] += times
+        counts[3] += times * num_bytes
+
+    @property
+    def phases(self) -> tuple[PhaseTraffic, ...]:
+        """What was counted so far."""
+        return tuple(_made(name, counts) for name, counts in zip(self._names, self._counts, strict=True))
+
+    def _row_of(self, message: Message) -> int:
+        match message:
+            case Request(phase=phase) | Report(phase=phase) | Acknowledgement(phase=phase):
+                return 1 + phase if 0 <= phase < len(self._names) - 1 else -1
+            case Hello() | Welcome() | Inquiry() | Terms():
+                return 0
+            case _:
+                return -1
+
+
+class ExpectedTraffic:
+    """What a session of agents says in which all parties take part, and nobody keeps a journal.
+
+    Args:
+        protocol: what is run.
+        names: the parties.
+        public: their public rows, shape (n, public columns).
+        session: the session's name.
+        kind: where its randomness comes from.
+        charter: what makes it the session that it is.
+
+    Raises:
+        ValueError: a message would be larger than one may be, so that agents cannot hold the session.
+    """
+
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        *,
+        names: Sequence[str],
+        public: IntArray,
+        session: str,
+        kind: SessionKind,
+        charter: Charter,
+    ) -> None:
+        self._protocol = protocol
+        self._number = len(names)
+        hello = len(encode(Hello(PROTOCOL_VERSION, session, protocol.name, kind.value, "", charter.id)))
+        lengths = np.array([len(name.encode()) for name in names], dtype=np.int64)
+        of_names = int(lengths.sum()) + int(np.searchsorted(_LONGER_TEXTS, lengths, side="right").sum())
+        welcome = len(encode(Welcome(PROTOCOL_VERSION, protocol.encoded_parameters, charter=charter)))
+        width = public.shape[1]
+        header = sum(more for least, more in _LONGER_ARRAYS if width >= least)
+        self._join = [
+            self._number,
+            self._number * hello + of_names,
+            self._number,
+            self._number * (welcome + header) + int(bytes_of(public).sum()),
+        ]
+        self._reports = [
+            len(encode(Report(number, phase.encode_report([phase.mechanism.report_range[0]] * phase.num_reported))))
+            for number, phase in enumerate(protocol.phases)
+        ]
+
+    def of(
+        self, tallies: Sequence[Tally], outcome: msgspec.Struct, own_outcomes: Mapping[int, msgspec.Struct]
+    ) -> tuple[PhaseTraffic, ...]:
+        """Return what is said where a session leaves this.
+
+        Args:
+            tallies: each phase's.
+            outcome: what is released.
+            own_outcomes: what single parties are told, by place.
+
+        Raises:
+            ValueError: the release would be larger than a message may be.
+        """
+        number, protocol = self._number, self._protocol
+        counts = [self._join]
+        payload = NIL
+        for place, (phase, report) in enumerate(zip(protocol.phases, self._reports, strict=True)):
+            request = len(encode(Request(place, payload)))
+            counts.append([number, number * report, number, number * request])
+            if place + 1 < len(protocol.phases):
+                published = checked_phase_outcome(protocol, phase, tallies[: place + 1])
+                payload = NIL if published is None else msgspec.Raw(msgspec.msgpack.encode(published))
+        release = len(encode(Release(msgspec.Raw(msgspec.msgpack.encode(outcome)))))
+        own = sum(len(msgspec.msgpack.encode(each)) - len(bytes(NIL)) for each in own_outcomes.values())
+        counts.append([0, 0, number, number * release + own])
+        return tuple(_made(name, of_phase) for name, of_phase in zip(_rows_of(protocol), counts, strict=True))
+
+
+def _rows_of(protocol: PhasedProtocol[Any, Any]) -> tuple[str, ...]:
+    return (JOIN, *(phase.name for phase in protocol.phases), RELEASE)
+
+
+def _made(phase: str, counts: Sequence[int]) -> PhaseTraffic:
+    messages_up, bytes_up, messages_down, bytes_down = counts
+    return PhaseTraffic(
+        phase=phase,
+        messages_up=messages_up,
+        bytes_up=bytes_up,
+        messages_down=messages_down,
+        bytes_down=bytes_down,
+    )

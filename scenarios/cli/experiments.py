@@ -1,0 +1,154 @@
+"""`trials` and `variants`: one's own experiments, and what the variants of a session offer."""
+
+from pathlib import Path
+
+import click
+
+from .group import cli
+from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
+
+__all__ = ["trials", "variants"]
+
+
+@cli.command(short_help="Run a scenario many times, and say how good its outcomes are.")
+@scenario_options
+@click.option("--trials", "number", type=int, default=500, show_default=True, help="Of the scenario, or of each cell.")
+@click.option("--grid", metavar="KEY=A,B,...", multiple=True, help="Try each of these values; may be repeated.")
+@click.option("--seed", type=click.IntRange(min=0), help="The seed of the simulated noise.")
+@click.option("--workers", type=int, default=0, help="How many processes (default: as many as pay).")
+@out_option
+@click.option("--json", "as_json", is_flag=True, help="Print summary.json and nothing else.")
+@click.option("--pictures/--no-pictures", default=True, help="Draw the measures (default: yes).")
+def trials(
+    scenario: str,
+    settings: tuple[str, ...],
+    data: str | None,
+    number: int,
+    grid: tuple[str, ...],
+    seed: int | None,
+    workers: int,
+    out: Path | None,
+    *,
+    as_json: bool,
+    pictures: bool,
+) -> None:
+    """Run SCENARIO many times, each time with fresh simulated noise, and measure its outcomes against the truth.
+
+    \b
+    psephos trials consortium
+    psephos trials consortium --grid epsilon=0.5,1,2 --grid variant=joint,laplace
+    psephos trials two-societies --trials 2000 --grid mechanism=laplace,exponential
+
+    The parties stay the same; each trial is one session, the same that `psephos run` would hold. Nobody real may stand
+    behind the parties. A grid runs every combination of its values. A result depends on the seed alone, and not on the
+    number of processes.
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import secrets
+
+    from ..experiments.grids import load_cells
+    from ..experiments.trials import Cell, check_trials, prepare, run_trials
+    from ..experiments.trials_shown import show_trials, summary_in_json, write_trials
+    from ..presentation import make_console
+    from ..running.blaming import blaming_plugins
+    from ..running.report import show_heading
+
+    check_trials(number, workers)
+    drawn = secrets.randbits(128)
+    loaded = load_cells(scenario, settings, grid=grid, data=data, seed=seed)
+    prepared = [(own, *prepare(each, seed=drawn)) for own, each in loaded]
+    first = prepared[0][2]
+    name, title = first.scenario.name, first.scenario.title or first.scenario.name
+    console = make_console()
+    plugins = [plugin for _, _, resolved in prepared for plugin in resolved.plugins]
+    with blaming_plugins(plugins, is_private=False, is_last=True):
+        folder = make_folder(out, f"trials-{name}")
+        if not as_json:
+            cells = f"{len(prepared):,} cells of " if len(prepared) > 1 else ""
+            facts = [
+                f"{len(first.names):,} {first.protocol.client_role}s",
+                f"protocol {first.protocol.name}",
+                f"{cells}{number:,} trials",
+            ]
+            show_heading(console, title=title, facts=facts, description="", trust="")
+        errors = make_console(stderr=True)
+        measured = run_trials(
+            [Cell(settings=own, scenario=each) for own, each, _ in prepared],
+            trials=number,
+            workers=workers,
+            resolved={own: resolved for own, _, resolved in prepared},
+            on_progress=(lambda line: errors.print(f"  {line}", style="dim")) if len(prepared) > 1 else None,
+        )
+        write_trials(folder, measured, name=name, title=title, pictures=pictures)
+    if as_json:
+        print_json(summary_in_json(measured, name=name))
+        return
+    show_trials(console, measured)
+    tell_folder(console, folder)
+
+
+@cli.command(short_help="Compare what a scenario's variants offer at its price.")
+@scenario_options
+@click.option(
+    "--error", type=float, metavar="E", help="Also say what each variant costs for this error; of a share as 0.05."
+)
+@click.option("--trials", "number", type=int, default=200, show_default=True, help="Where errors are found by trials.")
+@click.option("--seed", type=click.IntRange(min=0), help="The seed of the trials' noise.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON and nothing else.")
+def variants(
+    scenario: str,
+    settings: tuple[str, ...],
+    data: str | None,
+    error: float | None,
+    number: int,
+    seed: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Compare what the variants of SCENARIO offer at its price, in its protocol's own unit of error.
+
+    \b
+    psephos variants consortium
+    psephos variants consortium --set epsilon=3 --set 'candidates=["a", "b", "c"]'
+    psephos variants consortium --error 50
+
+    A price is the proven loss of one party, of all that it says. Errors are exact in DPWeVote. In the other systems
+    they are found by trials of the same parties, behind whom nobody real may stand.
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import msgspec
+
+    from ...protocol.errors import ConfigurationError
+    from ..experiments.trials import check_trials
+    from ..experiments.variants import Priced, VariantTable, price_for, table_of
+    from ..experiments.variants_shown import show_prices, show_variants, variants_in_json
+    from ..presentation import make_console
+    from ..system import find_protocol, names_with, part_of
+
+    loaded = load(scenario, settings, data)
+    kind: type[VariantTable] | None = part_of(find_protocol(loaded.protocol), "variants", VariantTable, is_class=True)
+    if kind is None:
+        allowed = f"one of {', '.join(names_with('variants'))}, of whose sessions there are variants to compare"
+        raise ConfigurationError(field="protocol", value=loaded.protocol, allowed=allowed)
+    if error is not None and not 0 < error < float("inf"):
+        raise ConfigurationError(field="--error", value=error, allowed="above 0, and finite")
+    check_trials(number, 0)
+    if seed is not None:
+        loaded = msgspec.structs.replace(loaded, seed=seed)
+    table = table_of(kind, loaded, trials=number)
+    errors = make_console(stderr=True)
+
+    def tell(line: str) -> None:
+        errors.print(f"  {line}", style="dim")
+
+    offers = table.offers(tell if table.needs_values else None)
+    prices: list[Priced] = []
+    for name in () if error is None else table.names:
+        if table.needs_values:
+            tell(f"the price of {name}")
+        prices.append(price_for(table, name, error or 0.0))
+    if as_json:
+        print_json(variants_in_json(table, offers, prices, error=error))
+        return
+    console = make_console()
+    show_variants(console, table, offers)
+    if error is not None:
+        show_prices(console, table, prices, error=error)

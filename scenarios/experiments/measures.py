@@ -1,0 +1,146 @@
+"""What a trial is measured by: numbers that hold what a session released against what its parties truly hold.
+
+A system brings its own measures (its part `measures`). Of any other protocol each estimate is held against the number
+of `PhasedProtocol.truth` that it estimates.
+
+Privacy: measures are computed of private inputs. They are for parties that nobody real stands behind.
+"""
+
+import abc
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ...protocol.checked import checked_truth
+from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.tally import Tally
+from ..outcomes import estimates_in
+from ..running.resolution import Resolved
+from ..system import part_of
+
+__all__ = ["POSITIVE", "EstimateErrors", "Measure", "Measures", "measures_of"]
+
+POSITIVE: Final = (0.0, math.inf)
+"""The limits of what is never negative."""
+
+_MOST_ESTIMATES: Final = 20
+"""Of which each has a measure of its own; of more the mean alone is measured."""
+_NEAR: Final = 2.0
+"""Standard errors."""
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """One number of each trial.
+
+    Args:
+        name: its column, in small letters; the same in every cell of a grid.
+        about: what it is, as words that go on from its name.
+        is_share: whether it is a share of something, or a difference of such, which is shown in percent.
+        is_detail: whether it comes after all others where there is little room.
+        limits: the least and the greatest that it can be; by default of a share 0 and 1, and of others none.
+    """
+
+    name: str
+    about: str
+    is_share: bool = False
+    is_detail: bool = False
+    limits: tuple[float, float] | None = None
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest that it can be."""
+        return self.limits or ((0.0, 1.0) if self.is_share else (-math.inf, math.inf))
+
+
+class Measures(abc.ABC):
+    """What the trials of one session are measured by; made once for all of them, so that what is true is computed once.
+
+    Args:
+        protocol: what is run.
+        inputs: what the parties hold.
+        gold: what is true by somebody who knows: a name's true value; empty where nobody does.
+    """
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
+        self.protocol = protocol
+        self.inputs = inputs
+        self.gold = gold
+
+    @property
+    @abc.abstractmethod
+    def measures(self) -> Sequence[Measure]:
+        """What is measured, the most telling first."""
+
+    @abc.abstractmethod
+    def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
+        """Return the numbers of one trial, by their names.
+
+        Args:
+            outcome: what it released.
+            tallies: each phase's.
+        """
+
+
+class EstimateErrors(Measures):
+    """The error of each estimate whose truth is told: what any protocol has."""
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
+        super().__init__(protocol, inputs, gold=gold)
+        told = checked_truth(protocol, inputs) or {}
+        self._truth = {
+            name: float(value)
+            for name, value in told.items()
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        }
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The mean squared error, how many estimates are near the truth, and where they are few each error."""
+        if not self._truth:
+            return ()
+        means = (
+            Measure(name="mean squared error", about="over all estimates whose truth is told", limits=POSITIVE),
+            Measure(
+                name="within 2 standard errors",
+                about="of the truth: the share of estimates; about 95 % where errors are normal",
+                is_share=True,
+            ),
+        )
+        if len(self._truth) > _MOST_ESTIMATES:
+            return means
+        return (
+            *means,
+            *(
+                Measure(name=_error_of(name), about="the estimate less the truth", is_detail=True)
+                for name in self._truth
+            ),
+        )
+
+    def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
+        """Return the errors of those estimates that the outcome has."""
+        del tallies
+        estimates = {name: each for name, each in estimates_in(outcome).items() if name in self._truth}
+        errors = {name: each.value - self._truth[name] for name, each in estimates.items()}
+        if not errors:
+            return {}
+        near = sum(abs(error) <= _NEAR * estimates[name].standard_error for name, error in errors.items())
+        found = {
+            "mean squared error": math.fsum(error * error for error in errors.values()) / len(errors),
+            "within 2 standard errors": near / len(errors),
+        }
+        if len(self._truth) > _MOST_ESTIMATES:
+            return found
+        return {**found, **{_error_of(name): error for name, error in errors.items()}}
+
+
+def _error_of(name: str) -> str:
+    return f"error of {name}"
+
+
+def measures_of(resolved: Resolved) -> Measures:
+    """Return what trials of a scenario are measured by."""
+    protocol = resolved.protocol
+    kind: type[Measures] = part_of(type(protocol), "measures", Measures, is_class=True) or EstimateErrors
+    return kind(protocol, resolved.inputs, gold=resolved.gold)

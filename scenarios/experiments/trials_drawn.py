@@ -1,0 +1,223 @@
+"""Trials as a picture: distributions of one cell's measures, or means over the cells of a grid with their intervals."""
+
+import functools
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ..presentation.drawing import (
+    COLORS,
+    INK,
+    MOST_ROWS,
+    WIDTH,
+    Marks,
+    Picture,
+    clean,
+    fold,
+    log_scale,
+    name_rows,
+    name_ticks,
+    percent_scale,
+)
+from ..presentation.terminal import title_of
+from .measures import Measure
+from .summaries import Summary
+from .trials import MeasuredCell
+
+__all__ = ["picture_of"]
+
+_MOST_PANELS: Final = 6
+_COLUMNS: Final = 2
+_BINS: Final = 30
+_FOR_LOG: Final = 8.0
+"""Values of an axis that are so many times apart have a logarithmic one."""
+_HEIGHT: Final = 2.4
+"""Of a panel, in inches; of one with rows `_ROW` for each of them."""
+_ROW: Final = 0.26
+_FRAME: Final = 0.9
+_DECADES: Final = 20.0
+"""Means that are so many times apart have a logarithmic axis."""
+_NEARLY: Final = 0.95
+"""A mean that is positive for sure is not less than nothing, on a logarithmic axis too."""
+_POINTS: Final[Mapping[str, Any]] = {"marker": "o", "markersize": 4.5, "linewidth": 1.4, "capsize": 3}
+
+
+def picture_of(cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> Picture | None:
+    """Return the picture of trials; None where nothing was measured.
+
+    Args:
+        cells: at least one.
+        measures: what was measured, the most telling first; so many as fit are drawn.
+    """
+    told = [measure for measure in measures if any(measure.name in cell.summaries for cell in cells)]
+    told.sort(key=lambda measure: measure.is_detail)
+    if len(cells) == 1:
+        return _picture_of_cell(cells[0], told)
+    differing = [measure for measure in told if len({*_means(cells, measure)}) > 1]
+    shown = (differing or told)[:_MOST_PANELS]
+    if not shown:
+        return None
+    columns = min(_COLUMNS, len(shown))
+    lines = math.ceil(len(shown) / columns)
+    if (axis := _numeric_axis(cells)) is not None:
+        draw, height = functools.partial(_draw_lines, cells=cells, measures=shown, axis=axis), _HEIGHT
+    else:
+        rows = cells[:MOST_ROWS]
+        draw, height = functools.partial(_draw_rows, cells=rows, measures=shown), _FRAME + _ROW * len(rows)
+    return Picture(draw=draw, size=(WIDTH, _FRAME + height * lines), panels=(lines, columns))
+
+
+def _picture_of_cell(cell: MeasuredCell, measures: Sequence[Measure]) -> Picture | None:
+    """Return the picture of one cell: shares of what happens or does not in one panel, and distributions."""
+    events = [measure for measure in measures if {*_numbers(cell, measure)} <= {0.0, 1.0}]
+    # What is the same in all trials has no distribution.
+    others = [measure for measure in measures if measure not in events and len({*_numbers(cell, measure)}) > 1]
+    others = others[: _MOST_PANELS - bool(events)]
+    number = len(others) + bool(events)
+    if not number:
+        return None
+    columns = min(_COLUMNS, number)
+    lines = math.ceil(number / columns)
+    draw = functools.partial(_draw_cell, cell=cell, events=events, others=others)
+    return Picture(draw=draw, size=(WIDTH, _FRAME + _HEIGHT * lines), panels=(lines, columns))
+
+
+def _means(cells: Sequence[MeasuredCell], measure: Measure) -> list[float]:
+    return [cell.summaries[measure.name].mean for cell in cells if measure.name in cell.summaries]
+
+
+def _numbers(cell: MeasuredCell, measure: Measure) -> list[float]:
+    return [trial.measures[measure.name] for trial in cell.trials if measure.name in trial.measures]
+
+
+def _draw_cell(panels: Any, *, cell: MeasuredCell, events: Sequence[Measure], others: Sequence[Measure]) -> Marks:
+    flat = list(panels.reshape(-1))
+    marks: dict[str, Mapping[str, Any]] = {}
+    if events:
+        axes = flat.pop(0)
+        summaries = [cell.summaries[measure.name] for measure in events]
+        style = {"color": COLORS["blue"], "marker": "o", "markersize": 5}
+        _draw_intervals(axes, range(len(events)), summaries, **style)
+        name_rows(axes, [title_of(measure.name) for measure in events], x="share of trials")
+        percent_scale(axes, "x")
+        marks["share, and where it lies with 95 %"] = style
+    for axes in flat[len(others) :]:
+        axes.set_visible(False)
+    for axes, measure in zip(flat, others, strict=False):
+        _draw_distribution(axes, _numbers(cell, measure), cell.summaries[measure.name])
+        clean(axes, title=title_of(measure.name), grid="y")
+        percent_scale(axes)
+        if measure.is_share:
+            percent_scale(axes, "x")
+    if others:
+        marks["distribution over the trials"] = {
+            "marker": "s",
+            "markersize": 9,
+            "linestyle": "none",
+            "color": COLORS["sky"],
+        }
+        marks["mean, and where it lies with 95 %"] = {"color": INK, "linewidth": 1.4}
+    return marks
+
+
+def _draw_distribution(axes: Any, numbers: Sequence[float], summary: Summary) -> None:
+    values = sorted(set(numbers))
+    if len(values) <= _BINS:  # each by itself
+        gap = min((after - before for before, after in itertools.pairwise(values)), default=0.1)
+        axes.bar(values, [numbers.count(value) / len(numbers) for value in values], 0.7 * gap, color=COLORS["sky"])
+    else:
+        each = [1 / len(numbers)] * len(numbers)
+        axes.hist(numbers, bins=_BINS, weights=each, color=COLORS["sky"], edgecolor="white", linewidth=0.4)
+    axes.axvspan(summary.low, summary.high, color=INK, alpha=0.15, linewidth=0)
+    axes.axvline(summary.mean, color=INK, linewidth=1.4)
+
+
+def _numeric_axis(cells: Sequence[MeasuredCell]) -> int | None:
+    """Return the first key of the grid whose values are numbers, where the others make few enough lines; else None."""
+    for place in range(len(cells[0].settings)):
+        values = [cell.settings[place][1] for cell in cells]
+        if all(map(_is_number, values)) and len({*values}) > 1:
+            return place if len({_series_of(cell, place) for cell in cells}) <= len(COLORS) else None
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _series_of(cell: MeasuredCell, axis: int) -> str:
+    return ", ".join(value for place, (_, value) in enumerate(cell.settings) if place != axis)
+
+
+def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure], axis: int) -> Marks:
+    key = cells[0].settings[axis][0]
+    names = list(dict.fromkeys(_series_of(cell, axis) for cell in cells))
+    colors = dict(zip(names, COLORS.values(), strict=False))
+    for axes, measure in _panels(panels, measures):
+        for name in names:
+            own = [cell for cell in cells if _series_of(cell, axis) == name and measure.name in cell.summaries]
+            own.sort(key=lambda cell: float(cell.settings[axis][1]))
+            if own:
+                places = [float(cell.settings[axis][1]) for cell in own]
+                _errorbar(axes, own, measure, color=colors[name], places=places, **_POINTS)
+        places = sorted({float(cell.settings[axis][1]) for cell in cells})
+        if places[0] > 0 and places[-1] >= _FOR_LOG * places[0]:
+            axes.set_xscale("log")
+        name_ticks(axes, places)
+        clean(axes, title=title_of(measure.name), x=key)
+        if measure.is_share:
+            percent_scale(axes)
+        elif _spans_decades(_means(cells, measure)):
+            log_scale(axes)
+    lines = {name or "mean": {"color": color, **_POINTS} for name, color in colors.items()}
+    marks = {name: {key: value for key, value in mark.items() if key != "capsize"} for name, mark in lines.items()}
+    return {**marks, "bars: where the mean lies with 95 %": {"color": INK, "linewidth": 1.4}}
+
+
+def _spans_decades(means: Sequence[float]) -> bool:
+    return min(means) > 0 and max(means) >= _DECADES * min(means)
+
+
+def _draw_rows(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> Marks:
+    names = [fold(", ".join(value for _, value in cell.settings)) for cell in cells]
+    for number, (axes, measure) in enumerate(_panels(panels, measures)):
+        own = [(row, cell.summaries[measure.name]) for row, cell in enumerate(cells) if measure.name in cell.summaries]
+        style = {"color": COLORS["blue"], "marker": "o", "markersize": 5}
+        _draw_intervals(axes, [row for row, _ in own], [summary for _, summary in own], **style)
+        name_rows(axes, names if not number % panels.shape[1] else [""] * len(names), x="")
+        axes.set_title(title_of(measure.name))
+        if measure.is_share:
+            percent_scale(axes, "x")
+    return {"mean, and where it lies with 95 %": {"color": COLORS["blue"], "marker": "o", "markersize": 5}}
+
+
+def _panels(panels: Any, measures: Sequence[Measure]) -> list[tuple[Any, Measure]]:
+    """Return each measure with its panel, and hide those that are left."""
+    flat = list(panels.reshape(-1))
+    for axes in flat[len(measures) :]:
+        axes.set_visible(False)
+    return list(zip(flat, measures, strict=False))
+
+
+def _draw_intervals(axes: Any, rows: Sequence[int], summaries: Sequence[Summary], **style: Any) -> None:
+    means = [summary.mean for summary in summaries]
+    axes.errorbar(means, rows, xerr=_reach(summaries), linestyle="none", capsize=3, **style)
+
+
+def _errorbar(
+    axes: Any, cells: Sequence[MeasuredCell], measure: Measure, *, places: Sequence[float], **style: Any
+) -> None:
+    summaries = [cell.summaries[measure.name] for cell in cells]
+    axes.errorbar(places, [summary.mean for summary in summaries], yerr=_reach(summaries), **style)
+
+
+def _reach(summaries: Sequence[Summary]) -> list[list[float]]:
+    """Return how far intervals reach below their means, and above; of what is positive, no farther down than 0."""
+    below = [max(summary.mean - summary.low, 0.0) for summary in summaries]
+    if all(summary.mean > 0 for summary in summaries):
+        below = [min(reach, _NEARLY * summary.mean) for reach, summary in zip(below, summaries, strict=True)]
+    return [below, [max(summary.high - summary.mean, 0.0) for summary in summaries]]

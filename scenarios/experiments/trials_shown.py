@@ -1,0 +1,216 @@
+"""What trials gave, for people and programs: a short table in a terminal, CSV and JSON, and a picture.
+
+| file | holds |
+|---|---|
+| `trials.csv` | a row for each trial of each cell: all of its measures |
+| `summary.csv` | a row for each measure of each cell: mean, intervals, quantiles, difference from the first cell |
+| `traffic.csv` | a row for each phase of each cell: messages and bytes of one party, on average |
+| `summary.json` | both, and what the measures are |
+| `trials.svg`, `trials.png` | the leading measures: their distribution, or over a grid the means with their intervals |
+"""
+
+import importlib.metadata
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from rich.console import Console
+
+from ..presentation.drawing import save_picture
+from ..presentation.numbers import decimals_of, rounded
+from ..presentation.terminal import Cell, show_note, show_table, title_of
+from ..running.folder import RunFolder
+from .measurements import Measurement
+from .measures import Measure
+from .summaries import QUANTILES, Summary
+from .trials import BYTES, MESSAGES, MeasuredCell
+from .trials_drawn import picture_of
+
+__all__ = ["measures_in", "show_trials", "summary_in_json", "write_trials", "written"]
+
+_MOST_DECIMALS: Final = 5
+_SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}
+"""What quantiles are called."""
+_WITHIN: Final = "Mean within, 95 %"
+
+
+def measures_in(cells: Sequence[MeasuredCell]) -> list[Measure]:
+    """Return what was measured in any of the cells, in order."""
+    return list({measure.name: measure for cell in cells for measure in cell.measures}.values())
+
+
+def write_trials(folder: RunFolder, cells: Sequence[MeasuredCell], *, name: str, title: str, pictures: bool) -> None:
+    """Write everything that trials gave.
+
+    Args:
+        folder: new or empty.
+        cells: at least one.
+        name: the scenario's.
+        title: the picture's.
+        pictures: draw it, where matplotlib is installed.
+    """
+    measures = measures_in(cells)
+    rows = [
+        {**dict(cell.settings), "trial": number, **{each.name: trial.measures.get(each.name) for each in measures}}
+        for cell in cells
+        for number, trial in enumerate(cell.trials)
+    ]
+    folder.write_table("trials.csv", rows)
+    summaries = [
+        {**dict(cell.settings), **_flat(summary), **_difference(differences.get(name))}
+        for cell in cells
+        for differences in [_differences(cell, cells)]
+        for name, summary in cell.summaries.items()
+    ]
+    if summaries:
+        folder.write_table("summary.csv", summaries)
+    traffic = [{**dict(cell.settings), **msgspec.structs.asdict(phase)} for cell in cells for phase in cell.traffic]
+    if traffic:
+        folder.write_table("traffic.csv", traffic)
+    folder.write_json("summary.json", summary_in_json(cells, name=name))
+    if pictures:
+        leading = [measure for measure in measures if measure.name not in {BYTES.name, MESSAGES.name}]
+        picture = picture_of(cells, leading)
+        if picture is not None:
+            save_picture(picture, folder=folder.path, name="trials", title=title)
+
+
+def summary_in_json(cells: Sequence[MeasuredCell], *, name: str) -> dict[str, Any]:
+    """Return the content of `summary.json`.
+
+    Args:
+        cells: at least one.
+        name: the scenario's.
+    """
+    return {
+        "scenario": name,
+        "trials": len(cells[0].trials),
+        "measures": {measure.name: measure.about for measure in measures_in(cells)},
+        "cells": [
+            {
+                "settings": dict(cell.settings),
+                "num_parties": cell.num_parties,
+                "summaries": list(cell.summaries.values()),
+                "differences": _differences(cell, cells),
+                "traffic": cell.traffic,
+            }
+            for cell in cells
+        ],
+        "versions": {name: importlib.metadata.version(name) for name in ("psephos", "numpy")},
+    }
+
+
+def _differences(cell: MeasuredCell, cells: Sequence[MeasuredCell]) -> dict[str, Measurement]:
+    """Return by how much a cell's means are more than the first cell's; nothing for that one."""
+    return {} if cell is cells[0] else cell.differences_from(cells[0])
+
+
+def _difference(difference: Measurement | None) -> dict[str, object]:
+    return {
+        "difference": None if difference is None else difference.value,
+        "difference_standard_error": None if difference is None else difference.standard_error,
+    }
+
+
+def _flat(summary: Summary) -> dict[str, object]:
+    """Return a summary as a row; what is left out of it is an empty cell."""
+    row: dict[str, object] = {
+        name: value for name, value in msgspec.structs.asdict(summary).items() if name != "quantiles"
+    }
+    known = {quantile.level: quantile for quantile in summary.quantiles}
+    for level in QUANTILES:
+        quantile = known.get(level)
+        name = f"quantile_{level:g}"
+        row[name] = None if quantile is None else quantile.value
+        row[f"{name}_low"] = None if quantile is None else quantile.low
+        row[f"{name}_high"] = None if quantile is None else quantile.high
+    return row
+
+
+def show_trials(console: Console, cells: Sequence[MeasuredCell]) -> None:
+    """Print what trials gave: of one cell all measures, of several the leading ones as far as they fit."""
+    if len(cells) == 1:
+        _show_cell(console, cells[0])
+    else:
+        _show_grid(console, cells)
+    if traffic := cells[0].traffic:
+        console.print()
+        rows = [
+            [
+                phase.phase,
+                *(_plain(number) for number in (phase.messages_up, phase.bytes_up)),
+                *(_plain(number) for number in (phase.messages_down, phase.bytes_down)),
+            ]
+            for phase in traffic
+        ]
+        headers = ("Messages sent", "Bytes sent", "Messages received", "Bytes received")
+        show_table(console, ("Phase",), headers, rows=rows)
+        of = "" if len(cells) == 1 else f", in the first of the {len(cells):,} cells"
+        show_note(console, f"of one party, on average{of};")
+        show_note(console, "over TCP a frame adds 4 bytes to each message, and TLS its own")
+
+
+def _show_cell(console: Console, cell: MeasuredCell) -> None:
+    rows: list[Sequence[Cell]] = []
+    for measure in cell.measures:
+        summary = cell.summaries.get(measure.name)
+        if summary is None or measure.name in {BYTES.name, MESSAGES.name}:
+            continue
+        known = {quantile.level: quantile.value for quantile in summary.quantiles}
+        between = _together([summary.low, summary.high], measure, summary)
+        quantiles = _together([known[level] for level in QUANTILES if level in known], measure, summary)
+        places = iter(quantiles)
+        cells = [next(places) if level in known else "" for level in QUANTILES]
+        unit = " %" if measure.is_share else ""
+        rows.append([title_of(measure.name), written(summary, measure), " to ".join(between) + unit, *cells])
+    headers = ("Mean", _WITHIN, *(_SHARES[level] for level in QUANTILES))
+    show_table(console, ("Measure",), headers, rows=rows, drop=(_SHARES[0.05], _SHARES[0.95], "Median", _WITHIN))
+    show_note(console, f"over {len(cell.trials):,} trials of the same parties with fresh noise; ± is one")
+    show_note(console, "standard error; summary.csv has the intervals of quantiles as well")
+
+
+def _show_grid(console: Console, cells: Sequence[MeasuredCell]) -> None:
+    keys = [key for key, _ in cells[0].settings]
+    leading = [measure for measure in measures_in(cells) if measure.name != MESSAGES.name]
+    leading.sort(key=lambda measure: measure.is_detail)
+    rows: list[Sequence[Cell]] = []
+    for cell in cells:
+        found = [(measure, cell.summaries.get(measure.name)) for measure in leading]
+        written_ = ["" if summary is None else written(summary, measure) for measure, summary in found]
+        rows.append([*(value for _, value in cell.settings), *written_])
+    headers = [title_of(measure.name) for measure in leading]
+    left_out = show_table(console, keys, headers, rows=rows, drop=headers[:0:-1])
+    show_note(console, f"means over {len(cells[0].trials):,} trials of each cell with fresh noise; ± is one standard")
+    show_note(console, "error, and missing where all trials agree. summary.csv has intervals, and")
+    show_note(console, "differences from the first cell, trial against trial, with errors of their own")
+    if left_out:
+        names = {title_of(measure.name): measure.name for measure in leading}
+        show_note(console, f"no room for {', '.join(names[header] for header in reversed(left_out))}")
+
+
+def written(summary: Summary, measure: Measure) -> str:
+    """Return a mean with its standard error, as tables write it."""
+    times, unit = (100, " %") if measure.is_share else (1, "")
+    mean, error = times * summary.mean, times * summary.standard_error
+    if not error:
+        decimals = 1 if measure.is_share else min(decimals_of([mean], []), _MOST_DECIMALS)
+        return f"{rounded(mean, decimals)}{unit}"
+    decimals = decimals_of([mean], [error])
+    if decimals > _MOST_DECIMALS:
+        return f"{mean:.3g} ± {error:.2g}{unit}"
+    return f"{rounded(mean, decimals)} ± {error:,.{decimals}f}{unit}"
+
+
+def _together(values: Sequence[float], measure: Measure, summary: Summary) -> list[str]:
+    """Return numbers of one measure with as many decimals as its mean has."""
+    times = 100 if measure.is_share else 1
+    decimals = decimals_of([times * summary.mean], [times * summary.standard_error])
+    if measure.is_share:
+        decimals = max(decimals, 1)
+    if decimals > _MOST_DECIMALS:
+        return [f"{times * value:.3g}" for value in values]
+    return [rounded(times * value, decimals) for value in values]
+
+
+def _plain(number: float) -> str:
+    return f"{number:,.1f}".removesuffix(".0")

@@ -1,0 +1,284 @@
+"""What the variants of a session offer at its price, and what each costs for a wanted error.
+
+A system brings a `VariantTable` (its part `variants`). Every variant has the session's price: the proven loss of one
+party, of all that it says, in replace-one neighbors unless the session has others. The error is in the system's own
+unit: exact where there is a formula, else by trials of the same parties (`SimulatedVariants`), with its standard error.
+Variants are tried with equal seeds and trial numbers, so that they share their luck.
+
+A price for a wanted error is found by bisection, which takes for granted that more ε never makes the error larger. By
+trials it is as sure as the error that is printed beside it.
+"""
+
+import abc
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import PhasedProtocol
+from ...protocol.privacy import total_of
+from ..presentation.numbers import decimals_of
+from ..running.config import Scenario
+from ..running.resolution import Resolved, resolve
+from .measurements import Measurement
+from .summaries import Summary
+from .trials import Cell, prepare, run_trials
+
+__all__ = [
+    "Offered",
+    "Priced",
+    "SimulatedVariants",
+    "VariantTable",
+    "epsilon_at",
+    "price_for",
+    "price_of",
+    "table_of",
+]
+
+_REACH: Final = 1024.0
+"""Prices are looked for up to so many times the session's, and down to such a part of it."""
+_STEPS: Final = 12
+"""Of a bisection over so wide a range: it ends within half a percent."""
+_STEPS_OF_PARAMETER: Final = 60
+_NEAR: Final = 1 + 1e-9
+"""Rounding of a price."""
+
+
+class Offered(msgspec.Struct, frozen=True, kw_only=True):
+    """What a variant offers at a price.
+
+    Args:
+        name: the variant's.
+        epsilon: the proven loss of one party, of all that it says.
+        error: in the table's unit; its standard error is 0 where it is exact.
+        settings: the parameters that make a session this variant; None for such as are left out then.
+        cells: what stands in the table's columns, by header.
+    """
+
+    name: str
+    epsilon: float
+    error: Measurement
+    settings: Mapping[str, Any] = {}
+    cells: Mapping[str, str] = {}
+
+
+class Priced(msgspec.Struct, frozen=True, kw_only=True):
+    """What a variant costs for a wanted error; `offered` is None where no price is known to suffice."""
+
+    name: str
+    offered: Offered | None
+
+
+class VariantTable(abc.ABC):
+    """The variants of one session.
+
+    Args:
+        resolved: the session; with `needs_values`, with its parties' values.
+        trials: of each variant, where the error is found by trials.
+    """
+
+    needs_values: ClassVar[bool] = False
+    """Whether errors are found by trials with the parties' values."""
+
+    def __init__(self, resolved: Resolved, *, trials: int) -> None:
+        self.resolved = resolved
+        self.trials = trials
+        self.price = price_of(resolved.protocol)
+        if not math.isfinite(self.price):
+            allowed = "one whose loss is bounded: no other variant has the same price"
+            raise ConfigurationError(field="the session", value=resolved.protocol.name, allowed=allowed)
+
+    @property
+    @abc.abstractmethod
+    def names(self) -> Sequence[str]:
+        """The variants, in their order."""
+
+    @property
+    @abc.abstractmethod
+    def error(self) -> str:
+        """What the error is of, in a few words that stand above its column."""
+
+    @abc.abstractmethod
+    def offer(self, name: str, price: float) -> Offered | None:
+        """Return what a variant offers at a price; None where it cannot have that price.
+
+        Args:
+            name: one of `names`.
+            price: ε > 0.
+        """
+
+    def offers(self, tell: Callable[[str], object] | None = None) -> list[Offered]:
+        """Return what the variants offer at the session's price; those that cannot have it are missing.
+
+        Args:
+            tell: called with a line as each variant begins.
+        """
+        offers: list[Offered] = []
+        for name in self.names:
+            if tell is not None:
+                tell(f"{name} at ε = {self.price:.4g}")
+            if (offered := self.offer(name, self.price)) is not None:
+                offers.append(offered)
+        return offers
+
+    def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
+        """Return the best of them, and what is written behind its name."""
+        return min(offers, key=lambda offered: offered.error.value), ""
+
+    def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
+        """Return what the reader of the table needs to know."""
+        del offers
+        return ()
+
+    @property
+    def dropped(self) -> Sequence[str]:
+        """The headers that a narrow terminal goes without, the first of them first."""
+        return ()
+
+
+class SimulatedVariants(VariantTable):
+    """Variants whose errors are found by trials."""
+
+    needs_values: ClassVar[bool] = True
+    is_lack: ClassVar[bool] = False
+    """Whether the error is what the measure lacks of 1."""
+
+    @property
+    @abc.abstractmethod
+    def measure(self) -> str:
+        """The measure of the system that the error is made of."""
+
+    @abc.abstractmethod
+    def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
+        """Return the parameters of a variant at a price, None for such as are left out; None where it cannot have it.
+
+        Args:
+            name: one of `names`.
+            price: ε > 0.
+
+        Raises:
+            ConfigurationError: the same.
+        """
+
+    def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
+        """Return what else stands in the table's columns, before ε and the error, by header."""
+        del offered, protocol
+        return {}
+
+    def resolved_with(self, settings: Mapping[str, Any]) -> Resolved:
+        """Return the session with some parameters set anew, or left out where they are None.
+
+        Raises:
+            ConfigurationError: it is not allowed.
+        """
+        return resolve(_with(self.resolved.scenario, settings))
+
+    def offer(self, name: str, price: float) -> Offered | None:
+        """Return what a variant offers at a price, by trials."""
+        try:
+            settings = self.settings(name, price)
+            if settings is None:
+                return None
+            resolved = self.resolved_with(settings)
+        except ConfigurationError:  # this mechanism cannot have this price, or not with these parties
+            return None
+        cell = Cell(settings=(), scenario=resolved.scenario)
+        (measured,) = run_trials([cell], trials=self.trials, resolved={(): resolved})
+        summary = measured.summaries.get(self.measure)
+        if summary is None:
+            return None
+        value = 1 - summary.mean if self.is_lack else summary.mean
+        offered = Offered(
+            name=name,
+            epsilon=price_of(resolved.protocol),
+            error=Measurement(value, summary.standard_error),
+            settings=settings,
+        )
+        cells = {
+            **self.cells(offered, resolved.protocol),
+            "ε in all": f"{offered.epsilon:.4g}",
+            self.error: _written(summary, is_lack=self.is_lack),
+        }
+        return msgspec.structs.replace(offered, cells=cells)
+
+
+def _written(summary: Summary, *, is_lack: bool) -> str:
+    """Return a share that is an error, in percent; where all trials agree, how far it may be from that."""
+    low, high = (1 - summary.high, 1 - summary.low) if is_lack else (summary.low, summary.high)
+    value = 100 * (1 - summary.mean if is_lack else summary.mean)
+    if not summary.standard_error:
+        return f"{value:.1f} ({100 * low:.1f} to {100 * high:.1f}) %"
+    decimals = max(decimals_of([value], [100 * summary.standard_error]) - 1, 1)  # one digit of the error will do
+    return f"{value:.{decimals}f} ± {100 * summary.standard_error:.{decimals}f} %"
+
+
+def price_of(protocol: PhasedProtocol[Any, Any]) -> float:
+    """Return the proven loss of one party, of all that it says in a session."""
+    return total_of(protocol.losses).proven
+
+
+def price_for(table: VariantTable, name: str, error: float) -> Priced:
+    """Return what a variant costs for an error that is wanted.
+
+    Args:
+        table: the session's.
+        name: one of its variants.
+        error: the most that is wanted, > 0.
+    """
+    low, high = math.log(table.price / _REACH), math.log(table.price * _REACH)
+    best: Offered | None = None
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        offered = table.offer(name, math.exp(middle))
+        if offered is not None and offered.error.value <= error:
+            best, high = offered, middle
+        elif offered is not None or (best is None and middle <= math.log(table.price)):
+            low = middle  # too little
+        else:  # too dear for this variant
+            high = middle
+    return Priced(name=name, offered=best)
+
+
+def epsilon_at(price: float, proven: Callable[[float], float], *, low: float, high: float) -> float | None:
+    """Return the greatest parameter at which a session costs no more than a price; None where none does.
+
+    Args:
+        price: ε > 0.
+        proven: the proven loss at a parameter, which never falls as that grows.
+        low: the least parameter.
+        high: the greatest.
+    """
+    if proven(high) <= price * _NEAR:
+        return high
+    if proven(low) > price * _NEAR:
+        return None
+    if low <= price <= high and proven(price) <= price * _NEAR and proven(price * 1.001) > price * _NEAR:
+        return price  # as it is in most cases, to the last digit
+    for _ in range(_STEPS_OF_PARAMETER):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if proven(middle) <= price * _NEAR else (low, middle)
+    return low
+
+
+def _with(scenario: Scenario, settings: Mapping[str, Any]) -> Scenario:
+    """Return a scenario with some parameters set anew, or left out where they are None."""
+    kept = {name: value for name, value in scenario.parameters.items() if name not in settings}
+    given = {name: value for name, value in settings.items() if value is not None}
+    return msgspec.structs.replace(scenario, parameters={**kept, **given}, budget=None, budget_delta=0.0)
+
+
+def table_of(kind: type[VariantTable], scenario: Scenario, *, trials: int) -> VariantTable:
+    """Return the variants of a scenario.
+
+    Args:
+        kind: the system's part.
+        scenario: which.
+        trials: of each variant.
+
+    Raises:
+        ConfigurationError: something of the scenario is not allowed, or its variants cannot be compared.
+    """
+    resolved = prepare(scenario)[1] if kind.needs_values else resolve(scenario, is_served=True)
+    return kind(resolved, trials=trials)

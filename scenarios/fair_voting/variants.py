@@ -1,0 +1,91 @@
+"""What the mechanisms of a fair vote offer at one price of a voter, by trials.
+
+The error is the share of elections that another alternative wins than without noise. It is the one number that all
+mechanisms have, whatever they release and whom they trust.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ...protocol.fair_voting import FairVoting, Parameters
+from ...protocol.fair_voting.parameters import CENTRAL, LOCAL, MAX_EPSILON, MIN_EPSILON, MechanismName
+from ...protocol.phases import PhasedProtocol
+from ..experiments.variants import Offered, SimulatedVariants, epsilon_at, price_of
+
+__all__ = ["ElectionVariants"]
+
+_NAMES: Final[tuple[MechanismName, ...]] = ("laplace", "sampling", "exponential", "permute_and_flip", *LOCAL)
+_RELAXED: Final = (
+    "exponential and permute_and_flip elect by W − λ·max(0, ΔW − t), which may be another winner's by itself"
+)
+
+
+class ElectionVariants(SimulatedVariants):
+    """The mechanisms that trust the aggregator, then those that trust nobody."""
+
+    is_lack = True
+
+    @property
+    def _parameters(self) -> Parameters:
+        return self.resolved.protocol.parameters
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The mechanisms."""
+        return _NAMES
+
+    @property
+    def measure(self) -> str:
+        """The share of equal winners."""
+        return "equal winners"
+
+    @property
+    def error(self) -> str:
+        """The share of other winners."""
+        return "Other winners"
+
+    def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
+        """Return the parameters of a mechanism at a price that is proven."""
+        mechanism = next(each for each in _NAMES if each == name)
+        if mechanism == "sampling":
+            samples = self._samples_at(price)
+            return None if samples is None else {"mechanism": name, "num_samples": samples}
+        given = {"mechanism": mechanism, "calibration": "tight", "num_samples": None}
+        proven = functools.partial(self._proven, given)
+        epsilon = epsilon_at(price, lambda parameter: proven(epsilon=parameter), low=MIN_EPSILON, high=MAX_EPSILON)
+        return None if epsilon is None else {**given, "epsilon": epsilon}
+
+    def _proven(self, given: Mapping[str, Any], **more: Any) -> float:
+        return price_of(FairVoting(msgspec.structs.replace(self._parameters, **given, **more)))
+
+    def _samples_at(self, price: float) -> int | None:
+        """Return the most samples of Algorithm 2, with the session's γ, whose proven loss is within a price."""
+        most = min(self._parameters.group_sizes)
+        low, high = 0, most + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            proven = self._proven({"mechanism": "sampling", "num_samples": middle})
+            low, high = (middle, high) if proven <= price else (low, middle)
+        return low or None
+
+    def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
+        """Return who is trusted."""
+        del protocol
+        return {"Trusted": "the aggregator" if offered.name in CENTRAL else "nobody"}
+
+    def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
+        """Return the one that errs least."""
+        return min(offers, key=lambda offered: offered.error.value), " <- fewest"
+
+    def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
+        """Return what the numbers are of, and who is missing."""
+        missing = sorted({*self.names} - {offered.name for offered in offers})
+        return (
+            "the share of elections with another winner than without noise, by this objective; ± is one standard error",
+            f"of {self.trials:,} trials. ε in all is proven; Algorithm 2 has as many samples as it allows, with this γ",
+            *([_RELAXED] if self._parameters.objective == "constrained" else []),
+            *([f"not at this price, or not here: {', '.join(missing)}"] if missing else []),
+        )

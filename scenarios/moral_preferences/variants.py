@@ -1,0 +1,122 @@
+"""What the paradigms and mechanisms of moral preferences offer at one price of a voter, by trials.
+
+The error is the share of pairs of alternatives of which the noise changes the choice, each mechanism being held against
+itself without noise. How often it then chooses as the mean of the voters' own preferences does stands beside it: some
+mechanisms lose a part of what voters say before there is any noise.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.moral_preferences import MoralPreferences, Paradigm, Parameters
+from ...protocol.moral_preferences.parameters import MAX_EPSILON, MIN_EPSILON
+from ...protocol.phases import PhasedProtocol
+from ...protocol.privacy import TrustModel
+from ..experiments.variants import Offered, SimulatedVariants, epsilon_at, price_of
+from ..running.resolution import Resolved
+from .agreement import agreement_of
+
+__all__ = ["PreferenceVariants"]
+
+_NAMES: Final = (
+    "VLCP, laplace",
+    "RLCP, laplace",
+    "RLCP, pooled",
+    "RLCP, direction",
+    "VLDP, laplace",
+    "VLDP, direction",
+    "RLDP, laplace",
+    "RLDP, functional",
+    "RLDP, pooled",
+    "RLDP, direction",
+)
+_REFERENCE: Final = "VLCP, laplace"
+
+
+class PreferenceVariants(SimulatedVariants):
+    """The mechanisms of the paradigms that trust the aggregator, then of those that trust nobody."""
+
+    is_lack = True
+
+    def __init__(self, resolved: Resolved, *, trials: int) -> None:
+        super().__init__(resolved, trials=trials)
+        if self._parameters.is_personal:
+            allowed = "left out: variants are compared at one ε of all voters (--set epsilon=...)"
+            raise ConfigurationError(field="epsilons", value=list(self._parameters.epsilons), allowed=allowed)
+
+    @property
+    def _parameters(self) -> Parameters:
+        return self.resolved.protocol.parameters
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Paradigm and mechanism, in two words."""
+        return _NAMES
+
+    @property
+    def measure(self) -> str:
+        """The share of equal choices."""
+        return "equal choices"
+
+    @property
+    def error(self) -> str:
+        """The share of other choices."""
+        return "Other choices"
+
+    def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
+        """Return the parameters of a mechanism at a price of everything that a voter says."""
+        paradigm, _, mechanism = name.partition(", ")
+        given: dict[str, Any] = {"paradigm": Paradigm(paradigm), "mechanism": mechanism}
+        if mechanism != "direction":
+            given["covariance"] = ()
+        proven = functools.partial(self._proven, given)
+        epsilon = epsilon_at(price, lambda parameter: proven(epsilon=parameter), low=MIN_EPSILON, high=MAX_EPSILON)
+        return None if epsilon is None else {**given, "paradigm": paradigm, "epsilon": epsilon}
+
+    def _proven(self, given: Mapping[str, Any], **more: Any) -> float:
+        return price_of(MoralPreferences(msgspec.structs.replace(self._parameters, **given, **more)))
+
+    @functools.cached_property
+    def _reference(self) -> Sequence[float]:
+        """The mean of the voters' own preferences, without noise."""
+        settings = self.settings(_REFERENCE, self.price) or {}
+        return self.clean_of(settings)
+
+    def clean_of(self, settings: Mapping[str, Any]) -> list[float]:
+        """Return what a variant would release without noise."""
+        resolved = self.resolved_with(settings)
+        truth = resolved.protocol.truth(resolved.inputs) or {}
+        return [float(value) for value in truth.values()]
+
+    def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
+        """Return who is trusted, the price of a record, and how often it would choose as the voters' mean does."""
+        (loss,) = protocol.losses
+        same = agreement_of(self.clean_of(offered.settings), self._reference)
+        return {
+            "Trusted": "the aggregator" if loss.model is TrustModel.CENTRAL else "nobody",
+            "ε a record": f"{loss.finest.proven:.4g}",
+            "Same without noise": "" if same is None else f"{100 * same:.1f} %",
+        }
+
+    @property
+    def dropped(self) -> Sequence[str]:
+        """What a record costs, and whom voters trust."""
+        return "ε a record", "Trusted"
+
+    def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
+        """Return the one that errs least."""
+        return min(offers, key=lambda offered: offered.error.value), " <- fewest"
+
+    def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
+        """Return what the numbers are of."""
+        missing = [name for name in self.names if name not in {offered.name for offered in offers}]
+        return (
+            "other choices: the share of pairs of which noise changes the choice; ± is one standard error of",
+            f"{self.trials:,} trials. ε in all is proven, of all that a voter says. Same without noise: the share",
+            "of pairs on which the mechanism, before any noise, chooses as the mean of voters' own preferences",
+            *([f"not at this price: {', '.join(missing)}"] if missing else []),
+        )

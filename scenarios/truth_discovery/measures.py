@@ -1,0 +1,63 @@
+"""What trials of truth discovery are measured by: the error rate, and how noise changes it.
+
+Source: Li et al. (2018), Section 7: the share of tasks whose found truth is wrong, with and without perturbation.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...protocol import Tally
+from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.truth_discovery import Outcome, TruthDiscovery
+from ..experiments.measures import Measure, Measures
+
+__all__ = ["TruthMeasures", "error_rate_of"]
+
+_ERROR_RATE = Measure(
+    name="error rate", about="the share of wrong truths, of tasks whose truth is known", is_share=True
+)
+_CHANGE = Measure(
+    name="change of error rate",
+    about="that the noise makes: less the error rate without noise",
+    is_share=True,
+    limits=(-1.0, 1.0),
+)
+_CHANGED = Measure(name="changed truths", about="the share of truths that are others than without noise", is_share=True)
+
+
+def error_rate_of(found: Mapping[str, str | None], truth: Mapping[str, str]) -> float:
+    """Return the share of tasks whose found truth is wrong.
+
+    Args:
+        found: by task; None where nobody answered.
+        truth: of at least one task; tasks that nobody answered do not count.
+    """
+    judged = [task for task in truth if found.get(task) is not None]
+    return sum(found[task] != truth[task] for task in judged) / len(judged)
+
+
+class TruthMeasures(Measures):
+    """How often truths are wrong: by those that are known, and by those that clean answers give."""
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
+        super().__init__(protocol, inputs, gold=gold)
+        assert isinstance(protocol, TruthDiscovery)  # noqa: S101  what the descriptor says
+        self._clean = protocol.truth(inputs)
+        self._known = {task: gold[task] for task in self._clean if task in gold}
+        self._without_noise = error_rate_of(self._clean, self._known) if self._known else 0.0
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The error rate and its change where truths are known, and how many truths change."""
+        return (_ERROR_RATE, _CHANGE, _CHANGED) if self._known else (_CHANGED,)
+
+    def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
+        """Return the numbers of one trial."""
+        del tallies
+        assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
+        found = dict(zip(outcome.tasks, outcome.truths, strict=True))
+        measured = {_CHANGED.name: error_rate_of(found, self._clean)}
+        if self._known:
+            measured[_ERROR_RATE.name] = error_rate_of(found, self._known)
+            measured[_CHANGE.name] = measured[_ERROR_RATE.name] - self._without_noise
+        return measured

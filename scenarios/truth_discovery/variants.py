@@ -1,0 +1,79 @@
+"""What the mechanisms and estimators of truth discovery offer at one price of all answers of a worker, by trials.
+
+The error is the share of wrong truths, where some are known; else the share of truths that noise changes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, get_args
+
+from ...protocol.phases import PhasedProtocol
+from ...protocol.truth_discovery import Parameters, TruthDiscovery
+from ...protocol.truth_discovery.parameters import PRICES, ROUNDED, EstimatorName
+from ..experiments.variants import Offered, SimulatedVariants
+
+__all__ = ["CrowdVariants"]
+
+_MECHANISMS: Final = ("one_layer", "two_layer", "fresh_two_layer")
+_ESTIMATORS: Final[tuple[str, ...]] = tuple(name for name in get_args(EstimatorName) if name != "auto")
+
+
+class CrowdVariants(SimulatedVariants):
+    """Each mechanism with the session's estimator, and each other estimator with the session's mechanism."""
+
+    @property
+    def _parameters(self) -> Parameters:
+        return self.resolved.protocol.parameters
+
+    @property
+    def _mechanism(self) -> str:
+        protocol = self.resolved.protocol
+        assert isinstance(protocol, TruthDiscovery)  # noqa: S101  what the descriptor says
+        return protocol.noise.name
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Mechanism and estimator, in two words."""
+        own = self._mechanism, self._parameters.estimator
+        mechanisms = [(name, own[1]) for name in _MECHANISMS]
+        estimators = [(own[0], name) for name in _ESTIMATORS if name != own[1]]
+        return [f"{mechanism}, {estimator}" for mechanism, estimator in (*mechanisms, *estimators)]
+
+    @property
+    def measure(self) -> str:
+        """The error rate where truths are known."""
+        return "error rate" if self.resolved.gold else "changed truths"
+
+    @property
+    def error(self) -> str:
+        """A share of truths."""
+        return "Wrong truths" if self.resolved.gold else "Changed truths"
+
+    def settings(self, name: str, price: float) -> Mapping[str, Any]:
+        """Return the parameters of a variant at a price of all answers of a worker."""
+        mechanism, _, estimator = name.partition(", ")
+        settings = {**dict.fromkeys(PRICES), "mechanism": mechanism, "epsilon_worker": price, "estimator": estimator}
+        return settings if estimator in ROUNDED else {**settings, "rounds": None}
+
+    def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
+        """Return the price of one answer of a worker whose others are known."""
+        del offered
+        (loss,) = protocol.losses
+        return {"ε an answer": f"{loss.finest.proven:.4g}"}
+
+    def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
+        """Return the one with fewest errors."""
+        return min(offers, key=lambda offered: offered.error.value), " <- fewest"
+
+    def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
+        """Return what the numbers are of."""
+        del offers
+        what = (
+            "the share of truths that are not those known"
+            if self.resolved.gold
+            else "the share of truths that the same estimator finds otherwise without noise: no truth is known here"
+        )
+        return (
+            f"{what};",
+            f"± is one standard error of {self.trials:,} trials. ε in all is proven, of all answers of a worker;",
+            "an estimator costs nothing. `auto` takes the estimator for the crowd at hand",
+        )

@@ -1,0 +1,49 @@
+"""Grids: which cells there are, in which order, and what is refused."""
+
+import pytest
+from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios.experiments.grids import load_cells, read_axes
+
+
+def test_cells_are_all_combinations_and_the_last_key_changes_first() -> None:
+    cells = load_cells("consortium", ["partners.count=9"], grid=["epsilon=0.5,1", "variant=joint,laplace"], seed=4)
+    assert [settings for settings, _ in cells] == [
+        (("epsilon", "0.5"), ("variant", "joint")),
+        (("epsilon", "0.5"), ("variant", "laplace")),
+        (("epsilon", "1"), ("variant", "joint")),
+        (("epsilon", "1"), ("variant", "laplace")),
+    ]
+    assert [scenario.parameters["epsilon"] for _, scenario in cells] == [0.5, 0.5, 1, 1]
+    assert {scenario.seed for _, scenario in cells} == {4}
+
+
+def test_without_a_grid_there_is_one_cell() -> None:
+    ((settings, scenario),) = load_cells("consortium", [], grid=[], data="here")
+    assert (settings, scenario.seed, scenario.data) == ((), 2018, "here")
+
+
+def test_commas_in_brackets_and_quotes_part_no_values() -> None:
+    assert read_axes(["weights=[1, 2],[1, 2, 3]", "title='a, b',c"]) == [
+        ("weights", ("[1, 2]", "[1, 2, 3]")),
+        ("title", ("'a, b'", "c")),
+    ]
+
+
+@pytest.mark.bad_input("trials that are too few, or of what cannot be tried; a grid of no key")
+@pytest.mark.parametrize(
+    ("grid", "value", "allowed"),
+    [
+        (["epsilon"], "'epsilon'", "key=value"),
+        (["=1"], "'=1'", "key=value"),
+        (["epsilon=1,,2"], "'epsilon=1,,2'", "key=value"),
+        (["epsilon=1", "epsilon=2"], "'epsilon'", "once"),
+        (["epsilon=1,1"], "'epsilon=1,1'", "distinct"),
+        (["epsilon=1,2", "seed=" + ",".join(map(str, range(501)))], "'1,002 cells'", "at most 1,000"),
+        (["epsilom=1,2"], "'epsilom'", "epsilon"),
+    ],
+)
+def test_what_is_no_grid_is_refused(grid: list[str], value: str, allowed: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^--grid must be") as raised:
+        load_cells("consortium", [], grid=grid)
+    assert f"got {value}" in str(raised.value)
+    assert allowed in str(raised.value.allowed)

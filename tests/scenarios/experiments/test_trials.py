@@ -1,0 +1,326 @@
+"""Trials: the sessions that `run` would hold, measured by hand-worked numbers, alike for any number of processes."""
+
+import csv
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+from msgspec.structs import replace
+from psephos.protocol import SimulatedNoise
+from psephos.protocol.dpwevote import Outcome as VoteOutcome
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.estimators import Estimate
+from psephos.protocol.fair_voting import Outcome as ElectionOutcome
+from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.experiments.grids import load_cells
+from psephos.scenarios.experiments.measures import EstimateErrors, measures_of
+from psephos.scenarios.experiments.trials import Cell, MeasuredCell, Trial, prepare, run_trials
+from psephos.scenarios.experiments.trials_drawn import picture_of
+from psephos.scenarios.experiments.trials_shown import measures_in
+from psephos.scenarios.moral_preferences.agreement import agreement_of
+from psephos.scenarios.running.session import run_arrays
+from psephos.scenarios.truth_discovery.measures import error_rate_of
+from thoroughness import IS_FULL
+
+Psephos = Callable[..., Any]
+
+PICTURES = () if IS_FULL else ("--no-pictures",)
+
+SMALL: Mapping[str, tuple[str, ...]] = {
+    "consortium": ("partners.count=30",),
+    "crowd": ("workers.tasks=30", "workers.workers=9", "workers.answers_per_task=5"),
+    "two-societies": ("voters.groups.north.voters=30", "voters.groups.south.voters=20"),
+    "moral-synthetic": ("voters.voters=20", "voters.records=8"),
+}
+
+
+def tried(name: str, *settings: str, trials: int = 4, workers: int = 1) -> MeasuredCell:
+    scenario, resolved = prepare(load_scenario(name, [*SMALL.get(name, ()), *settings]))
+    (found,) = run_trials(
+        [Cell(settings=(), scenario=scenario)], trials=trials, workers=workers, resolved={(): resolved}
+    )
+    return found
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_trial_is_the_session_of_its_round(name: str) -> None:
+    """Trial 2 of a scenario with round 5 has the numbers of a session of round 7."""
+    cell = tried(name, "round=5")
+    resolved = resolve(load_scenario(name, [*SMALL[name], "round=7", "transport=array"]))
+    assert resolved.scenario.seed is not None
+    noise = SimulatedNoise(resolved.scenario.seed, session=name, round_number=7)
+    record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise, session=name)
+    own = measures_of(resolved).of(record.outcome, record.tallies)
+    assert own
+    assert {key: cell.trials[2].measures[key] for key in own} == dict(own)
+    assert len({tuple(trial.measures.items()) for trial in cell.trials}) > 1
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_measure_that_is_declared_has_a_value_in_every_trial(name: str) -> None:
+    cell = tried(name)
+    names = [measure.name for measure in cell.measures]
+    assert len({*names}) == len(names)
+    for trial in cell.trials:
+        assert trial.measures.keys() == {*names}
+        shares = [trial.measures[measure.name] for measure in cell.measures if measure.is_share]
+        assert all(-1 <= share <= 1 for share in shares)
+
+
+def test_a_vote_is_measured_by_table_2_and_equations_10_to_13() -> None:
+    """Weights 1, 2, 3 and half of all as quota: a has 4 of 6, which passes; b has 2, which fails.
+
+    At ε = 30 every report is right. Then the margin of b is put 3 too high, so that it passes: a false pass, and a mean
+    square of (0² + (3/6)²)/2.
+    """
+    held = {"x": (1, 1, 0), "y": (2, 0, 1), "z": (3, 1, 0)}
+    x, y, z = (f"{{partner='{name}', weight={own[0]}, a={own[1]}, b={own[2]}}}" for name, own in held.items())
+    settings = ["candidates=['a', 'b']", "made_up=true", "epsilon=30", "seed=1"]
+    resolved = resolve(load_scenario("consortium", [f"partners=[{x}, {y}, {z}]", *settings]))
+    measures = measures_of(resolved)
+    noise = SimulatedNoise(1, session="consortium")
+    record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise, session="consortium")
+    outcome = record.outcome
+    assert isinstance(outcome, VoteOutcome)
+    found = measures.of(outcome, record.tallies)
+    assert found["accuracy"] == 1
+    assert (found["true passes"], found["true rejections"]) == (1 / 2, 1 / 2)
+    assert (found["false passes"], found["false rejections"]) == (0, 0)
+    for name in ("margin", "support", "quota", "weights", "yes votes"):
+        assert found[f"MSE {name}"] == pytest.approx(0, abs=1e-4)
+    a, b = outcome.candidates
+    b = replace(b, passed=True, margin=Estimate(b.margin.value + 3, b.margin.standard_error))
+    found = measures.of(replace(outcome, candidates=(a, b)), record.tallies)
+    assert found["accuracy"] == 1 / 2
+    assert (found["true passes"], found["false passes"]) == (1 / 2, 1 / 2)
+    assert (found["true rejections"], found["false rejections"]) == (0, 0)
+    assert found["MSE margin"] == pytest.approx(1 / 8, rel=1e-2)
+
+
+def test_truths_are_held_against_those_known_and_those_without_noise() -> None:
+    """Of four tasks three are known, of which one is wrong; two are others than without noise; one nobody answered."""
+    found = {"a": "yes", "b": "no", "c": "yes", "d": None}
+    assert error_rate_of(found, {"a": "yes", "b": "yes", "c": "yes"}) == 1 / 3
+    assert error_rate_of(found, {"a": "no", "b": "yes", "c": "yes", "d": "no"}) == 2 / 3
+
+
+def test_an_election_is_measured_by_its_winner_s_true_utilities() -> None:
+    """Borda scores 1, 0, −1 (or shifted): north ranks x y z twice, south z y x once and x y z once.
+
+    To the north x, y, z are worth 2, 1, 0, to the south 1, 1, 1: ΔW = 1, 0, 1 and W = 3/2, 1, 1/2 of all four.
+    """
+    held = {"a": "n', ranking='x>y>z", "b": "n', ranking='x>y>z", "c": "s', ranking='z>y>x", "d": "s', ranking='x>y>z"}
+    voters = ", ".join(f"{{voter='{name}', group='{own}'}}" for name, own in held.items())
+    settings = [f"voters=[{voters}]", "objective=parity", "mechanism=exponential", "made_up=true", "seed=1"]
+    resolved = resolve(load_scenario("two-societies", settings))
+    measures = measures_of(resolved)
+    noise = SimulatedNoise(1, session="two-societies")
+    record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise, session="two-societies")
+    assert isinstance(record.outcome, ElectionOutcome)
+    told = {
+        name: measures.of(replace(record.outcome, winner=name), record.tallies)
+        for name in resolved.protocol.parameters.alternatives
+    }
+    assert {name: found["equal winners"] for name, found in told.items()} == {"x": 0, "y": 1, "z": 0}
+    assert {name: found["disparity"] for name, found in told.items()} == {"x": 1, "y": 0, "z": 1}
+    assert told["x"]["welfare"] - told["y"]["welfare"] == told["y"]["welfare"] - told["z"]["welfare"] == 1 / 2
+
+
+@pytest.mark.parametrize(
+    ("released", "clean", "same"),
+    [
+        ((1.0, 0.0), (5.0, 0.0), 1.0),
+        ((1.0, 0.0), (0.0, 2.0), 1 / 2),
+        ((1.0, 1.0), (3.0, 0.0), 3 / 4),
+        ((-1.0, 0.0), (4.0, 0.0), 0.0),
+        ((0.0, 0.0), (4.0, 0.0), None),
+    ],
+)
+def test_equal_choices_are_one_less_the_angle_over_a_half_turn(
+    released: tuple[float, ...], clean: tuple[float, ...], same: float | None
+) -> None:
+    assert agreement_of(released, clean) == (None if same is None else pytest.approx(same))
+
+
+@pytest.mark.parametrize("variant", ["joint", "printed", "laplace", "two_point"])
+def test_a_variant_has_the_measures_that_its_reports_tell(variant: str) -> None:
+    """Each has the measures that its reports tell, and every decision is one of the four cases."""
+    cell = tried("consortium", f"variant={variant}", trials=60)
+    found = cell.summaries
+    cases = ("true passes", "false passes", "true rejections", "false rejections")
+    assert math.fsum(found[case].mean for case in cases) == pytest.approx(1)
+    assert found["accuracy"].mean == pytest.approx(found["true passes"].mean + found["true rejections"].mean)
+    has_counts = variant in {"joint", "printed"}
+    assert ("MSE weights" in found) == has_counts
+    assert ("MSE support" in found) == (variant != "two_point")
+
+
+def test_cells_of_one_trial_number_share_their_luck() -> None:
+    """Opinions of variant `joint` and `printed` are the same reports, so that the quota's errors are the same bits."""
+    joint, printed = (tried("consortium", f"variant={variant}") for variant in ("joint", "printed"))
+    for ours, other in zip(joint.trials, printed.trials, strict=True):
+        assert ours.measures["MSE quota"] == other.measures["MSE quota"]
+        assert ours.measures["MSE support"] != other.measures["MSE support"]
+
+
+def test_differences_are_taken_trial_against_trial() -> None:
+    joint, printed = (tried("consortium", f"variant={variant}") for variant in ("joint", "printed"))
+    found = printed.differences_from(joint)
+    assert (found["MSE quota"].value, found["MSE quota"].standard_error) == (0, 0)
+    pairs = [
+        (own.measures["MSE support"], its.measures["MSE support"])
+        for own, its in zip(printed.trials, joint.trials, strict=True)
+    ]
+    each = [own - its for own, its in pairs]
+    assert found["MSE support"].value == pytest.approx(math.fsum(each) / 4)
+    spread = math.fsum((one - math.fsum(each) / 4) ** 2 for one in each)
+    assert found["MSE support"].standard_error == pytest.approx(math.sqrt(spread / 3 / 4))
+    two_point = tried("consortium", "variant=two_point")
+    assert "MSE support" not in two_point.differences_from(joint)
+
+
+def test_traffic_is_that_of_one_party() -> None:
+    cell = tried("consortium")
+    phases = cell.traffic
+    assert [phase.phase for phase in phases] == ["join", "weights", "opinions", "release"]
+    assert all(phase.messages_down == 1 for phase in phases)
+    assert cell.summaries["messages"].mean == 7
+    told = math.fsum(phase.bytes_up + phase.bytes_down for phase in phases)
+    assert cell.summaries["bytes"].mean == pytest.approx(told)
+
+
+def test_a_measure_with_a_value_in_one_trial_alone_has_no_summary() -> None:
+    cell = tried("consortium")
+    one = MeasuredCell(
+        settings=(), measures=cell.measures, num_parties=1, trials=(cell.trials[0], Trial({}), Trial({}))
+    )
+    assert one.summaries == {}
+    assert one.traffic == []
+
+
+@pytest.mark.bad_input("trials that are too few, or of what cannot be tried; a grid of no key")
+@pytest.mark.parametrize(
+    ("name", "settings", "field", "words"),
+    [
+        ("consortium", ["noise=secure"], "noise", "fresh simulated noise"),
+        ("poisoning", [], "adversary", "--set 'adversary=\\[\\]'"),
+        ("consortium", ["network.loss=0.1"], "network", "--set 'network={}'"),
+        ("consortium", ["partners=people.csv"], "made_up", "takes the noise off again"),
+        ("moral-machine", ["voters.stream=true", "voters.voters=50"], "stream", "nothing is kept"),
+        ("consortium", ["epsilon=-1"], "parameters.epsilon", "epsilon"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(
+    in_folder: Path, name: str, settings: list[str], field: str, words: str
+) -> None:
+    (in_folder / "people.csv").write_text("partner,weight,joint data space\nann,1,1\nbob,2,0\n")
+    with pytest.raises(ConfigurationError, match=words) as raised:
+        prepare(load_scenario(name, settings))
+    assert raised.value.field.endswith(field.rpartition(".")[2])
+
+
+def test_what_is_refused_can_be_set_otherwise() -> None:
+    prepare(load_scenario("poisoning", ["adversary=[]"]))
+    prepare(load_scenario("consortium", ["network.loss=0.1", "network={}"]))
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which the test runs."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("approval")
+def test_a_protocol_of_somebody_is_measured_by_its_estimates() -> None:
+    """Votes for one option; its error is the estimate less the true number, by hand for each trial."""
+    scenario, resolved = prepare(load_scenario("tea.toml", ["made_up=true"]))
+    measures = measures_of(resolved)
+    assert type(measures) is EstimateErrors
+    (cell,) = run_trials([Cell(settings=(), scenario=scenario)], trials=3, resolved={(): resolved})
+    truth = resolved.protocol.truth(resolved.inputs) or {}
+    assert {f"error of {name}" for name in truth} <= cell.summaries.keys()
+    for trial in cell.trials:
+        errors = [trial.measures[f"error of {name}"] for name in truth]
+        assert trial.measures["mean squared error"] == pytest.approx(math.fsum(e * e for e in errors) / len(errors))
+
+
+def table(path: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(Path(path).read_text().splitlines()))
+
+
+def test_the_command_leaves_tables_and_says_what_it_found(psephos: Psephos) -> None:
+    words = ["consortium", "--set", "partners.count=20", "--trials", "12", "--seed", "5"]
+    ended = psephos("trials", *words, "--out", "one", "--workers", "1", *PICTURES)
+    again = psephos("trials", *words, "--out", "two", "--workers", "2", "--json", "--no-pictures")
+    assert (ended.status, again.status) == (0, 0), ended.err + again.err
+    names = {"trials.csv", "summary.csv", "traffic.csv", "summary.json"}
+    drawn: set[str] = set() if PICTURES else {"trials.png", "trials.svg"}
+    assert {path.name for path in Path("one").iterdir()} == names | drawn
+    for name in names:
+        assert (Path("one") / name).read_bytes() == (Path("two") / name).read_bytes()
+    assert json.loads(again.out) == json.loads(Path("two/summary.json").read_bytes())
+    rows = table("one/trials.csv")
+    assert [row["trial"] for row in rows] == [str(number) for number in range(12)]
+    (accuracy,) = (row for row in table("one/summary.csv") if row["measure"] == "accuracy")
+    assert float(accuracy["mean"]) == pytest.approx(math.fsum(float(row["accuracy"]) for row in rows) / 12)
+    assert "Accuracy" in ended.out
+    assert "over 12 trials" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("settings", "grid", "panels", "marks"),
+    [
+        ((), (), (3, 2), {"share, and where it lies with 95 %", "distribution over the trials"}),
+        ((), ("epsilon=1,4", "variant=joint,laplace"), (3, 2), {"joint", "laplace"}),
+        (("variant=two_point",), ("epsilon=1,4",), (2, 2), {"mean"}),
+        ((), ("variant=joint,laplace",), (3, 2), {"mean, and where it lies with 95 %"}),
+    ],
+)
+def test_a_picture_has_a_panel_for_each_leading_measure_that_differs(
+    settings: tuple[str, ...], grid: tuple[str, ...], panels: tuple[int, int], marks: set[str]
+) -> None:
+    cells = load_cells("consortium", ["partners.count=20", *settings], grid=grid)
+    measured = run_trials([Cell(settings=own, scenario=prepare(each)[0]) for own, each in cells], trials=5)
+    picture = picture_of(measured, [measure for measure in measures_in(measured) if measure.name[0] not in "mb"])
+    assert picture is not None
+    assert picture.panels == panels
+    axes = Figure(figsize=picture.size).subplots(*panels, squeeze=False)
+    assert marks <= {*(picture.draw(axes) or {})}
+
+
+@pytest.mark.parametrize("grid", [("epsilon=0.5,2",), ("variant=joint,laplace",)])
+def test_a_grid_has_a_line_for_each_cell(psephos: Psephos, grid: tuple[str, ...]) -> None:
+    words = [word for each in grid for word in ("--grid", each)]
+    words += ["--set", "partners.count=20", "--trials", "3", "--out", "out", *PICTURES]
+    ended = psephos("trials", "consortium", *words)
+    assert ended.status == 0, ended.err
+    key, _, values = grid[0].partition("=")
+    rows = table("out/trials.csv")
+    assert [row[key] for row in rows] == [value for value in values.split(",") for _ in range(3)]
+    for value in values.split(","):
+        assert any(line.split()[:1] == [value] for line in ended.out.splitlines())
+
+
+@pytest.mark.bad_input("trials that are too few, or of what cannot be tried; a grid of no key")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--trials", "0"], "--trials must be from 2"),
+        (["--trials", "1"], "--trials must be from 2"),
+        (["--trials", "1000001"], "--trials must be from 2"),
+        (["--workers", "-1"], "--workers must be"),
+        (["--grid", "epsilom=1,2"], "--grid must be"),
+        (["--grid", "epsilon=1,x"], "parameters.epsilon must be"),
+        (["--set", "noise=secure"], "noise must be 'simulated'"),
+    ],
+)
+def test_bad_input_is_said_before_anything_is_written(psephos: Psephos, words: list[str], said: str) -> None:
+    ended = psephos("trials", "consortium", *words, "--out", "out")
+    assert ended.status == 2
+    assert ended.err.startswith(f"psephos: {said}"), ended.err
+    assert not Path("out").exists()

@@ -1,0 +1,120 @@
+"""Variants: one price for all, errors in the system's own unit, and prices for errors that are wanted."""
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from psephos.protocol.privacy import total_of
+from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.experiments.variants import VariantTable, epsilon_at, price_for, table_of
+from psephos.scenarios.system import find_protocol, part_of
+
+Psephos = Callable[..., Any]
+
+SAMPLED = [word for each in ("mechanism=sampling", "gamma=0", "num_samples=20") for word in ("--set", each)]
+SMALL = {
+    "crowd": ("workers.tasks=30", "workers.workers=9", "workers.answers_per_task=5"),
+    "two-societies": ("voters.groups.north.voters=60", "voters.groups.south.voters=40"),
+    "moral-synthetic": ("voters.voters=20", "voters.records=8"),
+}
+
+
+def table(name: str, *settings: str, trials: int = 4) -> VariantTable:
+    scenario = load_scenario(name, [*SMALL.get(name, ()), *settings])
+    kind = part_of(find_protocol(scenario.protocol), "variants", VariantTable, is_class=True)
+    return table_of(kind, scenario, trials=trials)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_all_variants_have_the_session_s_price_or_less(name: str) -> None:
+    """And what a variant is said to cost is what a session with its settings costs."""
+    compared = table(name)
+    offers = compared.offers()
+    assert len(offers) > 5
+    for offered in offers:
+        assert offered.epsilon <= compared.price * (1 + 1e-6)
+        assert offered.epsilon >= 0.6 * compared.price
+        kept = {key: value for key, value in offered.settings.items() if value is not None}
+        given = [f"{key}={json.dumps(value)}" for key, value in kept.items() if key != "covariance"]
+        priced = [key for key in ("epsilon_worker",) if key in kept]
+        scenario = load_scenario(name, [*SMALL[name], *given])
+        if priced:  # in place of the scenario's own ε
+            scenario.parameters.pop("epsilon", None)
+        assert total_of(resolve(scenario).protocol.losses).proven == pytest.approx(offered.epsilon)
+
+
+def test_a_vote_s_price_for_its_own_error_is_its_own() -> None:
+    compared = table("consortium")
+    for name in ("joint, the paper's split", "two_point", "signed_rr"):
+        offered = compared.offer(name, 1.5)
+        assert offered is not None
+        priced = price_for(compared, name, offered.error.value * (1 + 1e-9)).offered
+        assert priced is not None
+        assert priced.epsilon == pytest.approx(offered.epsilon, rel=0.01)
+        assert priced.error.value <= offered.error.value * (1 + 1e-9)
+
+
+def test_an_error_that_no_price_buys_has_none() -> None:
+    compared = table("consortium")
+    assert price_for(compared, "two_point", 1e-9).offered is None
+
+
+def test_less_error_costs_more() -> None:
+    compared = table("consortium")
+    prices = [price_for(compared, "signed_rr", error).offered for error in (400, 200, 100)]
+    epsilons = [math.nan if offered is None else offered.epsilon for offered in prices]
+    assert epsilons == sorted(epsilons)
+
+
+@pytest.mark.parametrize(("price", "expected"), [(0.5, 0.25), (100.0, 8.0), (0.001, None)])
+def test_a_parameter_is_the_greatest_within_a_price(price: float, expected: float | None) -> None:
+    """A loss of twice the parameter, between 0.01 and 8."""
+    found = epsilon_at(price, lambda parameter: 2 * parameter, low=0.01, high=8.0)
+    assert found == (None if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_command_compares_every_system(psephos: Psephos, name: str) -> None:
+    settings = [word for each in SMALL[name] for word in ("--set", each)]
+    ended = psephos("variants", name, *settings, "--trials", "3")
+    assert ended.status == 0, ended.err
+    assert "ε in all" in ended.out
+    assert "3 trials" in ended.out
+
+
+def test_the_command_says_what_an_error_costs(psephos: Psephos) -> None:
+    ended = psephos(
+        "variants",
+        "consortium",
+        "--set",
+        "weights=[1,3]",
+        "--set",
+        "partners.weight_shares=[0.5,0.5]",
+        "--error",
+        "200",
+        "--json",
+    )
+    found = json.loads(ended.out)
+    assert found["error"] == "± of a margin"
+    assert {each["name"] for each in found["prices"]} == {each["name"] for each in found["variants"]}
+    assert all(each["offered"]["error"]["value"] <= 200 for each in found["prices"])
+
+
+@pytest.mark.bad_input("an error that is no error; a session without variants")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["consortium", "--error", "0"], "--error must be above 0"),
+        (["consortium", "--error", "nan"], "--error must be above 0"),
+        (["consortium", "--trials", "1"], "--trials must be from 2"),
+        (["fairness-judgements"], "epsilons must be left out"),
+        (["two-societies", *SAMPLED], "the session must be one whose loss is bounded"),
+        (["duchenne", "--data", "missing"], "data"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(psephos: Psephos, words: list[str], said: str) -> None:
+    ended = psephos("variants", *words)
+    assert ended.status == 2
+    assert ended.err.startswith(f"psephos: {said}"), ended.err
