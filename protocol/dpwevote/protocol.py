@@ -55,7 +55,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         parameters = dict(given)
         if {"weight_matrix", "opinion_matrix"} & given.keys() and given.get("epsilon") == DEFAULT_EPSILON:
             # Of other numbers the parameters see by themselves that they were stated.
-            raise ConfigurationError(field="epsilon", value=given["epsilon"], allowed=LEFT_OUT)
+            raise ConfigurationError(field="parameters.epsilon", value=given["epsilon"], allowed=LEFT_OUT)
         parameters.setdefault("candidates", [name for name in table if name != "weight"])
         if parameters.get("public_weights") and "weights" not in parameters and "weight" in table:
             weights = np.unique(_numbers(table["weight"]))

@@ -61,7 +61,7 @@ class PartiesTable:
 
     @contextlib.contextmanager
     def naming_lines(self) -> Generator[None]:
-        """Let errors about the table's rows name line and party rather than the row, and other ones the file's header.
+        """Let errors name line and party rather than the row, and the file's header unless they are of parameters.
 
         Raises:
             ConfigurationError: what the code inside raises.
@@ -70,7 +70,8 @@ class PartiesTable:
             yield
         except ConfigurationError as error:
             row = re.search(r"(.*) in row (\d+)(: .*)?$", error.field)
-            if row is None and not (self.lines and self.has_header):
+            is_of_header = self.lines and self.has_header and not error.field.startswith("parameters.")
+            if row is None and not is_of_header:
                 raise
             if row is None:
                 field = f"{error.field} ({self.source} line 1)"
