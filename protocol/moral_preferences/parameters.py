@@ -14,7 +14,9 @@ from .whitening import GREATEST_FACTOR, Whitening
 __all__ = [
     "MAX_BOUND",
     "MAX_EPSILON",
+    "MAX_FEATURES_OF_COEFFICIENTS",
     "MAX_LEVELS",
+    "MAX_RECORDS",
     "MIN_BOUND",
     "MIN_EPSILON",
     "MechanismName",

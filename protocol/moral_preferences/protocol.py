@@ -404,6 +404,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             epsilon_record=loss.finest.proven,
             epsilon_voter=loss.proven,
             ball=None if errors is None else self.summary.ball_of(values),
+            maxima=self.summary.maxima or msgspec.UNSET,
         )
 
     def truth(self, inputs: Inputs) -> dict[str, float]:

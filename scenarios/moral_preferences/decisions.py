@@ -23,6 +23,8 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Verdict
 from ...protocol.moral_preferences import Decision, MoralPreferences, Outcome, Paradigm, PriorName, decide
 from ...protocol.moral_preferences.certainty import check_prior, why_no_certainty, why_no_verdict
+from ...protocol.moral_preferences.outcome import NoisyMaxima
+from ...protocol.moral_preferences.parameters import MAX_BOUND, MAX_FEATURES_OF_COEFFICIENTS, MAX_RECORDS, MIN_BOUND
 from ...protocol.moral_preferences.records import GREATEST_FEATURE
 from ..presentation.terminal import Cell, show_note, show_table
 from ..reading.conversion import convert
@@ -130,11 +132,23 @@ def _check(outcome: Outcome, run: Path) -> None:
         ),
         "the radius of ball must be a number > 0": outcome.ball is not None
         and not 0 < outcome.ball.radius <= _GREATEST,
+        "maxima must be of 1 record or more, and its radius and scale numbers > 0": outcome.maxima is not msgspec.UNSET
+        and not _are_simulable(outcome.maxima),
+        f"there may be {MAX_FEATURES_OF_COEFFICIENTS} features of noisy maxima": outcome.maxima is not msgspec.UNSET
+        and len(outcome.features) > MAX_FEATURES_OF_COEFFICIENTS,
     }
     for fault, is_there in faults.items():
         if is_there:
             allowed = f"a run of protocol {MoralPreferences.name!r} ({fault})"
             raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed)
+
+
+def _are_simulable(maxima: NoisyMaxima) -> bool:
+    return (
+        1 <= maxima.num_records <= MAX_RECORDS
+        and MIN_BOUND <= maxima.radius <= MAX_BOUND
+        and 0 < maxima.scale <= _GREATEST
+    )
 
 
 def _are_numbers(numbers: Sequence[float], features: Sequence[str]) -> bool:
@@ -365,6 +379,8 @@ def _notes(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
     elif chosen:
         of_choice = "certainty: the chance of the same choice without the noise, on average over societies"
         notes += [of_choice, _PRIORS[str(chosen[0].prior)]]
+        if errors := [decision.certainty_error for decision in chosen if decision.certainty_error is not msgspec.UNSET]:
+            notes.append(f"certainty: by simulating the noise in objectives, to within about {2 * max(errors):.3f}")
     if why := why_no_verdict(outcome):
         notes.append(f"no verdict: {why}")
     elif chosen:

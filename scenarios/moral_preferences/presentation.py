@@ -214,7 +214,11 @@ def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
         if outcome.mechanism in {"functional", "pooled"}:
             yield "no standard errors: those of noisy objectives' maxima have no closed form"
         return
-    yield "± is one standard error of the noise; that voters differ is no part of it"
+    if outcome.mechanism == "functional":
+        yield "± is one standard error, by the spread of reports: that of voters as well"
+        yield "noise also draws all preferences towards 0: that is no part of ±"
+    else:
+        yield "± is one standard error of the noise; that voters differ is no part of it"
     if outcome.is_projected:
         yield "preferences were projected to the ball of the bound; ± is from before that"
     if not all(feature.is_sure for feature in shown):
