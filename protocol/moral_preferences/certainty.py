@@ -9,7 +9,6 @@ Source: normal shrinkage for the certainty; `estimators.noise_tails` for the tes
 
 import functools
 import math
-import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias, get_args
@@ -94,7 +93,8 @@ def certainty_of(
         for part in range(NUM_PARTS)
     ]
     of_all = tuple(_mean_of(answers) for answers in of_size)
-    error = math.sqrt(statistics.variance(parts) / NUM_PARTS)
+    middle = math.fsum(parts) / NUM_PARTS
+    error = math.sqrt(math.fsum(square(part - middle) for part in parts) / (NUM_PARTS * (NUM_PARTS - 1)))
     # A library's linear algebra may differ in its last bits, far below the simulation's error.
     return round(_certainty(outcome, outcome.ball, differences, margin, of_all), _DIGITS), round(error, _DIGITS)
 

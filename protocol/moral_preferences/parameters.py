@@ -57,6 +57,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         mechanism: what is perturbed (see the package).
         epsilon: ε of everybody; in nats, per voter or per record as the paradigm says. By default 1.
         epsilons: instead, the public levels of ε among which each voter has its own, ascending; local paradigms only.
+        chosen_by: who says which level is a voter's: the `roster`, which has a column of it, or each `voter` as it
+            joins. By default the roster.
         bound: B > 0, the greatest ℓ₁ norm of a preference vector. Of clipped records, whose differences are short,
             preferences are longer; there it only says how far a maximum is looked for.
         max_records: the most records of one voter, which bounds what a voter pays at record level.
@@ -86,6 +88,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     mean: Literal["weighted", "plain"] = "weighted"
     project: bool = False
     covariance: tuple[tuple[float, ...], ...] = ()
+    chosen_by: Literal["roster", "voter"] | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         self._check_features()
@@ -119,6 +122,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return bool(self.epsilons)
 
     @property
+    def is_chosen(self) -> bool:
+        """Whether voters choose their ε as they join."""
+        return self.chosen_by == "voter"
+
+    @property
     def levels(self) -> tuple[float, ...]:
         """The levels of ε, ascending: one where everybody has the same."""
         return self.epsilons or (1.0 if self.epsilon is None else self.epsilon,)
@@ -144,6 +152,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.epsilon is not None and not MIN_EPSILON <= self.epsilon <= MAX_EPSILON:
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
         if not self.epsilons:
+            if not isinstance(self.chosen_by, msgspec.UnsetType):
+                some = "given: the levels of ε among which voters have their own (chosen_by says who chooses)"
+                raise ConfigurationError(field="epsilons", value=[], allowed=some)
             return
         if self.epsilon is not None:
             raise ConfigurationError(field="epsilon and epsilons", value="given", allowed="given one of them alone")

@@ -254,7 +254,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in the levels of ε from the public column, where the table has one."""
-        if "epsilon" not in table or {"epsilon", "epsilons"} & given.keys():
+        if "epsilon" not in table or {"epsilon", "epsilons"} & given.keys() or given.get("chosen_by") == "voter":
             return dict(given)
         return {**given, "epsilons": sorted({_number(entry, row) for row, entry in enumerate(table["epsilon"], 1)})}
 
@@ -274,8 +274,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         records = Column("records", private=True, description=description)
         if not self.parameters.is_personal:
             return (records,)
-        levels = ", ".join(f"{level:g}" for level in self.parameters.epsilons[:20])
-        return Column("epsilon", private=False, description=f"the voter's ε, one of {levels}"), records
+        own = f"the voter's ε, one of {self._levels_shown}"
+        return Column("epsilon", private=False, description=own, chosen=self.parameters.is_chosen), records
 
     def check_columns(self, names: Iterable[str]) -> None:
         """Refuse other columns; of an ε of each voter's own say why. See `PhasedProtocol.check_columns`."""
@@ -291,6 +291,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         Entries of `records` are a `Records`, or for each voter an array of shape (records, 2, d): chosen, rejected.
         """
         self.check_columns(table)
+        if self.parameters.is_chosen and "epsilon" not in table:
+            raise missing_column("epsilon")
         records = self._records_of(table["records"])
         public = self.encode_public(table, num_parties=len(records))
         return Inputs(self.summary.rows_of(records), public)
@@ -300,6 +302,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         if not self.parameters.is_personal:
             return np.empty((num_parties, 0), dtype=np.int64)
         if "epsilon" not in table:
+            if self.parameters.is_chosen:  # until they join: the greatest one, by which most is lost
+                return np.full((num_parties, 1), len(self.parameters.epsilons) - 1, dtype=np.int64)
             raise missing_column("epsilon")
         entries = table["epsilon"]
         if len(entries) != num_parties:
@@ -309,10 +313,19 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         for row, entry in enumerate(entries, start=1):
             place = places.get(_number(entry, row))
             if place is None:
-                allowed = f"one of {', '.join(f'{level:g}' for level in self.parameters.epsilons[:20])}"
+                allowed = f"one of {self._levels_shown}"
                 raise ConfigurationError(field=f"epsilon in row {row}", value=entry, allowed=allowed)
             public[row - 1, 0] = place
         return public
+
+    def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the place of the ε that a voter chooses. See `PhasedProtocol.encode_chosen`."""
+        if not self.parameters.is_chosen:
+            return ()
+        if "epsilon" not in entries:
+            raise ConfigurationError(field="epsilon", value="left out", allowed=f"one of {self._levels_shown}")
+        (row,) = self.encode_public({"epsilon": [entries["epsilon"]]}, num_parties=1).tolist()
+        return tuple(row)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
         """Return each voter's ε. See `PhasedProtocol.write_public`."""
@@ -417,6 +430,10 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         totals = [math.fsum(column) for column in summaries.T.tolist()]
         preferences = self.summary.preferences_of(np.array(totals) / len(inputs), 0.0)
         return dict(zip(self.parameters.features, preferences.tolist(), strict=True))
+
+    @property
+    def _levels_shown(self) -> str:
+        return ", ".join(f"{level:g}" for level in self.parameters.epsilons[:20])
 
     @property
     def _is_projected(self) -> bool:

@@ -25,6 +25,7 @@ SMALL = {
     "moral-machine": ("voters.voters=7", "voters.records=3"),
     "moral-synthetic": ("voters.voters=7", "voters.records=4", "voters.features=3"),
     "fairness-judgements": ("voters.voters=7", "voters.records=3"),
+    "own-epsilon": (),
 }
 SYNTHETIC = SMALL["moral-synthetic"]
 LEFT = {"scenario.json", "run.json", "events.jsonl", "ledger.jsonl", "result.json", "estimates.csv"}
