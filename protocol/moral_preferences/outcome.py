@@ -65,7 +65,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
             noisy maxima it is how far reports spread, in which voters' differences are as well, so that it is rather
             too large; what noise shifts all reports by is no part of it.
         is_direction: whether only the direction means anything.
-        num_voters: how many reported.
+        num_voters: how many reported; where that is private, the public number by which their sum is divided.
         paradigm: VLCP, RLCP, VLDP or RLDP.
         mechanism: what was perturbed.
         levels: the levels of ε at which somebody reported, ascending.

@@ -36,6 +36,7 @@ MAX_FEATURES: Final = 512
 MAX_FEATURES_OF_COEFFICIENTS: Final = 128
 """Of a report that has a number for each pair of features."""
 MAX_RECORDS: Final = 1 << 20
+MAX_VOTERS: Final = 1 << 32
 MIN_BOUND: Final = 1e-3
 """Below, the solver hardly tells the ball's points apart, and far below, squares of reports vanish."""
 MAX_BOUND: Final = 1e6
@@ -68,6 +69,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         remedy: what is done with a noisy objective that has no maximum (reading M3).
         mean: over voters of different ε: as the paper has it, or by inverse variance (reading M9).
         project: whether a released mean is projected to the ball of the bound.
+        relation: of neighbors: `replace-one`, by default, or `add-remove-one` for VLCP with `laplace`, where it is then
+            private who takes part, and the noise is half as large.
+        num_voters: N, by which the sum is divided where it is private how many vote; public, and as many as the roster
+            has at least.
         covariance: of the differences between alternatives, where it is public: directions are then taken of whitened
             records; d rows of d. By default the identity.
 
@@ -89,6 +94,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     project: bool = False
     covariance: tuple[tuple[float, ...], ...] = ()
     chosen_by: Literal["roster", "voter"] | msgspec.UnsetType = msgspec.UNSET
+    relation: Literal["replace-one", "add-remove-one"] | msgspec.UnsetType = msgspec.UNSET
+    num_voters: int | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         self._check_features()
@@ -105,6 +112,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(field="max_records", value=self.max_records, allowed=f"in [1, {MAX_RECORDS}]")
         if self.covariance:
             self._check_covariance()
+        self._check_relation()
 
     @property
     def num_features(self) -> int:
@@ -125,6 +133,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def is_chosen(self) -> bool:
         """Whether voters choose their ε as they join."""
         return self.chosen_by == "voter"
+
+    @property
+    def public_number(self) -> int | None:
+        """N, by which sums are divided where a voter may be there or not; None where neighbors replace one."""
+        return None if isinstance(self.num_voters, msgspec.UnsetType) else self.num_voters
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -169,6 +182,22 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 raise ConfigurationError(field="epsilons", value=level, allowed=allowed)
         if any(later <= level for level, later in zip(self.epsilons, self.epsilons[1:], strict=False)):
             raise ConfigurationError(field="epsilons", value=list(self.epsilons), allowed="distinct, ascending")
+
+    def _check_relation(self) -> None:
+        is_given = self.public_number is not None
+        if self.relation != "add-remove-one":
+            if is_given:
+                allowed = "left out: with replace-one neighbors the reports say how many voters there are"
+                raise ConfigurationError(field="num_voters", value=self.num_voters, allowed=allowed)
+            return
+        if self.paradigm is not Paradigm.VLCP or self.mechanism != "laplace":
+            why = "a report shows that its sender is there, and records may come or go as it is"
+            allowed = f"'replace-one', but for 'laplace' in VLCP ({why})"
+            raise ConfigurationError(field="relation", value=self.relation, allowed=allowed)
+        if not is_given or not 1 <= (self.public_number or 0) <= MAX_VOTERS:
+            allowed = f"given, in [1, {MAX_VOTERS}]: N is public, and how many come is not"
+            value = self.public_number if is_given else "left out"
+            raise ConfigurationError(field="num_voters", value=value, allowed=allowed)
 
     def _check_covariance(self) -> None:
         if self.mechanism != "direction":

@@ -21,7 +21,7 @@ from ..errors import ConfigurationError
 from ..estimators.l1_ball import project_to_l1_ball
 from ..mechanisms import RowMechanism
 from ..phases import CentralPhase, Column, Entries, Inputs, MechanismGroups, OnePhaseProtocol, Phase, missing_column
-from ..privacy import NeighboringRelation, PartLoss, PrivacyEvent, PrivacyLoss, PureMechanism
+from ..privacy import NeighboringRelation, PartLoss, PrivacyEvent, PrivacyLoss, PureMechanism, total_of
 from ..tally import Tally
 from .estimation import LevelSums, average
 from .functional import NoisyObjective
@@ -61,11 +61,12 @@ def _loss(parameters: Parameters, summary: Summary, mechanism: RowMechanism, eps
     proven: float = bounded.epsilon
     is_record = parameters.paradigm.level is Level.RECORD
     times = _parts_of(parameters)
+    is_replaced = parameters.public_number is None
     return PrivacyLoss(
         mechanism=summary.name,
         event=PureMechanism(epsilon=proven * times),
         unit=Level.VOTER.value,
-        relation=NeighboringRelation.REPLACE_ONE,
+        relation=NeighboringRelation.REPLACE_ONE if is_replaced else NeighboringRelation.ADD_OR_REMOVE_ONE,
         model=parameters.paradigm.model,
         claimed=epsilon * times,
         part=PartLoss(unit=Level.RECORD.value, claimed=epsilon, proven=proven) if is_record else None,
@@ -235,10 +236,11 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         parameters: the session's.
 
     Privacy:
-        Replace-one; unit and adversary as the paradigm says. VLCP, RLCP: ε-DP of the release for a voter or a record,
-        against whoever sees that; the aggregator sees every voter's summary and is trusted. VLDP, RLDP: ε-LDP for a
-        voter or a record, against all others colluding. Where ε is a record's, a voter with n records pays up to nε,
-        but for Laplace noise on preferences, whose ε is the whole voter's.
+        Replace-one, or add-remove-one where VLCP is asked for it; unit and adversary as the paradigm says. VLCP, RLCP:
+        ε-DP of the release for a voter or a record, against whoever sees that; the aggregator sees every voter's
+        summary and is trusted. VLDP, RLDP: ε-LDP for a voter or a record, against all others colluding. Where ε is a
+        record's, a voter with n records pays up to nε, but for Laplace noise on preferences, whose ε is the whole
+        voter's.
 
     Source:
         Wang et al. (2019), Algorithms 1 to 3; readings M1 to M14.
@@ -382,6 +384,11 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             most = GREATEST_SUM // self.summary.bound
             raise ConfigurationError(field="voters", value=len(public), allowed=f"at most {most} at max_records")
 
+        number = self.parameters.public_number
+        if number is not None and len(public) > number:
+            allowed = f"at least the {len(public)} voters of the roster, or their mean might leave the ball"
+            raise ConfigurationError(field="num_voters", value=number, allowed=allowed)
+
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the society's preferences."""
         (tally,) = tallies
@@ -392,20 +399,22 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             told = [(level.epsilon, level.num_voters) for level in levels]
             weights = mean.weights
         else:
-            values = tally.totals * self.summary.step / tally.num_reports
+            number = self.parameters.public_number or tally.num_reports
+            values = tally.totals * self.summary.step / number
             variance = self.summary.noise_variance(self.phase.tally_mechanism)
-            error = None if variance is None else math.sqrt(variance) / tally.num_reports
-            told = [(self.parameters.levels[0], tally.num_reports)]
+            error = None if variance is None else math.sqrt(variance) / number
+            told = [(self.parameters.levels[0], number)]
             weights = (1.0,)
         preferences = self._finished(values, error)
         errors = self.summary.errors_of(values, error)
         (loss,) = self.losses
+        replaced = total_of([loss], relation=NeighboringRelation.REPLACE_ONE).proven
         return Outcome(
             features=self.parameters.features,
             preferences=tuple(preferences.tolist()),
             errors=None if errors is None else tuple(errors.tolist()),
             is_direction=self.parameters.mechanism == "direction",
-            num_voters=tally.num_reports,
+            num_voters=self.parameters.public_number or tally.num_reports,
             paradigm=self.parameters.paradigm.value,
             mechanism=self.parameters.mechanism,
             levels=tuple(
@@ -414,8 +423,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             ),
             is_projected=self._is_projected,
             is_whitened=bool(self.parameters.covariance),
-            epsilon_record=loss.finest.proven,
-            epsilon_voter=loss.proven,
+            epsilon_record=replaced if loss.part is None else loss.part.proven,
+            epsilon_voter=replaced,
             ball=None if errors is None else self.summary.ball_of(values),
             maxima=self.summary.maxima or msgspec.UNSET,
         )
@@ -428,7 +437,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             places = mechanism.places_of(inputs.private, noise_scale=0.0)
             summaries = places * self.summary.reported_step
         totals = [math.fsum(column) for column in summaries.T.tolist()]
-        preferences = self.summary.preferences_of(np.array(totals) / len(inputs), 0.0)
+        number = self.parameters.public_number or len(inputs)
+        preferences = self.summary.preferences_of(np.array(totals) / number, 0.0)
         return dict(zip(self.parameters.features, preferences.tolist(), strict=True))
 
     @property

@@ -170,8 +170,9 @@ class PreferenceVector(Summary):
         return VectorLaplace(2 * self.bound / epsilon, 2 * self.bound, self.bound)
 
     def central_mechanism(self, epsilon: float) -> AdditiveNoise:
-        """The same noise on the sum, which one voter changes by as much as its own vector."""
-        return VectorLaplace(2 * self.bound / epsilon, 2 * self.bound, GREATEST_SUM)
+        """The same noise on the sum, which one voter changes by as much; by half of it, where it is there or not."""
+        sensitivity = 2 * self.bound if self._parameters.public_number is None else self.bound
+        return VectorLaplace(sensitivity / epsilon, sensitivity, GREATEST_SUM)
 
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         """Return the mean itself."""
