@@ -1,6 +1,6 @@
 """What a party chooses of its public row: said in its Hello, held to it for the session, and the bits of a roster's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,17 @@ from psephos.protocol import (
     SimulatedNoise,
     run_population,
 )
-from psephos.protocol.columns import Column
+from psephos.protocol.arrays import IntArray
+from psephos.protocol.columns import Column, Entries
 from psephos.protocol.effects import Keep
 from psephos.protocol.errors import JournalError
 from psephos.protocol.messages import MAX_CHOSEN, Charter, Welcome
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
+from psephos.protocol.phases import Inputs
 from psephos.protocol.records import Chosen, Reserved, ServerRecord
 from psephos.protocol.roster import Roster
+from psephos.scenarios.testing import check_protocol
+from strangers import BoundedMean, Bounds
 
 LEVELS = (0.5, 1.0, 2.0)
 CHARTER = Charter("fedcba9876543210" * 2)
@@ -227,6 +231,62 @@ def test_a_weighted_mean_of_chosen_levels_has_no_bias_where_choices_do_not_depen
         assert outcome.errors is not None
     error = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
     assert np.all(np.abs(np.mean(found, axis=0) - truth) < 5 * error)
+
+
+class Sized(BoundedMean):
+    """A stranger's mean to which each party also says how large it is, in public and by its own choice."""
+
+    def columns(self) -> tuple[Column, ...]:
+        """Return the size, and the value."""
+        return (Column("size", private=False, chosen=True, description="0 to 3"), *super().columns())
+
+    def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the size."""
+        if str(entries.get("size")) not in set("0123"):
+            raise ConfigurationError(field="size", value=entries.get("size"), allowed="0 to 3")
+        return (int(entries["size"]),)
+
+    def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
+        """Return the sizes; 3 for those who have not said it."""
+        sizes = table.get("size", [3] * num_parties)
+        return np.array([self.encode_chosen({"size": size}) for size in sizes], dtype=np.int64)
+
+    def check_public(self, public: Sequence[int]) -> None:
+        """Refuse other sizes."""
+        if not (len(public) == 1 and 0 <= public[0] <= 3):
+            raise ConfigurationError(field="the public row", value=list(public), allowed="a size")
+
+    def encode(self, table: Mapping[str, Entries]) -> Inputs:
+        """Return both."""
+        public = self.encode_public({"size": table["size"]}, num_parties=len(table["size"]))
+        return Inputs(super().encode({"value": table["value"]}).private, public)
+
+    def possible_entries(self) -> Mapping[str, Entries] | None:
+        """Return the bounds, for a size."""
+        return {"size": [2, 2], "value": [self.parameters.low, self.parameters.high]}
+
+
+class Silent(Sized):
+    """The same, without a word on how a choice is written."""
+
+    encode_chosen = BoundedMean.encode_chosen
+
+    def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
+        """Return the sizes."""
+        return np.array([[int(size)] for size in table.get("size", [3] * num_parties)], dtype=np.int64)
+
+
+def test_a_strangers_protocol_leaves_parties_a_choice() -> None:
+    """It keeps what any protocol promises; one that does not say how a choice is written is found out."""
+    people = {"ann": (1, 3.5), "bob": (3, 99), "cid": (0, 12), "dan": (2, 50)}
+    check_protocol(Sized(Bounds()), people)
+    with pytest.raises(AssertionError, match="protocol must be one that encodes the columns that a party chooses"):
+        check_protocol(Silent(Bounds()), people)
+    session = Session(Sized(Bounds()), Sized(Bounds()).encode({"size": [1, 2], "value": [4, 5]}))
+    session.roster = Roster(session.names, np.array([[3], [3]], dtype=np.int64))
+    wire = session.play()
+    assert wire.result is not None
+    assert wire.drops == {}
 
 
 @pytest.mark.bad_input("an epsilon that is no level, or another one than was chosen before")
