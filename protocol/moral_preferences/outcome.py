@@ -75,6 +75,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_voter: the proven loss of everything that a voter says, for the voter who pays most.
         ball: where the preferences would be without noise, for any voters; None if the errors are not known or are
             correlated.
+        relation: `add-remove-one` where it is private who takes part, and so how many did; else unset, and in no file.
         maxima: where they are means of noisy maxima, the law of these; else unset, and in no file.
     """
 
@@ -92,6 +93,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     is_whitened: bool = False
     ball: Ball | None = None
     maxima: NoisyMaxima | msgspec.UnsetType = msgspec.UNSET
+    relation: Literal["add-remove-one"] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def estimates(self) -> tuple[Estimate, ...] | None:

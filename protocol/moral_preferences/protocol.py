@@ -427,6 +427,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             epsilon_voter=replaced,
             ball=None if errors is None else self.summary.ball_of(values),
             maxima=self.summary.maxima or msgspec.UNSET,
+            relation=msgspec.UNSET if self.parameters.public_number is None else "add-remove-one",
         )
 
     def truth(self, inputs: Inputs) -> dict[str, float]:

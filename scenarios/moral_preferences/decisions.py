@@ -369,6 +369,7 @@ def _notes(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
     """Return how decisions are to be read, and why a number is missing."""
     chosen = [decision for decision in decisions if decision.choice]
     voters = "1 voter" if outcome.num_voters == 1 else f"{outcome.num_voters:,} voters"
+    voters = f"up to {voters}" if outcome.relation == "add-remove-one" else voters
     notes = [f"by the released preferences of {voters} ({outcome.paradigm}, {outcome.mechanism})"]
     if outcome.is_direction:
         notes.append("no probability: only the direction of preferences was released, no strength")

@@ -60,7 +60,7 @@ def test_agents_and_arrays_have_the_same_bits_and_neither_tells_how_many_came() 
     arrays = run_population(protocol, inputs, noise=session.fresh_noise())
     assert wire.result.outcome == arrays.outcome
     assert wire.result.num_received == (None,)
-    assert arrays.outcome.num_voters == 8
+    assert (arrays.outcome.num_voters, arrays.outcome.relation) == (8, "add-remove-one")
     assert arrays.outcome.epsilon_voter == arrays.outcome.epsilon_record == 1.0
     (tally,) = arrays.tallies
     assert tally.num_reports == 0
