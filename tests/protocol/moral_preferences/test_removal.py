@@ -14,9 +14,8 @@ from psephos.protocol.privacy import NeighboringRelation, total_of
 
 
 def make_protocol(**given: Any) -> MoralPreferences:
-    return make_preferences(
-        **{"paradigm": Paradigm.VLCP, "relation": "add-remove-one", "num_voters": 8, "epsilon": 0.5, **given}
-    )
+    usual: dict[str, Any] = {"paradigm": Paradigm.VLCP, "relation": "add-remove-one", "num_voters": 8, "epsilon": 0.5}
+    return make_preferences(**{**usual, **given})
 
 
 def mechanism_of(protocol: MoralPreferences) -> VectorLaplace:

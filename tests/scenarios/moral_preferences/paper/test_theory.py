@@ -1,6 +1,7 @@
 """Theorems 1 to 5: bounds against exact probabilities, a witness that attains 2B, and searches below each bound."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,14 +61,14 @@ def test_the_exact_deviation_has_the_wanted_probability_and_lies_below_the_bound
 @pytest.mark.parametrize("failure", [0.9, 0.1, 1e-6])
 def test_the_deviation_in_the_l1_norm_is_the_quantile_of_the_sum_of_sizes(failure: float) -> None:
     """One feature: −σ·ln γ, as in every norm; five: the law of the sum of five exponential draws."""
-    given = {"radius": 2.0, "epsilon": 0.5, "num_voters": 4}
+    given: dict[str, Any] = {"radius": 2.0, "epsilon": 0.5, "num_voters": 4}
     for norm in (1.0, 2.0, 3.5, math.inf):
-        alone = deviation_in_norm(failure, norm, num_features=1, **given)  # type: ignore[arg-type]
+        alone = deviation_in_norm(failure, norm, num_features=1, **given)
         assert alone == pytest.approx(-2 * math.log(failure), rel=1e-9)
-    five = deviation_in_norm(failure, 1, num_features=5, **given)  # type: ignore[arg-type]
+    five = deviation_in_norm(failure, 1, num_features=5, **given)
     assert gamma_law.sf(five, 5, scale=2.0) == pytest.approx(failure, rel=1e-9)
-    most = deviation_in_norm(failure, math.inf, num_features=5, **given)  # type: ignore[arg-type]
-    assert most == exact_deviation(failure, num_features=5, **given)  # type: ignore[arg-type]
+    most = deviation_in_norm(failure, math.inf, num_features=5, **given)
+    assert most == exact_deviation(failure, num_features=5, **given)
     assert most < five < 5 * most
 
 
@@ -98,13 +99,13 @@ def test_no_two_vectors_of_the_ball_are_farther_apart_than_the_sensitivity_in_an
     generator = np.random.default_rng(6)
     shares = generator.exponential(size=(500, 5))
     points = 1.5 * shares[:, :4] / shares.sum(axis=1, keepdims=True) * generator.choice([-1, 1], (500, 4))
-    removed = {"relation": NeighboringRelation.ADD_OR_REMOVE_ONE}
+    removed: dict[str, Any] = {"relation": NeighboringRelation.ADD_OR_REMOVE_ONE}
     for norm in (1.0, 2.0, 3.0, math.inf):
         apart = np.linalg.norm(points[1:] - points[:-1], ord=norm, axis=1)
         assert float(apart.max()) <= sensitivity_in_norm(norm, radius=1.5)
         alone = np.linalg.norm(points, ord=norm, axis=1)
-        assert float(alone.max()) <= sensitivity_in_norm(norm, radius=1.5, **removed)  # type: ignore[arg-type]
-    assert sensitivity_in_norm(2, radius=1.5, num_voters=6, **removed) == 0.25  # type: ignore[arg-type]
+        assert float(alone.max()) <= sensitivity_in_norm(norm, radius=1.5, **removed)
+    assert sensitivity_in_norm(2, radius=1.5, num_voters=6, **removed) == 0.25
 
 
 def test_probabilities_at_their_limits() -> None:
