@@ -91,7 +91,7 @@ class SessionRecords:
         """Return what the record contradicts, and an empty text where there is nothing."""
         match record:
             case Reserved() if self._reserved is not None:
-                for field in ("party", "session", "protocol", "expires"):
+                for field in ("party", "session", "protocol", "expires", "chosen"):
                     ours, theirs = getattr(self._reserved, field), getattr(record, field)
                     if ours != theirs:
                         return f"has {field} {ours!r} for session {self.session_id}, and not {theirs!r}"

@@ -1,7 +1,8 @@
 """A server's journal: what one session must not forget, in a file of its own.
 
-The rule that holds here: a phase is opened once and closed once, and a party's report of it counts once; a journal is
-never gone on with under another configuration than it was begun with.
+The rule that holds here: a phase is opened once and closed once, and a party's report of it counts once; what a party
+chooses of its public row it chooses once; a journal is never gone on with under another configuration than it was begun
+with.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Final, Self
 import msgspec
 
 from ..protocol.errors import ConfigurationError
-from ..protocol.records import Accepted, Broken, PhaseClosed, PhaseOpened, Record, ServerRecord
+from ..protocol.records import Accepted, Broken, Chosen, PhaseClosed, PhaseOpened, Record, ServerRecord
 from .journal_file import JournalFile
 from .journal_format import About, Closing, Row, decode_record
 
@@ -100,6 +101,8 @@ def _row_of(record: ServerRecord) -> Row:
     match record:
         case Accepted(phase=phase, place=place):
             kind, key = "accepted", f"{phase}:{place}"
+        case Chosen(place=place):
+            kind, key = "chosen", str(place)
         case PhaseOpened(phase=phase):
             kind, key = "opened", str(phase)
         case PhaseClosed(phase=phase):

@@ -33,7 +33,7 @@ def write_states() -> None:
             "This page is for readers of the source: the states of a client and of the server, and the messages that "
             "change them. `make docs` draws it from the tables in `protocol/states.py`. The server keeps one state "
             "for each client. In brackets is the record that a side with a [journal](journals.md) has on its disk "
-            "before the move shows."
+            "before the move shows; *chosen* only where a party has something to choose."
         ),
     ]
     for side in Side:

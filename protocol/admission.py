@@ -4,12 +4,13 @@ What a party says here is compared with the session that the server runs and wit
 time is not decided here, but by the machine.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from .arrays import IntArray
-from .errors import RemoteProtocolError, quote
+from .errors import ConfigurationError, RemoteProtocolError, quote
 from .integers import bytes_of
 from .messages import (
     MAX_GREETING_BYTES,
@@ -28,6 +29,7 @@ from .roster import Roster
 
 __all__ = ["Admission", "check_sizes"]
 
+_WIDEST_CHOICE: Final = -(1 << 63)
 _WIDEST_CHARTER: Final = Charter("0" * 32, "0" * 64, (1 << 64) - 1)
 
 
@@ -42,13 +44,14 @@ class Admission:
         charter: the session's.
 
     Attributes:
+        public: everybody's public rows, with what those who have joined have chosen of theirs.
         welcome: what everybody is told who joins, without its public row.
 
     Raises:
         ValueError: the parameters, or a release, would not fit into a message, or a Hello into `MAX_GREETING_BYTES`.
     """
 
-    __slots__ = ("_expected", "_roster", "_session_id", "_terms", "welcome")
+    __slots__ = ("_chosen", "_expected", "_protocol", "_roster", "_session_id", "_terms", "public", "welcome")
 
     def __init__(
         self,
@@ -59,7 +62,10 @@ class Admission:
         kind: SessionKind,
         charter: Charter,
     ) -> None:
+        self._protocol = protocol
         self._roster = roster
+        self._chosen: dict[int, tuple[int, ...]] = {}
+        self.public = roster.public.copy() if protocol.num_chosen else roster.public
         self._expected = {"protocol": protocol.name, "session": session, "kind": kind.value}
         self._session_id = charter.id
         parameters = protocol.encoded_parameters
@@ -69,7 +75,9 @@ class Admission:
         )
         check_sizes(protocol, roster.public, terms=self._terms, charter=charter)
         longest = max(roster.names, key=lambda name: len(name.encode()))
-        num_bytes = len(encode(Hello(PROTOCOL_VERSION, session, protocol.name, kind.value, longest, charter.id)))
+        widest = (_WIDEST_CHOICE,) * protocol.num_chosen
+        hello = Hello(PROTOCOL_VERSION, session, protocol.name, kind.value, longest, charter.id, widest)
+        num_bytes = len(encode(hello))
         if num_bytes > MAX_GREETING_BYTES:
             raise ValueError(
                 f"a Hello may have {MAX_GREETING_BYTES} bytes, that of {quote(longest)} would have {num_bytes}"
@@ -100,9 +108,10 @@ class Admission:
         Raises:
             StrangerError: the party is not on the roster, or the certificate is not its own: asked first, since whoever
                 is no party shall learn nothing else.
-            RemoteProtocolError: version, session, its id, protocol or kind differ.
+            RemoteProtocolError: version, session, its id, protocol or kind differ; or what the party chooses is not
+                allowed, or not what it has chosen before.
         """
-        self._check_party(hello, fingerprint)
+        place = self._check_party(hello, fingerprint)
         self._check_version(hello)
         for field, ours in self._expected.items():
             given: str = getattr(hello, field)
@@ -112,6 +121,28 @@ class Admission:
         if hello.session_id != self._session_id:
             reason = f"{quote(hello.party)} came with the id of another session"
             raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
+        if reason := self._why_not_chosen(place, hello.chosen):
+            raise RemoteProtocolError(
+                f"{quote(hello.party)} {reason}", sender=hello.party, role="server", message_type="Hello"
+            )
+
+    def choose(self, place: int, chosen: Sequence[int]) -> bool:
+        """Take note of what a party chooses of its public row; return whether that is new.
+
+        Args:
+            place: the party's.
+            chosen: as `check` allows it.
+
+        Raises:
+            ValueError: it is not allowed, or not what the party has chosen before.
+        """
+        if reason := self._why_not_chosen(place, chosen):
+            raise ValueError(f"{self._roster.names[place]} {reason}")
+        if not self._protocol.num_chosen or place in self._chosen:
+            return False
+        self._chosen[place] = tuple(chosen)
+        self.public[place, -self._protocol.num_chosen :] = chosen
+        return True
 
     def welcome_of(self, place: int) -> Welcome:
         """Return what the party at this place is told as it joins."""
@@ -120,7 +151,21 @@ class Admission:
 
     def public_row(self, place: int) -> tuple[int, ...]:
         """Return the public row of the party at this place; empty where the protocol has no public columns."""
-        return tuple(self._roster.public[place].tolist())
+        return tuple(self.public[place].tolist())
+
+    def _why_not_chosen(self, place: int, chosen: Sequence[int]) -> str:
+        """Return why a party may not choose this, as the rest of a sentence; empty where it may."""
+        number = self._protocol.num_chosen
+        if len(chosen) != number:
+            return f"chooses {len(chosen)} numbers of its public row, the protocol leaves it {number}"
+        if tuple(chosen) == self._chosen.get(place, tuple(chosen)):
+            row = self.public_row(place)
+            try:
+                self._protocol.check_public((*row[: len(row) - number], *chosen))
+            except ConfigurationError as error:
+                return f"chooses what is not allowed: {error}"
+            return ""
+        return "chose otherwise as it joined, and is held to that"
 
     def _check_version(self, message: Hello | Inquiry) -> None:
         if message.version != PROTOCOL_VERSION:

@@ -78,7 +78,8 @@ class ClientMachine:
         noise: where its reports' randomness comes from; its kind is the session's kind.
         ledger: where its losses are charged.
         public: its public row; without one, what the server says is taken where it fits the private row, which is right
-            where a private row means the same whatever the public one is.
+            where a private row means the same whatever the public one is. What the protocol leaves the party to choose
+            of it, at its end, leaves with the Hello.
         server: what to call the server in effects and errors.
         charter: what makes the session this one, as far as the party agreed to it beforehand.
         view: records what the party sees; simulations only.
@@ -87,8 +88,9 @@ class ClientMachine:
 
     Raises:
         ConfigurationError: the party's name cannot name a party, the noise source cannot sample a mechanism, the
-            view is of another kind than the noise, or there are records and no id of the session that they are of.
-        JournalError: the records are not of this party, session and protocol.
+            view is of another kind than the noise, there are records and no id of the session that they are of, or
+            what the party chooses is missing, or no public row has it.
+        JournalError: the records are not of this party, session and protocol, or the party chose otherwise before.
         ValueError: a value is out of its mechanism's range.
         TypeError: a value is no integer.
 
@@ -102,6 +104,7 @@ class ClientMachine:
         "_acknowledged",
         "_answered",
         "_charter",
+        "_chosen",
         "_has_reserved",
         "_is_durable",
         "_late_phase",
@@ -142,6 +145,7 @@ class ClientMachine:
         # Integers and nothing else: a float would leave with its low bits in clear, and numpy's own do not encode.
         self._row = tuple(map(operator.index, row))
         self._public = None if public is None else tuple(map(operator.index, public))
+        self._chosen = self._choice_in(self._public)
         self._session = session
         self._noise = noise
         self._ledger = ledger
@@ -217,6 +221,7 @@ class ClientMachine:
             kind=self._noise.kind.value,
             party=self._party,
             session_id=self._charter.id,
+            chosen=self._chosen,
         )
         self._move(Move.HELLO)
         return [self._send(hello)]
@@ -333,6 +338,7 @@ class ClientMachine:
                     protocol=self._protocol.name,
                     expires=self._charter.expires,
                     entries=entries,
+                    chosen=self._chosen,
                 )
             )
         ]
@@ -419,6 +425,10 @@ class ClientMachine:
                     if (record.party, record.session, record.protocol) != ours:
                         theirs = f"{record.party!r} in session {record.session!r} of {record.protocol!r}"
                         raise JournalError(f"has this session's id for {theirs}")
+                    if record.chosen != self._chosen:
+                        raise JournalError(
+                            "says that the party has chosen otherwise in this session; it is held to that"
+                        )
                     self._has_reserved = True
                 case Drawn():
                     request, report = decode(record.request), decode(record.report)
@@ -433,6 +443,16 @@ class ClientMachine:
                     self._has_reserved = False  # whoever left may come back, and say again what it has said
         if len(self._answered) > len(self._protocol.phases):
             raise JournalError(f"has reports of {len(self._answered)} phases, and {self._protocol.name!r} fewer")
+
+    def _choice_in(self, public: tuple[int, ...] | None) -> tuple[int, ...]:
+        """Return what the party chooses of its public row, checked before anything of it leaves."""
+        if not (number := self._protocol.num_chosen):
+            return ()
+        if public is None:
+            allowed = f"given: the party chooses the last {number} of it"
+            raise ConfigurationError(field="public", value=public, allowed=allowed)
+        self._protocol.check_public(public)
+        return public[-number:]
 
     def _leaving(self, reason: str = "") -> list[Effect]:
         return [Keep(Left(reason))] if self._is_durable else []

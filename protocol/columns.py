@@ -24,11 +24,27 @@ class Column(msgspec.Struct, frozen=True):
         name: its header.
         private: whether only its owner may know it.
         description: what it holds and what is allowed, as a phrase.
+        chosen: whether it is public and each party says its own as it joins, so that no roster has it: an integer at
+            the end of its public row (`PhasedProtocol.num_chosen`).
+
+    Raises:
+        ConfigurationError: it is chosen and private.
     """
 
     name: str
     private: bool
     description: str
+    chosen: bool = False
+
+    def __post_init__(self) -> None:
+        if self.chosen and self.private:
+            allowed = "public: what a party chooses as it joins, the server is told"
+            raise ConfigurationError(field=f"column {self.name!r}", value="private and chosen", allowed=allowed)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a party alone says it, and no roster has it."""
+        return self.private or self.chosen
 
 
 def missing_column(name: str) -> ConfigurationError:

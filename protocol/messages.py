@@ -6,10 +6,11 @@ only way to the wire: MessagePack arrays, tagged by message type, limited in siz
 
 Who reads sizes, times and order on the network, and no content, learns nothing of a report's numbers from its size:
 all reports of a phase have the same (`phases.Phase.encode_report`). What remains: who takes part (addresses, and the
-length of a name in `Hello`); how much is public of each (the public row in `Welcome`, and whether the release has
-something for that client alone); who answers, and when, and how long that took, which with an exact sampler depends on
-what it draws; and who leaves. A client that leaves because its budget does not allow the session, or because a public
-row does not fit its private one, shows that by leaving, and by the length of its `Abort`.
+length of a name in `Hello`); how much is public of each (the public row in `Welcome`, what a party chooses of it in
+`Hello`, and whether the release has something for that client alone); who answers, and when, and how long that took,
+which with an exact sampler depends on what it draws; and who leaves. A client that leaves because its budget does not
+allow the session, or because a public row does not fit its private one, shows that by leaving, and by the length of its
+`Abort`.
 """
 
 from typing import Annotated, Final, TypeAlias, TypeVar
@@ -19,6 +20,7 @@ import msgspec
 from .errors import MalformedMessageError, PluginError, QuorumError, SessionAborted, StrangerError
 
 __all__ = [
+    "MAX_CHOSEN",
     "MAX_GREETING_BYTES",
     "MAX_MESSAGE_BYTES",
     "MAX_NAMES_IN_ABORT",
@@ -30,6 +32,7 @@ __all__ = [
     "Abort",
     "Acknowledgement",
     "Charter",
+    "Choice",
     "Count",
     "Hello",
     "Inquiry",
@@ -44,7 +47,7 @@ __all__ = [
     "encode",
 ]
 
-PROTOCOL_VERSION: Final = 7
+PROTOCOL_VERSION: Final = 8
 """Of the messages below; a session whose sides differ is refused at the first message."""
 
 MAX_MESSAGE_BYTES: Final = 1 << 20
@@ -56,6 +59,9 @@ MAX_GREETING_BYTES: Final = 4096
 MAX_NAMES_IN_ABORT: Final = 1000
 """Parties named in one `Abort`; the rest are counted, so that the message stays below the limit."""
 
+
+MAX_CHOSEN: Final = 64
+"""Numbers of its public row that a party says itself."""
 
 MAX_REASON_CHARACTERS: Final = 1000
 """Of an `Abort`'s reason."""
@@ -75,6 +81,8 @@ _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=1000)]
 """A name, with room to refuse a foreign one by a better error than its length."""
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Choice: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+"""A number that a party says of itself, to be public."""
 
 DecodedT = TypeVar("DecodedT")
 
@@ -106,7 +114,9 @@ NO_CHARTER: Final = Charter()
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbid_unknown_fields=True):
     """Client to server, first: who I am, and which session I mean to join.
 
-    That the party is who it says is for the transport to prove (`Channel.peer_fingerprint`).
+    That the party is who it says is for the transport to prove (`Channel.peer_fingerprint`). `chosen` is the end of its
+    public row, where the protocol leaves that to the party (`columns.Column`): the server takes it, if the protocol
+    allows it, and holds the party to it for the session.
     """
 
     version: int
@@ -115,6 +125,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
     kind: Word
     party: Word
     session_id: Word = ""
+    chosen: Annotated[tuple[Choice, ...], msgspec.Meta(max_length=MAX_CHOSEN)] = ()
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, forbid_unknown_fields=True):

@@ -25,7 +25,7 @@ from .errors import ConfigurationError
 from .guard import Guarded, GuardedRelease
 from .integers import encode_row, width_of
 from .mechanisms import Disclosure, RowMechanism
-from .messages import MAX_MESSAGE_BYTES
+from .messages import MAX_CHOSEN, MAX_MESSAGE_BYTES
 from .privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from .tally import Tally
 
@@ -380,6 +380,20 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         for number, phase in enumerate(self.phases):
             phase.check_loss_groups(public, earlier=self.phases[:number])
 
+    @functools.cached_property
+    def num_chosen(self) -> int:
+        """How many integers at the end of a public row each party says itself as it joins: one a column that is chosen.
+
+        Until it has, its row has there what `encode_public` makes without that column.
+
+        Raises:
+            ConfigurationError: they are more than a message carries.
+        """
+        number = sum(column.chosen for column in self.columns())
+        if number > MAX_CHOSEN:
+            raise ConfigurationError(field="chosen columns", value=number, allowed=f"at most {MAX_CHOSEN}")
+        return number
+
     @property
     def trusts_server(self) -> bool:
         """Whether some phase shows the server private values as they are (the central model)."""
@@ -447,7 +461,8 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         """Run by a server that serves parties elsewhere: return their public rows, from the public columns alone.
 
-        A protocol with public columns overrides this.
+        A protocol with public columns overrides this. Columns that are chosen are missing, and their places then have
+        any row that is allowed: the dearest, since losses are told by these rows until parties come.
 
         Args:
             table: the public columns.
@@ -462,6 +477,25 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             allowed = "one that encodes its public columns by themselves (encode_public)"
             raise ConfigurationError(field="protocol", value=self.name, allowed=allowed)
         return np.empty((num_parties, 0), dtype=np.int64)
+
+    def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+        """Run by a client, before it says anything: return what it chooses, the end of its public row.
+
+        A protocol with columns that are chosen overrides this. What a party chooses is public, and no ε bounds what the
+        choice itself tells of its private values.
+
+        Args:
+            entries: its own, by column.
+
+        Raises:
+            ConfigurationError: an entry is missing or not allowed, or the protocol has such columns and does not say
+                how.
+        """
+        del entries
+        if self.num_chosen:
+            allowed = "one that encodes the columns that a party chooses (encode_chosen)"
+            raise ConfigurationError(field="protocol", value=self.name, allowed=allowed)
+        return ()
 
     def write_public(self, public: IntArray) -> Mapping[str, Sequence[str]]:
         """Return those public columns as a file holds them whose entries `encode_public` also takes as codes.

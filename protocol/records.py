@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from .messages import Count
+from .messages import Choice, Count
 from .privacy import LedgerEntry
 from .tally import Tally
 
@@ -21,6 +21,7 @@ __all__ = [
     "Accepted",
     "Acknowledged",
     "Broken",
+    "Chosen",
     "ClientRecord",
     "Drawn",
     "KeptTally",
@@ -33,7 +34,9 @@ __all__ = [
 ]
 
 
-class Reserved(msgspec.Struct, frozen=True, tag="reserved", kw_only=True, forbid_unknown_fields=True):
+class Reserved(
+    msgspec.Struct, frozen=True, tag="reserved", kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """Client: a session has room on the ledger for all that it may cost.
 
     Args:
@@ -42,6 +45,7 @@ class Reserved(msgspec.Struct, frozen=True, tag="reserved", kw_only=True, forbid
         protocol: the protocol's.
         expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.
         entries: a line for each loss, in order, as it will be charged.
+        chosen: what the party chose of its public row.
     """
 
     party: str
@@ -49,6 +53,7 @@ class Reserved(msgspec.Struct, frozen=True, tag="reserved", kw_only=True, forbid
     protocol: str
     expires: int
     entries: tuple[LedgerEntry, ...]
+    chosen: tuple[Choice, ...] = ()
 
 
 class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unknown_fields=True):
@@ -87,6 +92,13 @@ class PhaseOpened(msgspec.Struct, frozen=True, tag="opened", forbid_unknown_fiel
 
     phase: Count
     places: tuple[Count, ...]
+
+
+class Chosen(msgspec.Struct, frozen=True, tag="chosen", forbid_unknown_fields=True):
+    """Server: the party at this place has said what it chooses of its public row, and is held to it."""
+
+    place: Count
+    chosen: tuple[Choice, ...]
 
 
 class Accepted(msgspec.Struct, frozen=True, tag="accepted", forbid_unknown_fields=True):
@@ -148,5 +160,5 @@ class Broken(msgspec.Struct, frozen=True, tag="broken", kw_only=True, forbid_unk
 
 
 ClientRecord: TypeAlias = Reserved | Drawn | Acknowledged | Left
-ServerRecord: TypeAlias = PhaseOpened | Accepted | PhaseClosed | Broken
+ServerRecord: TypeAlias = Chosen | PhaseOpened | Accepted | PhaseClosed | Broken
 Record: TypeAlias = ClientRecord | ServerRecord

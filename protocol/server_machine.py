@@ -9,6 +9,9 @@ If participation is private (`Phase.hides_participation`), a phase, and joining 
 never earlier. It counts everybody who has reported, even if nobody has. `Opened`, `Closed` and the result do not say
 how many.
 
+What the protocol leaves a party to choose of its public row is taken from its Hello. The party is held to it for the
+whole session, whatever happens to its connection.
+
 A durable machine asks to keep each report before it acknowledges it, and each opening and closing of a phase before it
 tells of it. It is made again from these records after a restart. In its sessions a lost connection is not a departure:
 the party is waited for until the deadline, may come back in any phase, and is told again what it has to know.
@@ -59,7 +62,7 @@ from .messages import (
 from .phases import CentralPhase, PhasedProtocol
 from .population import draw_for_release, released_tally
 from .randomness import NoiseSource
-from .records import Accepted, Broken, KeptTally, PhaseClosed, PhaseOpened, ServerRecord
+from .records import Accepted, Broken, Chosen, KeptTally, PhaseClosed, PhaseOpened, ServerRecord
 from .roles import SessionKind, Side
 from .roster import Roster
 from .rules import JOIN, PhaseRules, hidden_phases
@@ -372,9 +375,9 @@ class ServerMachine:
             self._view.record(Happening.RECEIVED, sender, message)
         if takes_up:
             return self._take_up(sender, row)
-        if comes_back:
+        if comes_back and isinstance(message, Hello):
             row = self._rows[sender] = _Row(row.place)  # another conversation, since the first one had come to nothing
-            return self._on_hello(sender, row)
+            return self._on_hello(sender, row, message)
         match message:
             case Report():
                 if Move.REPORT not in moves:
@@ -387,7 +390,7 @@ class ServerMachine:
                     return self._drop(row, error)
                 if message.party != sender:
                     return self._drop(row, self._unexpected(sender, row, message))
-                return self._on_hello(sender, row)
+                return self._on_hello(sender, row, message)
             case Abort():
                 return self._on_departure(row)
             case Welcome() | Request() | Release() | Inquiry() | Terms() | Acknowledgement():
@@ -432,10 +435,12 @@ class ServerMachine:
             return []
         return self._end(SessionAborted(reason=reason, by="server"))
 
-    def _on_hello(self, sender: str, row: _Row) -> list[Effect]:
+    def _on_hello(self, sender: str, row: _Row, hello: Hello) -> list[Effect]:
         row.state = _TABLE[_TABLE[row.state][Move.HELLO]][Move.WELCOME]
         row.is_lost = False
-        effects: list[Effect] = [self._send((sender,), self._admission.welcome_of(row.place))]
+        is_new = self._admission.choose(row.place, hello.chosen)
+        kept: list[Effect] = [Keep(Chosen(row.place, hello.chosen))] if is_new and self._is_durable else []
+        effects: list[Effect] = [*kept, self._send((sender,), self._admission.welcome_of(row.place))]
         if self._phase >= 0:  # it comes back while the first phase is open, where nobody waited for it any longer
             row.state = _TABLE[row.state][Move.REQUEST]
             self._outstanding += 1
@@ -590,7 +595,7 @@ class ServerMachine:
         reports = reports.reshape(len(places), phase.num_reported)
         earlier = [theirs[np.searchsorted(known, order)] for known, theirs in self._closed]
         self._closed.append((order, reports))
-        return checked_tally(self._protocol, phase, reports, earlier, self._roster.public[order])
+        return checked_tally(self._protocol, phase, reports, earlier, self._admission.public[order])
 
     def _open_next(self, payload: msgspec.Raw) -> list[Effect]:
         before = self._phase_name()
@@ -629,6 +634,8 @@ class ServerMachine:
         try:
             for record in records:
                 match record:
+                    case Chosen(place=place, chosen=chosen):
+                        self._admission.choose(place, chosen)
                     case PhaseOpened():
                         self._reopen(record, outcome)
                     case Accepted():

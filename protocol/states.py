@@ -107,13 +107,16 @@ KEPT: Final[Mapping[Side, Mapping[Move, str]]] = {
         Move.RELEASE: "left",
     },
     Side.SERVER: {
+        Move.WELCOME: "chosen",
         Move.REQUEST: "opened",
         Move.REPORT: "accepted",
         Move.CLOSE: "closed",
         Move.RELEASE: "closed",
     },
 }
-"""The record that a side with a journal has made durable before such a move shows; none where it says nothing new."""
+"""The record that a side with a journal has made durable before such a move shows; none where it says nothing new.
+
+A server keeps what a party has chosen only where the protocol leaves a party something to choose."""
 
 
 class SessionState(enum.Enum):

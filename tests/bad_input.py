@@ -58,6 +58,8 @@ ITEMS: Final = (
     "a response without its second row; unknown characters or columns; a truncated file",
     "nothing accepted is lost",
     "an unknown prior; a level outside (0, 1/2); a verdict without errors",
+    "an epsilon that is no level, or another one than was chosen before",
+    "neighbors or a norm that a mechanism has not",
     # Fair voting.
     "a ranking that repeats, omits or invents an alternative",
     "a voter in no group, or in two",

@@ -15,7 +15,7 @@ CIKM 2019.
 
 from .certainty import PRIORS, PriorName
 from .decision import Decision, decide
-from .outcome import Ball, LevelOutcome, Outcome
+from .outcome import Ball, LevelOutcome, NoisyMaxima, Outcome
 from .paradigms import Level, Paradigm
 from .parameters import Parameters
 from .protocol import DisclosedPhase, MoralPreferences, PerturbedPhase
@@ -33,6 +33,7 @@ __all__ = [
     "Level",
     "LevelOutcome",
     "MoralPreferences",
+    "NoisyMaxima",
     "Outcome",
     "Paradigm",
     "Parameters",

@@ -13,11 +13,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias, get_args
 
+from msgspec import UNSET, UnsetType
+
 from ..elementary import exp, ln, normal_tail, square
 from ..errors import ConfigurationError
 from ..estimators.noise_tails import NoisePart, tail_of_noise
 from ..privacy import TrustModel
-from .outcome import Ball, Outcome
+from .maxima import EXACT, MAX_SIMULATED_LEVELS, NUM_PARTS, Answer, NoiseOfLevel, simulate_answers
+from .outcome import Ball, NoisyMaxima, Outcome
 from .paradigms import Paradigm
 
 __all__ = ["PRIORS", "PriorName", "certainty_of", "check_prior", "p_value_of", "why_no_certainty", "why_no_verdict"]
@@ -27,6 +30,7 @@ PRIORS: Final[tuple[PriorName, ...]] = get_args(PriorName)
 """`ball`: the release without noise is uniform in its ball. `size`: it is so in a ball whose radius is uniform up to
 that one's, so that weak preferences are as likely as strong ones. Both are taken as normal with the same variance."""
 
+_DIGITS: Final = 6
 _SIZES: Final = tuple((place + 0.5) / 12 for place in range(12))
 """Of the prior `size`: radii, as shares of the greatest one."""
 
@@ -43,6 +47,10 @@ def why_no_certainty(outcome: Outcome) -> str | None:
         return f"the errors of {outcome.mechanism!r} have no closed form"
     if outcome.is_whitened:
         return "the errors of whitened directions hang together"
+    if outcome.maxima is not UNSET and len(outcome.levels) > MAX_SIMULATED_LEVELS:
+        return (
+            f"noisy maxima at {len(outcome.levels)} levels of ε are not simulated, at most {MAX_SIMULATED_LEVELS} are"
+        )
     return "the release does not say in which ball preferences are" if outcome.ball is None else None
 
 
@@ -50,14 +58,19 @@ def why_no_verdict(outcome: Outcome) -> str | None:
     """Return why decisions of a release have no verdict; None where they have one."""
     if outcome.errors is None or outcome.is_whitened:
         return why_no_certainty(outcome)
+    if outcome.maxima is not UNSET:
+        return "how far noise moves maxima depends on preferences without noise"
     return "a projection moved the preferences" if outcome.is_projected else None
 
 
-def certainty_of(outcome: Outcome, differences: Sequence[float], margin: float, prior: PriorName) -> float | None:
+def certainty_of(
+    outcome: Outcome, differences: Sequence[float], margin: float, prior: PriorName
+) -> tuple[float, float | UnsetType] | None:
     """Return the probability under a prior that the release without noise would choose the same.
 
     With β̂ the preferences, s their errors, x the differences and kᵢ = τ²/(τ² + sᵢ²):
-    Φ(sgn m · Σ kᵢβ̂ᵢxᵢ / √(Σ kᵢsᵢ²xᵢ²)), and for `size` the mean of these over τ, each by its evidence.
+    Φ(sgn m · Σ kᵢβ̂ᵢxᵢ / √(Σ kᵢsᵢ²xᵢ²)), and for `size` the mean of these over τ, each by its evidence. Of noisy maxima,
+    which answer a point β by aβ + shift + noise (`maxima`), τ is aτ, and s² has the shift's variance in it.
 
     Args:
         outcome: of a session.
@@ -66,21 +79,58 @@ def certainty_of(outcome: Outcome, differences: Sequence[float], margin: float, 
         prior: see `PRIORS`.
 
     Returns:
-        The probability; None where there is none (`why_no_certainty`).
+        The probability, and the standard error of its simulation where it is simulated; None where there is none
+        (`why_no_certainty`).
     """
-    if outcome.errors is None or outcome.ball is None or outcome.is_whitened:
+    if outcome.ball is None or why_no_certainty(outcome):
         return None
-    variances = [error * error for error in outcome.errors]
+    sizes = (1.0,) if prior == "ball" else _SIZES
+    if outcome.maxima is UNSET:
+        return _certainty(outcome, outcome.ball, differences, margin, (EXACT,) * len(sizes)), UNSET
+    of_size = [_answers_of(outcome, outcome.maxima, size) for size in sizes]
+    parts = [
+        _certainty(outcome, outcome.ball, differences, margin, tuple(answers[part] for answers in of_size))
+        for part in range(NUM_PARTS)
+    ]
+    of_all = tuple(_mean_of(answers) for answers in of_size)
+    middle = math.fsum(parts) / NUM_PARTS
+    error = math.sqrt(math.fsum(square(part - middle) for part in parts) / (NUM_PARTS * (NUM_PARTS - 1)))
+    # A library's linear algebra may differ in its last bits, far below the simulation's error.
+    return round(_certainty(outcome, outcome.ball, differences, margin, of_all), _DIGITS), round(error, _DIGITS)
+
+
+def _certainty(
+    outcome: Outcome, ball: Ball, differences: Sequence[float], margin: float, answers: tuple[Answer, ...]
+) -> float:
+    """Return the probability, given how the release answers in a ball of each size."""
     certainties: list[float] = []
-    spreads = _spreads(outcome.preferences, outcome.errors, outcome.ball, prior)
-    for spread, _ in spreads:
+    errors = outcome.errors or ()
+    spreads = _spreads(outcome.preferences, errors, ball, answers)
+    for spread, answer, _ in spreads:
+        variances = [error * error + max(answer.beside, 0.0) for error in errors]
         shares = [spread / (spread + variance) for variance in variances]
         rows = list(zip(shares, variances, outcome.preferences, differences, strict=True))
         mean = math.fsum(share * value * change for share, _, value, change in rows)
         variance = math.fsum(share * variance * change * change for share, variance, _, change in rows)
         towards = mean if margin > 0 else -mean
         certainties.append(1.0 if variance == 0 else normal_tail(-towards / math.sqrt(variance)))
-    return math.fsum(own * weight for own, (_, weight) in zip(certainties, spreads, strict=True))
+    return math.fsum(own * weight for own, (_, _, weight) in zip(certainties, spreads, strict=True))
+
+
+def _answers_of(outcome: Outcome, maxima: NoisyMaxima, size: float) -> tuple[Answer, ...]:
+    """Return how noisy maxima answer societies of a ball of this size, by each part of the simulation."""
+    noises = tuple(
+        NoiseOfLevel(scale=maxima.scale / level.epsilon, share=level.weight * level.num_voters / outcome.num_voters)
+        for level in outcome.levels
+    )
+    return simulate_answers(maxima, num_features=len(outcome.features), noises=noises, size=size)
+
+
+def _mean_of(answers: Sequence[Answer]) -> Answer:
+    """Return the mean of what a simulation's parts found."""
+    number = len(answers)
+    slope = math.fsum(own.slope for own in answers) / number
+    return Answer(slope, math.fsum(own.beside for own in answers) / number)
 
 
 def p_value_of(outcome: Outcome, differences: Sequence[float], margin: float) -> float | None:
@@ -123,28 +173,35 @@ def _shares_of_levels(outcome: Outcome) -> list[tuple[float, int]]:
     return [(own / total, level.num_voters) for own, level in zip(variances, outcome.levels, strict=True)]
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=256)
 def _spreads(
-    preferences: tuple[float, ...], errors: tuple[float, ...], ball: Ball, prior: PriorName
-) -> tuple[tuple[float, float], ...]:
-    """Return the variances τ² that a prior has, each with its probability after the release."""
+    preferences: tuple[float, ...], errors: tuple[float, ...], ball: Ball, answers: tuple[Answer, ...]
+) -> tuple[tuple[float, Answer, float], ...]:
+    """Return the variances (aτ)² that a prior has, each with its answer and its probability after the release."""
     greatest = _variance_in(ball, len(preferences))
-    if prior == "ball":
-        return ((greatest, 1.0),)
+    if len(answers) == 1:
+        return ((greatest * answers[0].slope ** 2, answers[0], 1.0),)
     squares: dict[float, list[float]] = defaultdict(list)
     for value, error in zip(preferences, errors, strict=True):
         squares[error].append(value * value)
-    spreads = [greatest * size * size for size in _SIZES]
+    sizes = [
+        (greatest * size * size * answer.slope * answer.slope, answer)
+        for size, answer in zip(_SIZES, answers, strict=True)
+    ]
     logs = [
         -math.fsum(
-            (math.fsum(own) / (spread + error * error) + len(own) * ln(spread + error * error)) / 2
+            (
+                math.fsum(own) / (spread + (error * error + max(answer.beside, 0.0)))
+                + len(own) * ln(spread + (error * error + max(answer.beside, 0.0)))
+            )
+            / 2
             for error, own in squares.items()
         )
-        for spread in spreads
+        for spread, answer in sizes
     ]
     weights = [exp(log - max(logs)) for log in logs]
     total = math.fsum(weights)
-    return tuple((spread, weight / total) for spread, weight in zip(spreads, weights, strict=True))
+    return tuple((*size, weight / total) for size, weight in zip(sizes, weights, strict=True))
 
 
 def _variance_in(ball: Ball, dimension: int) -> float:

@@ -33,6 +33,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         probability: that the society prefers the first, Φ(margin); None where only the direction of β is known.
         certainty: the probability under the prior that the release without noise would choose the same; None where
             the errors are not known, or hang together. It is right on average over societies like the prior's.
+        certainty_error: the standard error of the simulation that the certainty is from; unset where it is from none.
         prior: of the certainty.
         verdict: `choice` where the test is sure of it, or "too close to tell"; None where the test is not known.
         level: of the verdict: the greatest probability, whatever the release without noise prefers, that the verdict is
@@ -48,6 +49,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str | None = None
     level: float | None = None
     p_value: float | None = None
+    certainty_error: float | msgspec.UnsetType = msgspec.UNSET
 
 
 def decide(
@@ -89,7 +91,8 @@ def decide(
     margin = math.fsum(value * change for value, change in zip(outcome.preferences, differences, strict=True))
     choice = None if margin == 0 else "first" if margin > 0 else "second"
     prior = prior or PRIORS[0]
-    certainty = None if choice is None else certainty_of(outcome, differences, margin, prior)
+    found = None if choice is None else certainty_of(outcome, differences, margin, prior)
+    certainty, certainty_error = found or (None, msgspec.UNSET)
     p_value = None if choice is None else p_value_of(outcome, differences, margin)
     level = None if why_no_verdict(outcome) else DEFAULT_LEVEL if level is None else level
     is_sure = p_value is not None and level is not None and p_value <= level
@@ -98,6 +101,7 @@ def decide(
         margin=margin,
         probability=None if outcome.is_direction else 0.5 * erfc(-margin / math.sqrt(2)),
         certainty=certainty,
+        certainty_error=certainty_error,
         prior=None if certainty is None else prior,
         verdict=None if level is None else choice if is_sure else Verdict.TOO_CLOSE.value,
         level=level,

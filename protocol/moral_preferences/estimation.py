@@ -44,12 +44,13 @@ class Mean:
 
     Args:
         values: shape (w,).
-        error: the standard error of each, over the noise's draws alone; None where the noise is not additive.
+        error: the standard error of each, over the noise's draws alone; where the noise is not additive by how far
+            reports of one level spread, which is rather too much.
         weights: of one report of each level; the voters' weights add up to their number.
     """
 
     values: FloatArray
-    error: float | None
+    error: float
     weights: tuple[float, ...]
 
 
@@ -84,14 +85,20 @@ def _mean_of(levels: Sequence[LevelSums], weights: Sequence[float]) -> Mean:
     values = np.zeros_like(levels[0].mean)
     for level, weight in zip(levels, scaled, strict=True):
         values = values + (weight * level.num_voters / number) * level.mean
-    error = None
-    if (noises := _noises(levels)) is not None:
-        variance = math.fsum(
-            weight * weight * level.num_voters * noise
-            for level, weight, noise in zip(levels, scaled, noises, strict=True)
-        )
-        error = math.sqrt(variance) / number
-    return Mean(values, error, tuple(scaled))
+    variance = math.fsum(
+        weight * weight * level.num_voters * noise
+        for level, weight, noise in zip(levels, scaled, _noises(levels) or map(_spread_of, levels), strict=True)
+    )
+    return Mean(values, math.sqrt(variance) / number, tuple(scaled))
+
+
+def _spread_of(level: LevelSums) -> float:
+    """Return how far reports spread about their mean, as a variance in each number.
+
+    A report about 0 is added to those about their mean, so that few of them that happen to be alike have an error yet.
+    """
+    square = math.fsum(own * own for own in level.mean.tolist()) / len(level.mean)
+    return max(0.0, level.mean_square - square) + level.mean_square / level.num_voters
 
 
 def _variance_between(levels: Sequence[LevelSums], noises: Sequence[float], mean: FloatArray) -> float:

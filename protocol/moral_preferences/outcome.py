@@ -5,8 +5,9 @@ from typing import Literal
 import msgspec
 
 from ..estimators import Estimate
+from .parameters import Remedy
 
-__all__ = ["Ball", "LevelOutcome", "Outcome"]
+__all__ = ["Ball", "LevelOutcome", "NoisyMaxima", "Outcome"]
 
 
 class Ball(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +20,22 @@ class Ball(msgspec.Struct, frozen=True, kw_only=True):
 
     norm: Literal["l1", "l2"]
     radius: float
+
+
+class NoisyMaxima(msgspec.Struct, frozen=True, kw_only=True):
+    """By which public law noisy objectives were maximized, so that anybody can simulate what noise did.
+
+    Args:
+        num_records: the most records of one voter.
+        radius: of the ball in which maxima were looked for.
+        scale: of the Laplace noise in each coefficient at ε = 1; at another ε it is that over ε.
+        remedy: what was done with an objective without a maximum.
+    """
+
+    num_records: int
+    radius: float
+    scale: float
+    remedy: Remedy
 
 
 class LevelOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,9 +61,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
             a vector of ℓ₂ norm 1 in its direction (of norm 0 where the reports cancel out).
         errors: for each feature the standard error, over the noise's draws alone; None where it has no closed form. It
             is that from before a projection, which makes it smaller; and of a direction, that from before it was
-            brought to norm 1, in proportion to the norm: along the direction itself the error is gone.
+            brought to norm 1, in proportion to the norm: along the direction itself the error is gone. Of a mean of
+            noisy maxima it is how far reports spread, in which voters' differences are as well, so that it is rather
+            too large; what noise shifts all reports by is no part of it.
         is_direction: whether only the direction means anything.
-        num_voters: how many reported.
+        num_voters: how many reported; where that is private, the public number by which their sum is divided.
         paradigm: VLCP, RLCP, VLDP or RLDP.
         mechanism: what was perturbed.
         levels: the levels of ε at which somebody reported, ascending.
@@ -56,6 +75,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_voter: the proven loss of everything that a voter says, for the voter who pays most.
         ball: where the preferences would be without noise, for any voters; None if the errors are not known or are
             correlated.
+        relation: `add-remove-one` where it is private who takes part, and so how many did; else unset, and in no file.
+        maxima: where they are means of noisy maxima, the law of these; else unset, and in no file.
     """
 
     features: tuple[str, ...]
@@ -71,6 +92,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_voter: float
     is_whitened: bool = False
     ball: Ball | None = None
+    maxima: NoisyMaxima | msgspec.UnsetType = msgspec.UNSET
+    relation: Literal["add-remove-one"] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def estimates(self) -> tuple[Estimate, ...] | None:

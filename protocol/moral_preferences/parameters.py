@@ -14,7 +14,9 @@ from .whitening import GREATEST_FACTOR, Whitening
 __all__ = [
     "MAX_BOUND",
     "MAX_EPSILON",
+    "MAX_FEATURES_OF_COEFFICIENTS",
     "MAX_LEVELS",
+    "MAX_RECORDS",
     "MIN_BOUND",
     "MIN_EPSILON",
     "MechanismName",
@@ -34,6 +36,7 @@ MAX_FEATURES: Final = 512
 MAX_FEATURES_OF_COEFFICIENTS: Final = 128
 """Of a report that has a number for each pair of features."""
 MAX_RECORDS: Final = 1 << 20
+MAX_VOTERS: Final = 1 << 32
 MIN_BOUND: Final = 1e-3
 """Below, the solver hardly tells the ball's points apart, and far below, squares of reports vanish."""
 MAX_BOUND: Final = 1e6
@@ -55,6 +58,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         mechanism: what is perturbed (see the package).
         epsilon: ε of everybody; in nats, per voter or per record as the paradigm says. By default 1.
         epsilons: instead, the public levels of ε among which each voter has its own, ascending; local paradigms only.
+        chosen_by: who says which level is a voter's: the `roster`, which has a column of it, or each `voter` as it
+            joins. By default the roster.
         bound: B > 0, the greatest ℓ₁ norm of a preference vector. Of clipped records, whose differences are short,
             preferences are longer; there it only says how far a maximum is looked for.
         max_records: the most records of one voter, which bounds what a voter pays at record level.
@@ -64,6 +69,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         remedy: what is done with a noisy objective that has no maximum (reading M3).
         mean: over voters of different ε: as the paper has it, or by inverse variance (reading M9).
         project: whether a released mean is projected to the ball of the bound.
+        relation: of neighbors: `replace-one`, by default, or `add-remove-one` for VLCP with `laplace`, where it is then
+            private who takes part, and the noise is half as large.
+        num_voters: N, by which the sum is divided where it is private how many vote; public, and as many as the roster
+            has at least.
         covariance: of the differences between alternatives, where it is public: directions are then taken of whitened
             records; d rows of d. By default the identity.
 
@@ -84,6 +93,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     mean: Literal["weighted", "plain"] = "weighted"
     project: bool = False
     covariance: tuple[tuple[float, ...], ...] = ()
+    chosen_by: Literal["roster", "voter"] | msgspec.UnsetType = msgspec.UNSET
+    relation: Literal["replace-one", "add-remove-one"] | msgspec.UnsetType = msgspec.UNSET
+    num_voters: int | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         self._check_features()
@@ -100,6 +112,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(field="max_records", value=self.max_records, allowed=f"in [1, {MAX_RECORDS}]")
         if self.covariance:
             self._check_covariance()
+        self._check_relation()
 
     @property
     def num_features(self) -> int:
@@ -115,6 +128,16 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def is_personal(self) -> bool:
         """Whether voters have an ε of their own."""
         return bool(self.epsilons)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether voters choose their ε as they join."""
+        return self.chosen_by == "voter"
+
+    @property
+    def public_number(self) -> int | None:
+        """N, by which sums are divided where a voter may be there or not; None where neighbors replace one."""
+        return None if isinstance(self.num_voters, msgspec.UnsetType) else self.num_voters
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -142,6 +165,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.epsilon is not None and not MIN_EPSILON <= self.epsilon <= MAX_EPSILON:
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
         if not self.epsilons:
+            if not isinstance(self.chosen_by, msgspec.UnsetType):
+                some = "given: the levels of ε among which voters have their own (chosen_by says who chooses)"
+                raise ConfigurationError(field="epsilons", value=[], allowed=some)
             return
         if self.epsilon is not None:
             raise ConfigurationError(field="epsilon and epsilons", value="given", allowed="given one of them alone")
@@ -156,6 +182,22 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 raise ConfigurationError(field="epsilons", value=level, allowed=allowed)
         if any(later <= level for level, later in zip(self.epsilons, self.epsilons[1:], strict=False)):
             raise ConfigurationError(field="epsilons", value=list(self.epsilons), allowed="distinct, ascending")
+
+    def _check_relation(self) -> None:
+        is_given = self.public_number is not None
+        if self.relation != "add-remove-one":
+            if is_given:
+                allowed = "left out: with replace-one neighbors the reports say how many voters there are"
+                raise ConfigurationError(field="num_voters", value=self.num_voters, allowed=allowed)
+            return
+        if self.paradigm is not Paradigm.VLCP or self.mechanism != "laplace":
+            why = "a report shows that its sender is there, and records may come or go as it is"
+            allowed = f"'replace-one', but for 'laplace' in VLCP ({why})"
+            raise ConfigurationError(field="relation", value=self.relation, allowed=allowed)
+        if not is_given or not 1 <= (self.public_number or 0) <= MAX_VOTERS:
+            allowed = f"given, in [1, {MAX_VOTERS}]: N is public, and how many come is not"
+            value = self.public_number if is_given else "left out"
+            raise ConfigurationError(field="num_voters", value=value, allowed=allowed)
 
     def _check_covariance(self) -> None:
         if self.mechanism != "direction":

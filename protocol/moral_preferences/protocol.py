@@ -21,7 +21,7 @@ from ..errors import ConfigurationError
 from ..estimators.l1_ball import project_to_l1_ball
 from ..mechanisms import RowMechanism
 from ..phases import CentralPhase, Column, Entries, Inputs, MechanismGroups, OnePhaseProtocol, Phase, missing_column
-from ..privacy import NeighboringRelation, PartLoss, PrivacyEvent, PrivacyLoss, PureMechanism
+from ..privacy import NeighboringRelation, PartLoss, PrivacyEvent, PrivacyLoss, PureMechanism, total_of
 from ..tally import Tally
 from .estimation import LevelSums, average
 from .functional import NoisyObjective
@@ -61,11 +61,12 @@ def _loss(parameters: Parameters, summary: Summary, mechanism: RowMechanism, eps
     proven: float = bounded.epsilon
     is_record = parameters.paradigm.level is Level.RECORD
     times = _parts_of(parameters)
+    is_replaced = parameters.public_number is None
     return PrivacyLoss(
         mechanism=summary.name,
         event=PureMechanism(epsilon=proven * times),
         unit=Level.VOTER.value,
-        relation=NeighboringRelation.REPLACE_ONE,
+        relation=NeighboringRelation.REPLACE_ONE if is_replaced else NeighboringRelation.ADD_OR_REMOVE_ONE,
         model=parameters.paradigm.model,
         claimed=epsilon * times,
         part=PartLoss(unit=Level.RECORD.value, claimed=epsilon, proven=proven) if is_record else None,
@@ -235,10 +236,11 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         parameters: the session's.
 
     Privacy:
-        Replace-one; unit and adversary as the paradigm says. VLCP, RLCP: ε-DP of the release for a voter or a record,
-        against whoever sees that; the aggregator sees every voter's summary and is trusted. VLDP, RLDP: ε-LDP for a
-        voter or a record, against all others colluding. Where ε is a record's, a voter with n records pays up to nε,
-        but for Laplace noise on preferences, whose ε is the whole voter's.
+        Replace-one, or add-remove-one where VLCP is asked for it; unit and adversary as the paradigm says. VLCP, RLCP:
+        ε-DP of the release for a voter or a record, against whoever sees that; the aggregator sees every voter's
+        summary and is trusted. VLDP, RLDP: ε-LDP for a voter or a record, against all others colluding. Where ε is a
+        record's, a voter with n records pays up to nε, but for Laplace noise on preferences, whose ε is the whole
+        voter's.
 
     Source:
         Wang et al. (2019), Algorithms 1 to 3; readings M1 to M14.
@@ -254,7 +256,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in the levels of ε from the public column, where the table has one."""
-        if "epsilon" not in table or {"epsilon", "epsilons"} & given.keys():
+        if "epsilon" not in table or {"epsilon", "epsilons"} & given.keys() or given.get("chosen_by") == "voter":
             return dict(given)
         return {**given, "epsilons": sorted({_number(entry, row) for row, entry in enumerate(table["epsilon"], 1)})}
 
@@ -274,8 +276,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         records = Column("records", private=True, description=description)
         if not self.parameters.is_personal:
             return (records,)
-        levels = ", ".join(f"{level:g}" for level in self.parameters.epsilons[:20])
-        return Column("epsilon", private=False, description=f"the voter's ε, one of {levels}"), records
+        own = f"the voter's ε, one of {self._levels_shown}"
+        return Column("epsilon", private=False, description=own, chosen=self.parameters.is_chosen), records
 
     def check_columns(self, names: Iterable[str]) -> None:
         """Refuse other columns; of an ε of each voter's own say why. See `PhasedProtocol.check_columns`."""
@@ -291,6 +293,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         Entries of `records` are a `Records`, or for each voter an array of shape (records, 2, d): chosen, rejected.
         """
         self.check_columns(table)
+        if self.parameters.is_chosen and "epsilon" not in table:
+            raise missing_column("epsilon")
         records = self._records_of(table["records"])
         public = self.encode_public(table, num_parties=len(records))
         return Inputs(self.summary.rows_of(records), public)
@@ -300,6 +304,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         if not self.parameters.is_personal:
             return np.empty((num_parties, 0), dtype=np.int64)
         if "epsilon" not in table:
+            if self.parameters.is_chosen:  # until they join: the greatest one, by which most is lost
+                return np.full((num_parties, 1), len(self.parameters.epsilons) - 1, dtype=np.int64)
             raise missing_column("epsilon")
         entries = table["epsilon"]
         if len(entries) != num_parties:
@@ -309,10 +315,19 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         for row, entry in enumerate(entries, start=1):
             place = places.get(_number(entry, row))
             if place is None:
-                allowed = f"one of {', '.join(f'{level:g}' for level in self.parameters.epsilons[:20])}"
+                allowed = f"one of {self._levels_shown}"
                 raise ConfigurationError(field=f"epsilon in row {row}", value=entry, allowed=allowed)
             public[row - 1, 0] = place
         return public
+
+    def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the place of the ε that a voter chooses. See `PhasedProtocol.encode_chosen`."""
+        if not self.parameters.is_chosen:
+            return ()
+        if "epsilon" not in entries:
+            raise ConfigurationError(field="epsilon", value="left out", allowed=f"one of {self._levels_shown}")
+        (row,) = self.encode_public({"epsilon": [entries["epsilon"]]}, num_parties=1).tolist()
+        return tuple(row)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
         """Return each voter's ε. See `PhasedProtocol.write_public`."""
@@ -369,6 +384,11 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             most = GREATEST_SUM // self.summary.bound
             raise ConfigurationError(field="voters", value=len(public), allowed=f"at most {most} at max_records")
 
+        number = self.parameters.public_number
+        if number is not None and len(public) > number:
+            allowed = f"at least the {len(public)} voters of the roster, or their mean might leave the ball"
+            raise ConfigurationError(field="num_voters", value=number, allowed=allowed)
+
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the society's preferences."""
         (tally,) = tallies
@@ -379,20 +399,22 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             told = [(level.epsilon, level.num_voters) for level in levels]
             weights = mean.weights
         else:
-            values = tally.totals * self.summary.step / tally.num_reports
+            number = self.parameters.public_number or tally.num_reports
+            values = tally.totals * self.summary.step / number
             variance = self.summary.noise_variance(self.phase.tally_mechanism)
-            error = None if variance is None else math.sqrt(variance) / tally.num_reports
-            told = [(self.parameters.levels[0], tally.num_reports)]
+            error = None if variance is None else math.sqrt(variance) / number
+            told = [(self.parameters.levels[0], number)]
             weights = (1.0,)
         preferences = self._finished(values, error)
         errors = self.summary.errors_of(values, error)
         (loss,) = self.losses
+        replaced = total_of([loss], relation=NeighboringRelation.REPLACE_ONE).proven
         return Outcome(
             features=self.parameters.features,
             preferences=tuple(preferences.tolist()),
             errors=None if errors is None else tuple(errors.tolist()),
             is_direction=self.parameters.mechanism == "direction",
-            num_voters=tally.num_reports,
+            num_voters=self.parameters.public_number or tally.num_reports,
             paradigm=self.parameters.paradigm.value,
             mechanism=self.parameters.mechanism,
             levels=tuple(
@@ -401,9 +423,11 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             ),
             is_projected=self._is_projected,
             is_whitened=bool(self.parameters.covariance),
-            epsilon_record=loss.finest.proven,
-            epsilon_voter=loss.proven,
+            epsilon_record=replaced if loss.part is None else loss.part.proven,
+            epsilon_voter=replaced,
             ball=None if errors is None else self.summary.ball_of(values),
+            maxima=self.summary.maxima or msgspec.UNSET,
+            relation=msgspec.UNSET if self.parameters.public_number is None else "add-remove-one",
         )
 
     def truth(self, inputs: Inputs) -> dict[str, float]:
@@ -414,8 +438,13 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             places = mechanism.places_of(inputs.private, noise_scale=0.0)
             summaries = places * self.summary.reported_step
         totals = [math.fsum(column) for column in summaries.T.tolist()]
-        preferences = self.summary.preferences_of(np.array(totals) / len(inputs), 0.0)
+        number = self.parameters.public_number or len(inputs)
+        preferences = self.summary.preferences_of(np.array(totals) / number, 0.0)
         return dict(zip(self.parameters.features, preferences.tolist(), strict=True))
+
+    @property
+    def _levels_shown(self) -> str:
+        return ", ".join(f"{level:g}" for level in self.parameters.epsilons[:20])
 
     @property
     def _is_projected(self) -> bool:

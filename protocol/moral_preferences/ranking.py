@@ -55,8 +55,8 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
         alternatives: from the best to the worst; equal ones in the order in which they were given.
         winner: the name of the best; None where two are equally good.
         certainty_at_least: the probability under the prior that the release without noise would choose the same winner
-            is at least this: 1 less, for each other alternative, what `Decision.certainty` leaves open. None where
-            there is no such certainty.
+            is at least this: 1 less, for each other alternative, what `Decision.certainty` leaves open, and where that
+            is from a simulation two of its standard errors. None where there is no such certainty.
         prior: of the certainty.
         verdict: `winner` where the test is sure of it, or "too close to tell"; None where the test is not known.
         level: of the verdict and of the ranks: the greatest probability, whatever the society is, that the verdict
@@ -146,7 +146,7 @@ def _with_winner(
 ) -> Ranking:
     """Return the ranking with what is known of its winner."""
     own = [decision for pair, decision in made.items() if winner in pair]
-    certainties = [decision.certainty for decision in own if decision.certainty is not None]
+    certainties = [_least_certainty(decision) for decision in own if decision.certainty is not None]
     p_values = [decision.p_value for decision in own if decision.p_value is not None]
     has_certainty = winner is not None and len(certainties) == len(own)
     p_value = min(1.0, len(own) * max(p_values)) if winner is not None and len(p_values) == len(own) else None
@@ -160,3 +160,8 @@ def _with_winner(
         level=level,
         p_value=p_value,
     )
+
+
+def _least_certainty(decision: Decision) -> float:
+    error = decision.certainty_error
+    return (decision.certainty or 0.0) - (0.0 if isinstance(error, msgspec.UnsetType) else 2 * error)

@@ -21,7 +21,7 @@ from ..estimators.l1_ball import fit_probit
 from ..mechanisms import RowMechanism, SphericalLaplace, VectorLaplace, laplace_grid
 from .coefficients import clip_differences, clip_items, sum_coefficients, sum_rows, unit_directions
 from .functional import NoisyObjective, maximize_noisy
-from .outcome import Ball
+from .outcome import Ball, NoisyMaxima
 from .paradigms import Level
 from .parameters import Parameters
 from .records import Records
@@ -127,12 +127,17 @@ class Summary(abc.ABC):
         return None if error is None else np.full(self._parameters.num_features, error)
 
     def ball_of(self, mean: FloatArray) -> Ball | None:
-        """Return where the preferences would be without noise; None where their errors are not known.
+        """Return where the preferences would be without noise; None where what noise does is not known.
 
         Args:
             mean: of all reports, in units.
         """
         del mean
+        return None
+
+    @property
+    def maxima(self) -> NoisyMaxima | None:
+        """The law of the places that voters report; None where they report something else."""
         return None
 
 
@@ -165,8 +170,9 @@ class PreferenceVector(Summary):
         return VectorLaplace(2 * self.bound / epsilon, 2 * self.bound, self.bound)
 
     def central_mechanism(self, epsilon: float) -> AdditiveNoise:
-        """The same noise on the sum, which one voter changes by as much as its own vector."""
-        return VectorLaplace(2 * self.bound / epsilon, 2 * self.bound, GREATEST_SUM)
+        """The same noise on the sum, which one voter changes by as much; by half of it, where it is there or not."""
+        sensitivity = 2 * self.bound if self._parameters.public_number is None else self.bound
+        return VectorLaplace(sensitivity / epsilon, sensitivity, GREATEST_SUM)
 
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         """Return the mean itself."""
@@ -256,9 +262,25 @@ class Coefficients(Summary):
         return point
 
     def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
-        """None: a maximum's error has no closed form."""
-        del mean, error
-        return None
+        """Return those of a mean of places; a single maximum's have no closed form."""
+        return None if self._is_pooled else super().errors_of(mean, error)
+
+    def ball_of(self, mean: FloatArray) -> Ball:
+        """The ball in which maxima are looked for."""
+        del mean
+        return Ball(norm="l1", radius=self._parameters.bound)
+
+    @property
+    def maxima(self) -> NoisyMaxima | None:
+        """The law by which noise moves the places that voters report."""
+        if self._is_pooled:
+            return None
+        return NoisyMaxima(
+            num_records=self._parameters.max_records,
+            radius=self._parameters.bound,
+            scale=self._calibrated * self.step,
+            remedy=self._parameters.remedy,
+        )
 
 
 class Direction(Summary):

@@ -194,7 +194,9 @@ _TRUST: Final = (
 
 def _hello(scene: Scene, name: str) -> Hello:
     noise = scene.noise()
-    return Hello(PROTOCOL_VERSION, scene.session, scene.protocol.name, noise.kind.value, name, noise.session_id)
+    row: list[int] = scene.inputs.public[0].tolist()
+    chosen = tuple(row[len(row) - scene.protocol.num_chosen :])  # what somebody may choose
+    return Hello(PROTOCOL_VERSION, scene.session, scene.protocol.name, noise.kind.value, name, noise.session_id, chosen)
 
 
 def _row(connection: str, names: Sequence[str], attempts: Sequence[Attempt]) -> Row:

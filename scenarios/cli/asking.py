@@ -3,8 +3,10 @@
 What is typed is held against the invitation, and goes nowhere else: no log, no event and no file has it.
 """
 
+import dataclasses
+import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from ..deployment import Invitation, Keys
     from ..deployment.own_entries import Questions
 
-__all__ = ["ask_entries", "ask_invitation", "ask_keys", "given_or_asked"]
+__all__ = ["ask_entries", "ask_invitation", "ask_keys", "ask_own", "given_or_asked"]
 
 _T = TypeVar("_T")
 
@@ -94,8 +96,106 @@ def ask_keys(invitation: "Invitation", candidates: list[Path]) -> "Keys":
     )
 
 
+def ask_own(
+    given: Path | None,
+    settings: Sequence[str],
+    *,
+    party: str,
+    invitation: "Invitation | None",
+    trusts_server: bool,
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return a party's own entries by column, and what it chooses, from its file and words, or asked for in a terminal.
+
+    Args:
+        given: the file; None where it was left out.
+        settings: words NAME=VALUE for what the party chooses.
+        party: whose.
+        invitation: to what; without one nobody knows yet what to ask for, but the file.
+        trusts_server: whether the party lets the server see its values as they are.
+
+    Raises:
+        ConfigurationError: as `ask_entries`; or a choice is none.
+    """
+    choices: Mapping[str, Any] = _read_choices(settings)
+    if given is None:
+        choices = _ask_choices(choices, {}, invitation=invitation, trusts_server=trusts_server)
+    entries = ask_entries(given, party=party, invitation=invitation, trusts_server=trusts_server, choices=choices)
+    if given is not None:
+        choices = _ask_choices(choices, entries, invitation=invitation, trusts_server=trusts_server)
+    return entries, choices
+
+
+def _read_choices(settings: Sequence[str]) -> dict[str, str]:
+    """Return what a party chooses, by column, of words NAME=VALUE.
+
+    Raises:
+        ConfigurationError: one is none, or names a column again.
+    """
+    from ...protocol.errors import ConfigurationError
+
+    choices: dict[str, str] = {}
+    for setting in settings:
+        name, separator, value = (part.strip() for part in setting.partition("="))
+        if not separator or not name or name in choices:
+            raise ConfigurationError(field="--set", value=setting, allowed="NAME=VALUE, once for each name")
+        choices[name] = value
+    return choices
+
+
+def _ask_choices(
+    given: Mapping[str, str], entries: Mapping[str, Any], *, invitation: "Invitation | None", trusts_server: bool
+) -> Mapping[str, Any]:
+    """Return what a party chooses, by column; asked for in a terminal where neither it nor the party's values say it.
+
+    Args:
+        given: by the command line.
+        entries: the party's own.
+        invitation: to what; without one nobody knows yet what there is to choose.
+        trusts_server: whether the party lets the server see its values as they are.
+
+    Raises:
+        ConfigurationError: as `encode_chosen`, of a choice that was given.
+    """
+    from ..deployment.client import check_choices
+
+    if invitation is None or not (given or sys.stdin.isatty()):
+        return given
+    protocol = _protocol_of(invitation, trusts_server=trusts_server)
+    check_choices(protocol, given)
+    choices: dict[str, Any] = dict(given)
+    for column in protocol.columns():
+        if column.chosen and column.name not in {**given, **entries} and sys.stdin.isatty():
+            choices[column.name] = given_or_asked(
+                None,
+                field="--set",
+                question=f"  {column.name}, which everybody will see ({column.description})",
+                use=functools.partial(_checked_choice, protocol, column.name, choices),
+            )
+    return choices
+
+
+def _checked_choice(protocol: "PhasedProtocol[Any, Any]", name: str, others: Mapping[str, Any], answer: str) -> str:
+    """Return an answer, checked beside the others; a fault of those that are still missing is none of its own."""
+    from ...protocol.errors import ConfigurationError
+    from ..deployment.client import encode_chosen
+    from ..running.blaming import blaming
+
+    try:
+        with blaming(type(protocol)):
+            encode_chosen(protocol, {**others, name: answer})
+    except ConfigurationError as error:
+        if error.field == name:
+            raise
+    return answer
+
+
 def ask_entries(
-    given: Path | None, *, party: str, invitation: "Invitation | None", trusts_server: bool
+    given: Path | None,
+    *,
+    party: str,
+    invitation: "Invitation | None",
+    trusts_server: bool,
+    choices: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
     """Return a party's own entries by column, from its file, or asked for in a terminal.
 
@@ -104,28 +204,32 @@ def ask_entries(
         party: whose.
         invitation: to what; without one nobody knows yet what to ask for, but the file.
         trusts_server: whether the party lets the server see its values as they are.
+        choices: what it has chosen, by column: that is not asked for.
 
     Raises:
         ConfigurationError: as `read_own_entries`; there is no terminal to ask; or, before anything is asked, the
             server would have to be trusted, or the session is over.
     """
     from ...protocol.errors import printable
-    from ..deployment.client import encode_own
+    from ..deployment.client import encode_own, with_choices
     from ..deployment.invitations import check_expiry
     from ..deployment.own_entries import questions_of, read_own_entries
     from ..plugins import ROLES, names_in
     from ..running.blaming import blaming
 
-    check = _nothing
+    check, known = _nothing, choices or {}
     if given is None and invitation is not None and sys.stdin.isatty():
         check_expiry(invitation.charter, field="INVITATION")
         protocol, public = _protocol_of(invitation, trusts_server=trusts_server), invitation.public
 
         def check(entries: Mapping[str, Any]) -> None:
             with blaming(type(protocol)):
-                encode_own(protocol, entries, public)
+                own = {**entries, **known}
+                encode_own(protocol, own, with_choices(protocol, own, public))
 
         if (questions := questions_of(protocol, public)) is not None:
+            left = {name: allowed for name, allowed in questions.allowed.items() if name not in known}
+            questions = dataclasses.replace(questions, allowed=left)
             click.echo(f"Your values as {printable(party)} in session {printable(invitation.session)}", err=True)
             return _ask_each(protocol, questions, check)
 

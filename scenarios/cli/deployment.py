@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from .asking import ask_entries, ask_invitation, ask_keys, given_or_asked
+from .asking import ask_invitation, ask_keys, ask_own, given_or_asked
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, simulate_options, tell_folder
 
@@ -278,6 +278,14 @@ def serve(
     metavar="FOLDER",
     help="The party's keys, as `psephos enroll` made them (default: the folder of its name).",
 )
+@click.option(
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="What the session leaves you to choose, such as your epsilon among its levels: everybody will see it. "
+    "May be repeated; left out in a terminal, it is asked for.",
+)
 @click.option("--address", metavar="HOST:PORT", help="Where the server is, if not as the invitation says.")
 @click.option(
     "--invitation",
@@ -324,6 +332,7 @@ def join(
     party: str | None,
     input_file: Path | None,
     key: Path | None,
+    settings: tuple[str, ...],
     address: str | None,
     invitation_file: Path | None,
     budget: float | None,
@@ -377,7 +386,7 @@ def join(
         party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
     )
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
-    entries = ask_entries(input_file, party=party, invitation=invitation, trusts_server=trust_server)
+    entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trust_server)
     with open_journal(journal, party=party, is_simulation=simulate) as kept:
         joining = Joining(
             address=server_address,
@@ -387,6 +396,7 @@ def join(
             invitation=invitation,
             budget=budget,
             trusts_server=trust_server,
+            choices=choices,
             round_number=round_number,
             patience_seconds=_patience_in(patience),
             transport=transport,

@@ -6,7 +6,7 @@ import errno
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -34,7 +34,19 @@ from ..system import find_protocol
 from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, make_mode, naming_address
 from .invitations import Invitation, check_expiry
 
-__all__ = ["DEFAULT_BUDGET", "Agreement", "Heard", "Joining", "check_trust", "encode_own", "join", "join_in_folder"]
+__all__ = [
+    "DEFAULT_BUDGET",
+    "Agreement",
+    "Heard",
+    "Joining",
+    "check_choices",
+    "check_trust",
+    "encode_chosen",
+    "encode_own",
+    "join",
+    "join_in_folder",
+    "with_choices",
+]
 
 DEFAULT_BUDGET: Final = 10.0
 """What all sessions in a journal may cost (ε), where a client joins without an invitation or a limit of its own."""
@@ -92,6 +104,7 @@ class Joining:
             default what an invitation says, or else `DEFAULT_BUDGET`.
         trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
             need.
+        choices: entries of columns that the party chooses as it joins, by column; they come before those in `entries`.
         round_number: tells repeated votes of one session apart (simulations).
         patience_seconds: how long the server may say nothing once it has answered; infinite for as long as it takes.
         transport: over which the server listens, by its name.
@@ -106,6 +119,7 @@ class Joining:
     invitation: Invitation | None = None
     budget: float | None = None
     trusts_server: bool = False
+    choices: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     round_number: int = 0
     patience_seconds: float = PATIENCE_SECONDS
     transport: str = DEFAULT_TRANSPORT
@@ -177,12 +191,15 @@ class Joining:
             protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
             check_own_columns(protocol)
             check_trust(protocol, trusts_server=self.trusts_server)
+            check_choices(protocol, self.choices)
+            entries = {**self.entries, **self.choices}
+            terms = msgspec.structs.replace(terms, public=with_choices(protocol, entries, terms.public))
             protocol.check_public(terms.public)
             protocol.check_losses(terms.public)
             losses = protocol.losses_of(terms.public)
             if ledger is not None:
                 ledger.check(losses)
-            row = encode_own(protocol, self.entries, terms.public)
+            row = encode_own(protocol, entries, terms.public)
         return Agreement(terms=terms, protocol=protocol, row=row, losses=losses)
 
 
@@ -318,8 +335,59 @@ def encode_own(
     try:
         return protocol.encode_own(entries, public)
     except ConfigurationError as error:
-        field = re.sub(r" in row 1(?=$|:)", "", error.field)
-        raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
+        raise _without_row(error) from None
+
+
+def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) -> None:
+    """Raise ConfigurationError unless these are columns that a party chooses.
+
+    Args:
+        protocol: what is taken part in.
+        choices: names of columns.
+    """
+    known = [column.name for column in protocol.columns() if column.chosen]
+    for name in choices:
+        if name not in known:
+            allowed = f"one of {', '.join(known)}" if known else "left out: the session leaves nothing to choose"
+            raise ConfigurationError(field="--set", value=name, allowed=allowed)
+
+
+def encode_chosen(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return what a party chooses, of its entries by column; an error's field is the column alone.
+
+    Raises:
+        ConfigurationError: as `PhasedProtocol.encode_chosen`.
+    """
+    try:
+        return protocol.encode_chosen(entries)
+    except ConfigurationError as error:
+        raise _without_row(error) from None
+
+
+def with_choices(
+    protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
+) -> tuple[int, ...]:
+    """Return a party's public row with what it chooses; an error's field is the column alone.
+
+    Args:
+        protocol: what is taken part in.
+        entries: the party's own, by column.
+        public: its public row as the roster has it.
+
+    Raises:
+        ConfigurationError: as `PhasedProtocol.encode_chosen`, or the row has no room for it.
+    """
+    chosen = encode_chosen(protocol, entries)
+    told = len(public) - protocol.num_chosen
+    if told < 0 or len(chosen) != protocol.num_chosen:
+        allowed = f"at least the {protocol.num_chosen} numbers that the party chooses"
+        raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
+    return (*public[:told], *chosen)
+
+
+def _without_row(error: ConfigurationError) -> ConfigurationError:
+    field = re.sub(r" in row 1(?=$|:)", "", error.field)
+    return ConfigurationError(field=field, value=error.value, allowed=error.allowed)
 
 
 def _check_kind(given: str, ours: SessionKind) -> None:

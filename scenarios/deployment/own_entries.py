@@ -83,8 +83,8 @@ class OwnEntries:
         read: returns the entries by column; None where a file has a header and one line.
         write: returns the lines of a file, the header first, of a protocol and the entries by column as `encode` takes
             them; None where each is text or a number.
-        ask: returns what to ask for, of a protocol and the party's public row; None for each private column where there
-            is no `read`, and for nothing but the file where there is one.
+        ask: returns what to ask for, of a protocol and the party's public row; None for each column of its own where
+            there is no `read`, and for nothing but the file where there is one.
     """
 
     columns: frozenset[str] = frozenset()
@@ -105,7 +105,7 @@ def questions_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Q
         return own.ask(protocol, public)
     if own is not None and own.read is not None:
         return None
-    return Questions(allowed={column.name: column.description for column in protocol.columns() if column.private})
+    return Questions(allowed={column.name: column.description for column in protocol.columns() if column.is_own})
 
 
 def own_file_of(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> bytes:

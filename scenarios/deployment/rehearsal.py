@@ -210,12 +210,13 @@ def make_plan(
         joining += ["--round", str(own.round)]
     vote = folder / _VOTE
     parts: list[Part] = []
-    for stem, party in zip(stems_of(resolved.names), resolved.names, strict=True):
+    choices = _choices_of(resolved)
+    for stem, party, chosen in zip(stems_of(resolved.names), resolved.names, choices, strict=True):
         values, out = folder / _VALUES / f"{stem}.csv", folder / _PARTIES / stem
         invitation = str(vote / INVITATIONS / f"{stem}.json")
         # One user of this machine plays many persons, each of whom keeps a journal.
         kept = () if simulated else ("--journal", str(folder / _JOURNALS / f"{stem}.sqlite"))
-        command = ("join", invitation, "--input", str(values), "--out", str(out), *kept, *joining)
+        command = ("join", invitation, "--input", str(values), *chosen, "--out", str(out), *kept, *joining)
         parts.append(Part(party=party, values=values, folder=out, command=command))
     drawn = ("--make-keys", "--address", address, "--out", str(vote))
     served = ("--roster", str(vote), "--out", str(folder / _SERVER))
@@ -236,11 +237,25 @@ def values_of(resolved: Resolved) -> list[bytes]:
     Raises:
         ConfigurationError: as `own_file_of`.
     """
+    return [own_file_of(resolved.protocol, entries) for entries in _entries_of(resolved)]
+
+
+def _entries_of(resolved: Resolved) -> list[dict[str, Any]]:
+    """Return each party's entries by column, in roster order."""
     own, protocol = resolved.scenario, resolved.protocol
     parties = read_parties(own.parties, parameters=own.parameters, protocol=type(protocol), data=own.data)
     known = [column.name for column in protocol.columns() if column.name in parties.table]
-    tables = ({name: parties.table[name][place] for name in known} for place in range(len(parties.names)))
-    return [own_file_of(protocol, entries) for entries in tables]
+    return [{name: parties.table[name][place] for name in known} for place in range(len(parties.names))]
+
+
+def _choices_of(resolved: Resolved) -> list[list[str]]:
+    """Return for each party, in roster order, the words by which `join` is told what it chooses."""
+    names = [column.name for column in resolved.protocol.columns() if column.chosen]
+    if not names:
+        return [[] for _ in resolved.names]
+    return [
+        [word for name in names for word in ("--set", f"{name}={entries[name]}")] for entries in _entries_of(resolved)
+    ]
 
 
 def write_values(plan: Plan, values: Sequence[bytes]) -> None:

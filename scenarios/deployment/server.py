@@ -70,7 +70,8 @@ def check_authenticated(side: Resolved, *, kind: SessionKind, transport: str) ->
 def roster_rows(side: Resolved, roster: Roster) -> list[dict[str, object]]:
     """Return the lines of a roster's file: names, public columns as they were given, fingerprints if it has them."""
     table = {**side.public_table, **side.protocol.write_public(roster.public)}
-    columns = {name: list(entries) for name, entries in table.items()}
+    chosen = {column.name for column in side.protocol.columns() if column.chosen}
+    columns = {name: list(entries) for name, entries in table.items() if name not in chosen}
     return [
         {
             side.protocol.client_role: name,

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from ...protocol import Tally
-from ...protocol.arrays import FloatArray
+from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.moral_preferences import (
     PRIORS,
     MoralPreferences,
@@ -56,6 +56,7 @@ WAYS: Final = {
     "laplace, VLDP": Way("laplace", Paradigm.VLDP, (1.0, 3.0, 10.0)),
     "direction, RLCP": Way("direction", Paradigm.RLCP, (0.01, 0.03, 0.1)),
     "direction, RLDP": Way("direction", Paradigm.RLDP, (0.1, 0.3, 1.0)),
+    "functional, RLDP": Way("functional", Paradigm.RLDP, (1.0, 3.0, 10.0)),
 }
 
 Society = Callable[[FloatArray, float, np.random.Generator], FloatArray]
@@ -91,8 +92,8 @@ class Cell(Claims, frozen=True, kw_only=True):
         epsilon: the price.
         society: by which societies were drawn.
         prior: under which certainties are claimed; what is claimed here is 1 less the certainty.
-        decided: the share of verdicts that are not too close to tell.
-        verdicts_wrong: the share of all verdicts that are wrong.
+        decided: the share of verdicts that are not too close to tell; nan where there are none.
+        verdicts_wrong: the share of all verdicts that are wrong; nan where there are none.
     """
 
     way: str
@@ -139,6 +140,7 @@ def measure(
             wrong[trial] = (decision.choice == "first") != is_first
             decided[trial] = decision.verdict == decision.choice
         misled[trial] = decided[trial] and wrong[trial]
+    has_verdicts = given["mechanism"] != "functional"
     return [
         Cell(
             **msgspec.structs.asdict(claims_of(claims, wrong)),
@@ -147,8 +149,8 @@ def measure(
             epsilon=epsilon,
             society=society,
             prior=prior,
-            decided=float(decided.mean()),
-            verdicts_wrong=float(misled.mean()),
+            decided=float(decided.mean()) if has_verdicts else math.nan,
+            verdicts_wrong=float(misled.mean()) if has_verdicts else math.nan,
         )
         for prior, claims in claimed.items()
     ]
@@ -169,11 +171,27 @@ def _draw_society(protocol: MoralPreferences, society: str, generator: np.random
     return np.trunc(drawn * summary.bound)
 
 
+def _row_of(protocol: MoralPreferences, society: FloatArray) -> IntArray:
+    """Return what a voter of a society discloses or perturbs.
+
+    Of an objective these are the coefficients of as many records as a voter may have, of length 1 and spread equally,
+    whose maximum is where the society is.
+    """
+    if protocol.parameters.mechanism != "functional":
+        return society.astype(np.int64)
+    size, summary = len(society), protocol.summary
+    curvature = _RECORDS / (math.pi * size)
+    rows, columns = np.triu_indices(size)
+    place = society * (_BOUND / summary.bound)
+    coefficients = np.concatenate([2 * curvature * place, np.where(rows == columns, -curvature, 0.0)])
+    return np.rint(coefficients / summary.step).astype(np.int64)
+
+
 def _session(protocol: MoralPreferences, row: FloatArray, generator: np.random.Generator) -> Outcome:
     """Return what a session of voters releases who all hold the same."""
     phase = protocol.phase
     size = protocol.summary.num_values
-    rows = np.tile(row.astype(np.int64), (_VOTERS, 1))
+    rows = np.tile(_row_of(protocol, row), (_VOTERS, 1))
     public = np.empty((_VOTERS, 0), dtype=np.int64)
     if isinstance(phase, PerturbedPhase):
         rows = phase.mechanism.randomize_rows(rows, generator.random((_VOTERS, phase.mechanism.slots_of(size))))
@@ -232,7 +250,8 @@ CALIBRATION: Final = Calibration(
         "otherwise, under the prior that the decision names, `ball` unless told otherwise. Pairs of alternatives "
         "differ in each feature by a normal law. Where a society is weak for its ball, `ball` claims too few errors, "
         "and `size` less so; of strong ones `size` claims too many. *Verdicts given* is the share that is not too "
-        "close to tell at 5 %, *verdicts wrong* the share of all pairs whose verdict is wrong."
+        "close to tell at 5 %, *verdicts wrong* the share of all pairs whose verdict is wrong; Algorithm 3 "
+        "(`functional`) has none, and its certainties are from a simulation of its noise."
     ),
     tables=_tables,
 )

@@ -30,6 +30,8 @@ from ...protocol.moral_preferences import (
     rank,
 )
 from ...protocol.moral_preferences.certainty import check_prior, why_no_certainty, why_no_verdict
+from ...protocol.moral_preferences.outcome import NoisyMaxima
+from ...protocol.moral_preferences.parameters import MAX_BOUND, MAX_FEATURES_OF_COEFFICIENTS, MAX_RECORDS, MIN_BOUND
 from ..presentation.terminal import Cell, show_note, show_table
 from ..reading.conversion import convert
 from ..reading.files import readable
@@ -117,11 +119,23 @@ def _check(outcome: Outcome, run: Path) -> None:
         ),
         "the radius of ball must be a number > 0": outcome.ball is not None
         and not 0 < outcome.ball.radius <= _GREATEST,
+        "maxima must be of 1 record or more, and its radius and scale numbers > 0": outcome.maxima is not msgspec.UNSET
+        and not _are_simulable(outcome.maxima),
+        f"there may be {MAX_FEATURES_OF_COEFFICIENTS} features of noisy maxima": outcome.maxima is not msgspec.UNSET
+        and len(outcome.features) > MAX_FEATURES_OF_COEFFICIENTS,
     }
     for fault, is_there in faults.items():
         if is_there:
             allowed = f"a run of protocol {MoralPreferences.name!r} ({fault})"
             raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed)
+
+
+def _are_simulable(maxima: NoisyMaxima) -> bool:
+    return (
+        1 <= maxima.num_records <= MAX_RECORDS
+        and MIN_BOUND <= maxima.radius <= MAX_BOUND
+        and 0 < maxima.scale <= _GREATEST
+    )
 
 
 def _are_numbers(numbers: Sequence[float], features: Sequence[str]) -> bool:
@@ -269,7 +283,9 @@ def show_ranking(console: Console, outcome: Outcome, ranking: Ranking) -> None:
             is_sure = ranking.verdict == ranking.winner
             verdict = f"  verdict: {ranking.verdict}, at the {_percent(level)} level"
             console.print(Text(verdict, style="" if is_sure else "yellow"))
-    certainty = "certainty: the chance of the same winner without the noise is at least this, on average over societies"
+    certainty = [
+        "certainty: the chance of the same winner without the noise is at least this, on average over societies"
+    ]
     verdict = ""
     if level is not None:
         wrong = f"wrong with a probability of at most {_percent(level)}, whatever the society is"
@@ -287,7 +303,9 @@ def _notes_of(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
         probability = "no probability: only the direction of preferences was released, no strength"
     else:
         probability = "probability: by the probit model, Φ(margin), for the preferences as released"
-    certainty = "certainty: the chance of the same choice without the noise, on average over societies"
+    certainty = ["certainty: the chance of the same choice without the noise, on average over societies"]
+    if errors := [decision.certainty_error for decision in chosen if decision.certainty_error is not msgspec.UNSET]:
+        certainty.append(f"certainty: by simulating the noise in objectives, to within about {2 * max(errors):.3f}")
     prior, verdict = None, ""
     if chosen:
         prior, wrong = chosen[0].prior, _percent(chosen[0].level or 0.0)
@@ -296,14 +314,16 @@ def _notes_of(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
     return [notes[0], probability, *notes[1:]]
 
 
-def _notes(outcome: Outcome, *, prior: str | None, certainty: str, verdict: str) -> list[str]:
+def _notes(outcome: Outcome, *, prior: str | None, certainty: Sequence[str], verdict: str) -> list[str]:
     """Return whose preferences they are, and what certainties and verdicts mean, or why there are none."""
     voters = "1 voter" if outcome.num_voters == 1 else f"{outcome.num_voters:,} voters"
+    voters = f"up to {voters}" if outcome.relation == "add-remove-one" else voters
     notes = [f"by the released preferences of {voters} ({outcome.paradigm}, {outcome.mechanism})"]
     if why := why_no_certainty(outcome):
         notes.append(f"no certainty: {why}")
     elif prior is not None:
-        notes += [certainty, _PRIORS[prior]]
+        first, *others = certainty
+        notes += [first, _PRIORS[prior], *others]
     if why := why_no_verdict(outcome):
         notes.append(f"no verdict: {why}")
     elif verdict:

@@ -124,12 +124,17 @@ def _show_header(console: Console, outcome: Outcome) -> None:
     """Print who trusts whom, for what, and what that costs."""
     paradigm = Paradigm(outcome.paradigm)
     facts = {
-        paradigm.value: f"{some(outcome.num_voters, 'voter')}, by {_MECHANISMS[outcome.mechanism]}",
+        paradigm.value: f"{_voters(outcome)}, by {_MECHANISMS[outcome.mechanism]}",
         "ε protects": _PROTECTED[paradigm.level],
         "Trusted": _trusted(paradigm, outcome.mechanism),
         "Proven loss": _loss(outcome),
     }
     show_facts(console, facts)
+
+
+def _voters(outcome: Outcome) -> str:
+    """Return how many voters there are, or may be at most where that is private."""
+    return ("up to " if outcome.relation == "add-remove-one" else "") + some(outcome.num_voters, "voter")
 
 
 def _trusted(paradigm: Paradigm, mechanism: str) -> str:
@@ -207,7 +212,11 @@ def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
         if outcome.mechanism in {"functional", "pooled"}:
             yield "no standard errors: those of noisy objectives' maxima have no closed form"
         return
-    yield "± is one standard error of the noise; that voters differ is no part of it"
+    if outcome.mechanism == "functional":
+        yield "± is one standard error, by the spread of reports: that of voters as well"
+        yield "noise also draws all preferences towards 0: that is no part of ±"
+    else:
+        yield "± is one standard error of the noise; that voters differ is no part of it"
     if outcome.is_projected:
         yield "preferences were projected to the ball of the bound; ± is from before that"
     if not all(feature.is_sure for feature in shown):
@@ -287,7 +296,7 @@ def _source(outcome: Outcome) -> str:
     epsilon = f"{epsilons[0]:g}" + (f" to {epsilons[-1]:g}" if len(epsilons) > 1 else "")
     said = f"{paradigm.value}, {outcome.mechanism}, ε = {epsilon} per {paradigm.level.value}"
     errors = "; no standard errors" if outcome.errors is None else ""
-    return f"{some(outcome.num_voters, 'voter')}; {said}{errors}"
+    return f"{_voters(outcome)}; {said}{errors}"
 
 
 PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)

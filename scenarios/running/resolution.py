@@ -159,12 +159,12 @@ def resolve(
             nobody: IntArray = np.empty((0, 0), dtype=np.int64)
             inputs = Inputs(nobody, nobody)
         elif is_served:
-            _check_columns(parties, protocol, are_private_known=roster is None)
-            public = [column.name for column in protocol.columns() if not column.private]
+            _check_columns(parties, protocol, are_own_known=roster is None)
+            public = [column.name for column in protocol.columns() if not column.is_own]
             public_table = {name: table[name] for name in public if name in table}
             with parties.naming_lines():
-                private = [column.name for column in protocol.columns() if column.private]
-                protocol.check_columns([*public_table, *private])
+                own = [column.name for column in protocol.columns() if column.is_own]
+                protocol.check_columns([*public_table, *own])
                 public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
             protocol.check_roster(public_rows)
             inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
@@ -340,12 +340,12 @@ def _check_streamed(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) ->
         raise ConfigurationError(field="adversary", value=f"{len(scenario.adversary)} given", allowed=allowed)
 
 
-def _check_columns(parties: PartiesTable, protocol: PhasedProtocol[Any, Any], *, are_private_known: bool) -> None:
-    """Raise ConfigurationError if parties elsewhere have a column of another name; a roster has no private one."""
+def _check_columns(parties: PartiesTable, protocol: PhasedProtocol[Any, Any], *, are_own_known: bool) -> None:
+    """Raise ConfigurationError if parties elsewhere have a column of another name; a roster has none of their own."""
     columns = protocol.columns()
-    private = [column.name for column in columns if column.private and are_private_known]
-    public = [column.name for column in columns if not column.private]
-    check_columns(parties, [protocol.client_role, *public, *private, FINGERPRINT_COLUMN])
+    own = [column.name for column in columns if column.is_own and are_own_known]
+    public = [column.name for column in columns if not column.is_own]
+    check_columns(parties, [protocol.client_role, *public, *own, FINGERPRINT_COLUMN])
 
 
 def _check_budget(scenario: Scenario, losses: Sequence[PrivacyLoss]) -> None:

@@ -70,7 +70,12 @@ def trust_in(protocol: PhasedProtocol[Any, Any]) -> str:
         learns = f"Whoever sees all else, whatever all other {party}s tell, learns"
     public = [column.name for column in protocol.columns() if not column.private]
     said = f"{trusted} {learns} {_bound_of(protocol)}"
-    return f"{said} Public of each {party}: {' and '.join(public)}." if public else said
+    if public:
+        said = f"{said} Public of each {party}: {' and '.join(public)}."
+    if chosen := [column.name for column in protocol.columns() if column.chosen]:
+        names = " and ".join(chosen)
+        said = f"{said} Each {party} chooses its {names}, and no ε bounds what that choice tells of its values."
+    return said
 
 
 def meaning_of(losses: Sequence[PrivacyLoss | LedgerEntry], *, party: str = "party") -> list[str]:

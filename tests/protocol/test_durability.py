@@ -38,6 +38,7 @@ from psephos.protocol import (
 from psephos.protocol.effects import Charged, Effect, Fail, Finish, Keep, Send
 from psephos.protocol.errors import ConnectionLostError, JournalError
 from psephos.protocol.messages import (
+    PROTOCOL_VERSION,
     Abort,
     Acknowledgement,
     Charter,
@@ -64,6 +65,7 @@ from psephos.protocol.records import (
     Reserved,
     ServerRecord,
 )
+from psephos.protocol.roster import Roster
 from psephos.protocol.states import SessionState, State
 from psephos.protocol.tally import Tally
 
@@ -225,7 +227,16 @@ def trusted_election() -> Session:
     return Session(protocol, make_fair_inputs(protocol), charter=CHARTER, fingerprints=["a", "b", "c"])
 
 
-MAKERS = [vote_of_three, trusted_preferences, trusted_election]
+def chosen_epsilons() -> Session:
+    """Return a session whose server hears of voters' ε by their Hellos alone."""
+    protocol = make_preferences(epsilons=(0.5, 1.0, 2.0), chosen_by="voter")
+    inputs = make_preference_inputs(protocol, 3)
+    session = Session(protocol, inputs, charter=CHARTER, fingerprints=["a", "b", "c"])
+    session.roster = Roster(session.names, protocol.encode_public({}, num_parties=3), fingerprints=["a", "b", "c"])
+    return session
+
+
+MAKERS = [vote_of_three, trusted_preferences, trusted_election, chosen_epsilons]
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
@@ -271,7 +282,7 @@ def answered(client: ClientMachine) -> list[ClientRecord]:
 
 
 def welcome() -> Welcome:
-    return msgspec.structs.replace(Welcome(7, VOTE.encoded_parameters, charter=CHARTER))
+    return msgspec.structs.replace(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters, charter=CHARTER))
 
 
 def test_what_is_drawn_is_kept_before_it_is_charged_or_sent() -> None:

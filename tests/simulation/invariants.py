@@ -25,6 +25,7 @@ from psephos.protocol.population import draw_for_release, released_tally, tally_
 from psephos.protocol.records import (
     Accepted,
     Broken,
+    Chosen,
     ClientRecord,
     Drawn,
     Left,
@@ -126,6 +127,8 @@ class Observer:
                 if (number, phase) in self._closed:
                     self.broke("no late report counts", f"place {place} in phase {phase} of session {number}")
                 self._accepted[number, phase, place] = report
+            case Chosen(place, chosen):
+                self._check_same((number, "chosen", place), msgspec.msgpack.encode(chosen))
             case PhaseOpened(phase):
                 self._opened.add((number, phase))
             case PhaseClosed(phase):

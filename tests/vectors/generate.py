@@ -1,4 +1,4 @@
-"""Writes the test vectors of `v7/`: whole sessions, message by message, good ones and ones that must fail.
+"""Writes the test vectors of `v8/`: whole sessions, message by message, good ones and ones that must fail.
 
 Everything in them follows from this file, so a second run writes the same bytes. `README.md` has the schema. Run it
 with `python -m vectors.generate` in `tests/`, after a change of the wire that is meant, and then as a new version.
@@ -549,6 +549,19 @@ def _forged_preferences(about: str, report: Sequence[int]) -> Recorder:
     return recorder
 
 
+def _chosen_outside() -> Recorder:
+    """Let p2 say in its Hello that it chooses the fourth of three levels, while three of four are enough."""
+    levels = (1.0, 0.25, 1.0, 4.0)
+    session = _preferences(quorum=3, epsilon_of_voters=levels, chosen_by="voter")
+    recorder = Recorder(session, "A voter chooses an ε that is no level, and is refused; the others go on.")
+    recorder.start("p0", "p1", "p3")
+    recorder.forge("p2", SERVER, hello("p2", protocol="moral-preferences", chosen=(3,)))
+    recorder.deliver_all()
+    recorder.expire(JOIN)
+    recorder.deliver_all()
+    return recorder
+
+
 BALLOTS: Final = (
     ("north", "harbor > park > market"),
     ("south", "market > park > harbor"),
@@ -680,6 +693,12 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
         paradigm=Paradigm.RLDP,
         epsilon_of_voters=(1.0, 0.25, 1.0, 4.0),
     ),
+    "good_preferences_chosen": lambda: _good_preferences(
+        "VLDP: voters choose their own ε as they join; the server knows it by their Hellos alone.",
+        epsilon_of_voters=(1.0, 0.25, 1.0, 4.0),
+        chosen_by="voter",
+    ),
+    "bad_preferences_chosen_outside_the_levels": _chosen_outside,
     "good_preferences_direction": lambda: _good_preferences(
         "RLDP: each voter perturbs the sum of its records' directions, whitened by a public covariance.",
         paradigm=Paradigm.RLDP,

@@ -42,6 +42,7 @@ _LEVELS = (0.5, 1.0, 2.0)
 _GRID = 2.0**20
 """Steps in a unit, for what is released as it is."""
 _NAMES = ("records that point one way", "records that point the other way")
+_PRESENCE = ("a voter who is there", "the same roster without it")
 _SECURE_SHARES: Final = {"functional": 0.02, "pooled": 0.04, "direction": 0.04}
 """Of the outputs that are asked for: a spherical draw, or a row of coefficients, takes most of a millisecond."""
 # A session by machines takes a millisecond, and a maximum some tenths of one.
@@ -68,6 +69,12 @@ def moral_preferences_cases() -> Iterator[Case]:
                 # What a maximum tells is little; of a greater ε it is enough to be found.
                 epsilon = 4.0 if mechanism == "pooled" else 1.0
                 yield _case_of_release(given | {"epsilon": epsilon}, unit=paradigm.level.value)
+    removed = {"paradigm": Paradigm.VLCP, "mechanism": "laplace", "epsilon": 1.0, "relation": "add-remove-one"}
+    yield _case(removed | {"num_voters": 2}, unit="voter", num_sessions=2, suffix=", there or not")
+    chosen = {"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS, "chosen_by": "voter"}
+    yield _case(
+        chosen, unit="voter", num_sessions=2, public=[1], suffix=f", own ε = {_LEVELS[1]:g}, chosen as it joins"
+    )
     personal: list[MechanismName] = ["laplace", "direction"]
     for mechanism, (place, level) in itertools.product(personal, enumerate(_LEVELS)):
         given = {"paradigm": Paradigm.VLDP, "mechanism": mechanism, "epsilons": _LEVELS}
@@ -121,7 +128,7 @@ def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequen
         name=f"{parameters.paradigm.value} {parameters.mechanism}{printed}, {unit}{suffix}",
         unit=unit if parameters.max_records == 1 else f"{unit} of {parameters.max_records} records",
         num_sessions=num_sessions,
-        names=_NAMES,
+        names=_NAMES if parameters.public_number is None else _PRESENCE,
         charged=charged,
         # A vector's greatest change is attained; that of coefficients is bounded, and found to be somewhat less.
         is_tight=parameters.mechanism == "laplace",
@@ -193,8 +200,10 @@ def _rows(protocol: MoralPreferences) -> IntArray:
 
 
 def _rosters(protocol: MoralPreferences) -> list[Inputs]:
-    """Return the voter before and after, each with one more, whose row cancels out of every comparison."""
+    """Return the voter before and after, or there and not, with one more, whose row cancels out of every comparison."""
     rows = _rows(protocol)
+    if protocol.parameters.public_number is not None:
+        return [roster_of(protocol, own, [()] * len(own)) for own in ([rows[0], rows[0]], [rows[0]])]
     return [roster_of(protocol, [row, rows[0]], [(), ()]) for row in rows]
 
 

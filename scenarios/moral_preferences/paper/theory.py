@@ -12,18 +12,23 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import ConfigurationError
 from ....protocol.estimators.l1_ball import fit_probit
 from ....protocol.moral_preferences.coefficients import coefficients_of_records, unit_directions
+from ....protocol.privacy import NeighboringRelation
 
 __all__ = [
     "accuracy_of_directions",
+    "deviation_in_norm",
     "deviation_of_directions",
     "exact_deviation",
     "probability_within",
     "probability_within_steps",
+    "removal_witness",
     "search_direction_change",
     "search_preference_change",
     "search_sensitivity",
+    "sensitivity_in_norm",
     "sensitivity_witness",
     "utility_bound",
 ]
@@ -73,6 +78,65 @@ def exact_deviation(failure: float, *, num_features: int, radius: float, epsilon
     _check_failure(failure)
     scale = _scale(num_features, radius, epsilon, num_voters)
     return -scale * math.log(-math.expm1(math.log1p(-failure) / num_features))
+
+
+def sensitivity_in_norm(
+    norm: float, *, radius: float, num_voters: int = 1, relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE
+) -> float:
+    """Return how far one voter moves the mean of preference vectors at most, in the p-norm: exact for every p ≥ 1.
+
+    A vector of the ℓ₁ ball has ‖β‖_p ≤ ‖β‖₁ ≤ B, and two opposite vertices are 2B apart in each p-norm: 2B/N where a
+    voter, or a record, is replaced, or a record is added or removed; B/N where a voter is there or not, N being public.
+
+    Args:
+        norm: p in [1, ∞].
+        radius: B > 0.
+        num_voters: N ≥ 1 for Algorithm 1, 1 for Algorithm 2.
+        relation: whether a voter is replaced, or is there or not.
+
+    Raises:
+        ConfigurationError: it is no norm.
+        ValueError: a parameter is out of range.
+    """
+    if not norm >= 1:
+        raise ConfigurationError(field="norm", value=norm, allowed="p ≥ 1, or inf: below 1 it is no norm")
+    _check_positive(radius=radius, num_voters=num_voters)
+    return (2 if relation is NeighboringRelation.REPLACE_ONE else 1) * radius / num_voters
+
+
+def deviation_in_norm(
+    failure: float, norm: float, *, num_features: int, radius: float, epsilon: float, num_voters: int = 1
+) -> float:
+    """Return the α that the error's p-norm exceeds with probability γ exactly, where that has a closed form.
+
+    The sum of d Laplace draws' sizes has the Gamma law of shape d: for p = 1, α = 2B/(Nε)·P⁻¹(d, 1 − γ), with P the
+    regularized incomplete Gamma function. For p = ∞ it is `exact_deviation`. In one dimension all norms are the same.
+
+    Args:
+        failure: γ, in (0, 1).
+        norm: p: 1 or inf; any p ≥ 1 for a single feature.
+        num_features: d ≥ 1.
+        radius: B > 0.
+        epsilon: ε > 0.
+        num_voters: N ≥ 1, see `utility_bound`.
+
+    Raises:
+        ConfigurationError: there is no closed form for this norm.
+        ValueError: a parameter is out of range.
+
+    Source:
+        Section 4.2, which calls other norms than ∞ difficult.
+    """
+    _check_failure(failure)
+    scale = _scale(num_features, radius, epsilon, num_voters)
+    if norm == math.inf or (num_features == 1 and norm >= 1):
+        return exact_deviation(
+            failure, num_features=num_features, radius=radius, epsilon=epsilon, num_voters=num_voters
+        )
+    if norm != 1:
+        allowed = "1 or inf: the law of the error's other norms has no closed form"
+        raise ConfigurationError(field="norm", value=norm, allowed=allowed)
+    return scale * float(gammaincinv(num_features, 1 - failure))
 
 
 def probability_within(deviation: float, *, num_features: int, scale: float) -> float:
@@ -194,6 +258,29 @@ def sensitivity_witness(num_records: int, *, num_features: int, radius: float) -
     after = before.copy()
     after[0, 0] = -before[0, 0]
     return before, after
+
+
+def removal_witness(*, num_features: int, radius: float) -> tuple[FloatArray, FloatArray]:
+    """Return a voter's differences before and after a record is added, whose β are 2B apart in every p-norm.
+
+    A single record −t/10 along the first feature has its maximum at the vertex −B. With a second one, t = 1/max(B, 1),
+    the slope at β₁ = B is at least t·h(tB) − (t/10)·h(−tB/10), which is positive as in `sensitivity_witness`: the
+    maximum is the vertex B.
+
+    Args:
+        num_features: d ≥ 1.
+        radius: B > 0.
+
+    Returns:
+        Two tables, float64, of shapes (1, d) and (2, d), whose first rows are the same.
+
+    Raises:
+        ValueError: a parameter is out of range.
+    """
+    _check_positive(num_features=num_features, radius=radius)
+    after = np.zeros((2, num_features))
+    after[:, 0] = np.array([-_WEIGHT_OF_OTHERS, 1.0]) / max(radius, 1.0)
+    return after[:1].copy(), after
 
 
 def search_sensitivity(num_features: int, *, seed: int, num_starts: int = 64) -> tuple[float, FloatArray]:

@@ -10,8 +10,10 @@ from helpers import make_preference_inputs, make_preferences
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators import Estimate
-from psephos.protocol.moral_preferences import PRIORS, Ball, Decision, LevelOutcome, Outcome, decide
+from psephos.protocol.moral_preferences import PRIORS, Ball, Decision, LevelOutcome, NoisyMaxima, Outcome, decide
 from psephos.protocol.moral_preferences.records import GREATEST_FEATURE
+
+MAXIMA = NoisyMaxima(num_records=30, radius=2.0, scale=3.0, remedy="project")
 
 
 def outcome(preferences: tuple[float, ...] = (1.0, -0.5), **changes: Any) -> Outcome:
@@ -145,6 +147,10 @@ def test_an_unknown_prior_is_refused() -> None:
         ({"errors": None, "ball": None, "mechanism": "pooled"}, "the errors of 'pooled' have no closed form"),
         ({"is_whitened": True, "ball": None}, "the errors of whitened directions hang together"),
         ({"is_projected": True}, "a projection moved the preferences"),
+        (
+            {"maxima": MAXIMA, "mechanism": "functional"},
+            "how far noise moves maxima depends on preferences without noise",
+        ),
     ],
 )
 def test_a_verdict_or_a_certainty_is_not_asked_of_a_release_that_has_none(changes: dict[str, Any], why: str) -> None:
@@ -157,6 +163,30 @@ def test_a_verdict_or_a_certainty_is_not_asked_of_a_release_that_has_none(change
         with pytest.raises(ConfigurationError, match=f"prior must be left out: {why}"):
             decide(released, {"young": 1.0}, {}, prior="size")
         assert (made.certainty, made.prior) == (None, None)
+
+
+def test_the_certainty_of_noisy_maxima_is_simulated_and_says_how_well() -> None:
+    """The more there is in a margin the surer it is; between alternatives of no such margin it is about even."""
+    released = outcome(errors=(0.1, 0.1), maxima=MAXIMA, mechanism="functional", paradigm="RLDP")
+    for prior in PRIORS:
+        sure, unsure = (decide(released, {"young": 1.0, "many": many}, {}, prior=prior) for many in (0.0, 1.99))
+        assert sure.certainty is not None
+        assert unsure.certainty is not None
+        assert 0.5 < unsure.certainty < 0.52
+        assert 0.99 < sure.certainty <= 1
+        assert isinstance(sure.certainty_error, float)
+        assert 0 <= sure.certainty_error < 0.005
+        assert decide(released, {"young": 1.0}, {}, prior=prior) == sure
+    assert b"certainty_error" not in msgspec.json.encode(decide(outcome(), {"young": 1.0}, {}))
+
+
+@pytest.mark.bad_input("an unknown prior; a level outside (0, 1/2); a verdict without errors")
+def test_more_levels_than_are_simulated_have_no_certainty() -> None:
+    levels = tuple(LevelOutcome(epsilon=place + 1.0, num_voters=1, weight=1.0) for place in range(9))
+    released = outcome(maxima=MAXIMA, levels=levels, num_voters=9, mechanism="functional", paradigm="RLDP")
+    assert decide(released, {"young": 1.0}, {}).certainty is None
+    with pytest.raises(ConfigurationError, match="noisy maxima at 9 levels of ε are not simulated, at most 8 are"):
+        decide(released, {"young": 1.0}, {}, prior="size")
 
 
 def test_a_release_of_an_earlier_version_has_a_verdict_and_no_certainty() -> None:

@@ -15,6 +15,7 @@ from psephos.protocol.messages import Report, encode
 from psephos.protocol.moral_preferences import (
     DisclosedPhase,
     MoralPreferences,
+    NoisyMaxima,
     Outcome,
     Paradigm,
     PerturbedPhase,
@@ -549,7 +550,8 @@ def test_an_outcome_says_what_was_run(given: dict[str, Any]) -> None:
     assert outcome.epsilon_voter == loss.proven
     assert outcome.epsilon_record == (loss.proven if loss.part is None else loss.part.proven)
     assert [(each.epsilon, each.num_voters, each.weight) for each in outcome.levels] == [(0.5, 6, 1.0)]
-    assert (outcome.errors is None) == (given["mechanism"] in {"pooled", "functional"})
+    assert (outcome.errors is None) == (given["mechanism"] == "pooled")
+    assert isinstance(outcome.maxima, NoisyMaxima) == (given["mechanism"] == "functional")
     assert not outcome.is_projected
     if outcome.is_direction:
         assert math.fsum(each * each for each in outcome.preferences) == pytest.approx(1, rel=1e-12)

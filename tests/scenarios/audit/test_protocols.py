@@ -64,6 +64,8 @@ def test_cases_have_names_of_their_own() -> None:
         ("truth-discovery: two_layer, 5 answers, one of them", 1, 1.6806),
         ("truth-discovery: two_layer, 5 answers, claimed 0", 0, math.log(10)),
         ("moral-preferences: VLDP laplace, voter, own ε = 0.5, twice", 1, 1),
+        ("moral-preferences: VLCP laplace, voter, there or not, twice", 2, 2),
+        ("moral-preferences: VLDP laplace, voter, own ε = 1, chosen as it joins, twice", 2, 2),
         # Each public row has a price of its own: three tasks, the ternary one alone, the larger group.
         ("truth-discovery: one_layer, 3 of 5 tasks, twice", 6, 6),
         ("truth-discovery: one_layer, 3 of 2, 2 and 3 labels, twice", 2, 2),

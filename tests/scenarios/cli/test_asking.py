@@ -197,6 +197,27 @@ def test_a_worker_is_asked_task_by_task_and_may_skip_one(
     assert "answers must be one of yes, no (task 'q1'), or nothing, got 'perhaps'" in capsys.readouterr().err
 
 
+@pytest.mark.bad_input("an epsilon that is no level, or another one than was chosen before")
+def test_a_voter_is_asked_for_the_epsilon_that_it_chooses_before_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    side = resolve(load_scenario("own-epsilon"), is_served=True)
+    (invitation,) = [each for each in invitations_of(side, kind=SessionKind.DEPLOYMENT) if each.party == "ada"]
+    own = tmp_path / "ada.csv"
+    own.write_text("record,choice,lives,law\n1,1,5,0\n1,0,1,1\n", encoding="utf-8")
+    typist = Typist(monkeypatch, "0.7", "0.5", str(own))
+    entries, choices = asking.ask_own(None, [], party="ada", invitation=invitation, trusts_server=False)
+    assert choices == {"epsilon": "0.5"}
+    assert set(entries) == {"records"}
+    question = "epsilon, which everybody will see (the voter's ε, one of 0.5, 1, 2)"
+    assert typist.asked == [question, question, "Your values (a CSV file)"]
+    assert "epsilon must be one of 0.5, 1, 2, got '0.7'" in capsys.readouterr().err
+    Typist(monkeypatch, "2")
+    assert asking.ask_own(own, [], party="ada", invitation=invitation, trusts_server=False)[1] == {"epsilon": "2"}
+    told = asking.ask_own(own, ["epsilon = 1"], party="ada", invitation=invitation, trusts_server=False)[1]
+    assert told == {"epsilon": "1"}
+
+
 def test_a_voter_is_asked_for_a_ranking_and_told_what_is_wrong_with_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,6 +45,7 @@ SMALL: Final[Mapping[str, Sequence[str]]] = {
     "fairness-judgements": ("voters.voters=4",),
     "moral-machine": ("voters.voters=3",),
     "moral-synthetic": ("voters.voters=3", "voters.records=4"),
+    "own-epsilon": (),
     "peer-grading": (),
     "two-societies": ("voters.groups.north.voters=2", "voters.groups.south.voters=2"),
 }

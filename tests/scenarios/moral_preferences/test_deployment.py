@@ -128,6 +128,59 @@ def test_voters_with_an_epsilon_each_pay_their_own(tmp_path: Path) -> None:
     assert paid == {"ann": [1], "bob": [4], "cid": [1]}  # two records of each at most
 
 
+CHOSEN = "paradigm = 'VLDP'\nepsilons = [0.5, 1, 2]\nchosen_by = 'voter'"
+EPSILONS = {"ann": 0.5, "bob": 2, "cid": 0.5}
+
+
+@pytest.mark.parametrize("is_invited", [False, True])
+def test_voters_choose_their_epsilon_as_they_join(tmp_path: Path, *, is_invited: bool) -> None:
+    """Over real sockets: the server has no level of anybody's before, and the bits are those of one process."""
+    scenario = write_survey(tmp_path, lines=CHOSEN, epsilons=EPSILONS)
+    record = run_session(resolve(load_scenario(scenario)), seed=SEED)
+    invited = invitations_to(scenario) if is_invited else dict.fromkeys(NAMES)
+    with serving(scenario) as session:
+        assert session.side.inputs.public.tolist() == [[2], [2], [2]]
+        options = {name: {"choices": {"epsilon": str(EPSILONS[name])}, "invitation": invited[name]} for name in NAMES}
+        heard = join_all(session, tmp_path, options, role="voter")
+    assert [each.outcome for each in heard.values()] == [record.outcome] * 3
+    paid = {party: [entry.claimed for entry in read_ledger(tmp_path / f"as-{party}")] for party in NAMES}
+    assert paid == {name: [epsilon] for name, epsilon in EPSILONS.items()}
+
+
+@pytest.mark.bad_input("an epsilon that is no level, or another one than was chosen before")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--set", "epsilon=0.7"], "epsilon must be one of 0.5, 1, 2, got '0.7'"),
+        (["--set", "epsilon=nan"], "epsilon must be a number > 0, got 'nan'"),
+        ([], "epsilon must be one of 0.5, 1, 2, got 'left out'"),
+        (["--set", "epsilon"], "--set must be NAME=VALUE, once for each name, got 'epsilon'"),
+        (["--set", "epsilon=1", "--set", "epsilon=2"], "--set must be NAME=VALUE, once for each name"),
+        (["--set", "records=1"], "--set must be one of epsilon, got 'records'"),
+    ],
+)
+def test_an_epsilon_that_is_no_level_is_refused_before_anybody_is_called(
+    psephos: Psephos, tmp_path: Path, words: list[str], said: str
+) -> None:
+    survey = write_survey(tmp_path, lines=CHOSEN, epsilons=EPSILONS)
+    assert psephos("roster", survey, "--make-keys", "--simulate", "--out", "drawn").status == 0
+    assert "epsilon" not in Path("drawn/roster.csv").read_text(encoding="utf-8")
+    invited = ("--invitation", "drawn/invitations", "--simulate", "--seed", SEED)
+    own = ("--as", "ann", "--input", "ann.csv", *words)
+    ended = psephos("join", NOBODY_LISTENS, "--transport", "tcp", *own, *invited, "--out", "out")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert said in ended.err
+    assert not Path("out").exists()
+
+
+@pytest.mark.bad_input("an epsilon that is no level, or another one than was chosen before")
+def test_a_session_without_anything_to_choose_takes_no_choice(survey: str, tmp_path: Path) -> None:
+    invitation = invitations_to(survey)["ann"]
+    choices = {"epsilon": "1"}
+    said = refusal(NOBODY_LISTENS, tmp_path, ConfigurationError, invitation=invitation, choices=choices)
+    assert said.startswith("--set must be left out: the session leaves nothing to choose, got 'epsilon'")
+
+
 # Whom a voter trusts.
 
 

@@ -134,6 +134,11 @@ def test_the_header_says_whom_voters_trust_and_what_epsilon_protects(
     assert re.search(rf"\nTrusted +{trusted}", text)
 
 
+def test_where_it_is_private_who_takes_part_the_number_is_the_greatest() -> None:
+    text = shown(released([0.3], paradigm="VLCP", relation="add-remove-one"), width=120).text
+    assert re.search(r"^VLCP +up to 5,000 voters, by ", text)
+
+
 def test_every_paradigm_and_mechanism_of_the_protocol_has_its_words() -> None:
     pages = 0
     for paradigm in Paradigm:

@@ -1,22 +1,28 @@
 """Theorems 1 to 5: bounds against exact probabilities, a witness that attains 2B, and searches below each bound."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.l1_ball import fit_probit
 from psephos.protocol.mechanisms import DiscreteLaplace
 from psephos.protocol.moral_preferences.coefficients import coefficients_of_records, sum_coefficients
 from psephos.protocol.moral_preferences.sensitivity import grid_sensitivity, printed_sensitivity, tight_sensitivity
+from psephos.protocol.privacy import NeighboringRelation
 from psephos.scenarios.moral_preferences.paper.theory import (
     accuracy_of_directions,
+    deviation_in_norm,
     deviation_of_directions,
     exact_deviation,
     probability_within,
     probability_within_steps,
+    removal_witness,
     search_direction_change,
     search_preference_change,
     search_sensitivity,
+    sensitivity_in_norm,
     sensitivity_witness,
     utility_bound,
 )
@@ -50,6 +56,56 @@ def test_the_exact_deviation_has_the_wanted_probability_and_lies_below_the_bound
     exact = exact_deviation(failure, num_features=num_features, radius=2, epsilon=0.3, num_voters=5)
     assert probability_within(exact, num_features=num_features, scale=4 / 1.5) == pytest.approx(1 - failure, rel=1e-12)
     assert exact <= utility_bound(failure, num_features=num_features, radius=2, epsilon=0.3, num_voters=5) + 1e-12
+
+
+@pytest.mark.parametrize("failure", [0.9, 0.1, 1e-6])
+def test_the_deviation_in_the_l1_norm_is_the_quantile_of_the_sum_of_sizes(failure: float) -> None:
+    """One feature: −σ·ln γ, as in every norm; five: the law of the sum of five exponential draws."""
+    given: dict[str, Any] = {"radius": 2.0, "epsilon": 0.5, "num_voters": 4}
+    for norm in (1.0, 2.0, 3.5, math.inf):
+        alone = deviation_in_norm(failure, norm, num_features=1, **given)
+        assert alone == pytest.approx(-2 * math.log(failure), rel=1e-9)
+    five = deviation_in_norm(failure, 1, num_features=5, **given)
+    assert gamma_law.sf(five, 5, scale=2.0) == pytest.approx(failure, rel=1e-9)
+    most = deviation_in_norm(failure, math.inf, num_features=5, **given)
+    assert most == exact_deviation(failure, num_features=5, **given)
+    assert most < five < 5 * most
+
+
+@pytest.mark.bad_input("neighbors or a norm that a mechanism has not")
+@pytest.mark.parametrize("norm", [2.0, 1.5, 0.5, math.nan])
+def test_a_norm_without_a_closed_form_is_refused(norm: float) -> None:
+    with pytest.raises(ConfigurationError, match="norm must be 1 or inf: the law of the error's other norms has no"):
+        deviation_in_norm(0.1, norm, num_features=2, radius=1.0, epsilon=1.0)
+    if not norm >= 1:
+        with pytest.raises(ConfigurationError, match="below 1 it is no norm"):
+            sensitivity_in_norm(norm, radius=1.0)
+
+
+@pytest.mark.parametrize("radius", [0.3, 1.0, 2.0, 40.0])
+def test_a_record_that_is_added_moves_preferences_by_2b_in_every_norm(radius: float) -> None:
+    """So the noise for a replaced record is what an added one needs too, and no less will do."""
+    before, after = removal_witness(num_features=3, radius=radius)
+    assert np.array_equal(before[0], after[0])
+    points = [fit_probit(own, np.array([0, len(own)]), radius=radius).points[0] for own in (before, after)]
+    for norm in (1, 1.5, 2, 7, math.inf):
+        found = float(np.linalg.norm(points[0] - points[1], ord=norm))
+        most = sensitivity_in_norm(norm, radius=radius)
+        assert most == 2 * radius
+        assert found == pytest.approx(most, rel=1e-5)  # as near as the solver comes to a vertex
+
+
+def test_no_two_vectors_of_the_ball_are_farther_apart_than_the_sensitivity_in_any_norm() -> None:
+    generator = np.random.default_rng(6)
+    shares = generator.exponential(size=(500, 5))
+    points = 1.5 * shares[:, :4] / shares.sum(axis=1, keepdims=True) * generator.choice([-1, 1], (500, 4))
+    removed: dict[str, Any] = {"relation": NeighboringRelation.ADD_OR_REMOVE_ONE}
+    for norm in (1.0, 2.0, 3.0, math.inf):
+        apart = np.linalg.norm(points[1:] - points[:-1], ord=norm, axis=1)
+        assert float(apart.max()) <= sensitivity_in_norm(norm, radius=1.5)
+        alone = np.linalg.norm(points, ord=norm, axis=1)
+        assert float(alone.max()) <= sensitivity_in_norm(norm, radius=1.5, **removed)
+    assert sensitivity_in_norm(2, radius=1.5, num_voters=6, **removed) == 0.25
 
 
 def test_probabilities_at_their_limits() -> None:

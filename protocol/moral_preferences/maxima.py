@@ -1,0 +1,151 @@
+"""How noisy maxima answer the society's objective, by simulating the law of their noise, which is public.
+
+The place where a noisy objective is greatest is no unbiased report: noise draws it towards 0, and not in every
+direction alike. Societies are drawn as a prior says, their objectives get the mechanism's own noise, and what is
+released is held against where the objectives without noise are greatest: released = slope · that + something beside it
++ noise. Slope and variance are estimated, so that what is computed from them has an error, which is told from parts of
+the simulation that are drawn apart.
+
+Nothing here looks at a report, and nothing is released by it: its randomness is that of a numerical integral.
+
+Source: Algorithm 3 for the noise; the prior's objectives are the expansion of Eq. (14) for records whose clipped
+differences have length 1 and spread equally, and of whose maximum the prior says where it is.
+"""
+
+import dataclasses
+import functools
+import math
+from typing import Final
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..randomness import stream_key
+from .functional import maximize_noisy
+from .outcome import NoisyMaxima
+from .sensitivity import num_coefficients
+
+__all__ = ["EXACT", "MAX_SIMULATED_LEVELS", "NUM_PARTS", "Answer", "NoiseOfLevel", "simulate_answers"]
+
+NUM_PARTS: Final = 8
+"""Of a simulation, drawn apart: what they differ by is its error."""
+MAX_SIMULATED_LEVELS: Final = 8
+"""Levels of ε, each of which is simulated by itself."""
+_NUM_COORDINATES: Final = 512
+"""Coordinates of the societies that are drawn, all parts together: the more features, the fewer societies."""
+_NUM_REPEATS: Final = 8
+"""Draws of noise for each society, each with its mirror image: shifts show in what two of them share."""
+_BLOCK_NUMBERS: Final = 1 << 22
+"""Entries of the matrices that are in memory together."""
+
+
+@dataclasses.dataclass(frozen=True)
+class NoiseOfLevel:
+    """The noise of those who have one ε.
+
+    Args:
+        scale: of the Laplace noise in each coefficient.
+        share: of these voters in the mean of the places.
+    """
+
+    scale: float
+    share: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What is released, given where the objective without noise is greatest: slope · that + something beside + noise.
+
+    Args:
+        slope: of the best linear answer.
+        beside: the variance, in a coordinate, of what the mean over the noise is beside that; being an estimate without
+            bias, it may be below 0, by its error.
+    """
+
+    slope: float
+    beside: float
+
+
+EXACT: Final = Answer(1.0, 0.0)
+"""Of additive noise, whose errors are known."""
+
+
+@functools.lru_cache(maxsize=64)
+def simulate_answers(
+    law: NoisyMaxima, *, num_features: int, noises: tuple[NoiseOfLevel, ...], size: float
+) -> tuple[Answer, ...]:
+    """Return the answer that each part of the simulation finds.
+
+    Args:
+        law: of the release.
+        num_features: d.
+        noises: of each level of ε; shares add up to 1.
+        size: of the ball in which the objectives without noise are greatest, uniformly, as a share of the radius.
+
+    Returns:
+        `NUM_PARTS` answers, from draws that are independent.
+    """
+    per_part = math.ceil(_NUM_COORDINATES / (num_features * NUM_PARTS))
+    key = stream_key(
+        seed=0, session="", round_number=0, protocol="moral-preferences", phase="maxima", purpose=f"size {size!r}"
+    )
+    generator = np.random.Generator(np.random.Philox(key=key))
+    answers: list[Answer] = []
+    for _ in range(NUM_PARTS):
+        points = size * law.radius * _in_ball(generator, per_part, num_features)
+        pairs = np.zeros((2, per_part, _NUM_REPEATS, num_features))
+        for noise in noises:
+            pairs += noise.share * _places(law, points, noise.scale, generator)
+        answers.append(_answer(points, pairs))
+    return tuple(answers)
+
+
+def _in_ball(generator: np.random.Generator, number: int, dimension: int) -> FloatArray:
+    """Return points that are uniform in the ℓ₁ ball of radius 1, shape (number, dimension)."""
+    shares = generator.standard_exponential((number, dimension + 1))
+    signs = np.where(generator.random((number, dimension)) < 0.5, -1.0, 1.0)  # noqa: PLR2004  as often as not
+    return signs * shares[:, :dimension] / shares.sum(axis=1, keepdims=True)
+
+
+def _places(law: NoisyMaxima, points: FloatArray, scale: float, generator: np.random.Generator) -> FloatArray:
+    """Return where noisy objectives are greatest, shape (2, societies, repeats, d).
+
+    The two are of noise that differs in the sign of its linear part alone: as likely, and where there is no signal the
+    one is the other's negative, so that their mean has little of the noise.
+    """
+    number, dimension = points.shape
+    width = num_coefficients(dimension)
+    # Of r records V of length 1 that spread equally, -(1/π) Σ VVᵀ is -κ times the identity, and 2κ times a point is the
+    # linear part by which the objective is greatest there.
+    curvature = law.num_records / (math.pi * dimension)
+    rows, columns = np.triu_indices(dimension)
+    clear = np.zeros((number, 1, width))
+    clear[:, 0, :dimension] = 2 * curvature * points
+    clear[:, 0, dimension + np.flatnonzero(rows == columns)] = -curvature
+    drawn = generator.laplace(scale=scale, size=(number, _NUM_REPEATS, width))
+    mirrored = drawn.copy()
+    mirrored[:, :, :dimension] *= -1
+    noisy = np.stack([clear + drawn, clear + mirrored]).reshape(-1, width)
+    block = max(1, _BLOCK_NUMBERS // (dimension * dimension))
+    found = [
+        maximize_noisy(
+            noisy[start : start + block],
+            num_features=dimension,
+            radius=law.radius,
+            remedy=law.remedy,
+            noise_scale=scale,
+        )
+        for start in range(0, len(noisy), block)
+    ]
+    return np.concatenate(found).reshape(2, number, _NUM_REPEATS, dimension)
+
+
+def _answer(points: FloatArray, pairs: FloatArray) -> Answer:
+    """Return what answers best: the slope by least squares, and the variance beside it."""
+    means = pairs.mean(axis=0)  # of a draw and its mirror image
+    repeats, size = means.shape[1], points.size
+    slope = float((means.mean(axis=1) * points).sum() / (points * points).sum())
+    beside = means - slope * points[:, None]
+    # Different draws for one society share what their mean is beside the line, and nothing else.
+    total = beside.sum(axis=1)
+    return Answer(slope, float((total * total).sum() - (beside * beside).sum()) / (repeats * (repeats - 1) * size))
