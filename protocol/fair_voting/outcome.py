@@ -35,7 +35,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         candidates: the names of all alternatives.
         groups: the groups' names.
         group_sizes: how many voters of each are on the roster.
-        num_reports: how many reported, group by group; empty in the central model, where that may be protected.
+        num_reports: how many reported, group by group, or in all where groups are private; empty in the central model,
+            where that may be protected.
         mechanism: what made it private: with "local", the mechanism that was chosen.
         objective: what was elected.
         max_disparity: t of objective "constrained".

@@ -8,7 +8,7 @@ import msgspec
 
 from ..errors import ConfigurationError
 from ..estimators import DEFAULT_LEVEL, check_level
-from ..mechanisms import MAX_ALTERNATIVES, MAX_RANKED
+from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
 from ..privacy import NeighboringRelation, TrustModel
 from .choices import SampleScale
 from .objective import Objective, ObjectiveName
@@ -17,6 +17,7 @@ from .scoring import MAX_SCORE, ScoreName, Scoring, make_scores
 
 __all__ = [
     "CENTRAL",
+    "JOINT",
     "LOCAL",
     "MAX_EPSILON",
     "MAX_GROUPS",
@@ -36,12 +37,19 @@ MechanismName: TypeAlias = Literal[
     "sampled_position",
     "whole_ranking",
     "noisy_scores",
+    "joint",
+    "joint_pair",
+    "joint_position",
+    "joint_ranking",
+    "joint_scores",
 ]
 
 CENTRAL: Final[frozenset[MechanismName]] = frozenset({"laplace", "sampling", "exponential", "permute_and_flip"})
 """In which the aggregator is trusted with the rankings."""
 LOCAL: Final[tuple[MechanismName, ...]] = ("sampled_pair", "sampled_position", "whole_ranking", "noisy_scores")
 """In which nobody is."""
+JOINT: Final[tuple[MechanismName, ...]] = ("joint_pair", "joint_position", "joint_ranking", "joint_scores")
+"""In which nobody is, and a voter's group is private as well."""
 
 MIN_EPSILON: Final = 1e-4
 """Below, noise of Laplace's law has no room in reports of 64 bits."""
@@ -66,11 +74,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     Args:
         alternatives: what is ranked; 2 to `MAX_ALTERNATIVES` distinct names without ">".
         groups: the groups' names, at least two.
-        group_sizes: how many voters of each group are on the roster, at least one.
+        group_sizes: how many voters of each group are on the roster, at least one. Where groups are private this is
+            what the public knows of them, from elsewhere; nobody counts.
         mechanism: how the outcome is kept private. The aggregator is trusted with the rankings in "laplace" (Algorithm
             1), "sampling" (Algorithm 2), "exponential" and "permute_and_flip". Nobody is in "sampled_pair",
             "sampled_position", "whole_ranking" and "noisy_scores", or in "local": the one of these with the least
-            variance.
+            variance. In "joint_pair", "joint_position", "joint_ranking" and "joint_scores", or in "joint", the one of
+            these with the least error in the smallest group, nobody is told a voter's group either: group and ranking
+            are reported together.
         epsilon: in nats, per voter. For Algorithm 2 the paper's label: what is proven may be
             more or less.
         scores: a name, or a score for each position, the best first.
@@ -135,6 +146,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return TrustModel.CENTRAL if self.mechanism in CENTRAL else TrustModel.LOCAL
 
     @property
+    def is_joint(self) -> bool:
+        """Whether a voter's group is private, and reported together with its ranking."""
+        return self.mechanism == "joint" or self.mechanism in JOINT
+
+    @property
     def is_centered(self) -> bool:
         """Whether utilities are counted from where a voter changes them least: not in Algorithm 1 as printed."""
         return self.mechanism != "laplace" or self.calibration == "tight"
@@ -191,10 +207,16 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def _check_local(self) -> None:
         size = len(self.alternatives)
-        if self.mechanism == "whole_ranking" and size > MAX_RANKED:
+        if self.is_joint and len(self.groups) > MAX_JOINT_GROUPS:
+            allowed = f"at most {MAX_JOINT_GROUPS} with mechanism {self.mechanism!r}: each report tells of every group"
+            raise ConfigurationError(field="groups", value=_counted(self.groups, "group"), allowed=allowed)
+        if self.mechanism in {"whole_ranking", "joint_ranking"} and size > MAX_RANKED:
             allowed = f"another one for more than {MAX_RANKED} alternatives: there are {size}"
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
-        if self.mechanism == "sampled_pair" and not self.make_scoring(is_centered=False).is_equally_spaced:
+        if (
+            self.mechanism in {"sampled_pair", "joint_pair"}
+            and not self.make_scoring(is_centered=False).is_equally_spaced
+        ):
             allowed = "another one, or equally spaced scores: comparisons of pairs estimate no other scores"
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
 

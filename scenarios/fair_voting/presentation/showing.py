@@ -14,6 +14,7 @@ from rich.text import Text
 from ....protocol.estimators import Estimate
 from ....protocol.fair_voting import RULES, Assurance, Outcome
 from ....protocol.fair_voting.assurance import CONFIRMED
+from ....protocol.fair_voting.parameters import JOINT
 from ....protocol.privacy import TrustModel
 from ...presentation.drawing import MOST_ROWS
 from ...presentation.numbers import rounded
@@ -39,11 +40,16 @@ _MECHANISMS: Final = {
     "sampled_position": "voters tell where they rank a random alternative, and may lie",
     "whole_ranking": "voters tell a whole ranking each, and may lie",
     "noisy_scores": "voters add noise to all their scores",
+    "joint_pair": "voters compare two random alternatives each, as members of several groups at once",
+    "joint_position": "voters tell their group and where they rank a random alternative, and may lie of both",
+    "joint_ranking": "voters tell their group and a whole ranking each, and may lie of both",
+    "joint_scores": "voters add noise to their scores and to those of every other group",
 }
 _TRUSTED: Final = {
     TrustModel.CENTRAL: "the aggregator: it sees every voter's ranking",
     TrustModel.LOCAL: "nobody: voters randomize what they report, before it leaves them",
 }
+_TRUSTED_WITH_NOTHING: Final = "nobody: voters randomize group and ranking together, before that leaves them"
 # What a vote without privacy elects, by the truth's names: the session's own objective, the paper's, and the others.
 _RULES: Final = ("this objective", "least disparity", *RULES)
 
@@ -84,12 +90,12 @@ def _show_header(console: Console, outcome: Outcome) -> None:
         "Truly the best": _probability(outcome.assurance),
         "Verdict": _verdict(outcome.assurance),
         "Voters": _by_group(outcome, outcome.group_sizes),
-        "Reports": _by_group(outcome, outcome.num_reports or outcome.group_sizes),
+        "Reports": _reports(outcome),
         "Mechanism": f"{outcome.mechanism}: {_MECHANISMS[outcome.mechanism]}",
-        "Trusted": _TRUSTED[TrustModel(outcome.model)],
+        "Trusted": _TRUSTED_WITH_NOTHING if _is_joint(outcome) else _TRUSTED[TrustModel(outcome.model)],
         "Proven loss": _loss(outcome),
     }
-    if said["Reports"] == said["Voters"]:
+    if said["Reports"] == said["Voters"] or sum(outcome.num_reports) == sum(outcome.group_sizes):
         del said["Reports"]
     show_facts(console, said)
 
@@ -135,6 +141,18 @@ def _by_group(outcome: Outcome, numbers: Sequence[int]) -> str:
     return f"{sum(numbers):,}: {', '.join(named)}"
 
 
+def _is_joint(outcome: Outcome) -> bool:
+    """Return whether groups are private, so that nobody knows how many of each reported."""
+    return outcome.mechanism in JOINT
+
+
+def _reports(outcome: Outcome) -> str:
+    """Return how many reported, of each group where groups are public."""
+    if _is_joint(outcome):
+        return f"{sum(outcome.num_reports):,}"
+    return _by_group(outcome, outcome.num_reports or outcome.group_sizes)
+
+
 def _short(name: str) -> str:
     """Return as much of a group's name as a column has room for."""
     text = Text(name)
@@ -147,7 +165,7 @@ def _loss(outcome: Outcome) -> Text:
     claimed, proven = outcome.epsilon_claimed, outcome.epsilon_proven
     if proven is None:
         return Text(f"unbounded: no ε is proven; the paper claims {claimed:.6g}", style="yellow")
-    said = f"at most ε = {proven:.6g} for a voter's ranking"
+    said = f"at most ε = {proven:.6g} for a voter's {'group and ranking' if _is_joint(outcome) else 'ranking'}"
     if float(f"{proven:.6g}") > claimed:
         return Text(f"{said}; the paper claims {claimed:.6g}", style="yellow")
     return Text(said)
@@ -261,5 +279,8 @@ def _notes(outcome: Outcome, known: Known) -> Iterable[str]:
         yield "± is one standard error of the noise; who sent nothing counts as indifferent"
         return
     yield "± is one standard error of the randomization, not of how voters differ"
+    if _is_joint(outcome):
+        yield "every report is noise to every group; who sent nothing counts as indifferent"
+        return
     if not all(outcome.num_reports):
         yield "a group without a report counts as indifferent"
