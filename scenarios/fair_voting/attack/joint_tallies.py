@@ -53,10 +53,11 @@ def joint_log_likelihoods(
     if count == 1:
         fits = reports[(tallies == rest.reshape(-1)).all(axis=1)]
         return phase.mechanism.log_likelihoods(fits, rows)[0]
+    told = tallies.astype(np.float64)
     laws = np.exp(phase.mechanism.log_likelihoods(reports, rows)).T
     of_others = believed[1] @ np.exp(phase.mechanism.log_likelihoods(reports, believed[0])).T
-    spread = np.cov(tallies.T, aweights=of_others, bias=True)
-    return _log_normals(rest, count, laws @ tallies, of_others @ tallies, spread)
+    spread = np.cov(told.T, aweights=of_others, bias=True)
+    return _log_normals(rest, count, laws @ told, of_others @ told, spread)
 
 
 def _of_scores(

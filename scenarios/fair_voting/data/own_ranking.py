@@ -30,9 +30,8 @@ def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Se
     if not parameters.is_joint:
         return [("ranking",), (told,)]
     group: Any = entries["group"]
-    if isinstance(group, (int, np.integer)):  # its place
-        group = parameters.groups[int(group)]
-    return [("group", "ranking"), (str(group), told)]
+    is_place = not isinstance(group, str)
+    return [("group", "ranking"), (parameters.groups[int(group)] if is_place else group, told)]
 
 
 OWN_RANKING: Final = OwnEntries(write=_write)

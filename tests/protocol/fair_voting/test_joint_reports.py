@@ -109,11 +109,8 @@ def test_noise_of_scores_is_all_that_their_estimates_add(scoring: Scoring, repor
     values, _ = report.utilities(report.totals_of(prepared), len(groups))
     scores = [(step + scoring.center) * Fraction(scoring.step) for step in scoring.steps]
     for group, (own, size) in enumerate(zip(values, report.group_sizes, strict=True)):
-        truth = [
-            sum((scores[place] for place in rankings[groups == group, alternative].tolist()), Fraction(0)) / size
-            for alternative in range(report.size)
-        ]
-        assert own == truth
+        columns: list[list[int]] = rankings[groups == group].T.tolist()
+        assert own == [sum((scores[place] for place in column), Fraction(0)) / size for column in columns]
     assert report.own == report.other
     assert report.own.greatest_pair == 2 * report.own.mean == 2 * report.own.greatest
 

@@ -90,10 +90,9 @@ def test_what_the_server_sees_differs_by_the_loss_between_any_groups_and_ranking
     vote = make(mechanism, epsilon=0.9)
     rows = vote.phase.rows_of(())
     assert rows is not None
-    assert sorted(map(tuple, rows.tolist())) == sorted(
-        tuple(group * 3 + position for position in order)
-        for group in range(2)
-        for order in itertools.permutations(range(3))
+    found: list[list[int]] = rows.tolist()
+    assert sorted(found) == sorted(
+        [group * 3 + position for position in order] for group in range(2) for order in itertools.permutations(range(3))
     )
     noise = SimulatedNoise(1, session="law")
     drawn = [
@@ -176,7 +175,7 @@ def test_a_report_that_nobody_sends_is_refused_by_the_server() -> None:
 )
 def test_what_no_joint_mechanism_does_is_refused(given: dict[str, Any], field: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        make_fair_vote(2, 2, **{"mechanism": "joint"} | given)
+        make_fair_vote(2, 2, **{"mechanism": "joint", **given})
     assert caught.value.field == field
 
 

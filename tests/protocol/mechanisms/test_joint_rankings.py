@@ -176,7 +176,8 @@ def test_simulated_signs_follow_the_law(number: int) -> None:
     mechanism = JointPair(1.0, 2, 3, number)
     row = [3, 2]
     uniforms = np.random.default_rng(5).random((60_000, 4))
-    drawn = Counter(map(tuple, mechanism.randomize_rows(np.tile(row, (60_000, 1)), uniforms).tolist()))
+    told: list[list[int]] = mechanism.randomize_rows(np.tile(row, (60_000, 1)), uniforms).tolist()
+    drawn = Counter(tuple(report) for report in told)
     reports = reports_of(mechanism)
     law = np.exp(mechanism.log_likelihoods(reports, np.array([row])))[:, 0]
     for report, chance in zip(reports.tolist(), law.tolist(), strict=True):
