@@ -15,8 +15,9 @@ Source: Mohsin, Fair and Private Voting Rules, project report.
 """
 
 from .assurance import Assurance
+from .features import Feature
 from .objective import Objective, disparity_of, welfare_of
-from .outcome import AlternativeOutcome, Outcome
+from .outcome import AlternativeOutcome, FeatureOutcome, Outcome
 from .parameters import Parameters
 from .phases import DisclosedRankings, JointRankings, RandomizedRankings
 from .protocol import FairVoting
@@ -31,6 +32,8 @@ __all__ = [
     "Assurance",
     "DisclosedRankings",
     "FairVoting",
+    "Feature",
+    "FeatureOutcome",
     "JointRankings",
     "Objective",
     "Outcome",

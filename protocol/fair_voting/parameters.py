@@ -11,6 +11,7 @@ from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
 from ..privacy import NeighboringRelation, TrustModel
 from .choices import SampleScale
+from .features import Feature, check_features
 from .objective import Objective, ObjectiveName
 from .sampling_bounds import SampleReading, is_feasible, num_samples
 from .scoring import MAX_SCORE, ScoreName, Scoring, make_scores
@@ -99,6 +100,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         reading: of Algorithm 2, line 9: a voter is drawn from the group, or from the sub-sample of line 4 (reading F4).
         scale: of Algorithm 2, line 17: as printed, or without bias (reading F3).
         level: of the verdict on the winner, in (0, ½); see `Assurance`.
+        features: protected features that overlap, of which the groups are the crossings; disparities are then those
+            between the groups of each. Left out where the groups are compared themselves. Not with Algorithm 2, whose
+            proof is of one disparity.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -121,6 +125,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     reading: SampleReading = "group"
     scale: SampleScale = "unbiased"
     level: float = DEFAULT_LEVEL
+    features: tuple[Feature, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.alternatives) <= MAX_ALTERNATIVES:  # noqa: PLR2004  one alternative is no choice
@@ -139,6 +144,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_local()
         self._check_sampling()
         check_level(self.level)
+        if self.features is not msgspec.UNSET:
+            check_features(self.features, self.groups)
+            if self.mechanism == "sampling":
+                value = [feature.name for feature in self.features]
+                allowed = "left out with mechanism 'sampling': its proof is of the disparity between the groups alone"
+                raise ConfigurationError(field="features", value=value, allowed=allowed)
 
     @property
     def model(self) -> TrustModel:
@@ -166,7 +177,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def make_objective(self) -> Objective:
         """Return what is elected."""
-        return Objective(self.objective, Fraction(self.max_disparity), Fraction(self.fairness_weight))
+        partitions = tuple(feature.partition for feature in self.features or ())
+        return Objective(self.objective, Fraction(self.max_disparity), Fraction(self.fairness_weight), partitions)
 
     @property
     def samples(self) -> int:

@@ -29,9 +29,10 @@ from ..privacy import TrustModel
 from ..tally import Tally
 from .assurance import Assurance, assurance_of_choice, assurance_of_estimates
 from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_of
+from .features import Feature
 from .lots import draw_lot, key_of, lot_of
-from .objective import Utilities, disparity_of, welfare_of
-from .outcome import AlternativeOutcome, Outcome
+from .objective import Utilities, joined, welfare_of
+from .outcome import AlternativeOutcome, FeatureOutcome, Outcome
 from .parameters import SEPARATOR, Parameters
 from .phases import DisclosedRankings, JointRankings, RandomizedRankings
 from .posteriors import DIFFERENCES
@@ -287,8 +288,13 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         of_groups = (estimate,) * len(self.parameters.groups)
         phase = self.phase
         is_winner_alone = isinstance(phase, DisclosedRankings) and phase.choice is not None
+        of_features = tuple(
+            FeatureOutcome(utilities=(estimate,) * len(feature.groups), disparity=0.1) for feature in self._features
+        )
         told = tuple(
-            AlternativeOutcome(name=name, utilities=of_groups, welfare=estimate, disparity=0.1)
+            AlternativeOutcome(
+                name=name, utilities=of_groups, welfare=estimate, disparity=0.1, features=of_features or msgspec.UNSET
+            )
             for name in (() if is_winner_alone else self.parameters.alternatives)
         )
         names = self.parameters.alternatives
@@ -349,7 +355,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         counts: Sequence[int],
     ) -> Outcome:
         sizes = self.parameters.group_sizes
-        winner = draw_lot(self.parameters.make_objective().best(utilities, sizes), lot_of(tally.totals))
+        objective = self.parameters.make_objective()
+        winner = draw_lot(objective.best(utilities, sizes), lot_of(tally.totals))
         told: list[AlternativeOutcome] = []
         for place, alternative in enumerate(self.parameters.alternatives):
             of_groups = [own[place] for own in estimates]
@@ -359,11 +366,30 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
                     name=alternative,
                     utilities=tuple(of_groups),
                     welfare=Estimate(float(welfare_of(utilities, sizes, place)), math.hypot(*errors) / sum(sizes)),
-                    disparity=float(disparity_of(utilities, place)),
+                    disparity=float(objective.disparity(utilities, sizes, place)),
+                    features=tuple(self._of_feature(own, utilities, estimates, place) for own in self._features)
+                    or msgspec.UNSET,
                 )
             )
         assurance = assurance_of_estimates(self.parameters, utilities, winner, noise, key=key_of(tally.totals))
         return self._release(winner, tuple(told), assurance, name=name, counts=counts)
+
+    @property
+    def _features(self) -> tuple[Feature, ...]:
+        return self.parameters.features or ()
+
+    def _of_feature(
+        self, feature: Feature, utilities: Utilities, estimates: Sequence[Sequence[Estimate]], place: int
+    ) -> FeatureOutcome:
+        """Return the mean utilities of an alternative to a feature's groups: no two share a crossing, or its noise."""
+        sizes, partition = self.parameters.group_sizes, feature.partition
+        values = joined(utilities, sizes, partition, place)
+        errors = (
+            math.hypot(*(estimates[own][place].standard_error * sizes[own] for own in places)) / size
+            for places, size in zip(partition, feature.sizes(sizes), strict=True)
+        )
+        told = tuple(Estimate(float(value), error) for value, error in zip(values, errors, strict=True))
+        return FeatureOutcome(utilities=told, disparity=float(max(values) - min(values)))
 
     @functools.cached_property
     def _assurance(self) -> Assurance:
@@ -399,6 +425,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             epsilon_claimed=loss.claimed,
             epsilon_proven=None if math.isinf(loss.proven) else loss.proven,
             assurance=assurance,
+            features=parameters.features,
         )
 
     def _positions_of(self, entries: Entries) -> IntArray:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ....protocol.estimators import Estimate
-from ....protocol.fair_voting import RULES, Assurance, Outcome
+from ....protocol.fair_voting import RULES, Assurance, Feature, Outcome
 from ....protocol.fair_voting.assurance import CONFIRMED
 from ....protocol.fair_voting.parameters import JOINT
 from ....protocol.privacy import TrustModel
@@ -73,6 +73,10 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
             show_note(console, "The truth, which nobody was told:")
             console.print()
             _show_alternatives(console, outcome, alternatives, known)
+    for number, feature in enumerate(outcome.features or ()):
+        if outcome.alternatives or known.truth is not None:
+            console.print()
+            _show_feature(console, outcome, alternatives, number, feature)
     if known.truth is not None:
         console.print()
         _show_rules(console, outcome, alternatives, known.truth)
@@ -87,6 +91,7 @@ def _show_header(console: Console, outcome: Outcome) -> None:
     console.print()
     said: dict[str, Cell] = {
         "Objective": _objective(outcome),
+        "Features": _features(outcome),
         "Truly the best": _probability(outcome.assurance),
         "Verdict": _verdict(outcome.assurance),
         "Voters": _by_group(outcome, outcome.group_sizes),
@@ -95,6 +100,8 @@ def _show_header(console: Console, outcome: Outcome) -> None:
         "Trusted": _TRUSTED_WITH_NOTHING if _is_joint(outcome) else _TRUSTED[TrustModel(outcome.model)],
         "Proven loss": _loss(outcome),
     }
+    if not outcome.features:
+        del said["Features"]
     if said["Reports"] == said["Voters"] or sum(outcome.num_reports) == sum(outcome.group_sizes):
         del said["Reports"]
     show_facts(console, said)
@@ -210,6 +217,33 @@ def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequenc
         show_note(console, f"… and {len(alternatives) - len(shown)} more alternatives in {known.table}")
 
 
+def _show_feature(
+    console: Console, outcome: Outcome, alternatives: Sequence[Alternative], number: int, feature: Feature
+) -> None:
+    """Print what each alternative is worth to the groups of one of several features, as it is known."""
+    shown = alternatives[:MOST_ROWS]
+    served = [own.features[number] for alternative in shown if (own := alternative.known) is not None]
+    names: list[Cell] = [Text(own.name, style="bold green" if own.is_winner else "") for own in shown]
+    sizes = zip(feature.groups, feature.sizes(outcome.group_sizes), strict=True)
+    numbers = {
+        f"{_short(group)} ({size:,})": _column([own.utilities[place] for own in served])
+        for place, (group, size) in enumerate(sizes)
+    }
+    decimals = decimals_of_estimates([utility for own in served for utility in own.utilities])
+    disparity = [f"{own.disparity:,.{decimals}f}" for own in served]
+    columns: list[Sequence[Cell]] = [names, *numbers.values(), disparity]
+    headers = (*numbers, f"Disparity of {_short(feature.name)}")
+    show_table(console, ("Alternative",), headers, rows=list(zip(*columns, strict=True)), drop=tuple(numbers))
+
+
+def _features(outcome: Outcome) -> str:
+    """Return which features there are; a disparity is the greatest of theirs."""
+    named = [
+        f"{feature.name} ({', '.join(map(_short, feature.groups[:_MOST_NAMED]))})" for feature in outcome.features or ()
+    ]
+    return "; ".join(named)
+
+
 def _fit(console: Console, shown: Sequence[Alternative], numbers: Mapping[str, Sequence[str]]) -> bool:
     """Return whether a line has room for all these columns beside the alternatives' names."""
     names = min(max(cell_len(alternative.name) for alternative in shown), _WIDEST_NAME)
@@ -273,7 +307,10 @@ def _notes(outcome: Outcome, known: Known) -> Iterable[str]:
     if not outcome.alternatives:
         yield "disparity: the greatest mean utility of a group less the least"
         return
-    yield "disparity: the greatest mean utility of a group less the least;"
+    if outcome.features:
+        yield "disparity: the greatest mean utility of a group less the least, for the feature where that is most;"
+    else:
+        yield "disparity: the greatest mean utility of a group less the least;"
     yield "noise makes it larger on average, most where it is small"
     if outcome.model == TrustModel.CENTRAL.value:
         yield "± is one standard error of the noise; who sent nothing counts as indifferent"
