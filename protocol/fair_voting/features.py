@@ -1,8 +1,8 @@
 """Protected features that overlap: a voter counts in one group of each, such as gender and diet.
 
 A session's groups are then the *crossings* of the features, which do not overlap: women who eat vegan, men who do, and
-so on. A feature puts crossings together into wider groups. The mean utility of such a group is that of its
-crossings, weighted by their sizes. So a voter's data are in the numbers of one crossing alone, whatever is computed of these.
+so on. A feature puts crossings together into wider groups. The mean utility of such a group is that of its crossings,
+weighted by their sizes. So a voter's data are in the numbers of one crossing alone, whatever is computed of these.
 
 Several features take no more noise than their crossings do (post-processing). A crossing without voters is no group.
 """

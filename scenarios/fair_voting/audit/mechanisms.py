@@ -58,6 +58,9 @@ _EPSILONS: Final = (0.5, 2.0, 8.0)
 _SECURE_CHOICES: Final = 2.0
 _SIZES: Final = (1, 2)
 """Voters of each group, where all profiles are tried."""
+_CROSSINGS: Final = (1, 1, 1)
+_FEATURES: Final = (((0, 1), (2,)), ((0,), (1, 2)))
+"""Two features of three crossings: the one in the middle is in the larger group of both."""
 _MANY: Final = (40, 80)
 """Voters of each group for Algorithm 2, enough for its samples at ε = 1."""
 _NAMES: Final = tuple("abcd")
@@ -176,6 +179,17 @@ def _choice_cases() -> Iterator[Case]:
                 name = f"{group}, ε = {epsilon:g}, group of {_SIZES[voter]}"
                 checks = _profile_checks(choice)
                 yield _case(name, group, claimed=proven, proven=proven, pairs=pairs, law_checks=checks)
+    overlapping = Objective("penalized", partitions=_FEATURES)
+    choice = ExponentialChoice(scoring, _CROSSINGS, overlapping, _SECURE_CHOICES)
+    for voter, proven in enumerate(choice.proven):
+        yield _case(
+            f"exponential, two features, ε = {_SECURE_CHOICES:g}, crossing {voter + 1}",
+            "exponential",
+            claimed=proven,
+            proven=proven,
+            pairs=_all_profiles(choice, voter, is_secure=False),
+            law_checks=_profile_checks(choice),
+        )
     scales: tuple[SampleScale, ...] = ("unbiased", "printed")
     for scale, gamma in itertools.product(scales, (0.01, 0.05)):
         vote = _vote(mechanism="sampling", gamma=gamma, scale=scale)

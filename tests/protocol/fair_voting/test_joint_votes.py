@@ -174,8 +174,10 @@ def test_a_report_that_nobody_sends_is_refused_by_the_server() -> None:
     ],
 )
 def test_what_no_joint_mechanism_does_is_refused(given: dict[str, Any], field: str) -> None:
+    options: dict[str, Any] = {"mechanism": "joint"}
+    options.update(given)
     with pytest.raises(ConfigurationError) as caught:
-        make_fair_vote(2, 2, **{"mechanism": "joint", **given})
+        make_fair_vote(2, 2, **options)
     assert caught.value.field == field
 
 
