@@ -4,9 +4,22 @@ import msgspec
 
 from ..estimators import Estimate
 from .assurance import Assurance
+from .features import Feature
 from .objective import ObjectiveName
 
-__all__ = ["AlternativeOutcome", "Outcome"]
+__all__ = ["AlternativeOutcome", "FeatureOutcome", "Outcome"]
+
+
+class FeatureOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What is released of one alternative and one of several features.
+
+    Args:
+        utilities: the mean utility to each of the feature's groups, in their order.
+        disparity: the greatest of these less the least.
+    """
+
+    utilities: tuple[Estimate, ...]
+    disparity: float
 
 
 class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,14 +29,16 @@ class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
         name: its name.
         utilities: the mean utility to each group, in the groups' order, in units of the scores.
         welfare: the mean utility to all voters of the roster.
-        disparity: the greatest of the utilities less the least. Noise makes it larger: an absolute value of what is
-            unbiased is not.
+        disparity: the greatest of the utilities less the least; with several features, the greatest between the groups
+            of any of them. Noise makes it larger: an absolute value of what is unbiased is not.
+        features: the same of each feature, in their order; left out where the groups are compared themselves.
     """
 
     name: str
     utilities: tuple[Estimate, ...]
     welfare: Estimate
     disparity: float
+    features: tuple[FeatureOutcome, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +50,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         candidates: the names of all alternatives.
         groups: the groups' names.
         group_sizes: how many voters of each are on the roster.
-        num_reports: how many reported, group by group; empty in the central model, where that may be protected.
+        num_reports: how many reported, group by group, or in all where groups are private; empty in the central model,
+            where that may be protected.
         mechanism: what made it private: with "local", the mechanism that was chosen.
         objective: what was elected.
         max_disparity: t of objective "constrained".
@@ -44,6 +60,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_claimed: what the paper says that a voter pays.
         epsilon_proven: what a voter pays at most; infinite, and None here, for Algorithm 2 with γ = 0.
         assurance: how sure it is that the winner is the best.
+        features: of which the groups are the crossings; left out where the groups are compared themselves.
     """
 
     winner: str
@@ -60,3 +77,4 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_claimed: float
     epsilon_proven: float | None
     assurance: Assurance
+    features: tuple[Feature, ...] | msgspec.UnsetType = msgspec.UNSET

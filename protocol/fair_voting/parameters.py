@@ -8,15 +8,17 @@ import msgspec
 
 from ..errors import ConfigurationError
 from ..estimators import DEFAULT_LEVEL, check_level
-from ..mechanisms import MAX_ALTERNATIVES, MAX_RANKED
+from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
 from ..privacy import NeighboringRelation, TrustModel
 from .choices import SampleScale
+from .features import Feature, check_features
 from .objective import Objective, ObjectiveName
 from .sampling_bounds import SampleReading, is_feasible, num_samples
 from .scoring import MAX_SCORE, ScoreName, Scoring, make_scores
 
 __all__ = [
     "CENTRAL",
+    "JOINT",
     "LOCAL",
     "MAX_EPSILON",
     "MAX_GROUPS",
@@ -36,12 +38,19 @@ MechanismName: TypeAlias = Literal[
     "sampled_position",
     "whole_ranking",
     "noisy_scores",
+    "joint",
+    "joint_pair",
+    "joint_position",
+    "joint_ranking",
+    "joint_scores",
 ]
 
 CENTRAL: Final[frozenset[MechanismName]] = frozenset({"laplace", "sampling", "exponential", "permute_and_flip"})
 """In which the aggregator is trusted with the rankings."""
 LOCAL: Final[tuple[MechanismName, ...]] = ("sampled_pair", "sampled_position", "whole_ranking", "noisy_scores")
 """In which nobody is."""
+JOINT: Final[tuple[MechanismName, ...]] = ("joint_pair", "joint_position", "joint_ranking", "joint_scores")
+"""In which nobody is, and a voter's group is private as well."""
 
 MIN_EPSILON: Final = 1e-4
 """Below, noise of Laplace's law has no room in reports of 64 bits."""
@@ -66,11 +75,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     Args:
         alternatives: what is ranked; 2 to `MAX_ALTERNATIVES` distinct names without ">".
         groups: the groups' names, at least two.
-        group_sizes: how many voters of each group are on the roster, at least one.
+        group_sizes: how many voters of each group are on the roster, at least one. Where groups are private this is
+            what the public knows of them, from elsewhere; nobody counts.
         mechanism: how the outcome is kept private. The aggregator is trusted with the rankings in "laplace" (Algorithm
             1), "sampling" (Algorithm 2), "exponential" and "permute_and_flip". Nobody is in "sampled_pair",
             "sampled_position", "whole_ranking" and "noisy_scores", or in "local": the one of these with the least
-            variance.
+            variance. In "joint_pair", "joint_position", "joint_ranking" and "joint_scores", or in "joint", the one of
+            these with the least error in the smallest group, nobody is told a voter's group either: group and ranking
+            are reported together.
         epsilon: in nats, per voter. For Algorithm 2 the paper's label: what is proven may be
             more or less.
         scores: a name, or a score for each position, the best first.
@@ -88,6 +100,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         reading: of Algorithm 2, line 9: a voter is drawn from the group, or from the sub-sample of line 4 (reading F4).
         scale: of Algorithm 2, line 17: as printed, or without bias (reading F3).
         level: of the verdict on the winner, in (0, ½); see `Assurance`.
+        features: protected features that overlap, of which the groups are the crossings; disparities are then those
+            between the groups of each. Left out where the groups are compared themselves. Not with Algorithm 2, whose
+            proof is of one disparity.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -110,6 +125,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     reading: SampleReading = "group"
     scale: SampleScale = "unbiased"
     level: float = DEFAULT_LEVEL
+    features: tuple[Feature, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.alternatives) <= MAX_ALTERNATIVES:  # noqa: PLR2004  one alternative is no choice
@@ -128,11 +144,22 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_local()
         self._check_sampling()
         check_level(self.level)
+        if self.features is not msgspec.UNSET:
+            check_features(self.features, self.groups)
+            if self.mechanism == "sampling":
+                value = [feature.name for feature in self.features]
+                allowed = "left out with mechanism 'sampling': its proof is of the disparity between the groups alone"
+                raise ConfigurationError(field="features", value=value, allowed=allowed)
 
     @property
     def model(self) -> TrustModel:
         """Whom losses are bounded against."""
         return TrustModel.CENTRAL if self.mechanism in CENTRAL else TrustModel.LOCAL
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether a voter's group is private, and reported together with its ranking."""
+        return self.mechanism == "joint" or self.mechanism in JOINT
 
     @property
     def is_centered(self) -> bool:
@@ -150,7 +177,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def make_objective(self) -> Objective:
         """Return what is elected."""
-        return Objective(self.objective, Fraction(self.max_disparity), Fraction(self.fairness_weight))
+        partitions = tuple(feature.partition for feature in self.features or ())
+        return Objective(self.objective, Fraction(self.max_disparity), Fraction(self.fairness_weight), partitions)
 
     @property
     def samples(self) -> int:
@@ -191,10 +219,16 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def _check_local(self) -> None:
         size = len(self.alternatives)
-        if self.mechanism == "whole_ranking" and size > MAX_RANKED:
+        if self.is_joint and len(self.groups) > MAX_JOINT_GROUPS:
+            allowed = f"at most {MAX_JOINT_GROUPS} with mechanism {self.mechanism!r}: each report tells of every group"
+            raise ConfigurationError(field="groups", value=_counted(self.groups, "group"), allowed=allowed)
+        if self.mechanism in {"whole_ranking", "joint_ranking"} and size > MAX_RANKED:
             allowed = f"another one for more than {MAX_RANKED} alternatives: there are {size}"
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
-        if self.mechanism == "sampled_pair" and not self.make_scoring(is_centered=False).is_equally_spaced:
+        if (
+            self.mechanism in {"sampled_pair", "joint_pair"}
+            and not self.make_scoring(is_centered=False).is_equally_spaced
+        ):
             allowed = "another one, or equally spaced scores: comparisons of pairs estimate no other scores"
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
 

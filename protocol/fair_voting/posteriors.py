@@ -22,6 +22,7 @@ from scipy.special import expm1, ndtr
 
 from ..arrays import FloatArray
 from ..randomness import philox_rows
+from .features import Partition
 from .objective import Objective
 from .utility_noise import UtilityNoise, draw_within
 
@@ -32,6 +33,8 @@ __all__ = [
     "chance_by_utilities",
     "merits_of",
     "num_draws",
+    "ranges_of",
+    "shares_of",
 ]
 
 DIFFERENCES: Final = "uniform differences"
@@ -127,7 +130,7 @@ def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) ->
 
     An alternative within the limit of `constrained` is ahead of all that are not.
     """
-    disparities = utilities.max(axis=1) - utilities.min(axis=1)
+    disparities = ranges_of(utilities, objective, sizes)
     if objective.name == "parity":
         return -disparities
     welfare: FloatArray = (utilities * (sizes / sizes.sum())[:, None]).sum(axis=1)
@@ -135,6 +138,26 @@ def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) ->
         return welfare - float(objective.fairness_weight) * disparities
     ahead: FloatArray = welfare - welfare.min(axis=1, keepdims=True)
     return np.where(disparities <= float(objective.max_disparity), ahead, -disparities - 1.0)
+
+
+def ranges_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:
+    """Return ΔW, between groups or those of any feature: shape (K, m) of utilities of shape (K, G, m)."""
+    if not objective.partitions:
+        return utilities.max(axis=1) - utilities.min(axis=1)
+    ranges: FloatArray = np.zeros((len(utilities), utilities.shape[2]))
+    for partition in objective.partitions:
+        of_groups = np.einsum("gc,kcm->kgm", shares_of(partition, sizes), utilities)
+        ranges = np.maximum(ranges, of_groups.max(axis=1) - of_groups.min(axis=1))
+    return ranges
+
+
+def shares_of(partition: Partition, sizes: FloatArray) -> FloatArray:
+    """Return what share of each group of a feature each of the session's groups is: shape (groups, G)."""
+    shares = np.zeros((len(partition), len(sizes)))
+    for group, places in enumerate(partition):
+        chosen = list(places)
+        shares[group, chosen] = sizes[chosen] / sizes[chosen].sum()
+    return shares
 
 
 def _are_best(merits: FloatArray, span: float) -> FloatArray:

@@ -26,4 +26,5 @@ SYSTEM: Final = System(
     measures=f"{_HERE}.measures:ElectionMeasures",
     calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
+    commands={"group-prices": f"{_HERE}.commands:group_prices"},
 )
