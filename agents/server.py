@@ -10,6 +10,7 @@ import msgspec
 import trio
 
 from ..protocol.errors import HandshakeError, MalformedMessageError, RemoteProtocolError, StrangerError
+from ..protocol.kept import ReceivedReports
 from ..protocol.messages import Abort, Charter, Hello, Inquiry, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import Side
@@ -82,7 +83,7 @@ class Server:
         skips_waiting: bool = False,
         places: Places | None = None,
         sitting: SittingOfServer | None = None,
-        kept: Mapping[str, Mapping[str, tuple[int, ...]]] | None = None,
+        kept: ReceivedReports | None = None,
         run_in_thread: RunInThread = trio.to_thread.run_sync,
         log: Log | None = None,
         listener: EffectListener | None = None,
@@ -127,7 +128,7 @@ class Server:
         return not SESSION[self._machine.state]
 
     @property
-    def kept(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
+    def kept(self) -> ReceivedReports:
         """What the session leaves to later ones. See `ServerMachine.kept`."""
         return self._machine.kept
 

@@ -34,7 +34,7 @@ from .errors import (
     UnexpectedMessageError,
     quote,
 )
-from .kept import KeptReport, check_kept_names, check_values, seal_of
+from .kept import KeptReport, check_kept_names, check_values, has_changed, seal_of
 from .messages import (
     NO_CHARTER,
     PROTOCOL_VERSION,
@@ -414,9 +414,13 @@ class ClientMachine:
         return effects
 
     def _on_acknowledgement(self, message: Acknowledgement) -> list[Effect]:
+        if self._keeps(message.phase) and message.phase >= len(self._answered) and Move.REQUEST in _TABLE[self._state]:
+            return []  # the server has the report too, from an earlier session
         if message.phase >= len(self._answered) and Move.WELCOME not in _TABLE[self._state]:
             # Somebody has reported in the party's name, and from here it could only draw again.
-            reason = f"does not know a report that {self._server} has from {self._party} in this session"
+            scope = None if message.phase >= len(self._protocol.phases) else self._protocol.phases[message.phase].kept
+            where = "this session" if scope is None else f"{scope}, from this session or an earlier one"
+            reason = f"does not know a report that {self._server} has from {self._party} in {where}"
             return self._leave(JournalError(f"{reason}; nothing was drawn"), "the party's journal lacks its own report")
         if Move.ACKNOWLEDGE not in _TABLE[self._state]:
             return self._blame(self._unexpected(message))
@@ -462,9 +466,13 @@ class ClientMachine:
                 continue
             phase.kept.check(earlier.scope)
             seal = seal_of(self._secret, phase.kept, phase.name, self._row[phase.columns])
-            check_values(phase.kept, is_same=earlier.seal in {"", seal}, party=self._party)
+            check_values(phase.kept, is_changed=has_changed(earlier.seal, seal), party=self._party)
             phase.decoder.decode(bytes(_encoded(phase, earlier.report)))
         return dict(kept)
+
+    def _keeps(self, number: int) -> bool:
+        phases = self._protocol.phases
+        return number < len(phases) and phases[number].name in self._kept
 
     def _remembered(self, phase: Phase) -> Remembered | None:
         if phase.kept is None:

@@ -16,9 +16,19 @@ import msgspec
 
 from .errors import ConfigurationError
 
-__all__ = ["Kept", "KeptReport", "KeptReports", "Scope", "check_kept_names", "check_values", "seal_of"]
+__all__ = [
+    "Kept",
+    "KeptReport",
+    "KeptReports",
+    "ReceivedReports",
+    "Scope",
+    "check_kept_names",
+    "check_values",
+    "has_changed",
+    "seal_of",
+]
 
-_SEAL_BYTES: Final = 16
+_SEAL_DIGITS: Final = 32
 
 
 class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,12 +104,16 @@ class Kept(msgspec.Struct, kw_only=True):
 KeptReports: TypeAlias = dict[tuple[str, str], Kept]
 """What sessions leave to later ones, by the scope's name and the phase's. Sessions add to it; pass it on as it is."""
 
+ReceivedReports: TypeAlias = Mapping[str, Mapping[str, tuple[int, ...]]]
+"""What a server has from earlier sessions: reports by phase and party."""
+
 
 def seal_of(secret: bytes, scope: Scope, phase: str, values: Sequence[int]) -> str:
     """Return what a person keeps beside a report, to tell later whether its values have changed.
 
     Few values are possible, so that a digest of them alone, salted or not, would tell them to whoever reads it. This is
-    a keyed one: without the secret, which is not kept beside it, it tells nothing.
+    a keyed one: without the secret, which is not kept beside it, it tells nothing. Before the dot it says which secret
+    that was, since under another one nothing can be compared.
 
     Args:
         secret: the person's; without one there is no seal, and nothing is compared.
@@ -110,16 +124,22 @@ def seal_of(secret: bytes, scope: Scope, phase: str, values: Sequence[int]) -> s
     if not secret:
         return ""
     told = msgspec.msgpack.encode(("psephos kept report", scope.kind, scope.name, phase, tuple(values)))
-    return hmac.new(secret, told, hashlib.sha256).digest()[:_SEAL_BYTES].hex()
+    key = hmac.new(secret, b"psephos which secret", hashlib.sha256)
+    return f"{key.hexdigest()[:_SEAL_DIGITS]}.{hmac.new(secret, told, hashlib.sha256).hexdigest()[:_SEAL_DIGITS]}"
 
 
-def check_values(scope: Scope, *, is_same: bool, party: str) -> None:
+def has_changed(earlier: str, now: str) -> bool:
+    """Return whether two seals show that the values have changed; not where they are of two secrets, or of none."""
+    return earlier != now and bool(earlier) and earlier.partition(".")[0] == now.partition(".")[0]
+
+
+def check_values(scope: Scope, *, is_changed: bool, party: str) -> None:
     """Refuse a report that is of other values than its person has now; they are private, and are not shown.
 
     Raises:
         ConfigurationError: they have changed.
     """
-    if not is_same:
+    if is_changed:
         allowed = f"as it was when {party} first took part in {scope}: a changed one needs a new {scope.kind}"
         raise ConfigurationError(field=f"what {party} holds", value="changed", allowed=allowed)
 

@@ -37,7 +37,7 @@ from .errors import (
     SessionAborted,
     UnexpectedMessageError,
 )
-from .kept import check_kept_names
+from .kept import ReceivedReports, check_kept_names
 from .messages import (
     MAX_GREETING_BYTES,
     MAX_MESSAGE_BYTES,
@@ -145,8 +145,8 @@ class ServerMachine:
         noise: where the server's own randomness comes from, which a protocol needs that trusts it with values.
         view: records what the server sees; simulations only.
         records: what the server has kept of this session, if it keeps records; None if it does not.
-        kept: the reports of earlier sessions, by phase and party, in phases that keep theirs. A party that now reports
-            something else is refused, as one that reports twice.
+        kept: the reports of earlier sessions, by phase and party, in phases that keep theirs. A party that has one is
+            told so as it joins, so that it draws none again; one that reports something else is refused.
 
     Raises:
         JournalError: the records are none of this session.
@@ -169,7 +169,7 @@ class ServerMachine:
         noise: NoiseSource | None = None,
         view: View | None = None,
         records: Sequence[ServerRecord] | None = None,
-        kept: Mapping[str, Mapping[str, tuple[int, ...]]] | None = None,
+        kept: ReceivedReports | None = None,
     ) -> None:
         self._protocol = protocol
         self._roster = roster
@@ -262,7 +262,7 @@ class ServerMachine:
         return None if self._outstanding or self._state not in _UNDER_WAY else self._phase_name()
 
     @property
-    def kept(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
+    def kept(self) -> ReceivedReports:
         """What the session leaves to later ones: its reports in phases that keep theirs, by phase and party."""
         return {
             phase.name: {self._roster.names[place]: report for place, report in reports.items()}
@@ -451,6 +451,7 @@ class ServerMachine:
         row.state = _TABLE[_TABLE[row.state][Move.HELLO]][Move.WELCOME]
         row.is_lost = False
         effects: list[Effect] = [self._send((sender,), self._admission.welcome_of(row.place))]
+        effects += self._tell_of_kept(sender)
         if self._phase >= 0:  # it comes back while the first phase is open, where nobody waited for it any longer
             row.state = _TABLE[row.state][Move.REQUEST]
             self._outstanding += 1
@@ -463,12 +464,18 @@ class ServerMachine:
         """Go on with a conversation over another connection: say what the party may have missed."""
         row.is_lost = False
         effects: list[Effect] = [self._send((sender,), self._admission.welcome_of(row.place))]
-        effects += self._acknowledge(sender, row)
+        effects += self._acknowledge(sender, row) if row.num_reports else self._tell_of_kept(sender)
         if row.state is State.ASKED:
             effects.append(self._send((sender,), self._request))
         elif (release := self._told.get(sender)) is not None:
             effects.append(self._send((sender,), release))
         return effects
+
+    def _tell_of_kept(self, sender: str) -> list[Effect]:
+        numbers = [
+            number for number, phase in enumerate(self._protocol.phases) if sender in self._kept.get(phase.name, {})
+        ]
+        return [self._send((sender,), Acknowledgement(number)) for number in numbers]
 
     def _acknowledge(self, sender: str, row: _Row) -> list[Effect]:
         if not self._is_durable or not row.num_reports:

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 
 from ...protocol.arrays import IntArray
-from ...protocol.kept import Kept, KeptReport, KeptReports, check_values
+from ...protocol.kept import Kept, KeptReport, KeptReports, ReceivedReports, check_values
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
 
 __all__ = ["Keeping"]
 
 
 class Keeping:
-    """The kept reports of one session: what its parties bring along, and what they leave.
+    """The kept reports of one session: what its parties bring along, and what they leave (`all`).
 
     Args:
         protocol: what is run.
         names: the parties, in roster order.
         inputs: their rows.
-        kept: the caller's, by scope and phase; it gets what the session leaves.
+        kept: the caller's, by scope and phase; it gets what the session leaves. None where nobody asks for that.
 
     Raises:
         ConfigurationError: a report is of another law, or of values that have changed.
@@ -31,23 +31,23 @@ class Keeping:
     """
 
     def __init__(
-        self, protocol: PhasedProtocol[Any, Any], names: Sequence[str], inputs: Inputs, kept: KeptReports
+        self, protocol: PhasedProtocol[Any, Any], names: Sequence[str], inputs: Inputs, kept: KeptReports | None
     ) -> None:
         self._names = names
         self._inputs = inputs
-        self._all = kept
-        self._phases = [(phase, phase.kept) for phase in protocol.phases if phase.kept is not None]
+        self.all: KeptReports = {} if kept is None else kept
+        self._phases = [(phase, phase.kept) for phase in protocol.phases if phase.kept is not None and kept is not None]
         self._kept: dict[str, Kept] = {}
         if self._phases and len(names) != len(inputs):
             raise ValueError(f"reports are kept by the parties' names, and {len(inputs)} parties have {len(names)}")
         for phase, scope in self._phases:
-            earlier = kept.get((scope.name, phase.name))
+            earlier = self.all.get((scope.name, phase.name))
             if earlier is None:
                 self._kept[phase.name] = Kept(scope=scope)
                 continue
             scope.check(earlier.scope)
             for name, values in self._values(phase):
-                check_values(scope, is_same=earlier.values.get(name, values) == values, party=name)
+                check_values(scope, is_changed=earlier.values.get(name, values) != values, party=name)
             self._kept[phase.name] = earlier
 
     def of_client(self, name: str) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Keeping:
     def take_up(
         self,
         drawn: Mapping[str, Mapping[str, tuple[int, ...]]],
-        received: Mapping[str, Mapping[str, tuple[int, ...]]],
+        received: ReceivedReports,
     ) -> None:
         """Keep what a session of agents leaves.
 
@@ -97,13 +97,13 @@ class Keeping:
                     kept.values[name] = values[name]
             for name, report in received.get(phase.name, {}).items():
                 kept.received.setdefault(name, report)
-            self._all[scope.name, phase.name] = kept
+            self.all[scope.name, phase.name] = kept
 
     def take_up_arrays(self, reports: Mapping[str, IntArray]) -> None:
         """Keep what a session of arrays leaves: everybody's reports by phase, in roster order."""
         drawn: dict[str, dict[str, tuple[int, ...]]] = {name: {} for name in self._names if reports}
         received: dict[str, dict[str, tuple[int, ...]]] = {}
-        for phase, table in reports.items():
+        for phase, table in reports.items() if self._phases else ():
             rows: list[list[int]] = table.tolist()
             received[phase] = dict(zip(self._names, map(tuple, rows), strict=True))
             for name, report in received[phase].items():

@@ -172,7 +172,6 @@ async def run_agents(
         classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
     reserve_descriptors(transport, num_parties=len(names))
     entries = [] if entries is None else entries
-    kept = {} if kept is None else kept
     keeping = Keeping(protocol, names, inputs, kept)
     plugins = (
         *plugins,
@@ -227,7 +226,7 @@ async def run_agents(
         own_outcomes=result.own_outcomes,
         endings=endings,
         views=views,
-        kept=kept,
+        kept=keeping.all,
     )
 
 
@@ -387,7 +386,6 @@ def run_arrays(
     tell = _telling(session, log, listener)
     protocol.check_loss_groups(inputs.public)
     entries = [] if entries is None else entries
-    kept = {} if kept is None else kept
     keeping = Keeping(protocol, names, inputs, kept)
     entries.extend(
         LedgerEntry.of(
@@ -411,7 +409,7 @@ def run_arrays(
         num_received=_received(protocol, result.tallies),
         entries=entries,
         own_outcomes=result.own_outcomes,
-        kept=kept,
+        kept=keeping.all,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from helpers import SERVER, SESSION_NAME, Session, drop_of, hello, make_inputs, make_vote, messages_of, raw
+from helpers import SERVER, SESSION_NAME, Session, drop_of, failure_of, hello, make_inputs, make_vote, messages_of, raw
 from psephos.protocol import (
     ClientMachine,
     ConfigurationError,
@@ -18,9 +18,10 @@ from psephos.protocol import (
 from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.dpwevote.finite import OpinionsPhase
 from psephos.protocol.effects import Charged, Closed, Effect, Keep
-from psephos.protocol.kept import seal_of
+from psephos.protocol.errors import JournalError
+from psephos.protocol.kept import has_changed, seal_of
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
-from psephos.protocol.messages import NIL, Charter, Report, Request
+from psephos.protocol.messages import NIL, Acknowledgement, Charter, Report, Request
 from psephos.protocol.phases import Phase
 from psephos.protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, TrustModel
 from psephos.protocol.records import ClientRecord, Drawn, Reserved
@@ -33,7 +34,8 @@ CHARTER = Charter("0123456789abcdef" * 2)
 
 def kept_report(report: int = 2, **changes: Any) -> dict[str, KeptReport]:
     assert SCOPE is not None
-    return {"weights": KeptReport(**{"scope": SCOPE, "report": (report,), **changes})}
+    given: dict[str, Any] = {"scope": SCOPE, "report": (report,), **changes}
+    return {"weights": KeptReport(**given)}
 
 
 def make_client(
@@ -175,6 +177,11 @@ def test_seal_depends_on_secret_scope_phase_and_values_and_needs_a_secret() -> N
     }
     assert len(seals) == 5
     assert seal_of(b"", SCOPE, "weights", (0,)) == ""
+    own, changed = (seal_of(SECRET, SCOPE, "weights", (value,)) for value in (0, 1))
+    assert has_changed(own, changed)
+    assert not has_changed(own, own)
+    assert not has_changed(own, seal_of(b"a renewed key", SCOPE, "weights", (1,)))  # not to be compared
+    assert not has_changed("", own)
 
 
 CHANGED: dict[str, tuple[dict[str, Any], str]] = {
@@ -217,6 +224,33 @@ def test_kept_report_of_a_phase_that_keeps_none_is_refused() -> None:
             kind=SessionKind.SIMULATION,
             kept={"weights": {"p0": (1,)}},
         )
+
+
+def test_party_without_the_report_that_the_server_keeps_leaves_before_it_draws_another() -> None:
+    session = make_session()
+    server = ServerMachine(
+        VOTE,
+        roster=session.roster,
+        session=SESSION_NAME,
+        kind=SessionKind.SIMULATION,
+        kept={"weights": {"p0": (2,)}},
+    )
+    server.start()
+    told = [message for _, message in messages_of(server.receive("p0", hello("p0")))]
+    assert told[1:] == [Acknowledgement(0)]
+    assert len(messages_of(server.receive("p1", hello("p1")))) == 1
+    forgetful = make_client(session)
+    forgetful.start()
+    forgetful.receive(SERVER, told[0])
+    error = failure_of(forgetful.receive(SERVER, told[1]))
+    assert isinstance(error, JournalError)
+    assert "does not know a report that server has from p0 in game 'board'" in str(error)
+    assert (session.noise.draws, session.ledgers["p0"].entries) == ([], ())
+    remembering = make_client(session, kept_report(2))
+    remembering.start()
+    for message in told:
+        remembering.receive(SERVER, message)
+    assert reports_of(remembering.receive(SERVER, Request(0, NIL))) == [Report(0, raw([2]))]
 
 
 def test_server_refuses_who_reports_otherwise_than_in_an_earlier_session() -> None:

@@ -194,6 +194,7 @@ def test_server_blames_who_told_another_weight_in_the_games_first_vote() -> None
 def test_parties_without_names_and_batches_keep_nothing() -> None:
     vote = Vote(0)
     with pytest.raises(ValueError, match="reports are kept by the parties' names"):
-        run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, session=SESSION)
+        run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, session=SESSION, kept={})
+    assert run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, session=SESSION).kept == {}
     with pytest.raises(ValueError, match="batches are for a protocol of one phase"):
         run_batches(vote.protocol, [vote.inputs], noise=vote.noise)
