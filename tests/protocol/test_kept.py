@@ -291,7 +291,11 @@ def test_phase_keeps_no_reports_where_a_repeated_one_would_cost_something() -> N
 
     allowed = loss(NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL)
     given: dict[str, Any] = {"columns": range(1), "mechanism": mechanism, "kept": SCOPE}
-    assert Plain(**given, losses=[allowed]).kept == SCOPE
+    assert SCOPE is not None
+    own = Plain(**given, losses=[allowed]).kept
+    assert own is not None
+    with pytest.raises(ConfigurationError, match="randomizer must be"):
+        SCOPE.check(own)  # of another randomizer, which its protocol does not name
     released = loss(NeighboringRelation.REPLACE_ONE, TrustModel.CENTRAL)
     with pytest.raises(ConfigurationError, match="kept must be a phase of replace-one neighbors"):
         Plain(**given, losses=[released])
