@@ -38,6 +38,7 @@ ITEMS: Final = (
     "Ctrl-C on either side",
     # Weighted votes.
     "a matrix that is no law, not square, singular or nearly so, ignored, or beside an epsilon",
+    "a game: none to keep, another's weights, changed weights or settings",
     # Truth discovery.
     "a label outside the task's answer set",
     "a worker who answers a task twice with different labels",

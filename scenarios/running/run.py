@@ -18,6 +18,7 @@ from ...agents.modes import Deployment, Mode, Simulation, draw_session_id
 from ...agents.noise import SecureNoise
 from ...protocol.checked import checked_truth
 from ...protocol.errors import PsephosError
+from ...protocol.kept import KeptReports
 from ...protocol.messages import Charter
 from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry
@@ -84,6 +85,7 @@ def run_session(
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
     entries: list[LedgerEntry] | None = None,
+    kept: KeptReports | None = None,
     watched: Watched | None = None,
     streamed: StreamedInputs | None = None,
 ) -> SessionRecord:
@@ -96,6 +98,7 @@ def run_session(
         listener: told of the server's effects.
         on_progress: called a few times a second (agents only).
         entries: the caller's list, which gets every loss however the session ends.
+        kept: the caller's, with what earlier sessions of its scopes left; it gets what this one leaves.
         watched: the caller's, which gets what adversaries see however the session ends.
         streamed: the caller's, which knows of a stream's parties how far they came.
 
@@ -133,6 +136,8 @@ def run_session(
             log=log,
             listener=listener,
             entries=entries,
+            names=resolved.names,
+            kept=kept,
         )
     mode: Mode = Simulation(scenario.name, noise, resolved.record or watched is not None)
     if scenario.noise == "secure":
@@ -168,6 +173,7 @@ def run_session(
         listener=listener,
         on_progress=on_progress,
         entries=entries,
+        kept=kept,
         deviations=deviations,
         views=None if watched is None else watched.views,
         strangers=strangers,
