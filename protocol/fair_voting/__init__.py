@@ -14,7 +14,7 @@ Source: Mohsin, Fair and Private Voting Rules, project report.
 
 from .assurance import Assurance
 from .objective import Objective, disparity_of, welfare_of
-from .outcome import AlternativeOutcome, Outcome
+from .outcome import AlternativeOutcome, Details, Outcome
 from .parameters import Parameters
 from .phases import DisclosedRankings, RandomizedRankings
 from .protocol import FairVoting
@@ -27,6 +27,7 @@ __all__ = [
     "RULES",
     "AlternativeOutcome",
     "Assurance",
+    "Details",
     "DisclosedRankings",
     "FairVoting",
     "Objective",

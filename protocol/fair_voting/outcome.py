@@ -6,7 +6,7 @@ from ..estimators import Estimate
 from .assurance import Assurance
 from .objective import ObjectiveName
 
-__all__ = ["AlternativeOutcome", "Outcome"]
+__all__ = ["AlternativeOutcome", "Details", "Outcome"]
 
 
 class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +24,22 @@ class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     utilities: tuple[Estimate, ...]
     welfare: Estimate
     disparity: float
+
+
+class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is public of votes with a floor of welfare, or whose ε is proven of Algorithm 2; else each is None.
+
+    Args:
+        welfare_share: β of objective "welfare_constrained".
+        least_score: from which welfare is counted there.
+        gamma: γ, as it was chosen so that ε is proven.
+        num_samples: n_s, likewise.
+    """
+
+    welfare_share: float | None = None
+    least_score: float | None = None
+    gamma: float | None = None
+    num_samples: int | None = None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +60,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_claimed: what the paper says that a voter pays.
         epsilon_proven: what a voter pays at most; infinite, and None here, for Algorithm 2 with γ = 0.
         assurance: how sure it is that the winner is the best.
+        details: what few votes have; on the wire only where there is something.
     """
 
     winner: str
@@ -60,3 +77,4 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_claimed: float
     epsilon_proven: float | None
     assurance: Assurance
+    details: Details | msgspec.UnsetType = msgspec.UNSET

@@ -30,7 +30,7 @@ from .assurance import Assurance, assurance_of_choice, assurance_of_estimates
 from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_of
 from .lots import draw_lot, key_of, lot_of
 from .objective import Utilities, disparity_of, welfare_of
-from .outcome import AlternativeOutcome, Outcome
+from .outcome import AlternativeOutcome, Details, Outcome
 from .parameters import SEPARATOR, Parameters
 from .phases import DisclosedRankings, RandomizedRankings
 from .posteriors import DIFFERENCES
@@ -345,6 +345,21 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             epsilon_claimed=loss.claimed,
             epsilon_proven=None if math.isinf(loss.proven) else loss.proven,
             assurance=assurance,
+            details=self._details(),
+        )
+
+    def _details(self) -> Details | msgspec.UnsetType:
+        """Return the floor of welfare, and what was chosen so that ε is proven, where there is one of them."""
+        objective = self.parameters.make_objective()
+        has_floor = objective.name == "welfare_constrained"
+        plan = self.parameters.plan if self.parameters.calibration == "proven" else None
+        if not has_floor and plan is None:
+            return msgspec.UNSET
+        return Details(
+            welfare_share=float(objective.welfare_share) if has_floor else None,
+            least_score=float(objective.least_utility) if has_floor else None,
+            gamma=None if plan is None else plan.gamma,
+            num_samples=None if plan is None else plan.num_samples,
         )
 
     def _positions_of(self, entries: Entries) -> IntArray:
