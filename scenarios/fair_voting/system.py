@@ -24,4 +24,5 @@ SYSTEM: Final = System(
     offers=f"{_HERE}.offers:offers_at_price",
     calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
+    commands={"trade-off": f"{_HERE}.commands:trade_off"},
 )

@@ -92,6 +92,20 @@ def test_trials_are_sessions_run_singly(mechanism: str, given: dict[str, Any], o
 
 
 @pytest.mark.parametrize(("mechanism", "given"), DRAWN, ids=str)
+def test_trials_above_a_floor_of_welfare_are_sessions_run_singly(mechanism: str, given: dict[str, Any]) -> None:
+    """Scores from −1 up, so that welfare is counted from there."""
+    base = make_vote(mechanism, "parity", **given).parameters
+    scores = (2.0, 1.0, 0.0, -1.0)
+    vote = FairVoting(
+        msgspec.structs.replace(base, objective="welfare_constrained", welfare_share=0.7, epsilon=4.0, scores=scores)
+    )
+    profiles = draw_profiles(READ, SIZES, trials=TRIALS, seed=1)
+    released = release(vote, profiles, trials=TRIALS, noise=SimulatedNoise(SEED, session=CELL))
+    winners = elect(released, vote.parameters.make_objective())
+    assert winners.tolist() == singly(vote, profiles, TRIALS)
+
+
+@pytest.mark.parametrize(("mechanism", "given"), DRAWN, ids=str)
 def test_trials_of_one_profile_of_three_groups_are_sessions_run_singly(mechanism: str, given: dict[str, Any]) -> None:
     sizes = (4, 3, 5)
     rows = np.stack([np.random.default_rng(row).permutation(4) for row in range(12)]).astype(np.int64)
