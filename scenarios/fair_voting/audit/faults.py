@@ -1,4 +1,4 @@
-"""Faults planted into votes: a sub-sample that is drawn wrong, and a group that is charged half of what it loses."""
+"""Faults planted into votes: samplers that draw wrong, and a group that is charged half of what it loses."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ from ....protocol.privacy import Ledger, LedgerEntry
 from ...audit.exposures import charge
 from ...audit.fault import Fault
 from ...audit.planting import Sessions, alike, planted
-from .sampler_faults import subsample_fault
+from .sampler_faults import coin_fault, subsample_fault
 
 __all__ = ["planted_faults"]
 
@@ -19,8 +19,9 @@ _SECOND = (1,)
 
 
 def planted_faults() -> Iterator[Fault]:
-    """Yield the wrong sub-sample, and a loss that is halved for the second group."""
+    """Yield the wrong sub-sample and the wrong coin, and a loss that is halved for the second group."""
     yield subsample_fault()
+    yield coin_fault()
     vote = FairVoting(
         Parameters(
             alternatives=("a", "b", "c"),
