@@ -183,7 +183,6 @@ SAMPLED: list[dict[str, Any]] = [
     {"objective": "penalized", "fairness_weight": 0.5, "scale": "printed"},
     {"scores": "plurality", "objective": "penalized"},
     {"scores": (4.0, 3.0, -1.0), "objective": "constrained", "max_disparity": 2.0},
-    {"objective": "welfare_constrained", "welfare_share": 0.75},
     {"objective": "welfare_constrained", "welfare_share": 0.5, "scale": "printed"},
     {"scores": (4.0, 3.0, -1.0), "objective": "welfare_constrained"},
 ]
