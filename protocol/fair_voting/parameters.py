@@ -247,9 +247,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Refuse a calibration that the mechanism ignores."""
         known = {"laplace": ("tight", "printed"), "sampling": ("tight", "printed", "proven")}
         if self.calibration not in known.get(self.mechanism, ("tight",)):
-            allowed = "left out, or 'printed', with mechanism 'laplace', whose noise is proven by itself"
+            allowed = "'tight' or 'printed' with mechanism 'laplace': the tight noise is proven"
             if self.mechanism != "laplace":
-                allowed = f"left out with mechanism {self.mechanism!r}: it is of 'laplace' and 'sampling'"
+                allowed = f"'tight' or left out with mechanism {self.mechanism!r}, which has no other"
             raise ConfigurationError(field="calibration", value=self.calibration, allowed=allowed)
         if self.calibration == "proven" and self.gamma != DEFAULT_GAMMA:
             allowed = "left out with calibration 'proven', which chooses it"

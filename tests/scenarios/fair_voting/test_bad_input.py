@@ -162,11 +162,11 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
     ),
     "a calibration that the mechanism ignores": (
         ["mechanism=exponential", "calibration=printed"],
-        ["calibration must be left out with mechanism 'exponential'", "'laplace' and 'sampling'", "got 'printed'"],
+        ["calibration must be 'tight' or left out with mechanism 'exponential', which has no other, got 'printed'"],
     ),
     "noise that needs no proof": (
         ["calibration=proven"],
-        ["calibration must be left out, or 'printed', with mechanism 'laplace'", "got 'proven'"],
+        ["calibration must be 'tight' or 'printed' with mechanism 'laplace'", "got 'proven'"],
     ),
     "a gamma that is chosen": (
         ["mechanism=sampling", "calibration=proven", "gamma=0.1"],
