@@ -12,7 +12,7 @@ from psephos.protocol import Inputs, PhaseRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
-from psephos.protocol.fair_voting.parameters import DEFAULT_GAMMA
+from psephos.protocol.fair_voting.parameters import DEFAULT_GAMMA, JOINT
 from psephos.protocol.mechanisms import Beta, Discrete, Uniform
 from psephos.protocol.moral_preferences import Level, MoralPreferences, Paradigm
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
@@ -330,6 +330,8 @@ _FAIR_MECHANISMS = [
     "sampled_position",
     "whole_ranking",
     "noisy_scores",
+    "joint",
+    *JOINT,
 ]
 
 
@@ -349,7 +351,7 @@ def fair_votes(draw: st.DrawFn, *, largest: int = 9) -> FairVoting:
     num_alternatives = draw(st.integers(2, 4))
     equal_gaps = tuple(float(5 - 2 * place) for place in range(num_alternatives))
     scores: list[Any] = ["borda", equal_gaps]
-    if mechanism != "sampled_pair":
+    if mechanism not in {"sampled_pair", "joint_pair"}:
         scores += ["plurality", "veto", (4.0, *equal_gaps[1:])]
     given: dict[str, Any] = {
         "mechanism": mechanism,

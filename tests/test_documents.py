@@ -42,6 +42,7 @@ OWN_FILES = {
     "choices.csv": "voter,record,choice,lives\nann,1,1,3\nann,1,0,1\n",
     "SharedResponses.csv": "",
     "rankings.csv": "voter,group,ranking\nann,town,pool > rink\nbob,village,rink > pool\n",
+    "canteen.csv": "voter,gender,diet,ranking\nann,women,vegan,pool > rink\nbob,men,any,rink > pool\n",
     "groups.csv": "voter,group\n1,town\n2,village\n",
     "election.soc": "".join(f"# {line}\n" for line in SOC_HEADER) + "1: 1,2\n1: 2,1\n",
     "election.pb": (

@@ -7,16 +7,19 @@ How a vote is kept private is its parameter `mechanism`. The aggregator is trust
 - `exponential`, the exponential mechanism on the objective itself, and `permute_and_flip`, which is never worse.
 
 Nobody is trusted in `sampled_pair`, `sampled_position`, `whole_ranking` and `noisy_scores`, which the paper lacks:
-voters randomize their rankings themselves. `local` is the one of them with the least variance.
+voters randomize their rankings themselves. `local` is the one of them with the least variance. In `joint_pair`,
+`joint_position`, `joint_ranking` and `joint_scores` a voter's group is private too, and reported with the ranking;
+`joint` is the one of them with the least error.
 
 Source: Mohsin, Fair and Private Voting Rules, project report.
 """
 
 from .assurance import Assurance
+from .features import Feature
 from .objective import Objective, disparity_of, welfare_of
-from .outcome import AlternativeOutcome, Details, Outcome
+from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome
 from .parameters import Parameters
-from .phases import DisclosedRankings, RandomizedRankings
+from .phases import DisclosedRankings, JointRankings, RandomizedRankings
 from .protocol import FairVoting
 from .rankings import Rankings, positions_of_orders
 from .reference import reference_run
@@ -30,6 +33,9 @@ __all__ = [
     "Details",
     "DisclosedRankings",
     "FairVoting",
+    "Feature",
+    "FeatureOutcome",
+    "JointRankings",
     "Objective",
     "Outcome",
     "Parameters",

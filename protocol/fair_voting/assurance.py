@@ -67,7 +67,7 @@ def assurance_of_estimates(
     if noise is None:
         chance = 1.0 / len(parameters.alternatives)
     else:
-        is_one_difference = len(sizes) == 2 and objective.name == "parity"  # noqa: PLR2004  two groups have one
+        is_one_difference = len(sizes) == 2 and objective.name == "parity" and not objective.partitions  # noqa: PLR2004  one
         if is_one_difference and not noise.is_balanced:
             prior = DIFFERENCES
             chance = chance_by_differences(values[0] - values[1], winner, noise, greatest=greatest - least)

@@ -39,7 +39,7 @@ from ..mechanisms.mechanism import check_candidates
 from ..privacy import NeighboringRelation, NonPrivate, PrivacyEvent, PureMechanism
 from .contests import law_above_floor, law_of_contest
 from .lots import draw_lot
-from .objective import Objective, disparity_of, welfare_of
+from .objective import Objective, welfare_of
 from .scoring import Scoring
 
 __all__ = ["Choice", "ExponentialChoice", "SampleScale", "SampledChoice"]
@@ -266,7 +266,7 @@ class SampledChoice(Choice):
         counts = itertools.product(range(self.num_samples + 1), repeat=len(self.group_sizes))
         columns = [self.utilities_of([[own] for own in each]) for each in counts]
         welfare = [welfare_of(column, self.group_sizes, 0) for column in columns]
-        disparity = [disparity_of(column, 0) for column in columns]
+        disparity = [self.objective.disparity(column, self.group_sizes, 0) for column in columns]
         in_order = sorted(set(welfare))
         floors = [bisect.bisect_left(in_order, self._of_counts.floor_below(greatest)) for greatest in in_order]
         return _ranks_of(welfare), _ranks_of(disparity), floors

@@ -16,6 +16,7 @@ level of a tenth no case was found in which that is likelier than with two (sear
 """
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -23,7 +24,7 @@ import numpy as np
 from ..arrays import FloatArray
 from ..randomness import philox_rows
 from .objective import Objective
-from .posteriors import merits_of, num_draws
+from .posteriors import merits_of, num_draws, ranges_of, shares_of
 from .utility_noise import UtilityNoise, quantiles_of
 
 __all__ = ["p_value_of"]
@@ -69,11 +70,11 @@ def _p_value_of_lead(
     if lead <= 0:
         return 0.5
     if objective.name == "parity":
-        return _tail_of_disparities(noise, lead, utilities.shape[1])
+        return _tail_of_disparities(noise, lead, utilities.shape[1], objective=objective, sizes=sizes)
     weight, of_welfare = float(objective.fairness_weight), sizes / sizes.sum()
     ours, theirs = _noises(noise, utilities.shape[1])
-    up = ours @ _widest(noise, of_welfare, weight)
-    down = -(theirs @ of_welfare) + weight * (theirs.max(axis=1) - theirs.min(axis=1))
+    up = ours @ _widest(noise, of_welfare, weight, objective=objective, sizes=sizes)
+    down = -(theirs @ of_welfare) + weight * ranges_of(theirs[:, :, None], objective, sizes)[:, 0]
     return _share_beyond(up + down, lead)
 
 
@@ -81,16 +82,16 @@ def _p_value_within_limit(
     utilities: FloatArray, winner: int, noise: UtilityNoise, *, objective: Objective, sizes: FloatArray
 ) -> float:
     """Return that of `constrained`: the winner is within the limit, and others are not, or have less welfare."""
-    disparities = utilities.max(axis=0) - utilities.min(axis=0)
+    disparities = ranges_of(utilities[None], objective, sizes)[0]
     room = float(objective.max_disparity) - float(disparities[winner])
     if room <= 0:
         return 0.5
-    widest = np.abs(_widest(noise, np.zeros(len(sizes)), 1.0))
+    widest = np.abs(_widest(noise, np.zeros(len(sizes)), 1.0, objective=objective, sizes=sizes))
     greatest = noise.tail(widest.tolist(), room, of_pairs=False)
     shares = sizes / sizes.sum()
     welfare = shares @ utilities
     ours, _ = _noises(noise, utilities.shape[1])
-    ranges = ours.max(axis=1) - ours.min(axis=1)
+    ranges = ranges_of(ours[:, :, None], objective, sizes)[:, 0]
     for place in range(utilities.shape[1]):
         if place == winner:
             continue
@@ -114,7 +115,7 @@ def _p_value_above_floor(
     size = utilities.shape[1]
     shares = sizes / sizes.sum()
     welfare = shares @ utilities - float(objective.least_utility)
-    disparities = utilities.max(axis=0) - utilities.min(axis=0)
+    disparities = ranges_of(utilities[None], objective, sizes)[0]
     share = float(objective.welfare_share)
     greatest = 0.0
     for place in range(size):
@@ -128,30 +129,38 @@ def _p_value_above_floor(
         if lacking > 0:
             ways.append((size - 1) * noise.tail(shares.tolist(), lacking, of_pairs=True))
         if (lead := float(disparities[place] - disparities[winner])) > 0:
-            ways.append(_tail_of_disparities(noise, lead, size))
+            ways.append(_tail_of_disparities(noise, lead, size, objective=objective, sizes=sizes))
         of_floor = noise.tail(shares.tolist(), above, of_pairs=True)
         greatest = max(greatest, of_floor, _HALVES * min(ways))
     return greatest
 
 
-def _tail_of_disparities(noise: UtilityNoise, lead: float, size: int) -> float:
+def _tail_of_disparities(
+    noise: UtilityNoise, lead: float, size: int, *, objective: Objective, sizes: FloatArray
+) -> float:
     """Return how likely noise makes one alternative's ΔW more by `lead` than another's, which is no less in truth."""
     groups = len(noise.errors)
-    if groups == 2:  # noqa: PLR2004  two groups have one difference
+    if groups == 2 and not objective.partitions:  # noqa: PLR2004  two groups have one difference
         return noise.tail((1.0, 1.0), lead, of_pairs=True)
     ours, theirs = _noises(noise, size)
-    up = ours @ _widest(noise, np.zeros(groups), 1.0)
-    return _share_beyond(up + (theirs.max(axis=1) - theirs.min(axis=1)), lead)
+    up = ours @ _widest(noise, np.zeros(groups), 1.0, objective=objective, sizes=sizes)
+    return _share_beyond(up + ranges_of(theirs[:, :, None], objective, sizes)[:, 0], lead)
 
 
-def _widest(noise: UtilityNoise, of_welfare: FloatArray, weight: float) -> FloatArray:
+def _widest(
+    noise: UtilityNoise, of_welfare: FloatArray, weight: float, *, objective: Objective, sizes: FloatArray
+) -> FloatArray:
     """Return the weights of the linear function whose noise is greatest: W's, less λ for one group, more for another.
 
     Args:
         noise: of the utilities.
         of_welfare: the groups' weights in W.
         weight: λ.
+        objective: between which groups there is a disparity.
+        sizes: the groups'.
     """
+    if objective.partitions:
+        return _widest_of_features(noise, of_welfare, weight, [shares_of(own, sizes) for own in objective.partitions])
     variances = np.square(noise.greatest_errors)
     less = variances * (weight * weight - 2 * weight * of_welfare)
     more = variances * (weight * weight + 2 * weight * of_welfare)
@@ -166,6 +175,34 @@ def _widest(noise: UtilityNoise, of_welfare: FloatArray, weight: float) -> Float
     weights[one] -= weight
     weights[other] += weight
     return weights
+
+
+def _widest_of_features(
+    noise: UtilityNoise, of_welfare: FloatArray, weight: float, features: Sequence[FloatArray]
+) -> FloatArray:
+    """Do it where features overlap: less λ for one group of a feature, more for another group of the same.
+
+    Args:
+        noise: of the utilities.
+        of_welfare: the crossings' weights in W.
+        weight: λ.
+        features: for each feature the crossings' shares of its groups, shape (groups, G).
+    """
+    variances = np.square(noise.greatest_errors)
+    found: list[tuple[float, int, int, int]] = []
+    for number, shares in enumerate(features):
+        # Two groups of a feature have no crossing in common, so that what each adds does not depend on the other.
+        alone = np.square(weight * shares) @ variances
+        across = 2 * weight * (shares @ (variances * of_welfare))
+        less, more = alone - across, alone + across
+        found += [
+            (float(less[one] + more[other]), number, one, other)
+            for one in np.argsort(-less, kind="stable")[:2].tolist()
+            for other in np.argsort(-more, kind="stable")[:2].tolist()
+            if one != other
+        ]
+    _, number, one, other = max(found)
+    return of_welfare + weight * (features[number][other] - features[number][one])
 
 
 def _noises(noise: UtilityNoise, size: int) -> tuple[FloatArray, FloatArray]:

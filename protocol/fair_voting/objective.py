@@ -1,7 +1,8 @@
 """What is elected: least disparity, of all or of the efficient; most welfare, within a disparity or less its price.
 
 W_k(a) is the mean utility of alternative a to group k, W(a) that to all voters (welfare), and ΔW(a) the greatest W_k(a)
-less the least (disparity). Everything is compared as exact fractions, so that a tie is a tie on every machine.
+less the least (disparity). Of features that overlap, ΔW(a) is the greatest disparity between the groups of any of them.
+Everything is compared as exact fractions, so that a tie is a tie on every machine.
 
 Source: the paper's ΔW (Algorithms for Fair and Private Voting Rules), and for `welfare_constrained` its reference [7];
 reading F5 for the other objectives, F6 for any number of groups, F3 for why floats would not do.
@@ -12,7 +13,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-__all__ = ["Objective", "ObjectiveName", "Utilities", "disparity_of", "welfare_of"]
+from .features import Partition
+
+__all__ = ["Objective", "ObjectiveName", "Utilities", "disparity_of", "joined", "welfare_of"]
 
 ObjectiveName: TypeAlias = Literal["parity", "constrained", "penalized", "welfare_constrained"]
 
@@ -32,6 +35,22 @@ def welfare_of(utilities: Utilities, sizes: Sequence[int], alternative: int) -> 
     return total / sum(sizes)
 
 
+def joined(utilities: Utilities, sizes: Sequence[int], partition: Partition, alternative: int) -> list[Fraction]:
+    """Return the mean utility of an alternative to each group of a feature: the mean of its crossings', by their sizes.
+
+    Args:
+        utilities: of the crossings.
+        sizes: theirs.
+        partition: which crossings each group has.
+        alternative: whose.
+    """
+    return [
+        sum((utilities[place][alternative] * sizes[place] for place in places), Fraction(0))
+        / sum(sizes[place] for place in places)
+        for places in partition
+    ]
+
+
 @dataclasses.dataclass(frozen=True)
 class Objective:
     """What makes an alternative win.
@@ -42,6 +61,8 @@ class Objective:
             the least ΔW among those with W ≥ `welfare_share` of the greatest W, which the best itself always has.
         max_disparity: t ≥ 0, in units of the utilities.
         fairness_weight: λ ≥ 0.
+        partitions: for each feature, the groups that each of its groups is made of; none where the groups are compared
+            themselves.
         welfare_share: β in (0, 1].
         least_utility: of a ranking's last place: welfare is counted from there where a share of it is asked for.
     """
@@ -49,8 +70,16 @@ class Objective:
     name: ObjectiveName
     max_disparity: Fraction = Fraction(0)
     fairness_weight: Fraction = Fraction(1)
+    partitions: tuple[Partition, ...] = ()
     welfare_share: Fraction = Fraction(1)
     least_utility: Fraction = Fraction(0)
+
+    def disparity(self, utilities: Utilities, sizes: Sequence[int], alternative: int) -> Fraction:
+        """Return ΔW of an alternative: between the groups, or the greatest between the groups of any feature."""
+        if not self.partitions:
+            return disparity_of(utilities, alternative)
+        of_features = (joined(utilities, sizes, partition, alternative) for partition in self.partitions)
+        return max(max(own) - min(own) for own in of_features)
 
     def best(self, utilities: Utilities, sizes: Sequence[int]) -> list[int]:
         """Return the alternatives that are best, more than one where they tie, in their order.
@@ -78,7 +107,7 @@ class Objective:
         `constrained` becomes W − λ·max(0, ΔW − t), and `welfare_constrained` −ΔW − λ·max(0, floor − W).
         """
         places = range(len(utilities[0]))
-        disparities = [disparity_of(utilities, place) for place in places]
+        disparities = [self.disparity(utilities, sizes, place) for place in places]
         if self.name == "parity":
             return [-disparity for disparity in disparities]
         welfares = [welfare_of(utilities, sizes, place) for place in places]
@@ -95,6 +124,9 @@ class Objective:
 
         W_k moves by d/n_k, and ΔW by no more; W moves by d/n, at worst against ΔW: d/n_k, or d/n + λ·d/n_k. A voter of
         the group that is worst off, whose gain raises W and lowers ΔW, attains it, where no limit hides a part of ΔW.
+        Of features that overlap, n_k is the size of the smallest group of a feature that the voter is in: its utility
+        moves the mean of each of them by d over its size, and the greatest of some disparities by no more than the one
+        of them that moves most.
         What an alternative lacks to the floor moves by d/n with W, and by β·d/n with the greatest W.
 
         Args:
@@ -102,7 +134,8 @@ class Objective:
             sizes: n_k of all groups; n is their sum.
             group: the voter's, k.
         """
-        of_disparity = Fraction(change, sizes[group])
+        own = [places for partition in self.partitions for places in partition if group in places] or [(group,)]
+        of_disparity = Fraction(change, min(sum(sizes[place] for place in places) for places in own))
         if self.name == "parity":
             return of_disparity
         of_welfare = Fraction(change, sum(sizes))
@@ -120,7 +153,7 @@ class Objective:
     def _merit(
         self, utilities: Utilities, sizes: Sequence[int], alternative: int, floor: Fraction | None
     ) -> tuple[Fraction, ...]:
-        disparity = disparity_of(utilities, alternative)
+        disparity = self.disparity(utilities, sizes, alternative)
         if self.name == "parity":
             return (-disparity,)
         welfare = welfare_of(utilities, sizes, alternative)

@@ -4,9 +4,22 @@ import msgspec
 
 from ..estimators import Estimate
 from .assurance import Assurance
+from .features import Feature
 from .objective import ObjectiveName
 
-__all__ = ["AlternativeOutcome", "Details", "Outcome"]
+__all__ = ["AlternativeOutcome", "Details", "FeatureOutcome", "Outcome"]
+
+
+class FeatureOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What is released of one alternative and one of several features.
+
+    Args:
+        utilities: the mean utility to each of the feature's groups, in their order.
+        disparity: the greatest of these less the least.
+    """
+
+    utilities: tuple[Estimate, ...]
+    disparity: float
 
 
 class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,26 +29,30 @@ class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
         name: its name.
         utilities: the mean utility to each group, in the groups' order, in units of the scores.
         welfare: the mean utility to all voters of the roster.
-        disparity: the greatest of the utilities less the least. Noise makes it larger: an absolute value of what is
-            unbiased is not.
+        disparity: the greatest of the utilities less the least; with several features, the greatest between the groups
+            of any of them. Noise makes it larger: an absolute value of what is unbiased is not.
+        features: the same of each feature, in their order; left out where the groups are compared themselves.
     """
 
     name: str
     utilities: tuple[Estimate, ...]
     welfare: Estimate
     disparity: float
+    features: tuple[FeatureOutcome, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is public of votes with a floor of welfare, or whose ε is proven of Algorithm 2; else each is None.
+    """What is public of votes with features, a floor of welfare, or an ε that is proven of Algorithm 2; else nothing.
 
     Args:
+        features: of which the groups are the crossings.
         welfare_share: β of objective "welfare_constrained".
         least_score: from which welfare is counted there.
         gamma: γ, as it was chosen so that ε is proven.
         num_samples: n_s, likewise.
     """
 
+    features: tuple[Feature, ...] = ()
     welfare_share: float | None = None
     least_score: float | None = None
     gamma: float | None = None
@@ -51,7 +68,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         candidates: the names of all alternatives.
         groups: the groups' names.
         group_sizes: how many voters of each are on the roster.
-        num_reports: how many reported, group by group; empty in the central model, where that may be protected.
+        num_reports: how many reported, group by group, or in all where groups are private; empty in the central model,
+            where that may be protected.
         mechanism: what made it private: with "local", the mechanism that was chosen.
         objective: what was elected.
         max_disparity: t of objective "constrained".
@@ -78,3 +96,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_proven: float | None
     assurance: Assurance
     details: Details | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The features of which the groups are the crossings; none where the groups are compared themselves."""
+        return self.details.features if isinstance(self.details, Details) else ()

@@ -9,9 +9,10 @@ import msgspec
 
 from ..errors import ConfigurationError
 from ..estimators import DEFAULT_LEVEL, check_level
-from ..mechanisms import MAX_ALTERNATIVES, MAX_RANKED
+from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
 from ..privacy import NeighboringRelation, TrustModel
 from .choices import SampleScale
+from .features import Feature, check_features
 from .objective import Objective, ObjectiveName
 from .sampling_bounds import SampleReading, is_feasible, label_of, num_samples
 from .sampling_plans import SamplingPlan, plan_for
@@ -21,6 +22,7 @@ __all__ = [
     "CENTRAL",
     "DEFAULT_GAMMA",
     "DEFAULT_WELFARE_SHARE",
+    "JOINT",
     "LOCAL",
     "MAX_EPSILON",
     "MAX_GROUPS",
@@ -40,12 +42,19 @@ MechanismName: TypeAlias = Literal[
     "sampled_position",
     "whole_ranking",
     "noisy_scores",
+    "joint",
+    "joint_pair",
+    "joint_position",
+    "joint_ranking",
+    "joint_scores",
 ]
 
 CENTRAL: Final[frozenset[MechanismName]] = frozenset({"laplace", "sampling", "exponential", "permute_and_flip"})
 """In which the aggregator is trusted with the rankings."""
 LOCAL: Final[tuple[MechanismName, ...]] = ("sampled_pair", "sampled_position", "whole_ranking", "noisy_scores")
 """In which nobody is."""
+JOINT: Final[tuple[MechanismName, ...]] = ("joint_pair", "joint_position", "joint_ranking", "joint_scores")
+"""In which nobody is, and a voter's group is private as well."""
 
 MIN_EPSILON: Final = 1e-4
 """Below, noise of Laplace's law has no room in reports of 64 bits."""
@@ -72,11 +81,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     Args:
         alternatives: what is ranked; 2 to `MAX_ALTERNATIVES` distinct names without ">".
         groups: the groups' names, at least two.
-        group_sizes: how many voters of each group are on the roster, at least one.
+        group_sizes: how many voters of each group are on the roster, at least one. Where groups are private this is
+            what the public knows of them, from elsewhere; nobody counts.
         mechanism: how the outcome is kept private. The aggregator is trusted with the rankings in "laplace" (Algorithm
             1), "sampling" (Algorithm 2), "exponential" and "permute_and_flip". Nobody is in "sampled_pair",
             "sampled_position", "whole_ranking" and "noisy_scores", or in "local": the one of these with the least
-            variance.
+            variance. In "joint_pair", "joint_position", "joint_ranking" and "joint_scores", or in "joint", the one of
+            these with the least error in the smallest group, nobody is told a voter's group either: group and ranking
+            are reported together.
         epsilon: in nats, per voter. For Algorithm 2 the paper's label, and what is proven may be more or less; with
             calibration "proven" it is what holds.
         scores: a name, or a score for each position, the best first.
@@ -99,6 +111,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         reading: of Algorithm 2, line 9: a voter is drawn from the group, or from the sub-sample of line 4 (reading F4).
         scale: of Algorithm 2, line 17: as printed, or without bias (reading F3).
         level: of the verdict on the winner, in (0, ½); see `Assurance`.
+        features: protected features that overlap, of which the groups are the crossings; disparities are then those
+            between the groups of each. Left out where the groups are compared themselves. Not with Algorithm 2, whose
+            proof is of one disparity.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -122,6 +137,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     scale: SampleScale = "unbiased"
     level: float = DEFAULT_LEVEL
     welfare_share: float | msgspec.UnsetType = msgspec.UNSET
+    features: tuple[Feature, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.alternatives) <= MAX_ALTERNATIVES:  # noqa: PLR2004  one alternative is no choice
@@ -136,6 +152,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for field, value in (("max_disparity", self.max_disparity), ("fairness_weight", self.fairness_weight)):
             if not 0 <= value <= MAX_SCORE:
                 raise ConfigurationError(field=field, value=value, allowed=f"in [0, {MAX_SCORE:g}]")
+        if self.features is not msgspec.UNSET:
+            check_features(self.features, self.groups)
+            if self.mechanism == "sampling":
+                value = [feature.name for feature in self.features]
+                allowed = "left out with mechanism 'sampling': its proof is of the disparity between the groups alone"
+                raise ConfigurationError(field="features", value=value, allowed=allowed)
         self._check_welfare_share()
         self._check_relation()
         self._check_calibration()
@@ -147,6 +169,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def model(self) -> TrustModel:
         """Whom losses are bounded against."""
         return TrustModel.CENTRAL if self.mechanism in CENTRAL else TrustModel.LOCAL
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether a voter's group is private, and reported together with its ranking."""
+        return self.mechanism == "joint" or self.mechanism in JOINT
 
     @property
     def is_centered(self) -> bool:
@@ -164,7 +191,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def make_objective(self) -> Objective:
         """Return what is elected."""
-        objective = Objective(self.objective, Fraction(self.max_disparity), Fraction(self.fairness_weight))
+        partitions = tuple(feature.partition for feature in self.features or ())
+        limit, weight = Fraction(self.max_disparity), Fraction(self.fairness_weight)
+        objective = Objective(self.objective, limit, weight, partitions)
         if self.objective != "welfare_constrained":
             return objective
         scoring = self.make_scoring(is_centered=False)
@@ -267,10 +296,16 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def _check_local(self) -> None:
         size = len(self.alternatives)
-        if self.mechanism == "whole_ranking" and size > MAX_RANKED:
+        if self.is_joint and len(self.groups) > MAX_JOINT_GROUPS:
+            allowed = f"at most {MAX_JOINT_GROUPS} with mechanism {self.mechanism!r}: each report tells of every group"
+            raise ConfigurationError(field="groups", value=_counted(self.groups, "group"), allowed=allowed)
+        if self.mechanism in {"whole_ranking", "joint_ranking"} and size > MAX_RANKED:
             allowed = f"another one for more than {MAX_RANKED} alternatives: there are {size}"
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
-        if self.mechanism == "sampled_pair" and not self.make_scoring(is_centered=False).is_equally_spaced:
+        if (
+            self.mechanism in {"sampled_pair", "joint_pair"}
+            and not self.make_scoring(is_centered=False).is_equally_spaced
+        ):
             allowed = "another one, or equally spaced scores: comparisons of pairs estimate no other scores"
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
 

@@ -1,5 +1,7 @@
 """The phase of a fair and private vote: disclosed rankings in the central model, randomized ones in the local model.
 
+In the local model groups are public, or reported together with the rankings.
+
 In the central model the aggregator, which is trusted with the rankings, elects as the phase closes, with noise of its
 own. In the local model what leaves a voter is private already.
 """
@@ -16,18 +18,21 @@ from ..phases import CentralPhase, Draw, Phase
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .choices import Choice, ExponentialChoice, SampledChoice
+from .joint_reports import JointReport, make_joint_report
 from .parameters import Parameters
-from .rankings import check_ranking, some_rankings
+from .rankings import cells_of_members, check_ranking, some_rankings
 from .reports import RankingReport, make_report
 from .sampling_bounds import proven_epsilon
 from .sampling_plans import SamplingPlan
 from .scoring import Scoring
 from .subsample import Subsample
 
-__all__ = ["DisclosedRankings", "RandomizedRankings"]
+__all__ = ["DisclosedRankings", "JointRankings", "RandomizedRankings"]
 
 PHASE: Final = "rankings"
 UNIT: Final = "voter"
+# Groups whose rankings are compared by the phase's own check of its losses; all groups are alike.
+_GROUPS_LOOKED_AT: Final = 3
 
 ChoiceT = TypeVar("ChoiceT", bound=Choice)
 
@@ -209,6 +214,51 @@ class RandomizedRankings(Phase):
             totals[group, 0] = len(own)
             totals[group, 1:] = self.report.totals_of(own)
         return Tally(len(reports), totals)
+
+
+class JointRankings(Phase):
+    """Voters randomize group and ranking together (the local model): nobody is told who is in which group.
+
+    A private row has for each alternative its cell, group·m + position; there is no public one. The tally has for each
+    group what the mechanism's estimator needs: shape (G, width).
+
+    Args:
+        parameters: the session's.
+
+    Attributes:
+        report: the local mechanism with its estimator.
+    """
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.report: JointReport = make_joint_report(parameters)
+        mechanism = self.report.mechanism
+        size = len(parameters.alternatives)
+        loss = PrivacyLoss(
+            mechanism=self.report.name,
+            event=mechanism.event_of(size),
+            unit=UNIT,
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=TrustModel.LOCAL,
+            claimed=parameters.epsilon,
+        )
+        super().__init__(PHASE, columns=range(size), mechanism=mechanism, losses=[loss])
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        """Return rankings of some groups. See `Phase.rows_of`."""
+        del public
+        rankings = some_rankings(self.num_values)
+        groups = range(min(self.report.num_groups, _GROUPS_LOOKED_AT))
+        return np.concatenate([cells_of_members(np.full(len(rankings), group), rankings) for group in groups])
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse what nobody reports: it would weigh more than a voter. See `Phase.check_report`."""
+        del public
+        self.report.check(report)
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Tally all reports: nobody knows whose group they are of."""
+        del earlier, public
+        return Tally(len(reports), self.report.totals_of(reports))
 
 
 def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:

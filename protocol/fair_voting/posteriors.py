@@ -22,6 +22,7 @@ from scipy.special import expm1, ndtr
 
 from ..arrays import FloatArray
 from ..randomness import philox_rows
+from .features import Partition
 from .objective import Objective
 from .utility_noise import UtilityNoise, draw_within
 
@@ -33,6 +34,8 @@ __all__ = [
     "merits_of",
     "num_draws",
     "qualities_of",
+    "ranges_of",
+    "shares_of",
 ]
 
 DIFFERENCES: Final = "uniform differences"
@@ -128,7 +131,7 @@ def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) ->
 
     An alternative within the limit of `constrained` or `welfare_constrained` is ahead of all that are not.
     """
-    disparities = utilities.max(axis=1) - utilities.min(axis=1)
+    disparities = ranges_of(utilities, objective, sizes)
     if objective.name == "parity":
         return -disparities
     welfare: FloatArray = (utilities * (sizes / sizes.sum())[:, None]).sum(axis=1)
@@ -143,7 +146,7 @@ def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) ->
 
 def qualities_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:
     """Return `Objective.quality` of each alternative: shape (K, m) of utilities of shape (K, G, m)."""
-    disparities = utilities.max(axis=1) - utilities.min(axis=1)
+    disparities = ranges_of(utilities, objective, sizes)
     if objective.name == "parity":
         return -disparities
     weight = float(objective.fairness_weight)
@@ -160,6 +163,26 @@ def _floors(welfare: FloatArray, objective: Objective) -> FloatArray:
     greatest: FloatArray = welfare.max(axis=1, keepdims=True)
     room = np.maximum(greatest - float(objective.least_utility), 0.0)
     return greatest - (1.0 - float(objective.welfare_share)) * room
+
+
+def ranges_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:
+    """Return ΔW, between groups or those of any feature: shape (K, m) of utilities of shape (K, G, m)."""
+    if not objective.partitions:
+        return utilities.max(axis=1) - utilities.min(axis=1)
+    ranges: FloatArray = np.zeros((len(utilities), utilities.shape[2]))
+    for partition in objective.partitions:
+        of_groups = np.einsum("gc,kcm->kgm", shares_of(partition, sizes), utilities)
+        ranges = np.maximum(ranges, of_groups.max(axis=1) - of_groups.min(axis=1))
+    return ranges
+
+
+def shares_of(partition: Partition, sizes: FloatArray) -> FloatArray:
+    """Return what share of each group of a feature each of the session's groups is: shape (groups, G)."""
+    shares = np.zeros((len(partition), len(sizes)))
+    for group, places in enumerate(partition):
+        chosen = list(places)
+        shares[group, chosen] = sizes[chosen] / sizes[chosen].sum()
+    return shares
 
 
 def _are_best(merits: FloatArray, span: float) -> FloatArray:

@@ -5,7 +5,8 @@ them, elects privately (Algorithms 1 and 2, the exponential mechanism). In the l
 randomize their rankings, and whoever has the reports can elect.
 
 A private row is a ranking: the position of each alternative, from 0, the best. A public row is the place of the voter's
-group among the groups.
+group among the groups. Where groups are private, there is no public row, and a private one has for each alternative its
+cell, group·m + position.
 """
 
 import dataclasses
@@ -28,13 +29,14 @@ from ..privacy import TrustModel
 from ..tally import Tally
 from .assurance import Assurance, assurance_of_choice, assurance_of_estimates
 from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_of
+from .features import Feature
 from .lots import draw_lot, key_of, lot_of
-from .objective import Utilities, disparity_of, welfare_of
-from .outcome import AlternativeOutcome, Details, Outcome
+from .objective import Utilities, joined, welfare_of
+from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome
 from .parameters import SEPARATOR, Parameters
-from .phases import DisclosedRankings, RandomizedRankings
+from .phases import DisclosedRankings, JointRankings, RandomizedRankings
 from .posteriors import DIFFERENCES
-from .rankings import Rankings, are_rankings, check_ranking
+from .rankings import Rankings, are_rankings, cells_of_members, check_ranking, members_of_cells
 from .rules import RULES
 from .scoring import Scoring
 from .utility_noise import UtilityNoise
@@ -45,17 +47,17 @@ __all__ = ["FairVoting"]
 _GREATEST_SUM: Final = 2**61
 
 
-class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | RandomizedRankings]):
+class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | RandomizedRankings | JointRankings]):
     """A winner that treats groups of voters alike, and reveals little of any voter's ranking.
 
     Args:
         parameters: the session's.
 
     Privacy:
-        Unit: the voter, whose group is public. Central model ("laplace", "sampling", "exponential",
-        "permute_and_flip"): of the release, against whoever sees that, for the relation of the parameters; the
-        aggregator sees every ranking and is trusted. Local model (the other mechanisms): ε-LDP, replace-one, against
-        all others colluding.
+        Unit: the voter, whose group is public but in the joint mechanisms. Central model ("laplace", "sampling",
+        "exponential", "permute_and_flip"): of the release, against whoever sees that, for the relation of the
+        parameters; the aggregator sees every ranking and is trusted. Local model (the other mechanisms): ε-LDP,
+        replace-one, against all others colluding.
 
     Source:
         Mohsin, Fair and Private Voting Rules (project report), Algorithms 1 and 2; readings F1 to F6.
@@ -93,8 +95,10 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
                 completed["alternatives"] = alternatives_of(rankings)
         return completed
 
-    def make_phase(self) -> DisclosedRankings | RandomizedRankings:
+    def make_phase(self) -> DisclosedRankings | RandomizedRankings | JointRankings:
         """Return the one phase."""
+        if self.parameters.is_joint:
+            return JointRankings(self.parameters)
         is_central = self.parameters.model is TrustModel.CENTRAL
         return DisclosedRankings(self.parameters) if is_central else RandomizedRankings(self.parameters)
 
@@ -116,8 +120,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         groups = ", ".join(self.parameters.groups[:MOST_NAMED])
         names = ", ".join(self.parameters.alternatives[:MOST_NAMED])
         ranking = f"all of {names}, the best first, with {SEPARATOR!r} between them"
+        is_joint = self.parameters.is_joint
         return (
-            Column("group", private=False, description=f"the voter's group, one of {groups}"),
+            Column("group", private=is_joint, description=f"the voter's group, one of {groups}"),
             Column("ranking", private=True, description=ranking),
         )
 
@@ -129,10 +134,26 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         """
         self.check_columns(table)
         positions = self._positions_of(table["ranking"])
-        return Inputs(positions, self.encode_public(table, num_parties=len(positions)))
+        groups = self._groups_of(table, num_parties=len(positions))
+        if self.parameters.is_joint:
+            nothing = np.empty((len(positions), 0), dtype=np.int64)
+            return Inputs(cells_of_members(groups[:, 0], positions), nothing)
+        return Inputs(positions, groups)
+
+    def members_of(self, inputs: Inputs) -> tuple[IntArray, IntArray]:
+        """Return the places of the voters' groups, shape (n,), and their rankings as positions, shape (n, m)."""
+        if self.parameters.is_joint:
+            return members_of_cells(inputs.private)
+        return inputs.public[:, 0], inputs.private
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the places of the voters' groups. See `PhasedProtocol.encode_public`."""
+        """Return the places of the voters' groups, where these are public. See `PhasedProtocol.encode_public`."""
+        if self.parameters.is_joint:
+            return np.empty((num_parties, 0), dtype=np.int64)
+        return self._groups_of(table, num_parties=num_parties)
+
+    def _groups_of(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
+        """Return the places of the voters' groups, shape (n, 1)."""
         if "group" not in table:
             raise missing_column("group")
         entries = table["group"]
@@ -155,7 +176,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         return public
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
-        """Return each voter's group. See `PhasedProtocol.write_public`."""
+        """Return each voter's group, where it is public. See `PhasedProtocol.write_public`."""
+        if self.parameters.is_joint:
+            return {}
         places: list[int] = public[:, 0].tolist()
         return {"group": [self.parameters.groups[place] for place in places]}
 
@@ -163,10 +186,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         """Return a voter's ranking. See `PhasedProtocol.encode_own`.
 
         Args:
-            entries: `ranking`; `group` may be given, and must then be the server's.
+            entries: `ranking`; `group` may be given, and must then be the server's. Where groups are private, both.
             public: its public row.
         """
         self.check_public(public)
+        if self.parameters.is_joint:
+            self.check_columns(entries)
+            own = {name: [entry] for name, entry in entries.items()}
+            (cells,) = self.encode(own).private.tolist()
+            return tuple(cells)
         self.check_columns({"group", *entries})  # which the server has too
         if "group" in entries:
             ours = self.encode_public({"group": [entries["group"]]}, num_parties=1)[0].tolist()
@@ -177,7 +205,12 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         return tuple(row)
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Refuse what is no group. See `PhasedProtocol.check_public`."""
+        """Refuse what is no group, and any where groups are private. See `PhasedProtocol.check_public`."""
+        if self.parameters.is_joint:
+            if len(public):
+                allowed = "empty: groups are private here"
+                raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
+            return
         if len(public) != 1 or not 0 <= public[0] < len(self.parameters.groups):
             allowed = f"the place of a group, in [0, {len(self.parameters.groups) - 1}]"
             raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
@@ -185,30 +218,52 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what is no ranking: its neighbors might be farther away than the noise is made for."""
         del public
-        check_ranking(row)
+        if not self.parameters.is_joint:
+            check_ranking(row)
+            return
+        size = len(row)
+        if len({cell // size for cell in row}) != 1:
+            raise ValueError("its cells are not of one group")
+        check_ranking([cell % size for cell in row])
 
     def check_inputs(self, inputs: Inputs) -> None:
         """Raise ValueError unless every row is a ranking. See `PhasedProtocol.check_inputs`."""
         super().check_inputs(inputs)
-        if not are_rankings(inputs.private).all():
+        groups, positions = self.members_of(inputs)
+        if not are_rankings(positions).all():
             raise ValueError("a row is not a ranking: it does not have each position once")
+        if self.parameters.is_joint and (inputs.private // positions.shape[1] != groups[:, None]).any():
+            raise ValueError("a row's cells are not of one group")
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse another number of voters in a group than the parameters say, or more than sums have room for."""
-        numbers: list[int] = np.bincount(public[:, 0], minlength=len(self.parameters.groups)).tolist()
-        for name, number, size in zip(self.parameters.groups, numbers, self.parameters.group_sizes, strict=True):
-            if number != size:
-                allowed = f"the {size} of group_sizes"
-                raise ConfigurationError(field=f"group {name!r}", value=f"{number} voters", allowed=allowed)
+        if self.parameters.is_joint:
+            if len(public) != self.parameters.num_voters:
+                allowed = f"the {self.parameters.num_voters} of group_sizes together"
+                raise ConfigurationError(field="voters", value=len(public), allowed=allowed)
+        else:
+            self._check_groups(public[:, 0])
         bound = self.parameters.make_scoring(is_centered=self.parameters.is_centered).bound
         if len(public) * bound > _GREATEST_SUM:
             most = _GREATEST_SUM // bound
             raise ConfigurationError(field="voters", value=len(public), allowed=f"at most {most} with these scores")
 
+    def _check_groups(self, groups: IntArray) -> None:
+        numbers: list[int] = np.bincount(groups, minlength=len(self.parameters.groups)).tolist()
+        for name, number, size in zip(self.parameters.groups, numbers, self.parameters.group_sizes, strict=True):
+            if number != size:
+                allowed = f"the {size} of group_sizes"
+                raise ConfigurationError(field=f"group {name!r}", value=f"{number} voters", allowed=allowed)
+
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the winner, and the estimates where they are private too."""
         (tally,) = tallies
         phase = self.phase
+        if isinstance(phase, JointRankings):
+            utilities, estimates = phase.report.utilities(tally.totals, tally.num_reports)
+            noise = UtilityNoise.of_joint_reports(phase.report, tally.num_reports) if tally.num_reports else None
+            counts = (tally.num_reports,)
+            return self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
         if isinstance(phase, RandomizedRankings):
             groups: list[list[int]] = tally.totals.tolist()
             told = [phase.report.utilities(totals, count) for count, *totals in groups]
@@ -233,14 +288,19 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         of_groups = (estimate,) * len(self.parameters.groups)
         phase = self.phase
         is_winner_alone = isinstance(phase, DisclosedRankings) and phase.choice is not None
+        of_features = tuple(
+            FeatureOutcome(utilities=(estimate,) * len(feature.groups), disparity=0.1) for feature in self._features
+        )
         told = tuple(
-            AlternativeOutcome(name=name, utilities=of_groups, welfare=estimate, disparity=0.1)
+            AlternativeOutcome(
+                name=name, utilities=of_groups, welfare=estimate, disparity=0.1, features=of_features or msgspec.UNSET
+            )
             for name in (() if is_winner_alone else self.parameters.alternatives)
         )
         names = self.parameters.alternatives
         longest = max(range(len(names)), key=lambda place: len(names[place].encode()))
         counts = (num_parties,) * len(of_groups)
-        name = phase.report.name if isinstance(phase, RandomizedRankings) else self.parameters.mechanism
+        name = self.parameters.mechanism if isinstance(phase, DisclosedRankings) else phase.report.name
         assurance = Assurance(
             probability=0.1,
             prior=DIFFERENCES,
@@ -259,8 +319,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         """
         parameters = self.parameters
         phase = DisclosedRankings(msgspec.structs.replace(parameters, mechanism="laplace", calibration="tight"))
-        sums = phase.sums_of(inputs.private, inputs.public[:, 0])
-        utilities = self._utilities(sums, phase.scoring)
+        groups, positions = self.members_of(inputs)
+        utilities = self._utilities(phase.sums_of(positions, groups), phase.scoring)
         told: dict[str, float | str] = {}
         for place, name in enumerate(parameters.alternatives):
             for group, row in zip(parameters.groups, utilities, strict=True):
@@ -269,7 +329,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         winners = {
             "this objective": objective.best(utilities, parameters.group_sizes),
             "least disparity": dataclasses.replace(objective, name="parity").best(utilities, parameters.group_sizes),
-            **{name: rule(Rankings(inputs.private)) for name, rule in RULES.items()},
+            **{name: rule(Rankings(positions)) for name, rule in RULES.items()},
         }
         for name, places in winners.items():
             told[name] = ", ".join(parameters.alternatives[place] for place in places)
@@ -295,7 +355,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         counts: Sequence[int],
     ) -> Outcome:
         sizes = self.parameters.group_sizes
-        winner = draw_lot(self.parameters.make_objective().best(utilities, sizes), lot_of(tally.totals))
+        objective = self.parameters.make_objective()
+        winner = draw_lot(objective.best(utilities, sizes), lot_of(tally.totals))
         told: list[AlternativeOutcome] = []
         for place, alternative in enumerate(self.parameters.alternatives):
             of_groups = [own[place] for own in estimates]
@@ -305,11 +366,30 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
                     name=alternative,
                     utilities=tuple(of_groups),
                     welfare=Estimate(float(welfare_of(utilities, sizes, place)), math.hypot(*errors) / sum(sizes)),
-                    disparity=float(disparity_of(utilities, place)),
+                    disparity=float(objective.disparity(utilities, sizes, place)),
+                    features=tuple(self._of_feature(own, utilities, estimates, place) for own in self._features)
+                    or msgspec.UNSET,
                 )
             )
         assurance = assurance_of_estimates(self.parameters, utilities, winner, noise, key=key_of(tally.totals))
         return self._release(winner, tuple(told), assurance, name=name, counts=counts)
+
+    @property
+    def _features(self) -> tuple[Feature, ...]:
+        return self.parameters.features or ()
+
+    def _of_feature(
+        self, feature: Feature, utilities: Utilities, estimates: Sequence[Sequence[Estimate]], place: int
+    ) -> FeatureOutcome:
+        """Return the mean utilities of an alternative to a feature's groups: no two share a crossing, or its noise."""
+        sizes, partition = self.parameters.group_sizes, feature.partition
+        values = joined(utilities, sizes, partition, place)
+        errors = (
+            math.hypot(*(estimates[own][place].standard_error * sizes[own] for own in places)) / size
+            for places, size in zip(partition, feature.sizes(sizes), strict=True)
+        )
+        told = tuple(Estimate(float(value), error) for value, error in zip(values, errors, strict=True))
+        return FeatureOutcome(utilities=told, disparity=float(max(values) - min(values)))
 
     @functools.cached_property
     def _assurance(self) -> Assurance:
@@ -349,13 +429,14 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         )
 
     def _details(self) -> Details | msgspec.UnsetType:
-        """Return the floor of welfare, and what was chosen so that ε is proven, where there is one of them."""
+        """Return features, the floor of welfare, and what was chosen so that ε is proven, where there is any."""
         objective = self.parameters.make_objective()
         has_floor = objective.name == "welfare_constrained"
         plan = self.parameters.plan if self.parameters.calibration == "proven" else None
-        if not has_floor and plan is None:
+        if not has_floor and plan is None and not self._features:
             return msgspec.UNSET
         return Details(
+            features=self._features,
             welfare_share=float(objective.welfare_share) if has_floor else None,
             least_score=float(objective.least_utility) if has_floor else None,
             gamma=None if plan is None else plan.gamma,

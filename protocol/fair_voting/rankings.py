@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from ..arrays import IntArray
 
-__all__ = ["Rankings", "are_rankings", "check_ranking", "positions_of_orders", "some_rankings"]
+__all__ = [
+    "Rankings",
+    "are_rankings",
+    "cells_of_members",
+    "check_ranking",
+    "members_of_cells",
+    "positions_of_orders",
+    "some_rankings",
+]
 
 # Of more alternatives, some rankings stand for all.
 _FEW_ALTERNATIVES = 4
@@ -97,6 +105,29 @@ def check_ranking(positions: Sequence[int]) -> None:
     """Raise ValueError unless one voter's positions are a ranking."""
     if sorted(positions) != list(range(len(positions))):
         raise ValueError("it is no ranking: it does not have each position once")
+
+
+def cells_of_members(groups: IntArray, positions: IntArray) -> IntArray:
+    """Return rankings within groups as one row for each voter: of each alternative its cell, group·m + position.
+
+    Args:
+        groups: the places of the voters' groups, shape (n,).
+        positions: rankings, shape (n, m).
+
+    Returns:
+        int64, shape (n, m).
+    """
+    return groups[:, None] * positions.shape[1] + positions
+
+
+def members_of_cells(cells: IntArray) -> tuple[IntArray, IntArray]:
+    """Return groups and rankings of rows of cells: the inverse of `cells_of_members`.
+
+    Args:
+        cells: int64, shape (n, m).
+    """
+    size = cells.shape[1]
+    return cells[:, 0] // size, cells % size
 
 
 def positions_of_orders(orders: IntArray) -> IntArray:

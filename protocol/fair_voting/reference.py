@@ -4,6 +4,7 @@ Agents, the array path and replays must equal it bit for bit; the tests hold the
 """
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ..phases import Inputs
 from ..randomness import SimulatedNoise
 from ..tally import Tally
 from .outcome import Outcome
-from .phases import DisclosedRankings, RandomizedRankings
+from .phases import DisclosedRankings, JointRankings, RandomizedRankings
 from .protocol import FairVoting
 from .subsample import Subsample
 
@@ -31,6 +32,9 @@ def reference_run(protocol: FairVoting, inputs: Inputs, *, noise: SimulatedNoise
     """
     phase = protocol.phase
     rankings: list[list[int]] = inputs.private.tolist()
+    if isinstance(phase, JointRankings):
+        # What a voter randomizes holds its group, which nobody is told.
+        return _run_local(protocol, phase, rankings, [None] * len(inputs), noise)
     groups: list[int] = inputs.public[:, 0].tolist()
     if isinstance(phase, RandomizedRankings):
         return _run_local(protocol, phase, rankings, groups, noise)
@@ -83,15 +87,16 @@ def _sums_of_sampled(
 
 def _run_local(
     protocol: FairVoting,
-    phase: RandomizedRankings,
+    phase: RandomizedRankings | JointRankings,
     rankings: list[list[int]],
-    groups: list[int],
+    groups: Sequence[int | None],
     noise: SimulatedNoise,
 ) -> Outcome:
     """Run a session in the local model: every voter randomizes its own ranking, and only that leaves it."""
     tallies: list[Tally] = []
     for place, (ranking, group) in enumerate(zip(rankings, groups, strict=True)):
         report = noise.randomize(phase.mechanism, ranking, protocol=protocol.name, phase=phase.name, place=place)
-        own, public = np.array([report], dtype=np.int64), np.array([[group]], dtype=np.int64)
+        own = np.array([report], dtype=np.int64)
+        public = np.array([[] if group is None else [group]], dtype=np.int64)
         tallies.append(phase.tally(own, earlier=[], public=public))
     return protocol.outcome([functools.reduce(Tally.merge, tallies)])

@@ -37,7 +37,7 @@ from ..mechanisms import (
 from .parameters import LOCAL, MechanismName, Parameters
 from .scoring import Scoring
 
-__all__ = ["RankingReport", "best_report", "make_report", "possible_reports"]
+__all__ = ["RankingReport", "best_report", "estimates_of_positions", "make_report", "possible_reports"]
 
 
 class RankingReport(abc.ABC):
@@ -204,7 +204,7 @@ class _PositionReport(RankingReport):
         return np.bincount(reports[:, 0], minlength=self.width).astype(np.int64)
 
     def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
-        return _from_positions(totals, self.centered, self._factor, count)
+        return estimates_of_positions(totals, self.centered, self._factor, count)
 
 
 class _WholeReport(RankingReport):
@@ -258,7 +258,7 @@ class _WholeReport(RankingReport):
         return np.bincount(cells.reshape(-1), minlength=self.width).astype(np.int64)
 
     def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
-        return _from_positions(totals, self.centered, self._factor, count)
+        return estimates_of_positions(totals, self.centered, self._factor, count)
 
 
 class _ScoresReport(RankingReport):
@@ -331,10 +331,17 @@ def _gap_of(keep_probability: float, num_choices: int) -> Fraction:
     return keep - (1 - keep) / (num_choices - 1)
 
 
-def _from_positions(
+def estimates_of_positions(
     totals: Sequence[int], centered: Sequence[Fraction], factor: Fraction, count: int
 ) -> Iterator[Fraction]:
-    """Yield estimates from how often each alternative was reported at each position."""
+    """Yield estimates from how often each alternative was reported at each position.
+
+    Args:
+        totals: these numbers, alternative by alternative, shape (m²,).
+        centered: the positions' scores about their mean.
+        factor: what takes out the mechanism's lies.
+        count: of the voters whose mean is estimated.
+    """
     size = len(centered)
     for start in range(0, size * size, size):
         numbers = totals[start : start + size]

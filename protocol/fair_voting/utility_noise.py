@@ -12,6 +12,7 @@ from ..arrays import FloatArray
 from ..estimators.noise_tails import NoisePart, tail_of_noise
 
 if TYPE_CHECKING:
+    from .joint_reports import JointReport
     from .reports import RankingReport
 
 __all__ = ["UtilityNoise", "draw_within", "quantiles_of"]
@@ -58,6 +59,21 @@ class UtilityNoise:
             greatest_errors=errors_of(report.greatest_variance),
             greatest_pairs=errors_of(report.greatest_pair_variance),
             laplace_draws=tuple(counts) if report.is_laplace else None,
+            is_balanced=report.is_balanced,
+        )
+
+    @classmethod
+    def of_joint_reports(cls, report: "JointReport", count: int) -> Self:
+        """Return the noise of so many reports of group and ranking together, at least one: all are in every group."""
+
+        def errors_of(kind: int) -> tuple[float, ...]:
+            return tuple(report.error_of(group, count, kind) for group in range(report.num_groups))
+
+        return cls(
+            errors=errors_of(0),
+            greatest_errors=errors_of(1),
+            greatest_pairs=errors_of(2),
+            laplace_draws=(count,) * report.num_groups if report.is_laplace else None,
             is_balanced=report.is_balanced,
         )
 

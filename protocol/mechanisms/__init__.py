@@ -26,6 +26,7 @@ from .joint_law import (
     loss_of_longest_row,
     loss_of_one_answer,
 )
+from .joint_rankings import MAX_JOINT_GROUPS, JointPair, JointPosition, JointRanking, JointScores
 from .mechanism import FiniteMechanism, Mechanism, PostProcessed, Prepared, RowMechanism
 from .randomized_response import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
 from .rankings import (
@@ -55,6 +56,7 @@ __all__ = [
     "MAX_ALTERNATIVES",
     "MAX_DIMENSION",
     "MAX_EPSILON",
+    "MAX_JOINT_GROUPS",
     "MAX_RANKED",
     "MIN_EPSILON",
     "MIN_FLIP_PROBABILITY",
@@ -74,6 +76,10 @@ __all__ = [
     "GeneralizedRandomizedResponse",
     "HyperDistribution",
     "HyperLosses",
+    "JointPair",
+    "JointPosition",
+    "JointRanking",
+    "JointScores",
     "LossUnit",
     "Mechanism",
     "NoisyScores",

@@ -34,6 +34,7 @@ __all__ = [
     "NoisyScores",
     "SampledPair",
     "SampledPosition",
+    "SampledQuestion",
     "WholeRanking",
     "code_of_rankings",
     "rankings_of_codes",
@@ -44,7 +45,7 @@ MAX_RANKED: Final = 8
 """Of more alternatives there are so many rankings that a report is hardly ever the true one, at any ε that protects."""
 
 
-class _SampledQuestion(ExactMechanism):
+class SampledQuestion(ExactMechanism):
     """Ask one question of several about a ranking, all alike, and answer it by randomized response."""
 
     __slots__ = ()
@@ -115,7 +116,7 @@ class _SampledQuestion(ExactMechanism):
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Draw a question, then randomize its answer. See `RowMechanism.randomize_rows`."""
-        _check_positions(values, self.num_alternatives)
+        self.check_rows(values)
         if uniforms.shape != (len(values), 2):
             raise ValueError(f"expected two uniforms for each of {len(values)} rows, got shape {uniforms.shape}")
         questions = np.minimum((uniforms[:, 0] * self.num_questions).astype(np.int64), self.num_questions - 1)
@@ -142,7 +143,7 @@ class _SampledQuestion(ExactMechanism):
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the logarithms of `report_probabilities`. See `RowMechanism.log_likelihoods`."""
         check_candidates(self, reports, values)
-        _check_positions(values, self.num_alternatives)
+        self.check_rows(values)
         number = self.num_questions
         asked = np.tile(np.arange(number, dtype=np.int64), len(values))
         truths = self.answers(np.repeat(values, number, axis=0), asked).reshape(len(values), number)
@@ -150,14 +151,19 @@ class _SampledQuestion(ExactMechanism):
         keep, lie = ln(self.response.keep_probability), ln(self.response.lie_probability)
         return np.where(truths[:, questions] == answers, keep, lie).T - ln(number)
 
+    def check_rows(self, values: IntArray) -> None:
+        """Raise ValueError unless these are rows of m numbers in `value_range`; more is the caller's to check."""
+        _check_positions(values, self.num_alternatives, most=self.value_range[1])
+
     def _answer(self, values: Sequence[int], question: int) -> int:
-        if len(values) != self.num_alternatives or not all(0 <= value < self.num_alternatives for value in values):
-            raise ValueError(f"expected {self.num_alternatives} positions in [0, {self.num_alternatives - 1}]")
+        most = self.value_range[1]
+        if len(values) != self.num_alternatives or not all(0 <= value <= most for value in values):
+            raise ValueError(f"expected {self.num_alternatives} positions in [0, {most}]")
         return int(self.answers(np.array([values], dtype=np.int64), np.array([question], dtype=np.int64))[0])
 
 
 @dataclasses.dataclass(frozen=True)
-class SampledPair(_SampledQuestion):
+class SampledPair(SampledQuestion):
     """Say of a pair of alternatives, drawn uniformly, which is preferred, by randomized response.
 
     Questions are the pairs (a, b) with a < b in lexicographic order; answer 0: a is preferred, 1: b is.
@@ -202,7 +208,7 @@ class SampledPair(_SampledQuestion):
 
 
 @dataclasses.dataclass(frozen=True)
-class SampledPosition(_SampledQuestion):
+class SampledPosition(SampledQuestion):
     """Say of an alternative, drawn uniformly, at which position it is, by randomized response among m positions.
 
     Args:
@@ -337,12 +343,13 @@ class NoisyScores(Prepared):
         return np.array(self.steps, dtype=np.int64)[values]
 
 
-def _check_positions(values: IntArray, num_alternatives: int) -> None:
+def _check_positions(values: IntArray, num_alternatives: int, *, most: int | None = None) -> None:
     """Raise ValueError unless these are rows of m positions; that each has every position once is the caller's."""
+    most = num_alternatives - 1 if most is None else most
     if values.ndim != 2 or values.shape[1] != num_alternatives:  # noqa: PLR2004  a table
         raise ValueError(f"expected rows of {num_alternatives} positions, got shape {values.shape}")
-    if values.size and (int(values.min()) < 0 or int(values.max()) >= num_alternatives):
-        raise ValueError(f"positions must be in [0, {num_alternatives - 1}]")
+    if values.size and (int(values.min()) < 0 or int(values.max()) > most):
+        raise ValueError(f"positions must be in [0, {most}]")
 
 
 @exact_arguments

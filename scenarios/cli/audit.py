@@ -87,7 +87,8 @@ def audit(
 
     \b
     mechanisms  k-rr channels laplace vector-laplace spherical-laplace answers rankings
-                exponential permute-and-flip sampled-choice released-sums subsample disclosure
+                joint-rankings exponential permute-and-flip sampled-choice released-sums subsample
+                disclosure
     protocols   dpwevote truth-discovery moral-preferences fair-voting
     faults      a self-test: planted faults, each of which the audit must catch
     papers      each claim of the papers, what is true, the numbers, and the command that shows them

@@ -13,6 +13,7 @@ from typing import Any
 from ...protocol.fair_voting import FairVoting, Parameters
 from ...protocol.fair_voting.assurance import assurance_of_choice
 from ...protocol.fair_voting.choices import ExponentialChoice
+from ...protocol.fair_voting.joint_reports import make_joint_report, possible_joint_reports
 from ...protocol.fair_voting.parameters import CENTRAL
 from ...protocol.fair_voting.reports import make_report, possible_reports
 from ...protocol.phases import PhasedProtocol
@@ -31,6 +32,8 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     del num_parties
     assert isinstance(protocol, FairVoting)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters
+    if parameters.is_joint:
+        return _joint_reports(parameters)
     return _choices(protocol) if parameters.mechanism in CENTRAL else _reports(parameters)
 
 
@@ -44,6 +47,22 @@ def _reports(parameters: Parameters) -> list[Offer]:
             of="of a mean utility in the smallest group",
         )
         for report in possible_reports(parameters.make_scoring(is_centered=True), parameters.epsilon)
+        if report.name != own.name
+    ]
+
+
+def _joint_reports(parameters: Parameters) -> list[Offer]:
+    """Return the other ways to report group and ranking together; public groups are another thing, and no offer."""
+    own, sizes = make_joint_report(parameters), parameters.group_sizes
+    smallest, voters = sizes.index(min(sizes)), sum(sizes)
+    return [
+        Offer(
+            name=report.name,
+            value=report.error_of(smallest, voters),
+            own=own.error_of(smallest, voters),
+            of="of a mean utility in the smallest group",
+        )
+        for report in possible_joint_reports(parameters.make_scoring(is_centered=True), parameters.epsilon, sizes)
         if report.name != own.name
     ]
 

@@ -24,5 +24,8 @@ SYSTEM: Final = System(
     offers=f"{_HERE}.offers:offers_at_price",
     calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
-    commands={"trade-off": f"{_HERE}.commands:trade_off"},
+    commands={
+        "trade-off": f"{_HERE}.commands:trade_off",
+        "group-prices": f"{_HERE}.commands:group_prices",
+    },
 )

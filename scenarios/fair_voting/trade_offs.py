@@ -134,7 +134,8 @@ def trade_off(
     """
     _check(vote, len(inputs), epsilons, mechanisms, trials)
     parameters = vote.parameters
-    profiles = fixed_profile(inputs.private, inputs.public[:, 0], len(parameters.groups))
+    members, positions = vote.members_of(inputs)
+    profiles = fixed_profile(positions, members, len(parameters.groups))
     disparities, welfares = _served(parameters, profiles)
     clean = clean_release(_with(parameters, {"mechanism": "laplace"}, parameters.epsilon), profiles)
     is_best = clean.best(parameters.make_objective())[0]
@@ -156,6 +157,10 @@ def trade_off(
 def _check(
     vote: FairVoting, num_voters: int, epsilons: Sequence[float], mechanisms: Sequence[str], trials: int
 ) -> None:
+    if vote.parameters.features:
+        value = [feature.name for feature in vote.parameters.features]
+        allowed = "none: elections are held on the groups themselves"
+        raise ConfigurationError(field="features", value=value, allowed=allowed)
     if not 2 <= trials <= MOST_TRIALS:  # noqa: PLR2004  one has no standard error
         raise ConfigurationError(field="trials", value=trials, allowed=f"in [2, {MOST_TRIALS}]")
     if not epsilons:

@@ -37,6 +37,10 @@ from psephos.protocol.mechanisms import (
     FiniteChannel,
     FreshTwoLayer,
     GeneralizedRandomizedResponse,
+    JointPair,
+    JointPosition,
+    JointRanking,
+    JointScores,
     NoisyScores,
     OneLayer,
     PointMass,
@@ -299,6 +303,23 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             debias={"values": Reals((100.0, 100.0, 27.0))},
         ),
         *methods(lambda: GeneralizedRandomizedResponse(1.0, 3), debias={"values": Reals((1.5, 100.0, 27.0))}),
+    ],
+    "JointPair": [
+        call(JointPair, epsilon=Real(1.0), num_alternatives=Whole(3), num_groups=Whole(4), num_signs=Whole(2)),
+        *mechanism(lambda: JointPair(1.0, 3, 4, 4), width=3),
+        *methods(lambda: JointPair(1.0, 3, 2, 2), is_report={"report": Wholes((2, 1, -1))}),
+    ],
+    "JointPosition": [
+        call(JointPosition, epsilon=Real(1.0), num_alternatives=Whole(3), num_groups=Whole(2)),
+        *mechanism(lambda: JointPosition(1.0, 3, 2), width=3),
+    ],
+    "JointRanking": [
+        call(JointRanking, epsilon=Real(1.0), num_alternatives=Whole(3), num_groups=Whole(2)),
+        *mechanism(lambda: JointRanking(1.0, 3, 2), width=3),
+    ],
+    "JointScores": [
+        call(JointScores, epsilon=Real(1.0), steps=Wholes((50, 0, -50)), num_groups=Whole(2)),
+        *mechanism(lambda: JointScores(1.0, (50, 0, -50), 2), width=3),
     ],
     "NoisyScores": [
         call(NoisyScores, epsilon=Real(1.0), steps=Wholes((100, 50, 0))),
@@ -597,6 +618,7 @@ NO_CALLS: Final[Mapping[str, str]] = {
             "MAX_ALTERNATIVES",
             "MAX_DIMENSION",
             "MAX_EPSILON",
+            "MAX_JOINT_GROUPS",
             "MAX_RANKED",
             "MIN_EPSILON",
             "MIN_FLIP_PROBABILITY",

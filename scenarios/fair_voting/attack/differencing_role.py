@@ -140,6 +140,9 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
 
     def _elections(self, scene: Scene) -> TwoElections:
         protocol = _protocol_of(scene)
+        if protocol.parameters.is_joint:
+            allowed = "one in which the aggregator is trusted"
+            raise ConfigurationError(field="mechanism", value=protocol.parameters.mechanism, allowed=allowed)
         second = protocol
         if self.change == "left":
             place = scene.place_of(self.target, field="target")

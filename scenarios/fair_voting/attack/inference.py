@@ -1,4 +1,4 @@
-"""What a coalition learns of one voter's ranking from a fair and private vote.
+"""What a coalition learns of one voter's ranking from a fair and private vote, and of its group where that is private.
 
 Bayes's rule on exact laws, wherever what is published has one that can be worked out. The coalition knows its members'
 rankings; of the other voters it believes that they rank independently, all rankings alike unless told otherwise.
@@ -13,6 +13,8 @@ rankings; of the other voters it believes that they rank independently, all rank
   P[tally | v] ∝ Σ_r P[r | v]·count(r)/π̃(r), π̃ an honest report's law before anything is known: exact for a coalition
   of any size. Of `whole_ranking` and `noisy_scores` it is exact where the target is the only honest voter of its group,
   since the tally is then its report; elsewhere the tally is taken for normal.
+- Private groups: with the aggregator the report's law over groups and rankings; without, the tally of all voters less
+  the coalition's reports (`joint_tallies`): exact where the target is the only honest voter, else taken for normal.
 
 Source of the attacked protocol: Mohsin, Fair and Private Voting Rules; readings F1 to F6.
 """
@@ -26,20 +28,22 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
-from ....protocol.fair_voting import DisclosedRankings, FairVoting, RandomizedRankings, Rankings
+from ....protocol.fair_voting import DisclosedRankings, FairVoting, JointRankings, RandomizedRankings, Rankings
 from ....protocol.fair_voting.choices import Choice
+from ....protocol.fair_voting.rankings import cells_of_members
 from ....protocol.mechanisms import code_of_rankings, rankings_of_codes
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
 from ...attacks.attack import Attack, Candidates
 from ...attacks.posteriors import check_prior
 from ...attacks.seen import Seen
+from .joint_tallies import joint_log_likelihoods
 from .published import last_reports, totals_of
 from .sums import LawOfSums, Others, law_of_sums
 
 __all__ = ["FairVotingAttack"]
 
-RANKING, FAVORITE, PAIR = "ranking", "favorite", "pair"
+RANKING, FAVORITE, PAIR, GROUP = "ranking", "favorite", "pair", "group"
 
 _MOST_LISTED: Final = 6
 """Alternatives of which all rankings are candidates: 720."""
@@ -56,7 +60,7 @@ _LEAST_NORMAL: Final = 30
 
 
 class FairVotingAttack(Attack):
-    """Infers a voter's whole ranking, its favorite, or which of two alternatives it prefers.
+    """Infers a voter's whole ranking, its favorite, which of two alternatives it prefers, or a group that is private.
 
     Args:
         protocol: with its public parameters.
@@ -69,7 +73,7 @@ class FairVotingAttack(Attack):
         ConfigurationError: the pair or the population is not allowed.
     """
 
-    secrets: ClassVar[tuple[str, ...]] = (RANKING, FAVORITE, PAIR)
+    secrets: ClassVar[tuple[str, ...]] = (RANKING, FAVORITE, PAIR, GROUP)
 
     protocol: FairVoting
 
@@ -119,26 +123,43 @@ class FairVotingAttack(Attack):
         alternative is at a position. So they average over a label's rankings as over any few in which the other
         alternatives have all positions, and precede each other, equally often: rotations and their reverses.
 
+        Where groups are private, a candidate is a ranking within any group.
+
         Raises:
-            ConfigurationError: there are more alternatives, and another mechanism or the whole ranking is asked for.
+            ConfigurationError: there are more alternatives, and another mechanism or the whole ranking is asked for; or
+                the group is, and it is public.
         """
-        names = self.protocol.parameters.alternatives
+        parameters = self.protocol.parameters
+        if secret == GROUP and not parameters.is_joint:
+            allowed = (
+                f"one of {', '.join(self.secrets[:-1])}: groups are public with mechanism {parameters.mechanism!r}"
+            )
+            raise ConfigurationError(field="secret", value=secret, allowed=allowed)
+        names = parameters.alternatives
         first, second = self._pair
         labels = {
             FAVORITE: names,
             PAIR: (f"{names[first]} over {names[second]}", f"{names[second]} over {names[first]}"),
+            GROUP: parameters.groups,
         }.get(secret, ())
         rows = self.rankings if self.size <= _MOST_LISTED else self._designed(secret)
         if secret == RANKING:
             orders: list[list[int]] = np.argsort(rows, axis=1).tolist()
             labels = tuple(" > ".join(names[place] for place in order) for order in orders)
+        if parameters.is_joint:
+            groups = np.arange(len(parameters.groups), dtype=np.int64).repeat(len(rows))
+            rows = np.tile(rows, (len(parameters.groups), 1))
+            return Candidates(cells_of_members(groups, rows), self._places(secret, rows, groups), labels)
         return Candidates(rows, self._places(secret, rows), labels)
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
         """Return the places of the voters' own. See `Attack.truths`."""
-        return self._places(secret, inputs.private)
+        groups, rows = self.protocol.members_of(inputs)
+        return self._places(secret, rows, groups)
 
-    def _places(self, secret: str, rows: IntArray) -> IntArray:
+    def _places(self, secret: str, rows: IntArray, groups: IntArray | None = None) -> IntArray:
+        if secret == GROUP and groups is not None:
+            return groups
         first, second = self._pair
         if secret == PAIR:
             return (rows[:, first] > rows[:, second]).astype(np.int64)
@@ -148,13 +169,14 @@ class FairVotingAttack(Attack):
 
     def _designed(self, secret: str) -> IntArray:
         size = self.size
-        name = self.protocol.phase.report.name if isinstance(self.protocol.phase, RandomizedRankings) else "central"
-        is_linear = name in {"sampled_pair", "sampled_position"}
-        number = 2 * (size - 1) * size if secret == FAVORITE else (size - 1) * size * 2 * (size - 2)
+        phase = self.protocol.phase
+        name = "central" if isinstance(phase, DisclosedRankings) else phase.report.name
+        is_linear = name in {"sampled_pair", "sampled_position", "joint_pair", "joint_position"}
+        number = 2 * (size - 1) * size if secret in {FAVORITE, GROUP} else (size - 1) * size * 2 * (size - 2)
         if secret == RANKING or not is_linear or number > _MOST_DESIGNED:
             allowed = f"at most {_MOST_LISTED} for secret {secret!r}"
             raise ConfigurationError(field="alternatives", value=size, allowed=allowed)
-        if secret == FAVORITE:
+        if secret in {FAVORITE, GROUP}:
             fixed = [((place, 0),) for place in range(size)]
         else:
             ahead = [(one, other) for one in range(size) for other in range(one + 1, size)]
@@ -189,7 +211,7 @@ class FairVotingAttack(Attack):
             ConfigurationError: Algorithm 2 samples voters first, there are several sessions, and a voter is unknown.
         """
         heard = [seen for seen in sessions if not seen.coalition.has_server and totals_of(seen) is not None]
-        if len(heard) <= 1 or isinstance(self.protocol.phase, RandomizedRankings):
+        if len(heard) <= 1 or not isinstance(self.protocol.phase, DisclosedRankings):
             return super().session_log_likelihoods(sessions, targets, candidates)
         total = np.zeros((len(targets), len(candidates.rows)))
         for seen in sessions:
@@ -201,6 +223,10 @@ class FairVotingAttack(Attack):
         """Return what the release tells: of the voters of one group the same. See the module for what is exact."""
         if isinstance(self.protocol.phase, RandomizedRankings):
             return self._local_log_likelihoods(seen, self.protocol.phase, targets, candidates.rows)
+        if isinstance(self.protocol.phase, JointRankings):
+            # Nothing tells one honest voter from another.
+            told = joint_log_likelihoods(seen, self.protocol.phase, candidates.rows, self._believed)
+            return np.tile(told, (len(targets), 1))
         heard = [seen] if totals_of(seen) is not None else []
         return self._central_log_likelihoods(heard, targets, candidates)
 
@@ -316,6 +342,14 @@ class FairVotingAttack(Attack):
         return laws[places.reshape(-1)].reshape(len(sums), len(own), self.size)
 
     # Local model
+
+    @functools.cached_property
+    def _believed(self) -> tuple[IntArray, FloatArray]:
+        """What an unknown voter may hold where groups are private, and how likely: groups by their sizes."""
+        sizes = np.array(self.protocol.parameters.group_sizes, dtype=np.float64)
+        groups = np.arange(len(sizes), dtype=np.int64).repeat(len(self.rankings))
+        rows = cells_of_members(groups, np.tile(self.rankings, (len(sizes), 1)))
+        return rows, np.outer(sizes / sizes.sum(), self._population).reshape(-1)
 
     def _local_log_likelihoods(
         self, seen: Seen, phase: RandomizedRankings, targets: IntArray, rows: IntArray

@@ -1,8 +1,10 @@
 """Poisoning a fair and private vote: one alternative's welfare is pushed.
 
 In the local model a report adds what the mechanism's estimator makes of it alone: of reports from a small set all are
-compared, noisy scores add by their own coordinate, whose ends are compared. In the central model a voter shows its
-ranking, and what is no ranking is refused: the worst that anybody can do is to rank untruthfully.
+compared, noisy scores add by their own coordinate, whose ends are compared. Where groups are private, a report speaks
+for every group, with the alternative's scores in all of them, or with the same sign for all groups that it tells of. In
+the central model a voter shows its ranking, and what is no ranking is refused: the worst that anybody can do is to rank
+untruthfully.
 """
 
 from collections.abc import Sequence
@@ -14,8 +16,9 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting import FairVoting, Parameters
-from ....protocol.fair_voting.phases import DisclosedRankings, RandomizedRankings
-from ....protocol.mechanisms import NoisyScores
+from ....protocol.fair_voting.phases import DisclosedRankings, JointRankings, RandomizedRankings
+from ....protocol.fair_voting.rankings import cells_of_members, members_of_cells
+from ....protocol.mechanisms import JointPair, JointScores, NoisyScores
 from ....protocol.phases import Inputs
 from ...attacks.poisoning import Choices, Poisoning
 
@@ -46,6 +49,8 @@ class PoisonedRankings(Poisoning):
         if isinstance(phase, DisclosedRankings) and phase.choice is not None:
             allowed = "'laplace' or a local one: this one releases no estimate in which a shift could be seen"
             raise ConfigurationError(field="mechanism", value=self._parameters.mechanism, allowed=allowed)
+        if isinstance(phase.mechanism, JointPair):
+            return  # two reports stand for all
         if phase.mechanism.report_range[1] >= _MOST_TRIED and phase.num_reported == 1:
             allowed = f"few enough for {_MOST_TRIED} possible reports"
             raise ConfigurationError(field="alternatives", value=len(self._parameters.alternatives), allowed=allowed)
@@ -63,6 +68,8 @@ class PoisonedRankings(Poisoning):
         """Return what is added to the mean utility. See `Poisoning.contributions`."""
         del public
         phase = self.protocol.phase
+        if isinstance(phase, JointRankings):
+            return self._of_joint_reports(phase, reports[0]) / num_parties
         if isinstance(phase, RandomizedRankings):
             own = reports[0]
             if isinstance(phase.mechanism, NoisyScores):  # affine in the alternative's own coordinate
@@ -83,6 +90,8 @@ class PoisonedRankings(Poisoning):
         if isinstance(phase.mechanism, NoisyScores):
             table = np.array([[low] * phase.num_reported, [high] * phase.num_reported], dtype=np.int64)
             table[:, self._number] = high, low
+        elif isinstance(phase, JointRankings):
+            table = self._joint_table(phase)
         elif isinstance(phase, RandomizedRankings):
             table = np.arange(low, high + 1, dtype=np.int64)[:, None]
         else:
@@ -92,14 +101,25 @@ class PoisonedRankings(Poisoning):
 
     def random_choices(self, public: Sequence[int], uniforms: FloatArray) -> tuple[list[int], ...]:
         """Return any report; where rankings are shown, any ranking. See `Poisoning.random_choices`."""
-        if isinstance(self.protocol.phase, RandomizedRankings):
+        mechanism = self.protocol.phase.mechanism
+        if isinstance(mechanism, JointPair):
+            question, *others = uniforms.tolist()
+            needed, signs = mechanism.num_signs, list[int]()
+            for left, place in zip(range(mechanism.num_groups, 0, -1), others, strict=True):
+                signs.append((1 if place * left * 2 < needed else -1) if place * left < needed else 0)
+                needed -= abs(signs[-1])
+            return ([int(question * mechanism.num_questions), *signs],)
+        if not isinstance(self.protocol.phase, DisclosedRankings):
             return super().random_choices(public, uniforms)
         return (np.argsort(uniforms, kind="stable").tolist(),)
 
     def wished_rows(self, inputs: Inputs, places: IntArray) -> IntArray:
         """Return a poisoner's own ranking with the aim moved to its end. See `Poisoning.wished_rows`."""
         end = 0 if self.sign > 0 else inputs.private.shape[1] - 1
-        return np.array([self._ranking(end, row) for row in inputs.private[places].tolist()], dtype=np.int64)
+        is_joint = self._parameters.is_joint
+        own = members_of_cells(inputs.private[places])[1] if is_joint else inputs.private[places]
+        wished = np.array([self._ranking(end, row) for row in own.tolist()], dtype=np.int64)
+        return cells_of_members(members_of_cells(inputs.private[places])[0], wished) if is_joint else wished
 
     def truthful_range(self, public: Sequence[int], *, num_parties: int) -> float:
         """Return what lies between the best and the worst position. See `Poisoning.truthful_range`."""
@@ -129,6 +149,35 @@ class PoisonedRankings(Poisoning):
         report = phase.report
         told = [list(report.estimates(report.totals_of(row[None, :]).tolist(), 1))[self._number] for row in reports]
         return np.array([float(value + report.mean) for value in told])
+
+    def _of_joint_reports(self, phase: JointRankings, reports: IntArray) -> FloatArray:
+        """Return what single reports add to the aim's sum of utilities over all groups, shape (n,)."""
+        report = phase.report
+        if isinstance(phase.mechanism, JointScores):  # linear in the aim's score of every group
+            step = self._parameters.make_scoring(is_centered=True).step
+            return reports[:, self._number :: report.size].sum(axis=1) * step
+        kinds, places = np.unique(reports, axis=0, return_inverse=True)
+        told = [
+            sum(list(report.estimates(own, 1))[self._number] for own in report.totals_of(row[None, :]).tolist())
+            for row in kinds
+        ]
+        return np.array([float(value) for value in told])[places.reshape(-1)]
+
+    def _joint_table(self, phase: JointRankings) -> IntArray:
+        """Return all reports of one number; else one for the aim in all groups that are told of, and one against it."""
+        mechanism = phase.mechanism
+        low, high = mechanism.report_range
+        if isinstance(mechanism, JointPair):
+            firsts, seconds = mechanism.pairs
+            question = int(np.flatnonzero((firsts == self._number) | (seconds == self._number))[0])
+            rest = [0] * (mechanism.num_groups - mechanism.num_signs)
+            told = [[question, *[sign] * mechanism.num_signs, *rest] for sign in (1, -1)]
+            return np.array(told, dtype=np.int64)
+        if isinstance(mechanism, JointScores):
+            ends = np.zeros((2, phase.num_reported), dtype=np.int64)
+            ends[:, self._number :: phase.report.size] = [[low], [high]]
+            return ends
+        return np.arange(low, high + 1, dtype=np.int64)[:, None]
 
     def _ranking(self, position: int, own: Sequence[int]) -> list[int]:
         """Return a ranking with the aim at this position and the others in their own order."""

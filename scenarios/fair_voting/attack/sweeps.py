@@ -70,6 +70,9 @@ def evaluate_sizes(
     Raises:
         ConfigurationError: a size is not allowed, or see `FairVotingAttack`.
     """
+    if attack.protocol.parameters.is_joint:
+        mechanism = attack.protocol.parameters.mechanism
+        raise ConfigurationError(field="mechanism", value=mechanism, allowed="one in which groups are public")
     attack.check_secret(secret)
     candidates = attack.candidates(secret)
     number = len(candidates.labels)

@@ -1,7 +1,8 @@
 """Fair voting's mechanisms: randomized rankings, and a trusted aggregator's choices of a winner.
 
 Of a comparison, a position or the whole of a ranking by randomized response every pair of rankings is tried, and the
-law is exact. Noisy scores are farthest apart where one ranking is the other reversed.
+law is exact. Noisy scores are farthest apart where one ranking is the other reversed. Where groups are private, every
+pair of a group and a ranking is tried; noisy scores are as far apart in two groups, whatever the rankings.
 
 Winners are few, so that the law is exact; what is searched is profiles. For choices by quality these are all small
 profiles that differ in one ranking; for Algorithm 2 a search climbs to a pair that loses much (`paper.neighbors`). A
@@ -24,9 +25,20 @@ from ....protocol.arrays import IntArray
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import Choice, ExponentialChoice, SampledChoice, SampleScale
 from ....protocol.fair_voting.objective import Objective
+from ....protocol.fair_voting.rankings import cells_of_members
 from ....protocol.fair_voting.scoring import Scoring, make_scores
 from ....protocol.fair_voting.subsample import Subsample
-from ....protocol.mechanisms import NoisyScores, RowMechanism, SampledPair, SampledPosition, WholeRanking
+from ....protocol.mechanisms import (
+    JointPair,
+    JointPosition,
+    JointRanking,
+    JointScores,
+    NoisyScores,
+    RowMechanism,
+    SampledPair,
+    SampledPosition,
+    WholeRanking,
+)
 from ....protocol.privacy import NeighboringRelation, TrustModel
 from ...audit.case import Case, LawCheck, Pair
 from ...audit.mechanisms.checking import checks_of
@@ -36,6 +48,7 @@ from ..paper.neighbors import search_neighbors
 __all__ = ["mechanism_cases"]
 
 _NUM_ALTERNATIVES: Final = 3
+_NUM_GROUPS: Final = 2
 _GRID_STEPS: Final = 512
 """Between neighboring positions' scores at ε ≥ 1: a scale of Borda's noise has 128 or more up to ε = 8."""
 _SECURE_RANKINGS: Final = 1.0
@@ -47,6 +60,9 @@ _EPSILONS: Final = (0.5, 2.0, 8.0)
 _SECURE_CHOICES: Final = 2.0
 _SIZES: Final = (1, 2)
 """Voters of each group, where all profiles are tried."""
+_CROSSINGS: Final = (1, 1, 1)
+_FEATURES: Final = (((0, 1), (2,)), ((0,), (1, 2)))
+"""Two features of three crossings: the one in the middle is in the larger group of both."""
 _MANY: Final = (40, 80)
 """Voters of each group for Algorithm 2, enough for its samples at ε = 1."""
 _NAMES: Final = tuple("abcd")
@@ -68,6 +84,7 @@ _SUBSAMPLE_SHARE: Final = 0.1
 def mechanism_cases() -> Iterator[Case]:
     """Yield the cases of randomized rankings, and of mechanisms that choose a winner."""
     yield from _ranking_cases()
+    yield from _joint_cases()
     yield from _choice_cases()
     yield from _released_cases()
     yield _subsample_case()
@@ -97,6 +114,41 @@ def _ranking_cases() -> Iterator[Case]:
                 secure_share=_SECURE_SHARES.get(name, 1.0),
                 law_checks=checks[name],
             )
+
+
+def _joint_cases() -> Iterator[Case]:
+    """Yield the reports of a group and a ranking together, for each ε."""
+    rankings = _rankings(_NUM_ALTERNATIVES)
+    rows = np.concatenate([cells_of_members(np.full(len(rankings), group), rankings) for group in range(_NUM_GROUPS)])
+    steps = tuple(_GRID_STEPS * score for score in range(1, -_NUM_ALTERNATIVES + 1, -1))
+    for epsilon in EPSILONS:
+        is_secure = epsilon == _SECURE_RANKINGS
+        mechanisms: dict[str, RowMechanism] = {
+            "a sign of one group": JointPair(epsilon, _NUM_ALTERNATIVES, _NUM_GROUPS, 1),
+            "a sign of every group": JointPair(epsilon, _NUM_ALTERNATIVES, _NUM_GROUPS, _NUM_GROUPS),
+            "group and position": JointPosition(epsilon, _NUM_ALTERNATIVES, _NUM_GROUPS),
+            "group and ranking": JointRanking(epsilon, _NUM_ALTERNATIVES, _NUM_GROUPS),
+            "scores of all groups": JointScores(epsilon, steps, _NUM_GROUPS),
+        }
+        for name, mechanism in mechanisms.items():
+            yield local_case(
+                f"{name}, m = {_NUM_ALTERNATIVES}, G = {_NUM_GROUPS}, ε = {epsilon:g}",
+                "joint-rankings",
+                "group and ranking",
+                _joint_pairs(mechanism, rows, is_secure=is_secure),
+                proven=epsilon,
+                secure_share=_SECURE_SHARES["noisy scores" if isinstance(mechanism, JointScores) else "whole"],
+                law_checks=functools.partial(checks_of, mechanism, rows, most=_MOST_PROFILES),
+            )
+
+
+def _joint_pairs(mechanism: RowMechanism, rows: IntArray, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
+    if isinstance(mechanism, JointScores):
+        pair = rows[0].tolist(), rows[-1].tolist()
+        return lambda: [pair_of(mechanism, *pair, name="two groups", is_secure=is_secure)]
+    low, high = mechanism.report_range
+    reports = all_rows(mechanism.num_reports_of(_NUM_ALTERNATIVES), high - low + 1) + low
+    return lambda: finite_pairs(mechanism, rows, is_secure=is_secure, reports=reports)
 
 
 def _pairs(mechanism: RowMechanism, *, is_secure: bool) -> Callable[[], Sequence[Pair]]:
@@ -138,6 +190,17 @@ def _choice_cases() -> Iterator[Case]:
         choice = vote.disclosed.elects_by(SampledChoice)
         name, claimed = f"Algorithm 2 above a floor, {words}", vote.parameters.claimed
         yield from _of_groups(choice, name, "sampled-choice", claimed=claimed)
+    overlapping = Objective("penalized", partitions=_FEATURES)
+    choice = ExponentialChoice(scoring, _CROSSINGS, overlapping, _SECURE_CHOICES)
+    for voter, proven in enumerate(choice.proven):
+        yield _case(
+            f"exponential, two features, ε = {_SECURE_CHOICES:g}, crossing {voter + 1}",
+            "exponential",
+            claimed=proven,
+            proven=proven,
+            pairs=_all_profiles(choice, voter, is_secure=False),
+            law_checks=_profile_checks(choice),
+        )
     scales: tuple[SampleScale, ...] = ("unbiased", "printed")
     for scale, gamma in itertools.product(scales, (0.01, 0.05)):
         vote = _vote(mechanism="sampling", gamma=gamma, scale=scale)

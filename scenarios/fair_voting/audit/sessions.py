@@ -1,9 +1,9 @@
 """Fair voting audited: a voter's randomized ranking, and what a trusted aggregator releases.
 
-In the local model every pair of rankings is tried. Of Algorithm 1 every pair is, too: what others say cancels out. Of
-what elects a winner, all profiles of two small groups are tried with every change of one voter, by the exact law of the
-winner, and of Algorithm 2 a large profile that is known to be bad for it. Where the groups' voters pay differently,
-each group is held against what a voter of it pays.
+In the local model every pair of rankings is tried, within any groups where these are private. Of Algorithm 1 every
+pair is, too: what others say cancels out. Of what elects a winner, all profiles of two small groups are tried with
+every change of one voter, by the exact law of the winner, and of Algorithm 2 a large profile that is known to be bad
+for it. Where the groups' voters pay differently, each group is held against what a voter of it pays.
 """
 
 import functools
@@ -16,7 +16,7 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.fair_voting import FairVoting, Outcome, Parameters, positions_of_orders
-from ....protocol.fair_voting.parameters import LOCAL
+from ....protocol.fair_voting.parameters import JOINT, LOCAL
 from ....protocol.mechanisms import code_of_rankings
 from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
@@ -53,6 +53,8 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     """
     for mechanism in LOCAL:
         yield _local(_vote(mechanism=mechanism, epsilon=epsilon))
+    for mechanism in JOINT:
+        yield _local(_vote(mechanism=mechanism, alternatives=_ALTERNATIVES[:3], epsilon=epsilon))
     vote = _vote(mechanism="whole_ranking", alternatives=_ALTERNATIVES[:3], epsilon=epsilon)
     rows, names = _rankings(vote)
     other = rows[-1], (1,)  # of the other group
@@ -157,10 +159,11 @@ def disliked_alternative(vote: FairVoting) -> tuple[RankingCounts, RankingCounts
 def _local(vote: FairVoting) -> Case:
     """Return the audit of a local mechanism, over two votes."""
     rows, names = _rankings(vote)
+    public = () if vote.parameters.is_joint else _PUBLIC
     return case_of(
         vote,
-        lambda: exposure_of_party(vote, rows, _PUBLIC, num_sessions=2),
-        charge(vote, rows[0].tolist(), _PUBLIC, num_sessions=2),
+        lambda: exposure_of_party(vote, rows, public, num_sessions=2),
+        charge(vote, rows[0].tolist(), public, num_sessions=2),
         name=vote.parameters.mechanism,
         unit=_UNIT,
         num_sessions=2,
@@ -189,8 +192,15 @@ def _algorithm_1(vote: FairVoting, *, group: int = 0) -> Case:
 
 
 def _rankings(vote: FairVoting) -> tuple[IntArray, list[str]]:
-    """Return all rankings as positions, and as text."""
+    """Return all rankings as positions, and as text; where groups are private, within every group."""
     names = vote.parameters.alternatives
-    orders = list(itertools.permutations(names))
-    inputs = vote.encode({"group": [_GROUPS[0]] * len(orders), "ranking": [list(order) for order in orders]})
-    return inputs.private, [">".join(order) for order in orders]
+    orders = [
+        (group, order)
+        for group in (_GROUPS if vote.parameters.is_joint else _GROUPS[:1])
+        for order in itertools.permutations(names)
+    ]
+    inputs = vote.encode({"group": [group for group, _ in orders], "ranking": [list(order) for _, order in orders]})
+    told = [">".join(order) for _, order in orders]
+    if vote.parameters.is_joint:
+        told = [f"{group} {text}" for (group, _), text in zip(orders, told, strict=True)]
+    return inputs.private, told

@@ -3,6 +3,7 @@
 Voters have running numbers: what a file calls them serves to find their groups, and goes no further.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from ...reading.settings import did_you_mean
 from .ballots import FileBallots
+from .crossings import crossed
 from .groups import (
     Grouping,
     WithoutGroup,
@@ -94,7 +96,8 @@ class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
         cuts = self.age_cuts
         if cuts and (cuts[0] < 1 or any(high <= low for low, high in itertools.pairwise(cuts))):
             raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(cuts), allowed="ages that ascend, from 1")
-        if cuts and (self.group_names or not self.group_column):
+        columns: tuple[str, ...] = (self.group_column, *getattr(self, "group_columns", ()))
+        if cuts and (self.group_names or not any(columns)):
             allowed = "left out with group_names, and without group_column"
             raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(cuts), allowed=allowed)
         if self.group_column == "age" and not cuts:
@@ -105,13 +108,16 @@ class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
 class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Voters in files, and where their groups are from, beside `ColumnOptions`.
 
-    There is one file and one of `groups_file`, `group_column` and `group_rule`; or `group_files` alone.
+    There is one file and one of `groups_file`, `group_column`, `group_columns` and `group_rule`; or `group_files`.
+    Beside `groups_file` there may be `group_columns`.
 
     Args:
         file: PrefLib's .soc, .soi, .toc or .toi, or Pabulib's .pb; each may be packed (`.gz`).
         group_files: such a file by the name of the group that it is.
         same_alternatives: how those of several files are told to be the same: by their names, or by their numbers.
-        groups_file: a CSV file with the columns voter and group.
+        groups_file: a CSV file with the columns voter and group, or with `group_columns`.
+        group_columns: features that overlap: columns of VOTES of a Pabulib file, or of `groups_file`, whose crossings
+            are the groups (`crossings`).
         group_rule: "alternating" where the voters of the groups take turns in the file.
         groups: the groups' names, in the order of the result; by default those found.
 
@@ -123,6 +129,7 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
     group_files: dict[str, str] = {}
     same_alternatives: Literal["names", "numbers"] = "names"
     groups_file: str = ""
+    group_columns: tuple[str, ...] = ()
     group_rule: Literal["", "alternating"] = ""
     groups: tuple[str, ...] = ()
 
@@ -132,7 +139,10 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
             value = "given" if self.file else "left out"
             field = f"{_FIELD}.file and {_FIELD}.group_files"
             raise ConfigurationError(field=field, value=value, allowed="given one of them alone")
-        sources = [name for name in ("group_files", "groups_file", "group_column", "group_rule") if getattr(self, name)]
+        known = ("group_files", "groups_file", "group_column", "group_columns", "group_rule")
+        sources = [name for name in known if getattr(self, name)]
+        if sources == ["groups_file", "group_columns"]:
+            sources = ["group_columns"]
         if len(sources) > 1:
             field = " and ".join(f"{_FIELD}.{name}" for name in sources)
             raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
@@ -146,8 +156,8 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(field=f"{_FIELD}.group_names", value=self.group_names, allowed=allowed)
         if self.groups or self.group_rule:
             check_groups(self.groups)
-        if self.groups and (self.group_files or self.age_cuts):
-            allowed = "left out, since group_files or age_cuts name them"
+        if self.groups and (self.group_files or self.age_cuts or self.group_columns):
+            allowed = "left out, since group_files, age_cuts or group_columns name them"
             raise ConfigurationError(field=f"{_FIELD}.groups", value=list(self.groups), allowed=allowed)
 
 
@@ -168,6 +178,8 @@ def load_rankings(options: RankingFile) -> Profile:
         grouping = groups_of_files(list(options.group_files), [len(part) for part in parts])
         ballots = merge(parts, same_alternatives=options.same_alternatives)
         return profile_of(ballots, grouping, options)
+    if options.group_columns:
+        return _profile_of_columns(options)
     ballots = read_ballots(Path(options.file), column=options.group_column, field=f"{_FIELD}.file")
     return profile_of(ballots, _grouping_of(ballots, options), options)
 
@@ -293,6 +305,29 @@ def grouping_of_column(ballots: FileBallots, options: ColumnOptions, *, groups: 
         renamed=options.group_names,
         without_group=options.without_group,
     )
+
+
+def _profile_of_columns(options: RankingFile) -> Profile:
+    """Return the voters of a file with the crossings of several columns."""
+    field, file = f"{_FIELD}.group_columns", Path(options.file)
+    ballots = read_ballots(file, field=f"{_FIELD}.file")
+    groupings: dict[str, Grouping] = {}
+    for column in options.group_columns:
+        if options.groups_file:
+            groupings[column] = groups_of_companion(
+                Path(options.groups_file), ballots, column=column, without_group=options.without_group
+            )
+        else:
+            if type_of(file) != _PABULIB:
+                allowed = f"left out for {file.name}, or given with groups_file: PrefLib's files hold no groups"
+                raise ConfigurationError(field=field, value=list(options.group_columns), allowed=allowed)
+            cuts = options.age_cuts if column == "age" else ()
+            own = msgspec.structs.replace(options, group_columns=(), group_column=column, age_cuts=cuts)
+            groupings[column] = grouping_of_column(read_ballots(file, column=column, field=f"{_FIELD}.file"), own)
+    if len(groupings) < len(options.group_columns):
+        raise ConfigurationError(field=field, value=list(options.group_columns), allowed="columns, each once")
+    grouping, features = crossed(groupings, field=field)
+    return dataclasses.replace(profile_of(ballots, grouping, options), features=features)
 
 
 def _grouping_of(ballots: FileBallots, options: RankingFile) -> Grouping:

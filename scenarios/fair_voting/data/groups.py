@@ -185,11 +185,12 @@ def groups_of_companion(
     path: Path,
     ballots: FileBallots,
     *,
+    column: str = "group",
     groups: Sequence[str] = (),
     renamed: Mapping[str, str] | None = None,
     without_group: WithoutGroup = "refuse",
 ) -> Grouping:
-    """Return the groups that a CSV file names: a line for each voter, with the columns `voter` and `group`.
+    """Return the groups that a CSV file names: a line for each voter, with the columns `voter` and `group`, or another.
 
     A voter is called as the file of ballots does (Pabulib), or by its number there, from 1: the lines of a PrefLib file
     in their order, each for as many voters as its count.
@@ -197,6 +198,7 @@ def groups_of_companion(
     Args:
         path: the file, in any order; a line may be repeated.
         ballots: of n voters.
+        column: that of the groups.
         groups: see `groups_of_entries`.
         renamed: see `groups_of_entries`.
         without_group: what becomes of voters without a line or with an empty group.
@@ -208,7 +210,7 @@ def groups_of_companion(
     numbers = _numbers_of_voters(ballots)
     entries: list[str | None] = [None] * len(ballots)
     lines = [0] * len(ballots)
-    for line, (voter, entry) in read_rows(path, "voter", "group", field="voters.groups_file"):
+    for line, (voter, entry) in read_rows(path, "voter", column, field="voters.groups_file"):
         number = numbers(voter.strip())
         group = entry.strip()
         if number < 0:
@@ -219,7 +221,7 @@ def groups_of_companion(
         if earlier is not None and earlier != group:
             where = f"{path.name} line {line}, voter {voter.strip()}"
             allowed = f"{earlier!r}, since line {lines[number]} has that: a voter is in one group"
-            raise ConfigurationError(field=f"group ({where})", value=group, allowed=allowed)
+            raise ConfigurationError(field=f"{column} ({where})", value=group, allowed=allowed)
         entries[number], lines[number] = group, line
     if None in entries and without_group == "refuse":
         missing = entries.index(None)
@@ -228,7 +230,7 @@ def groups_of_companion(
     return groups_of_entries(
         ballots,
         [entry or "" for entry in entries],
-        column="group",
+        column=column,
         groups=groups,
         renamed=renamed,
         without_group=without_group,

@@ -1,4 +1,7 @@
-"""One voter's own ranking, into a file that is its alone; it is read as any line of text."""
+"""One voter's own ranking, and its group where that is private, into a file that is its alone.
+
+It is read as any line of text.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
@@ -16,13 +19,19 @@ __all__ = ["OWN_RANKING"]
 
 
 def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Sequence[Sequence[str]]:
-    """Return a header and the ranking; the voter's group is the server's to say."""
-    alternatives = cast("FairVoting", protocol).parameters.alternatives
+    """Return a header and the ranking; the voter's group is the server's to say, unless it is private."""
+    parameters = cast("FairVoting", protocol).parameters
+    alternatives = parameters.alternatives
     ranking: Any = entries["ranking"]
     if isinstance(ranking, np.ndarray):  # the position of each alternative
         order: list[int] = np.argsort(cast("IntArray", ranking)).tolist()
         ranking = [alternatives[place] for place in order]
-    return [("ranking",), (f" {SEPARATOR} ".join(names_of(ranking)),)]
+    told = f" {SEPARATOR} ".join(names_of(ranking))
+    if not parameters.is_joint:
+        return [("ranking",), (told,)]
+    group: Any = entries["group"]
+    is_place = not isinstance(group, str)
+    return [("group", "ranking"), (parameters.groups[int(group)] if is_place else group, told)]
 
 
 OWN_RANKING: Final = OwnEntries(write=_write)

@@ -1,14 +1,23 @@
 """Elections as the voters of a fair voting session."""
 
+import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from ....protocol.errors import ConfigurationError
+from ....protocol.fair_voting import FairVoting
+from ....protocol.fair_voting.entries import groups_of
+from ....protocol.fair_voting.parameters import JOINT
 from ...reading.conversion import convert
 from ...reading.sources import PartiesTable, PartySources
+from ...running.parties import read_parties_file
+from .crossings import crossed
 from .files import RankingFile, load_rankings
+from .groups import Grouping
 from .profile import Profile
 from .societies import make_profile, read_society
 
@@ -17,6 +26,7 @@ __all__ = ["SOURCES", "as_electorate", "is_of_ballots", "load_electorate"]
 _FIELD: Final = "voters"
 _FILES: Final = ("file", "group_files")
 _GENERATOR: Final = "generator"
+_COLUMNS: Final = "group_columns"
 _SUFFIXES: Final = (".soc", ".soi", ".toc", ".toi", ".pb")
 """How the names of files end that are read here, before a `.gz`: PrefLib's files of orders, and Pabulib's."""
 
@@ -41,6 +51,8 @@ def load_electorate(parties: str | Mapping[str, Any]) -> PartiesTable:
     if not given:
         field = " or ".join(f"{_FIELD}.{name}" for name in (*_FILES, _GENERATOR))
         raise ConfigurationError(field=field, value="left out", allowed="given")
+    if _COLUMNS in options and _is_table(options):
+        return _read_columns(options)
     if _GENERATOR not in options:
         file: RankingFile = convert(options, RankingFile, _FIELD)
         return as_electorate(load_rankings(file))
@@ -49,6 +61,41 @@ def load_electorate(parties: str | Mapping[str, Any]) -> PartiesTable:
         raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
     generator: str = convert(options.pop(_GENERATOR), str, f"{_FIELD}.{_GENERATOR}")
     return as_electorate(make_profile(read_society(options, generator)))
+
+
+def _is_table(options: Mapping[str, Any]) -> bool:
+    """Return whether a CSV file has rankings and groups, a line for each voter."""
+    return isinstance(file := options.get(_FILES[0]), str) and not is_of_ballots(file)
+
+
+def _read_columns(options: Mapping[str, Any]) -> PartiesTable:
+    """Return the voters of a CSV file with several columns of groups."""
+    field = f"{_FIELD}.{_COLUMNS}"
+    if others := sorted(options.keys() - {_FILES[0], _COLUMNS}):
+        allowed = f"left out beside {_COLUMNS} and a CSV file"
+        raise ConfigurationError(field=f"{_FIELD}.{others[0]}", value=options[others[0]], allowed=allowed)
+    columns: tuple[str, ...] = convert(options[_COLUMNS], tuple[str, ...], field)
+    parties = read_parties_file(Path(options[_FILES[0]]), FairVoting.client_role)
+    groupings: dict[str, Grouping] = {}
+    for column in columns:
+        if column not in parties.table or column in groupings:
+            allowed = f"columns of {parties.source}, each once: {', '.join(parties.table)}"
+            raise ConfigurationError(field=field, value=column, allowed=allowed)
+        entries = [str(entry).strip() for entry in parties.table[column]]
+        with parties.naming_lines():
+            names = groups_of(entries, ())
+        place = {name: number for number, name in enumerate(names)}
+        groupings[column] = Grouping(tuple(names), np.array([place[entry] for entry in entries], dtype=np.int64))
+    grouping, features = crossed(groupings, field=field)
+    sizes: list[int] = np.bincount(grouping.members, minlength=len(grouping.groups)).tolist()
+    found = {"groups": list(grouping.groups), "group_sizes": sizes, "features": msgspec.to_builtins(features)}
+    rest = {name: entries for name, entries in parties.table.items() if name not in columns}
+    return dataclasses.replace(
+        parties,
+        table={**rest, "group": grouping.members},
+        parameters=found,
+        fixed=frozenset({"groups", "group_sizes"}),
+    )
 
 
 def as_electorate(profile: Profile, *, is_public_record: bool = False) -> PartiesTable:
@@ -64,12 +111,13 @@ def as_electorate(profile: Profile, *, is_public_record: bool = False) -> Partie
         "groups": list(profile.groups),
         "group_sizes": sizes,
     }
+    found: dict[str, Any] = {"features": msgspec.to_builtins(profile.features)} if profile.features else {}
     return PartiesTable(
         names=profile.voters,
         table={"group": profile.members, "ranking": profile.rankings},
         lines=profile.lines,
         source=profile.source,
-        parameters=parameters,
+        parameters=parameters | found,
         is_generated=profile.is_generated,
         is_public_record=is_public_record,
         fixed=frozenset(parameters),
@@ -79,8 +127,15 @@ def as_electorate(profile: Profile, *, is_public_record: bool = False) -> Partie
 
 
 def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
-    """Return the voters, unless a file has a line for each of them."""
-    del parameters
+    """Return the voters, unless a file has a line for each of them.
+
+    Raises:
+        ConfigurationError: as `load_electorate`, or crossings would be found from voters whose groups are private.
+    """
+    mechanism = parameters.get("mechanism", "")
+    if isinstance(parties, Mapping) and _COLUMNS in parties and (mechanism == "joint" or mechanism in JOINT):
+        allowed = f"left out with mechanism {mechanism!r}: which crossings have voters would tell of private groups"
+        raise ConfigurationError(field=f"{_FIELD}.{_COLUMNS}", value=parties[_COLUMNS], allowed=allowed)
     return None if isinstance(parties, str) and not is_of_ballots(parties) else load_electorate(parties)
 
 
@@ -96,6 +151,6 @@ SOURCES: Final = PartySources(
     made_up=frozenset({_GENERATOR}),
     published=frozenset(_FILES),
     table_of=_table_of,
-    parameters_of_table=frozenset({"alternatives", "groups", "group_sizes"}),
-    parameters_of_public_columns=frozenset({"groups", "group_sizes"}),
+    parameters_of_table=frozenset({"alternatives", "groups", "group_sizes", "features"}),
+    parameters_of_public_columns=frozenset({"groups", "group_sizes", "features"}),
 )

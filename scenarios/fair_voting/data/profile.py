@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from ....protocol.arrays import IntArray
+from ....protocol.fair_voting.features import Feature
 from ....protocol.fair_voting.rankings import Rankings
 
 __all__ = ["Profile"]
@@ -22,6 +23,7 @@ class Profile:
         lines: where each stands in its file; empty where there is none.
         source: that file's name, for errors.
         is_generated: whether the rankings are made up.
+        features: those of which the groups are the crossings; empty where they are groups of one kind.
         note: what became of the lines of the file (ties broken, voters left out), as a line for people.
     """
 
@@ -34,6 +36,7 @@ class Profile:
     source: str = ""
     is_generated: bool = False
     note: str = ""
+    features: tuple[Feature, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rankings)

@@ -127,9 +127,10 @@ def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: Simulat
     phase = vote.phase
     if isinstance(phase, RandomizedRankings):
         return _local(vote, phase, profiles, trials=trials, noise=noise)
-    if phase.choice is None:
-        return _laplace(vote, phase, profiles, trials=trials, noise=noise)
-    return _sampled(vote, phase, phase.elects_by(SampledChoice), profiles, trials=trials, noise=noise)
+    disclosed = vote.disclosed
+    if disclosed.choice is None:
+        return _laplace(vote, disclosed, profiles, trials=trials, noise=noise)
+    return _sampled(vote, disclosed, disclosed.elects_by(SampledChoice), profiles, trials=trials, noise=noise)
 
 
 def choice_shares(vote: FairVoting, profiles: Profiles) -> FloatArray:

@@ -1,7 +1,8 @@
 """How well each alternative serves each group of voters, as estimated and in truth.
 
 Each alternative has its welfare (the mean utility of all voters), its mean utility to each group, and its disparity
-(the greatest of these less the least). The winner stands first.
+(the greatest of these less the least). With features that overlap, the groups are their crossings, and each feature's
+groups have mean utilities and a disparity of their own. The winner stands first.
 """
 
 import dataclasses
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ....protocol.estimators import Estimate
-from ....protocol.fair_voting import Outcome
+from ....protocol.fair_voting import Feature, FeatureOutcome, Outcome
 from ...presentation.numbers import decimals_of
 from ...presentation.presenter import Known, Rows
 
@@ -29,11 +30,12 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class Served:
-    """How well an alternative serves the groups: mean utilities to them and to all voters."""
+    """How well an alternative serves the groups: mean utilities to them and to all voters; and to each feature's."""
 
     utilities: tuple[Estimate, ...]
     welfare: Estimate
     disparity: float
+    features: tuple[FeatureOutcome, ...] = ()
 
     @property
     def worst(self) -> int:
@@ -63,7 +65,9 @@ class Alternative:
 
 def alternatives_of(outcome: Outcome, known: Known) -> list[Alternative]:
     """Return the alternatives in the order of their names in the session."""
-    told = {own.name: Served(own.utilities, own.welfare, own.disparity) for own in outcome.alternatives}
+    told = {
+        own.name: Served(own.utilities, own.welfare, own.disparity, own.features or ()) for own in outcome.alternatives
+    }
     return [
         Alternative(name, name == outcome.winner, told.get(name), _truth_of(name, outcome, known))
         for name in outcome.candidates
@@ -77,7 +81,18 @@ def _truth_of(name: str, outcome: Outcome, known: Known) -> Served | None:
     weighted = (value * size for value, size in zip(utilities, outcome.group_sizes, strict=True))
     welfare = math.fsum(weighted) / sum(outcome.group_sizes)
     without_error = tuple(Estimate(value, 0.0) for value in utilities)
-    return Served(without_error, Estimate(welfare, 0.0), max(utilities) - min(utilities))
+    features = tuple(_true_feature(feature, utilities, outcome.group_sizes) for feature in outcome.features or ())
+    disparity = max(own.disparity for own in features) if features else max(utilities) - min(utilities)
+    return Served(without_error, Estimate(welfare, 0.0), disparity, features)
+
+
+def _true_feature(feature: Feature, utilities: Sequence[float], sizes: Sequence[int]) -> FeatureOutcome:
+    """Return the means of a feature's groups, of those of the crossings."""
+    means = [
+        math.fsum(utilities[place] * sizes[place] for place in places) / sum(sizes[place] for place in places)
+        for places in feature.partition
+    ]
+    return FeatureOutcome(utilities=tuple(Estimate(mean, 0.0) for mean in means), disparity=max(means) - min(means))
 
 
 def in_order(alternatives: Sequence[Alternative], outcome: Outcome) -> list[Alternative]:
@@ -137,6 +152,16 @@ def rows_of(outcome: Outcome, known: Known) -> Rows:
             utility = None if own is None else own.utilities[place]
             row[f"utility ({group})"] = None if utility is None else utility.value
             row[f"utility_standard_error ({group})"] = None if utility is None else utility.standard_error
+        for number, feature in enumerate(outcome.features or ()):
+            told = None if own is None else own.features[number]
+            row[f"disparity ({feature.name})"] = None if told is None else told.disparity
+            for place, group in enumerate(feature.groups):
+                utility = None if told is None else told.utilities[place]
+                column = f"({feature.name}: {group})"
+                row[f"utility {column}"] = None if utility is None else utility.value
+                row[f"utility_standard_error {column}"] = None if utility is None else utility.standard_error
+            if true is not None:
+                row[f"true_disparity ({feature.name})"] = true.features[number].disparity
         if true is not None:
             row |= {"true_welfare": true.welfare.value, "true_disparity": true.disparity}
             utilities = zip(outcome.groups, true.utilities, strict=True)

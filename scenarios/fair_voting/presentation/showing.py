@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from ....protocol.estimators import Estimate
-from ....protocol.fair_voting import RULES, Assurance, Outcome
+from ....protocol.fair_voting import RULES, Assurance, Feature, Outcome
 from ....protocol.fair_voting.assurance import CONFIRMED
+from ....protocol.fair_voting.parameters import JOINT
 from ....protocol.privacy import TrustModel
 from ...presentation.drawing import MOST_ROWS
 from ...presentation.numbers import rounded
@@ -40,11 +41,16 @@ _MECHANISMS: Final = {
     "sampled_position": "voters tell where they rank a random alternative, and may lie",
     "whole_ranking": "voters tell a whole ranking each, and may lie",
     "noisy_scores": "voters add noise to all their scores",
+    "joint_pair": "voters compare two random alternatives each, as members of several groups at once",
+    "joint_position": "voters tell their group and where they rank a random alternative, and may lie of both",
+    "joint_ranking": "voters tell their group and a whole ranking each, and may lie of both",
+    "joint_scores": "voters add noise to their scores and to those of every other group",
 }
 _TRUSTED: Final = {
     TrustModel.CENTRAL: "the aggregator: it sees every voter's ranking",
     TrustModel.LOCAL: "nobody: voters randomize what they report, before it leaves them",
 }
+_TRUSTED_WITH_NOTHING: Final = "nobody: voters randomize group and ranking together, before that leaves them"
 # What a vote without privacy elects, by the truth's names: the session's own objective, the paper's, and the others.
 _RULES: Final = ("this objective", "least disparity", *RULES)
 
@@ -68,6 +74,10 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
             show_note(console, "The truth, which nobody was told:")
             console.print()
             _show_alternatives(console, outcome, alternatives, known)
+    for number, feature in enumerate(outcome.features or ()):
+        if outcome.alternatives or known.truth is not None:
+            console.print()
+            _show_feature(console, outcome, alternatives, number, feature)
     if known.truth is not None:
         console.print()
         _show_rules(console, outcome, alternatives, known.truth)
@@ -82,18 +92,21 @@ def _show_header(console: Console, outcome: Outcome) -> None:
     console.print()
     said: dict[str, Cell] = {
         "Objective": _objective(outcome),
+        "Features": _features(outcome),
         "Truly the best": _probability(outcome.assurance),
         "Verdict": _verdict(outcome.assurance),
         "Voters": _by_group(outcome, outcome.group_sizes),
-        "Reports": _by_group(outcome, outcome.num_reports or outcome.group_sizes),
+        "Reports": _reports(outcome),
         "Mechanism": f"{outcome.mechanism}: {_MECHANISMS[outcome.mechanism]}",
-        "Trusted": _TRUSTED[TrustModel(outcome.model)],
+        "Trusted": _TRUSTED_WITH_NOTHING if _is_joint(outcome) else _TRUSTED[TrustModel(outcome.model)],
         "Proven loss": _loss(outcome),
     }
     details = outcome.details
     if not isinstance(details, msgspec.UnsetType) and details.gamma is not None:
         said["Sampling"] = f"γ = {details.gamma:.4g}, n_s = {details.num_samples:,}; chosen so that the loss is proven"
-    if said["Reports"] == said["Voters"]:
+    if not outcome.features:
+        del said["Features"]
+    if said["Reports"] == said["Voters"] or sum(outcome.num_reports) == sum(outcome.group_sizes):
         del said["Reports"]
     show_facts(console, said)
 
@@ -143,6 +156,18 @@ def _by_group(outcome: Outcome, numbers: Sequence[int]) -> str:
     return f"{sum(numbers):,}: {', '.join(named)}"
 
 
+def _is_joint(outcome: Outcome) -> bool:
+    """Return whether groups are private, so that nobody knows how many of each reported."""
+    return outcome.mechanism in JOINT
+
+
+def _reports(outcome: Outcome) -> str:
+    """Return how many reported, of each group where groups are public."""
+    if _is_joint(outcome):
+        return f"{sum(outcome.num_reports):,}"
+    return _by_group(outcome, outcome.num_reports or outcome.group_sizes)
+
+
 def _short(name: str) -> str:
     """Return as much of a group's name as a column has room for."""
     text = Text(name)
@@ -155,7 +180,7 @@ def _loss(outcome: Outcome) -> Text:
     claimed, proven = outcome.epsilon_claimed, outcome.epsilon_proven
     if proven is None:
         return Text(f"unbounded: no ε is proven; the paper claims {claimed:.6g}", style="yellow")
-    said = f"at most ε = {proven:.6g} for a voter's ranking"
+    said = f"at most ε = {proven:.6g} for a voter's {'group and ranking' if _is_joint(outcome) else 'ranking'}"
     if float(f"{proven:.6g}") > claimed:
         return Text(f"{said}; the paper claims {claimed:.6g}", style="yellow")
     if outcome.mechanism == "sampling":
@@ -200,6 +225,33 @@ def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequenc
     )
     if len(alternatives) > len(shown):
         show_note(console, f"… and {len(alternatives) - len(shown)} more alternatives in {known.table}")
+
+
+def _show_feature(
+    console: Console, outcome: Outcome, alternatives: Sequence[Alternative], number: int, feature: Feature
+) -> None:
+    """Print what each alternative is worth to the groups of one of several features, as it is known."""
+    shown = alternatives[:MOST_ROWS]
+    served = [own.features[number] for alternative in shown if (own := alternative.known) is not None]
+    names: list[Cell] = [Text(own.name, style="bold green" if own.is_winner else "") for own in shown]
+    sizes = zip(feature.groups, feature.sizes(outcome.group_sizes), strict=True)
+    numbers = {
+        f"{_short(group)} ({size:,})": _column([own.utilities[place] for own in served])
+        for place, (group, size) in enumerate(sizes)
+    }
+    decimals = decimals_of_estimates([utility for own in served for utility in own.utilities])
+    disparity = [f"{own.disparity:,.{decimals}f}" for own in served]
+    columns: list[Sequence[Cell]] = [names, *numbers.values(), disparity]
+    headers = (*numbers, f"Disparity of {_short(feature.name)}")
+    show_table(console, ("Alternative",), headers, rows=list(zip(*columns, strict=True)), drop=tuple(numbers))
+
+
+def _features(outcome: Outcome) -> str:
+    """Return which features there are; a disparity is the greatest of theirs."""
+    named = [
+        f"{feature.name} ({', '.join(map(_short, feature.groups[:_MOST_NAMED]))})" for feature in outcome.features or ()
+    ]
+    return "; ".join(named)
 
 
 def _fit(console: Console, shown: Sequence[Alternative], numbers: Mapping[str, Sequence[str]]) -> bool:
@@ -265,11 +317,17 @@ def _notes(outcome: Outcome, known: Known) -> Iterable[str]:
     if not outcome.alternatives:
         yield "disparity: the greatest mean utility of a group less the least"
         return
-    yield "disparity: the greatest mean utility of a group less the least;"
+    if outcome.features:
+        yield "disparity: the greatest mean utility of a group less the least, for the feature where that is most;"
+    else:
+        yield "disparity: the greatest mean utility of a group less the least;"
     yield "noise makes it larger on average, most where it is small"
     if outcome.model == TrustModel.CENTRAL.value:
         yield "± is one standard error of the noise; who sent nothing counts as indifferent"
         return
     yield "± is one standard error of the randomization, not of how voters differ"
+    if _is_joint(outcome):
+        yield "every report is noise to every group; who sent nothing counts as indifferent"
+        return
     if not all(outcome.num_reports):
         yield "a group without a report counts as indifferent"

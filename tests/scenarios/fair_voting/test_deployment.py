@@ -118,6 +118,25 @@ def test_voters_who_join_one_by_one_hear_what_one_process_finds(tmp_path: Path, 
         assert entry.model.value == ("central" if mechanism in CENTRAL else "local")
 
 
+def test_voters_whose_groups_are_private_tell_nobody_theirs(tmp_path: Path) -> None:
+    """No roster, welcome or report has a group: it stands in one's own file, and leaves randomized with the ranking."""
+    scenario = write_plans(tmp_path, lines="mechanism = 'joint'")
+    for name in NAMES:
+        content = f"ranking,group\n{RANKINGS[name]},{GROUPS[name]}\n"
+        (tmp_path / f"{name}.csv").write_text(content, encoding="utf-8")
+    resolved = resolve(load_scenario(scenario))
+    assert resolved.inputs.public.shape == (5, 0)
+    record = run_session(resolved, seed=SEED)
+    told: list[Agreement] = []
+    with serving(scenario) as session:
+        heard = all_join(session, tmp_path, on_agreed=told.append)
+    assert [each.outcome for each in heard.values()] == [record.outcome] * 5
+    assert {tuple(agreement.terms.public) for agreement in told} == {()}
+    for party in NAMES:
+        (entry,) = read_ledger(tmp_path / f"as-{party}")
+        assert (entry.person, entry.proven, entry.model.value) == (party, 1.5, "local")
+
+
 def test_who_is_in_the_smaller_group_pays_more(tmp_path: Path) -> None:
     """Three voters against two: one of the two moves the difference of means by 3/2 of what one of the three does."""
     scenario = write_plans(tmp_path, lines="mechanism = 'exponential'")

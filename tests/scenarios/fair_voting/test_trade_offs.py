@@ -4,11 +4,13 @@ import csv
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from bad_input import Psephos, Write, check_refused
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.fair_voting import FairVoting, Feature
 from psephos.protocol.fair_voting.choices import ExponentialChoice
 from psephos.protocol.population import run_population
 from psephos.protocol.privacy import NeighboringRelation
@@ -117,6 +119,14 @@ def test_what_is_not_allowed_is_refused_by_its_field(field: str, given: dict[str
     with pytest.raises(ConfigurationError) as caught:
         curves(**given)
     assert caught.value.field == field
+
+
+def test_features_that_overlap_are_refused() -> None:
+    features = (Feature(name="side", of=("left", "right")),)
+    vote = FairVoting(msgspec.structs.replace(VOTE.parameters, features=features))
+    with pytest.raises(ConfigurationError) as caught:
+        trade_off(vote, INPUTS)
+    assert caught.value.field == "features"
 
 
 ELECTION = "voter,group,ranking\nann,north,a > b > c\nbob,south,b>a>c\ncid,south,c>b>a\n"

@@ -1,0 +1,376 @@
+"""Group and ranking reported together: the tally of each mechanism, and what it says of every group's utilities.
+
+Every report tells something of every group, since nobody knows whose it is. Of the group's sum of utilities about the
+scores' mean the estimates are unbiased, linear in the tally, and exact fractions; divided by the group's size, which is
+public, they are its mean utilities. Somebody who has not reported counts as indifferent.
+
+The noise in a group's sum is that of all reports: a variance `own` from each voter of the group, and `other` from each
+of another one, which is the price of private groups. With p and q the probabilities of the truth and of one other
+answer, v the mean square of the scores about their mean and g the gap of neighboring scores, averaged:
+
+    joint_pair:      own = g²·m(m − 1)²/8·u/d² − v,  other = g²·m(m − 1)²/8·w/d²
+    joint_position:  own = m·v·(p − q + qm)/(p − q)² − v,  other = q·m²·v/(p − q)²
+    joint_ranking:   own = v·(p − q + q·m!)/(p − q)² − v,  other = q·m!·v/(p − q)²
+    joint_scores:    own = other = the noise's, at the scale of `noisy_scores`
+
+In `joint_pair`, with a sign for s of G groups, p = s·e^ε/(s·e^ε + 2G − s) that the voter's group has the right one, r =
+(1 − p)·s/(2G − s) that it has the wrong one: d = p − r, u = p + r, and w = (u·(s − 1) + (1 − u)·s)/(G − 1), how likely
+another group has any. s is what makes the smallest group's error least. Between two groups, noises do not correlate.
+"""
+
+import abc
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from ..arrays import IntArray, exact_column_sums
+from ..elementary import square
+from ..estimators import Estimate
+from ..mechanisms import (
+    MAX_RANKED,
+    JointPair,
+    JointPosition,
+    JointRanking,
+    JointScores,
+    RowMechanism,
+    rankings_of_codes,
+)
+from .parameters import JOINT, MechanismName, Parameters
+from .reports import estimates_of_positions
+from .scoring import Scoring
+
+__all__ = ["JointReport", "Variances", "make_joint_report", "possible_joint_reports"]
+
+
+class Variances(NamedTuple):
+    """What one voter's report adds to the variance of a group's sum, in squared units of the scores.
+
+    Args:
+        mean: of an alternative, averaged over them.
+        greatest: of any alternative, whatever the ranking: an upper bound.
+        greatest_pair: of the difference or the sum of two, likewise.
+    """
+
+    mean: float
+    greatest: float
+    greatest_pair: float
+
+
+class JointReport(abc.ABC):
+    """One local mechanism for group and ranking together, its tally and its estimator.
+
+    Args:
+        scoring: the utilities.
+        epsilon: of the mechanism.
+        group_sizes: how many voters each group has, as the public knows.
+
+    Attributes:
+        name: the mechanism's.
+        is_balanced: whether a group's estimates always have the scores' sum.
+        is_laplace: whether they have Laplace noise.
+        width: how many numbers a group's tally has.
+        own: what a voter of the group itself adds to its variance.
+        other: what a voter of another group does.
+    """
+
+    name: ClassVar[MechanismName]
+    is_balanced: ClassVar[bool] = False
+    is_laplace: ClassVar[bool] = False
+    width: int
+    own: Variances
+    other: Variances
+
+    def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
+        self.epsilon = epsilon
+        self.size = scoring.num_alternatives
+        self.group_sizes = tuple(group_sizes)
+        step = Fraction(scoring.step)
+        scores = [(own + scoring.center) * step for own in scoring.steps]
+        self.mean = sum(scores, Fraction(0)) / self.size
+        self.centered = [score - self.mean for score in scores]
+        self.spread = math.fsum(square(float(score)) for score in self.centered) / self.size
+
+    @property
+    @abc.abstractmethod
+    def mechanism(self) -> RowMechanism:
+        """The local randomizer of a group and a ranking."""
+
+    @property
+    def num_groups(self) -> int:
+        """How many groups there are: G."""
+        return len(self.group_sizes)
+
+    def check(self, report: Sequence[int]) -> None:
+        """Raise ValueError for a report that nobody sends, though its numbers are in range.
+
+        Args:
+            report: as it was received.
+        """
+        del report
+
+    @abc.abstractmethod
+    def totals_of(self, reports: IntArray) -> IntArray:
+        """Return the tally of some reports: int64, shape (G, width).
+
+        Args:
+            reports: int64, shape (n, numbers of a report).
+        """
+
+    @abc.abstractmethod
+    def estimates(self, totals: Sequence[int], size: int) -> Iterator[Fraction]:
+        """Yield for each alternative the estimated mean utility of a group, about the scores' mean.
+
+        Args:
+            totals: the group's tally.
+            size: how many voters it has, at least 1.
+        """
+
+    def error_of(self, group: int, count: int, kind: int = 0) -> float:
+        """Return the standard error of a group's mean utility.
+
+        How many of the reports are the group's own is not known where somebody has not reported; it is the larger
+        error that is returned.
+
+        Args:
+            group: its place.
+            count: how many reports there are.
+            kind: which of `Variances`.
+        """
+        size = self.group_sizes[group]
+        most, least = min(size, count), max(count - sum(self.group_sizes) + size, 0)
+        own, other = self.own[kind], self.other[kind]
+        return math.sqrt(max(inside * own + (count - inside) * other for inside in (least, most))) / size
+
+    def utilities(self, totals: IntArray, count: int) -> tuple[list[list[Fraction]], list[list[Estimate]]]:
+        """Return all groups' mean utilities, exact and with standard errors, in units of the scores.
+
+        Args:
+            totals: the tally, shape (G, width).
+            count: how many reports it has; without any, the error is the scores' whole range.
+        """
+        values: list[list[Fraction]] = []
+        told: list[list[Estimate]] = []
+        rows: list[list[int]] = totals.tolist()
+        for group, (row, size) in enumerate(zip(rows, self.group_sizes, strict=True)):
+            error = self.error_of(group, count) if count else float(self.centered[0] - self.centered[-1])
+            values.append([value + self.mean for value in self.estimates(row, size)])
+            told.append([Estimate(float(value), error) for value in values[-1]])
+        return values, told
+
+
+class _JointPairReport(JointReport):
+    name: ClassVar[MechanismName] = "joint_pair"
+    is_balanced = True
+
+    def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
+        super().__init__(scoring, epsilon, group_sizes)
+        share = min(group_sizes) / sum(group_sizes)
+        numbers = range(1, self.num_groups + 1)
+        self._mechanism = min(
+            (JointPair(epsilon, self.size, self.num_groups, number) for number in numbers),
+            key=lambda mechanism: _squares(mechanism, share),
+        )
+        self.width = self._mechanism.num_questions
+        gap = (self.centered[0] - self.centered[-1]) / (self.size - 1)
+        told, opposed, of_other = _sign_chances(self._mechanism)
+        self._factor = gap * self.width / 2 / (told - opposed)
+        # An alternative is in 2/m of all pairs; of two, the squares of sums or differences are 4/(m − 1) on average.
+        of_one, of_two = (square(float(self._factor)) * share for share in (2 / self.size, 4 / (self.size - 1)))
+        of_own = float(told + opposed)
+        self.own = Variances(of_one * of_own - self.spread, of_one * of_own, of_two * of_own)
+        self.other = Variances(of_one * float(of_other), of_one * float(of_other), of_two * float(of_other))
+
+    @property
+    def mechanism(self) -> JointPair:
+        return self._mechanism
+
+    def check(self, report: Sequence[int]) -> None:
+        if not self._mechanism.is_report(report):
+            raise ValueError("it is no question with a sign for as many groups as are told of")
+
+    def totals_of(self, reports: IntArray) -> IntArray:
+        totals = np.zeros((self.num_groups, self.width), dtype=np.int64)
+        for group in range(self.num_groups):
+            for sign in (1, -1):
+                questions = reports[reports[:, 1 + group] == sign, 0]
+                totals[group] += sign * np.bincount(questions, minlength=self.width).astype(np.int64)
+        return totals
+
+    def estimates(self, totals: Sequence[int], size: int) -> Iterator[Fraction]:
+        wins = [0] * self.size
+        firsts, seconds = (side.tolist() for side in self._mechanism.pairs)
+        for first, second, total in zip(firsts, seconds, totals, strict=True):
+            wins[first] += total
+            wins[second] -= total
+        for won in wins:
+            yield self._factor * won / size
+
+
+class _JointPositionReport(JointReport):
+    name: ClassVar[MechanismName] = "joint_position"
+
+    def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
+        super().__init__(scoring, epsilon, group_sizes)
+        self._mechanism = JointPosition(epsilon, self.size, self.num_groups)
+        self.width = self.size * self.size
+        keep, lie = _chances_of(self._mechanism.response.keep_probability, self.num_groups * self.size)
+        self._factor = self.size / (keep - lie)
+        gap, of_any = float(keep - lie), float(lie * self.size) * self.spread
+
+        def square_of(own: float) -> float:
+            """Return the mean square of an alternative's estimate whose score has a square; of two, one is 0."""
+            return square(float(self._factor)) / self.size * (gap * own + of_any)
+
+        scores = [float(score) for score in self.centered]
+        greatest = max(map(square, scores))
+        pair = max(
+            square_of(square(one)) + square_of(square(other)) - min(square(one - other), square(one + other))
+            for one, other in itertools.combinations(scores, 2)
+        )
+        self.own = Variances(square_of(self.spread) - self.spread, square_of(greatest) - greatest, pair)
+        self.other = Variances(square_of(0.0), square_of(0.0), 2 * square_of(0.0))
+
+    @property
+    def mechanism(self) -> JointPosition:
+        return self._mechanism
+
+    def totals_of(self, reports: IntArray) -> IntArray:
+        alternatives, cells = np.divmod(reports[:, 0], self.num_groups * self.size)
+        groups, positions = np.divmod(cells, self.size)
+        places = (groups * self.size + alternatives) * self.size + positions
+        return _counts(places, self.num_groups, self.width)
+
+    def estimates(self, totals: Sequence[int], size: int) -> Iterator[Fraction]:
+        return estimates_of_positions(totals, self.centered, self._factor, size)
+
+
+class _JointRankingReport(JointReport):
+    name: ClassVar[MechanismName] = "joint_ranking"
+    is_balanced = True
+
+    def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
+        super().__init__(scoring, epsilon, group_sizes)
+        self._mechanism = JointRanking(epsilon, self.size, self.num_groups)
+        self.width = self.size * self.size
+        self._number = math.factorial(self.size)
+        response = self._mechanism.response
+        keep, lie = _chances_of(response.keep_probability, response.num_choices)
+        self._factor = 1 / (keep - lie)
+        factor, gap, of_group = square(float(self._factor)), float(keep - lie), float(lie * self._number)
+
+        def variance_of(own: float, of_any: float) -> float:
+            """Return that of what is linear in a ranking, of its square there and its mean square over all."""
+            return factor * (gap * own + of_group * of_any) - own
+
+        each = 2 * self.spread / (self.size - 1)  # of a difference m times over all rankings, of a sum m − 2 times
+        scores = [float(score) for score in self.centered]
+        pair = max(
+            max(
+                variance_of(square(one - other), each * self.size),
+                variance_of(square(one + other), each * (self.size - 2)),
+            )
+            for one, other in itertools.combinations(scores, 2)
+        )
+        greatest = variance_of(max(map(square, scores)), self.spread)
+        self.own = Variances(variance_of(self.spread, self.spread), greatest, pair)
+        of_other = variance_of(0.0, self.spread)
+        self.other = Variances(of_other, of_other, variance_of(0.0, each * self.size))
+
+    @property
+    def mechanism(self) -> JointRanking:
+        return self._mechanism
+
+    def totals_of(self, reports: IntArray) -> IntArray:
+        groups, codes = np.divmod(reports[:, 0], self._number)
+        positions = rankings_of_codes(codes, self.size)
+        places = (groups[:, None] * self.size + np.arange(self.size)) * self.size + positions
+        return _counts(places.reshape(-1), self.num_groups, self.width)
+
+    def estimates(self, totals: Sequence[int], size: int) -> Iterator[Fraction]:
+        return estimates_of_positions(totals, self.centered, self._factor, size)
+
+
+class _JointScoresReport(JointReport):
+    name: ClassVar[MechanismName] = "joint_scores"
+    is_laplace = True
+
+    def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
+        super().__init__(scoring, epsilon, group_sizes)
+        self._mechanism = JointScores(epsilon, scoring.steps, self.num_groups)
+        self.width = self.size
+        self._step = Fraction(scoring.step)
+        self._center = scoring.center * self._step - self.mean
+        noise = self._mechanism.laplace.noise_variance * square(float(self._step))
+        self.own = self.other = Variances(noise, noise, 2 * noise)
+
+    @property
+    def mechanism(self) -> JointScores:
+        return self._mechanism
+
+    def totals_of(self, reports: IntArray) -> IntArray:
+        return exact_column_sums(reports).reshape(self.num_groups, self.width)
+
+    def estimates(self, totals: Sequence[int], size: int) -> Iterator[Fraction]:
+        for total in totals:
+            yield total * self._step / size + self._center
+
+
+_REPORTS: Final[tuple[type[JointReport], ...]] = (
+    _JointPairReport,
+    _JointPositionReport,
+    _JointRankingReport,
+    _JointScoresReport,
+)
+
+
+def possible_joint_reports(scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> list[JointReport]:
+    """Return a report by each joint mechanism that these utilities allow."""
+    possible: list[JointReport] = []
+    for kind in _REPORTS:
+        is_possible = {
+            "joint_pair": scoring.is_equally_spaced,
+            "joint_ranking": scoring.num_alternatives <= MAX_RANKED,
+        }.get(kind.name, True)
+        if is_possible:
+            possible.append(kind(scoring, epsilon, group_sizes))
+    return possible
+
+
+def make_joint_report(parameters: Parameters) -> JointReport:
+    """Return the report of a session with private groups: for "joint" the one with the smallest group's least error."""
+    scoring = parameters.make_scoring(is_centered=True)
+    sizes = parameters.group_sizes
+    if parameters.mechanism != "joint":
+        return _REPORTS[JOINT.index(parameters.mechanism)](scoring, parameters.epsilon, sizes)
+    smallest, voters = sizes.index(min(sizes)), sum(sizes)
+    possible = possible_joint_reports(scoring, parameters.epsilon, sizes)
+    return min(possible, key=lambda report: report.error_of(smallest, voters))
+
+
+def _sign_chances(mechanism: JointPair) -> tuple[Fraction, Fraction, Fraction]:
+    """Return how likely a report has the right sign for the voter's group, the wrong one, and any for another group."""
+    groups, signs = mechanism.num_groups, mechanism.num_signs
+    told = Fraction(mechanism.agree_probability)
+    opposed = (1 - told) * signs / (2 * groups - signs)
+    of_own = told + opposed
+    return told, opposed, (of_own * (signs - 1) + (1 - of_own) * signs) / (groups - 1)
+
+
+def _squares(mechanism: JointPair, share: float) -> float:
+    """Return in what proportion the squared error of a group is that has a share of the voters."""
+    told, opposed, of_other = map(float, _sign_chances(mechanism))
+    return (share * (told + opposed) + (1 - share) * of_other) / square(told - opposed)
+
+
+def _chances_of(keep_probability: float, num_choices: int) -> tuple[Fraction, Fraction]:
+    """Return p and q of randomized response."""
+    keep = Fraction(keep_probability)
+    return keep, (1 - keep) / (num_choices - 1)
+
+
+def _counts(places: IntArray, num_groups: int, width: int) -> IntArray:
+    return np.bincount(places, minlength=num_groups * width).astype(np.int64).reshape(num_groups, width)

@@ -1,0 +1,419 @@
+"""Local randomizers of a voter's group and ranking together: both are private, at one ε.
+
+A row is a ranking within a group: for each alternative its *cell*, group·m + position. The group is that of the first
+cell; a client makes sure that all cells are of one group, and that the positions are a ranking.
+
+`JointPair` draws a pair of alternatives, without a look at the row, and reports a sign for some groups: that of the
+voter's group, if it is among them, is likely to be its preference, and all other signs are fair coins. `JointPosition`
+and `JointRanking` are randomized response among all cells of an alternative, or all rankings of all groups; of
+`JointScores` each group has noisy scores, which are those of the ranking in the voter's group and 0 in all others.
+
+Source: Warner (1965) and Wang, Wu and Hu (2016) for randomized response. `JointPair` with a sign for every group is the
+one-bit report of Bassily and Smith (2015), with one sign it is randomized response among groups and answers; between,
+it is Ye and Barg's (2018) subset selection among those subsets that never hold both answers of a group.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from ..arguments import exact_arguments, make_fields_exact
+from ..arrays import FloatArray, IntArray
+from ..elementary import exp, ln
+from ..errors import ConfigurationError
+from ..privacy.events import LocalRandomizer, PrivacyEvent
+from .exact import Below, ExactMechanism
+from .mechanism import Prepared, RowMechanism, check_candidates
+from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
+from .rankings import MAX_ALTERNATIVES, MAX_RANKED, SampledQuestion, code_of_rankings
+from .vector_laplace import VectorLaplace
+
+__all__ = ["MAX_JOINT_GROUPS", "JointPair", "JointPosition", "JointRanking", "JointScores"]
+
+MAX_JOINT_GROUPS: Final = 100
+"""A report has a number for each group; and of more groups hardly anything could be estimated."""
+
+
+@dataclasses.dataclass(frozen=True)
+class JointPair(ExactMechanism):
+    """Say of a pair of alternatives, drawn uniformly, and of some groups, a sign each.
+
+    Questions are those of `SampledPair`. Reports are all choices of `num_signs` groups with a sign each: +1 for the
+    pair's first alternative, −1 for the second. A report in which the voter's group has the sign of its preference is
+    e^ε times as likely as one in which it has not: it is told with p = s·e^ε/(s·e^ε + 2G − s), s = `num_signs`, and all
+    reports that tell it, and all that do not, are alike.
+
+    A report is the question, then for each group its sign, or 0.
+
+    Args:
+        epsilon: in nats, per voter.
+        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
+        num_groups: 2 ≤ G ≤ `MAX_JOINT_GROUPS`.
+        num_signs: 1 ≤ s ≤ G.
+
+    Attributes:
+        agree_probability: p, rounded down, so that ε stays an upper bound.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the voter's group and ranking together, against everybody. Exact: of one question a
+        report's probability takes two values, p/N₁ and (1 − p)/N₀, N₀/N₁ = (2G − s)/s, whatever group and ranking are.
+    """
+
+    epsilon: float
+    num_alternatives: int
+    num_groups: int
+    num_signs: int
+    agree_probability: float = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        check_epsilon(self.epsilon)
+        _check_sizes(self.num_alternatives, MAX_ALTERNATIVES, self.num_groups)
+        if not 1 <= self.num_signs <= self.num_groups:
+            raise ConfigurationError(field="num_signs", value=self.num_signs, allowed=f"in [1, {self.num_groups}]")
+        agree = 1 / (1 + self._odds_without * exp(-self.epsilon))
+        # As in `GeneralizedRandomizedResponse`: the quotient is right to some units in the last place.
+        for _ in range(4):
+            agree = math.nextafter(agree, 0.0)
+        object.__setattr__(self, "agree_probability", agree)
+
+    @property
+    def _odds_without(self) -> float:
+        """How many reports do not tell a given sign of a group, for each that does: (2G − s)/s."""
+        return (2 * self.num_groups - self.num_signs) / self.num_signs
+
+    @property
+    def num_questions(self) -> int:
+        """m(m − 1)/2."""
+        return self.num_alternatives * (self.num_alternatives - 1) // 2
+
+    @functools.cached_property
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """The first and the second alternative of each question."""
+        first, second = np.triu_indices(self.num_alternatives, 1)
+        return first.astype(np.int64), second.astype(np.int64)
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Cells: [0, G·m − 1]."""
+        return 0, self.num_groups * self.num_alternatives - 1
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """A question, or a sign."""
+        return -1, max(self.num_questions - 1, 1)
+
+    def slots_of(self, num_values: int) -> int:
+        """One uniform for the question, one for each group."""
+        del num_values
+        return 1 + self.num_groups
+
+    def num_reports_of(self, num_values: int) -> int:
+        """The question, and a sign of each group."""
+        del num_values
+        return 1 + self.num_groups
+
+    def event_of(self, num_values: int) -> PrivacyEvent:
+        """The ε of the signs: the question does not depend on the row."""
+        del num_values
+        return LocalRandomizer(epsilon=self.epsilon)
+
+    @exact_arguments
+    def is_report(self, report: Sequence[int]) -> bool:
+        """Return whether somebody may report this: a question, and so many signs."""
+        question, *signs = report
+        is_asked = 0 <= question < self.num_questions
+        fits = len(signs) == self.num_groups and all(-1 <= sign <= 1 for sign in signs)
+        return is_asked and fits and sum(map(abs, signs)) == self.num_signs
+
+    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Draw a question, then the signs. See `RowMechanism.randomize_rows`."""
+        self._check_rows(values)
+        number = len(values)
+        if uniforms.shape != (number, 1 + self.num_groups):
+            expected = f"{1 + self.num_groups} uniforms for each of {number} rows"
+            raise ValueError(f"expected {expected}, got shape {uniforms.shape}")
+        reports = np.zeros((number, 1 + self.num_groups), dtype=np.int64)
+        reports[:, 0] = np.minimum((uniforms[:, 0] * self.num_questions).astype(np.int64), self.num_questions - 1)
+        groups, answers = self._truths(values, reports[:, 0])
+        rows = np.arange(number)
+        own = uniforms[rows, 1 + groups]
+        told = np.where(own < self.agree_probability, answers, np.where(own < self._told_below, -answers, 0))
+        reports[rows, 1 + groups] = told
+        left = np.full(number, self.num_groups - 1)
+        needed = self.num_signs - np.abs(told)
+        for group in range(self.num_groups):
+            is_other = groups != group
+            place = uniforms[:, 1 + group] * left
+            is_chosen = is_other & (place < needed)
+            sign = np.where(place * 2 < needed, 1, -1)
+            reports[:, 1 + group] = np.where(is_chosen, sign, reports[:, 1 + group])
+            needed -= is_chosen
+            left -= is_other
+        return reports
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Return `randomize_rows` of one row, bit for bit."""
+        group, positions = self._group_of(values)
+        question = min(int(uniforms[0] * self.num_questions), self.num_questions - 1)
+        own = uniforms[1 + group]
+        answer = self._answer(positions, question)
+        told = answer if own < self.agree_probability else -answer if own < self._told_below else 0
+        signs: list[int] = []
+        needed, left = self.num_signs - abs(told), self.num_groups - 1
+        for other in range(self.num_groups):
+            if other == group:
+                signs.append(told)
+                continue
+            place = uniforms[1 + other] * left
+            is_chosen = place < needed
+            signs.append((1 if place * 2 < needed else -1) if is_chosen else 0)
+            needed -= is_chosen
+            left -= 1
+        return [question, *signs]
+
+    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+        """Draw without rounding, but for that of the probability itself. See `ExactMechanism`."""
+        group, positions = self._group_of(values)
+        question = below(self.num_questions)
+        answer = self._answer(positions, question)
+        agree, of = self.agree_probability.as_integer_ratio()
+        told = answer
+        if below(of) >= agree:
+            told = -answer if below(2 * self.num_groups - self.num_signs) < self.num_signs else 0
+        signs: list[int] = []
+        needed, left = self.num_signs - abs(told), self.num_groups - 1
+        for other in range(self.num_groups):
+            if other == group:
+                signs.append(told)
+                continue
+            is_chosen = below(left) < needed
+            signs.append(2 * below(2) - 1 if is_chosen else 0)
+            needed -= is_chosen
+            left -= 1
+        return [question, *signs]
+
+    def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Return the exact law. See `RowMechanism.log_likelihoods`."""
+        check_candidates(self, reports, values)
+        self._check_rows(values)
+        groups, signs, size = self.num_groups, self.num_signs, self.num_questions
+        possible = (reports[:, 0] >= 0) & (np.abs(reports[:, 1:]).max(axis=1, initial=0) <= 1)
+        possible &= np.abs(reports[:, 1:]).sum(axis=1) == signs
+        asked = np.clip(reports[:, 0], 0, size - 1)
+        with_own = math.comb(groups - 1, signs - 1) << (signs - 1)
+        without = (math.comb(groups, signs) << signs) - with_own
+        agrees = ln(self.agree_probability) - ln(with_own)
+        differs = ln(1 - self.agree_probability) - ln(without)
+        number = len(values)
+        told = np.empty((len(reports), number))
+        for place in range(number):
+            own, answers = self._truths(np.repeat(values[place : place + 1], len(reports), axis=0), asked)
+            is_told = reports[np.arange(len(reports)), 1 + own] == answers
+            told[:, place] = np.where(is_told, agrees, differs)
+        return np.where(possible[:, None], told - ln(size), -np.inf)
+
+    @property
+    def _told_below(self) -> float:
+        """Below which uniform the voter's group has a sign at all; one of 2G − s is its opposite where it has."""
+        if self.num_signs == self.num_groups:
+            return math.inf
+        return self.agree_probability + (1 - self.agree_probability) / self._odds_without
+
+    def _truths(self, values: IntArray, questions: IntArray) -> tuple[IntArray, IntArray]:
+        """Return each row's group, and its answer: 1 where the pair's first alternative is preferred, −1 else."""
+        first, second = (side[questions] for side in self.pairs)
+        rows = np.arange(len(values))
+        positions = values % self.num_alternatives
+        is_first = positions[rows, first] <= positions[rows, second]
+        return values[:, 0] // self.num_alternatives, np.where(is_first, 1, -1)
+
+    def _answer(self, positions: Sequence[int], question: int) -> int:
+        first, second = (int(side[question]) for side in self.pairs)
+        return 1 if positions[first] <= positions[second] else -1
+
+    def _group_of(self, values: Sequence[int]) -> tuple[int, list[int]]:
+        self._check_rows(np.array([values], dtype=np.int64))
+        return values[0] // self.num_alternatives, [value % self.num_alternatives for value in values]
+
+    def _check_rows(self, values: IntArray) -> None:
+        _check_cells(values, self.num_alternatives, self.num_groups)
+
+
+@dataclasses.dataclass(frozen=True)
+class JointPosition(SampledQuestion):
+    """Say of an alternative, drawn uniformly, its cell, by randomized response among all G·m of group and position.
+
+    Args:
+        epsilon: in nats, per voter.
+        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
+        num_groups: 2 ≤ G ≤ `MAX_JOINT_GROUPS`.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the voter's group and ranking together. Exact: see `report_probabilities`.
+    """
+
+    epsilon: float
+    num_alternatives: int
+    num_groups: int
+    response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        _check_sizes(self.num_alternatives, MAX_ALTERNATIVES, self.num_groups)
+        response = GeneralizedRandomizedResponse(self.epsilon, self.num_groups * self.num_alternatives)
+        object.__setattr__(self, "response", response)
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Cells: [0, G·m − 1]."""
+        return 0, self.num_groups * self.num_alternatives - 1
+
+    @property
+    def num_questions(self) -> int:
+        """One for each alternative."""
+        return self.num_alternatives
+
+    def answers(self, positions: IntArray, questions: IntArray) -> IntArray:
+        """Return the alternatives' cells."""
+        return positions[np.arange(len(positions)), questions]
+
+
+@dataclasses.dataclass(frozen=True)
+class JointRanking(Prepared):
+    """Keep group and ranking with p = e^ε/(e^ε + G·m! − 1), else tell any other group and ranking, all alike.
+
+    A report is group·m! + the ranking's code (`code_of_rankings`).
+
+    Args:
+        epsilon: in nats, per voter.
+        num_alternatives: 2 ≤ m ≤ `MAX_RANKED`.
+        num_groups: 2 ≤ G ≤ `MAX_JOINT_GROUPS`.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the voter's group and ranking together. Exact: see
+        `GeneralizedRandomizedResponse.channel_matrix`.
+    """
+
+    epsilon: float
+    num_alternatives: int
+    num_groups: int
+    response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        _check_sizes(self.num_alternatives, MAX_RANKED, self.num_groups)
+        number = self.num_groups * math.factorial(self.num_alternatives)
+        object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, number))
+
+    @property
+    def noise(self) -> RowMechanism:
+        """Randomized response on the code of group and ranking."""
+        return self.response
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Cells: [0, G·m − 1]."""
+        return 0, self.num_groups * self.num_alternatives - 1
+
+    def num_prepared_of(self, num_values: int) -> int:
+        """One code."""
+        del num_values
+        return 1
+
+    def prepare_rows(self, values: IntArray) -> IntArray:
+        """Return the codes, shape (n, 1)."""
+        size = self.num_alternatives
+        _check_cells(values, size, self.num_groups)
+        return (values[:, 0] // size * math.factorial(size) + code_of_rankings(values % size))[:, None]
+
+
+@dataclasses.dataclass(frozen=True)
+class JointScores(Prepared):
+    """Add Laplace noise to a score for each group and alternative: the voter's own in its group, 0 in all others.
+
+    Args:
+        epsilon: in nats, per voter.
+        steps: each position's score in steps of a public grid, the best first, falling, counted from their center.
+        num_groups: 2 ≤ G ≤ `MAX_JOINT_GROUPS`.
+
+    Attributes:
+        laplace: the noise.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the voter's group and ranking together. Within a group the scores of two rankings are
+        Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎| apart at most in l1 norm, between two groups 2·Σ|s|, whatever the rankings are: the same
+        where scores are counted from a median.
+    """
+
+    epsilon: float
+    steps: tuple[int, ...]
+    num_groups: int
+    laplace: VectorLaplace = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        if not 0 < self.epsilon < math.inf:
+            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed="positive and finite")
+        _check_sizes(len(self.steps), MAX_ALTERNATIVES, self.num_groups)
+        within = sum(abs(one - other) for one, other in zip(self.steps, reversed(self.steps), strict=True))
+        distance = max(within, 2 * sum(map(abs, self.steps)))
+        bound = max(map(abs, self.steps))
+        laplace = VectorLaplace(scale=distance / self.epsilon, sensitivity=distance, bound=bound)
+        object.__setattr__(self, "laplace", laplace)
+
+    @property
+    def noise(self) -> RowMechanism:
+        """Laplace noise for each score."""
+        return self.laplace
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Cells: [0, G·m − 1]."""
+        return 0, self.num_groups * len(self.steps) - 1
+
+    def num_prepared_of(self, num_values: int) -> int:
+        """A score for each group and alternative."""
+        return self.num_groups * num_values
+
+    def prepare_rows(self, values: IntArray) -> IntArray:
+        """Return the scores, shape (n, G·m), group by group."""
+        size = len(self.steps)
+        _check_cells(values, size, self.num_groups)
+        scores = np.zeros((len(values), self.num_groups * size), dtype=np.int64)
+        columns = values[:, :1] // size * size + np.arange(size)
+        np.put_along_axis(scores, columns, np.array(self.steps, dtype=np.int64)[values % size], axis=1)
+        return scores
+
+
+def _check_sizes(num_alternatives: int, most: int, num_groups: int) -> None:
+    """Raise ConfigurationError unless the numbers of alternatives and of groups are allowed."""
+    if not 2 <= num_alternatives <= most:  # noqa: PLR2004  one alternative is no question
+        raise ConfigurationError(field="num_alternatives", value=num_alternatives, allowed=f"in [2, {most}]")
+    if not 2 <= num_groups <= MAX_JOINT_GROUPS:  # noqa: PLR2004  one group has nothing to hide
+        raise ConfigurationError(field="num_groups", value=num_groups, allowed=f"in [2, {MAX_JOINT_GROUPS}]")
+
+
+def _check_cells(values: IntArray, num_alternatives: int, num_groups: int) -> None:
+    """Raise ValueError unless these are rows of m cells; that they are a ranking within a group is the caller's."""
+    if values.ndim != 2 or values.shape[1] != num_alternatives:  # noqa: PLR2004  a table
+        raise ValueError(f"expected rows of {num_alternatives} cells, got shape {values.shape}")
+    most = num_groups * num_alternatives - 1
+    if values.size and (int(values.min()) < 0 or int(values.max()) > most):
+        raise ValueError(f"cells must be in [0, {most}]")

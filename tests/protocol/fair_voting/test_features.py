@@ -1,0 +1,230 @@
+"""Features that overlap: disparities by brute force over voters, what one voter moves, losses, and outcomes."""
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from helpers import Session, make_fair_inputs, make_fair_vote
+from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
+from psephos.protocol.fair_voting import FairVoting, Feature, Objective, reference_run
+from psephos.protocol.fair_voting.choices import ExponentialChoice
+from psephos.protocol.fair_voting.confirmation import p_value_of
+from psephos.protocol.fair_voting.objective import Utilities, joined
+from psephos.protocol.fair_voting.parameters import CENTRAL, LOCAL, MechanismName
+from psephos.protocol.fair_voting.posteriors import merits_of
+from psephos.protocol.fair_voting.utility_noise import UtilityNoise
+from psephos.protocol.privacy import NeighboringRelation
+
+GENDER = Feature(name="gender", of=("women", "women", "men"))
+DIET = Feature(name="diet", of=("vegan", "any", "any"))
+BOTH = (GENDER, DIET)
+SIZES = (1, 2, 3)
+PARTITIONS = (GENDER.partition, DIET.partition)
+
+
+def make(**given: Any) -> FairVoting:
+    return make_fair_vote(*SIZES, features=BOTH, **given)
+
+
+def utilities_of(rankings: list[tuple[int, ...]], scores: tuple[int, ...]) -> Utilities:
+    """Return the crossings' mean utilities; voters stand crossing after crossing."""
+    stops = list(itertools.accumulate(SIZES))
+    return [
+        [
+            Fraction(sum(scores[own[place]] for own in rankings[stop - size : stop]), size)
+            for place in range(len(scores))
+        ]
+        for size, stop in zip(SIZES, stops, strict=True)
+    ]
+
+
+def test_a_feature_puts_groups_together() -> None:
+    assert GENDER.groups == ("women", "men")
+    assert GENDER.partition == ((0, 1), (2,))
+    assert GENDER.sizes(SIZES) == (3, 3)
+    assert DIET.groups == ("vegan", "any")
+    assert DIET.sizes(SIZES) == (1, 5)
+
+
+def test_a_disparity_is_the_greatest_between_groups_of_any_feature() -> None:
+    """By the means over all voters of each group, for many profiles."""
+    generator = np.random.default_rng(1)
+    objective = Objective("parity", partitions=PARTITIONS)
+    owner = [0, 1, 1, 2, 2, 2]
+    for _ in range(50):
+        rankings: list[tuple[int, ...]] = [tuple(generator.permutation(3).tolist()) for _ in owner]
+        utilities = utilities_of(rankings, (2, 1, 0))
+        for place in range(3):
+            worst = Fraction(0)
+            for feature in BOTH:
+                means = [
+                    Fraction(sum(2 - rankings[voter][place] for voter in members), len(members))
+                    for name in feature.groups
+                    for members in [[voter for voter in range(6) if feature.of[owner[voter]] == name]]
+                ]
+                assert joined(utilities, SIZES, feature.partition, place) == means
+                worst = max(worst, max(means) - min(means))
+            assert objective.disparity(utilities, SIZES, place) == worst
+
+
+@pytest.mark.parametrize("name", ["parity", "penalized", "constrained"])
+def test_no_voter_moves_a_quality_by_more_than_is_said(name: Any) -> None:
+    """Over all neighboring profiles of two alternatives; parity attains it in the middle crossing."""
+    objective = Objective(name, Fraction(1, 4), Fraction(3, 2), PARTITIONS)
+    scores = (1, 0)
+    rankings: list[tuple[int, ...]] = [(0, 1), (1, 0)]
+    moved = [Fraction(0)] * 3
+    for profile in itertools.product(rankings, repeat=6):
+        before = utilities_of(list(profile), scores)
+        for voter, crossing in enumerate([0, 1, 1, 2, 2, 2]):
+            changed = list(profile)
+            changed[voter] = changed[voter][::-1]
+            after = utilities_of(changed, scores)
+            for place in range(2):
+                one, other = (objective.quality(each, SIZES, place) for each in (before, after))
+                moved[crossing] = max(moved[crossing], abs(one - other))
+    said = [objective.quality_sensitivity(1, SIZES, crossing) for crossing in range(3)]
+    assert all(one <= other for one, other in zip(moved, said, strict=True))
+    assert said == [
+        Fraction(1, 6) + Fraction(3, 2) * own if name != "parity" else own
+        for own in (1, Fraction(1, 3), Fraction(1, 3))
+    ]
+    assert moved[1] == said[1] if name == "parity" else moved[1] > 0
+
+
+def test_a_voter_in_several_groups_pays_for_the_smallest_of_them() -> None:
+    """Exactly, by the law of the winner over all profiles of two alternatives."""
+    choice = make(mechanism="exponential", num_alternatives=2, epsilon=1.2).disclosed.elects_by(ExponentialChoice)
+    assert choice.proven == pytest.approx((1.2, 0.4, 0.4))
+    one_only = make_fair_vote(*SIZES, features=(GENDER,), mechanism="exponential", num_alternatives=2, epsilon=1.2)
+    assert one_only.disclosed.elects_by(ExponentialChoice).proven == pytest.approx((1.2, 1.2, 1.2))
+    step = choice.scoring.steps
+    worst = [0.0] * 3
+    for profile in itertools.product(((0, 1), (1, 0)), repeat=6):
+        laws: list[tuple[float, ...]] = []
+        for flipped in (None, 0, 1, 3):
+            own = [ranking[::-1] if voter == flipped else ranking for voter, ranking in enumerate(profile)]
+            sums = np.zeros((3, 2), dtype=np.int64)
+            for ranking, crossing in zip(own, [0, 1, 1, 2, 2, 2], strict=True):
+                sums[crossing] += [step[ranking[0]], step[ranking[1]]]
+            laws.append(choice.probabilities(sums.reshape(-1).tolist()))
+        for crossing in range(3):
+            ratios = [abs(math.log(a / b)) for a, b in zip(laws[0], laws[1 + crossing], strict=True)]
+            worst[crossing] = max(worst[crossing], *ratios)
+    assert all(found <= proven + 1e-12 for found, proven in zip(worst, choice.proven, strict=True))
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "whole_ranking"])
+def test_several_features_cost_no_more_than_their_crossings(mechanism: MechanismName) -> None:
+    """A release of sums, or reports, is the same; features are computed from it."""
+    plain = make_fair_vote(*SIZES, mechanism=mechanism)
+    vote = make(mechanism=mechanism)
+    assert [loss.proven for loss in vote.losses] == [loss.proven for loss in plain.losses]
+    inputs = make_fair_inputs(vote)
+    one, other = (run_population(each, inputs, noise=SimulatedNoise(1, session="s")) for each in (vote, plain))
+    assert [tally.totals.tolist() for tally in one.tallies] == [tally.totals.tolist() for tally in other.tallies]
+
+
+def test_a_release_has_every_feature_and_the_objective_takes_the_worst() -> None:
+    vote = make(mechanism="laplace", objective="parity", epsilon=3.0)
+    inputs = make_fair_inputs(vote, seed=4)
+    outcome = run_population(vote, inputs, noise=SimulatedNoise(1, session="s")).outcome
+    assert outcome is not None
+    assert outcome.features == BOTH
+    for alternative in outcome.alternatives:
+        assert alternative.features
+        of_gender, of_diet = alternative.features
+        own = [estimate.value for estimate in alternative.utilities]
+        errors = [estimate.standard_error for estimate in alternative.utilities]
+        women = of_gender.utilities[0]
+        assert women.value == pytest.approx((own[0] + 2 * own[1]) / 3)
+        assert women.standard_error == pytest.approx(math.hypot(errors[0], 2 * errors[1]) / 3)
+        anything = of_diet.utilities[1]
+        assert anything.value == pytest.approx((2 * own[1] + 3 * own[2]) / 5)
+        assert alternative.disparity == pytest.approx(max(of_gender.disparity, of_diet.disparity))
+    best = min(outcome.alternatives, key=lambda alternative: alternative.disparity)
+    assert outcome.winner == best.name
+    assert "least disparity" in vote.truth(inputs)
+
+
+MECHANISMS = sorted((CENTRAL - {"sampling"}) | {*LOCAL, "joint"})
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_agents_arrays_and_reference_agree_with_features_too(mechanism: MechanismName) -> None:
+    vote = make(mechanism=mechanism, objective="penalized", epsilon=2.0)
+    inputs = make_fair_inputs(vote, seed=5)
+    session = Session(vote, inputs, seed=3)
+    wire = session.play(lambda _: 0)
+    assert wire.result is not None
+    assert wire.result.outcome == run_population(vote, inputs, noise=session.fresh_noise()).outcome
+    assert wire.result.outcome == reference_run(vote, inputs, noise=session.fresh_noise())
+
+
+@pytest.mark.parametrize("name", ["parity", "penalized", "constrained"])
+def test_merits_of_floats_are_those_of_fractions(name: Any) -> None:
+    objective = Objective(name, Fraction(1, 2), Fraction(3, 2), PARTITIONS)
+    generator = np.random.default_rng(2)
+    sizes = np.array(SIZES, dtype=np.float64)
+    for _ in range(30):
+        whole = generator.integers(0, 17, size=(3, 4))
+        exact: Utilities = [[Fraction(int(value), 8) for value in row] for row in whole]
+        merits = merits_of(whole[None] / 8, objective, sizes)[0]
+        best = objective.best(exact, SIZES)
+        assert np.flatnonzero(merits >= merits.max() - 1e-9).tolist() == best
+
+
+@pytest.mark.full("a second of CPU")
+@pytest.mark.parametrize("name", ["parity", "penalized"])
+def test_a_wrong_winner_is_confirmed_as_seldom_as_is_said(name: Any) -> None:
+    """Two alternatives alike in truth: at level .05 one is confirmed in at most 5 % of 300 draws and four errors."""
+    objective = Objective(name, Fraction(1, 2), Fraction(1), PARTITIONS)
+    noise = UtilityNoise.of_sums([0.3, 0.2, 0.1])
+    sizes = np.array(SIZES, dtype=np.float64)
+    truth = np.array([[1.0, 1.0], [1.5, 1.5], [0.4, 0.4]])
+    generator = np.random.default_rng(3)
+    wrong = 0
+    for _ in range(300):
+        drawn = truth + generator.laplace(size=(3, 2)) * np.array([[0.3], [0.2], [0.1]]) / math.sqrt(2)
+        winner = int(np.argmax(merits_of(drawn[None], objective, sizes)[0]))
+        wrong += p_value_of(drawn, winner, noise, objective=objective, sizes=sizes) <= 0.05
+    assert wrong <= 300 * 0.05 + 4 * math.sqrt(300 * 0.05)
+
+
+def test_left_out_features_are_not_written() -> None:
+    """So that what a session without them agrees on has the bytes that it ever had."""
+    plain = make_fair_vote(*SIZES)
+    assert b"features" not in bytes(plain.encoded_parameters)
+    assert b"features" in bytes(make().encoded_parameters)
+    assert msgspec.msgpack.decode(make().encoded_parameters, type=type(plain.parameters)) == make().parameters
+
+
+@pytest.mark.parametrize(
+    ("features", "field", "words"),
+    [
+        ((), "features", "1 to 16"),
+        ((Feature(name="diet", of=("a", "b")),), "feature 'diet'", "each of the 3 groups"),
+        ((Feature(name="diet", of=("a", "a", "a")),), "feature 'diet'", "two groups of it or more"),
+        ((Feature(name="diet", of=("a", "", "b")),), "feature 'diet'", "printable"),
+        ((Feature(name=" diet", of=("a", "b", "b")),), "features", "distinct names"),
+        ((GENDER, GENDER), "features", "distinct names"),
+    ],
+)
+def test_features_that_are_none_are_refused(features: tuple[Feature, ...], field: str, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words) as caught:
+        make_fair_vote(*SIZES, features=features)
+    assert caught.value.field == field
+
+
+def test_algorithm_2_has_no_proof_for_several_disparities() -> None:
+    with pytest.raises(ConfigurationError, match="the disparity between the groups alone"):
+        make(mechanism="sampling", num_samples=1)
+
+
+def test_features_go_with_either_relation() -> None:
+    vote = make(mechanism="permute_and_flip", relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
+    assert max(vote.disclosed.elects_by(ExponentialChoice).proven) == pytest.approx(1.0)
