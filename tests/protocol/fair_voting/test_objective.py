@@ -104,7 +104,7 @@ def test_the_best_are_those_that_no_other_beats(
         "welfare_constrained": [place for place in enough if gaps[place] == min(gaps[other] for other in enough)],
     }
     for name in NAMES:
-        assert Objective(name, limit, weight, share).best(utilities, sizes) == expected[name]
+        assert Objective(name, limit, weight, welfare_share=share).best(utilities, sizes) == expected[name]
 
 
 @CHECKED
@@ -115,7 +115,7 @@ def test_a_center_cancels_out(
     utilities, sizes = table
     moved = [[own + center for own in row] for row in utilities]
     for name in NAMES:
-        objective = Objective(name, limit, Fraction(1, 2), Fraction(2, 3))
+        objective = Objective(name, limit, Fraction(1, 2), welfare_share=Fraction(2, 3))
         of_moved = dataclasses.replace(objective, least_utility=center)
         assert of_moved.best(moved, sizes) == objective.best(utilities, sizes)
 
