@@ -274,7 +274,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         if phase.choice is not None:
             (winner,) = tally.totals.tolist()
             return self._release(winner, (), self._assurance, name=self.parameters.mechanism, counts=())
-        utilities = self._utilities(tally.totals, phase.scoring)
+        utilities = self.mean_utilities(tally.totals, phase.scoring)
         laplace = cast("VectorLaplace", phase.tally_mechanism)
         error = math.sqrt(laplace.noise_variance) * phase.scoring.step
         errors = [error / size for size in self.parameters.group_sizes]
@@ -320,7 +320,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         parameters = self.parameters
         phase = DisclosedRankings(msgspec.structs.replace(parameters, mechanism="laplace", calibration="tight"))
         groups, positions = self.members_of(inputs)
-        utilities = self._utilities(phase.sums_of(positions, groups), phase.scoring)
+        utilities = self.mean_utilities(phase.sums_of(positions, groups), phase.scoring)
         told: dict[str, float | str] = {}
         for place, name in enumerate(parameters.alternatives):
             for group, row in zip(parameters.groups, utilities, strict=True):
@@ -335,8 +335,13 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             told[name] = ", ".join(parameters.alternatives[place] for place in places)
         return told
 
-    def _utilities(self, sums: IntArray, scoring: Scoring) -> list[list[Fraction]]:
-        """Return mean utilities in units of the scores, of sums in steps from the center."""
+    def mean_utilities(self, sums: IntArray, scoring: Scoring) -> list[list[Fraction]]:
+        """Return the groups' mean utilities in units of the scores.
+
+        Args:
+            sums: in steps from the center, shape (G, m).
+            scoring: whose steps, and whose center.
+        """
         step = Fraction(scoring.step)
         rows: list[list[int]] = sums.tolist()
         return [

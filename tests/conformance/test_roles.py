@@ -26,6 +26,7 @@ CASES: list[tuple[str, dict[str, Any], Sequence[str]]] = [
     ("truth-discovery", {"role": "leaver", "members": ["1"]}, ()),
     ("moral-preferences", {"role": "liar", "parameters": {"epsilon": 9.0}}, ()),
     ("moral-preferences", {"role": "membership", "members": ["*"], "target": "1", "rounds": 50}, ()),
+    ("fair-voting", {"role": "misreporter", "members": ["1"], "trials": 10}, WINNER),
     ("fair-voting", {"role": "network-observer"}, ()),
     ("dpwevote", {"role": "poisoner", "members": ["1"]}, ()),
     ("truth-discovery", {"role": "poisoner", "members": ["1", "2"]}, ()),
