@@ -67,6 +67,8 @@ ITEMS: Final = (
     "a file whose numbers are not those of its header",
     "too few voters for the samples of Algorithm 2",
     "a quorum where who takes part is private",
+    "groups that cannot be private; crossings of private groups",
+    "features that are none, or that a mechanism has no proof for; crossings without voters",
     # Journals.
     "a journal that is missing, damaged, not a person's, in use, moved, or a backup",
     # Networks.
