@@ -74,6 +74,8 @@ ITEMS: Final = (
     "too few voters for the samples of Algorithm 2",
     "a calibration that a mechanism ignores; an ε that cannot be proven; a share of welfare outside (0, 1]",
     "a quorum where who takes part is private",
+    "groups that cannot be private; crossings of private groups",
+    "features that are none, or that a mechanism has no proof for; crossings without voters",
     # Journals.
     "a journal that is missing, damaged, not a person's, in use, moved, or a backup",
     # Networks.
