@@ -21,6 +21,10 @@ _NAMES: Final[tuple[MechanismName, ...]] = ("laplace", "sampling", "exponential"
 _RELAXED: Final = (
     "exponential and permute_and_flip elect by W − λ·max(0, ΔW − t), which may be another winner's by itself"
 )
+_NOTE: Final = (
+    "other winners: the share of elections with another winner than without noise, by this objective; ± is one "
+    "standard error of {:,} trials. ε in all is proven; Algorithm 2 has as many samples as it allows, with this γ"
+)
 
 
 class ElectionVariants(SimulatedVariants):
@@ -84,8 +88,7 @@ class ElectionVariants(SimulatedVariants):
         """Return what the numbers are of, and who is missing."""
         missing = sorted({*self.names} - {offered.name for offered in offers})
         return (
-            "the share of elections with another winner than without noise, by this objective; ± is one standard error",
-            f"of {self.trials:,} trials. ε in all is proven; Algorithm 2 has as many samples as it allows, with this γ",
+            _NOTE.format(self.trials),
             *([_RELAXED] if self._parameters.objective == "constrained" else []),
             *([f"not at this price, or not here: {', '.join(missing)}"] if missing else []),
         )
