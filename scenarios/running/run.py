@@ -20,7 +20,7 @@ from ...protocol.checked import checked_truth
 from ...protocol.errors import PsephosError
 from ...protocol.messages import Charter
 from ...protocol.phases import Truth
-from ...protocol.privacy import LedgerEntry
+from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise, stream_key
 from ...protocol.views import View
 from ...transports.faults import Weather, seeded_weather
@@ -85,6 +85,7 @@ def run_session(
     entries: list[LedgerEntry] | None = None,
     watched: Watched | None = None,
     streamed: StreamedInputs | None = None,
+    ledgers: Mapping[str, Ledger] | None = None,
 ) -> SessionRecord:
     """Run a resolved scenario's session on the path that it names.
 
@@ -97,6 +98,7 @@ def run_session(
         entries: the caller's list, which gets every loss however the session ends.
         watched: the caller's, which gets what adversaries see however the session ends.
         streamed: the caller's, which knows of a stream's parties how far they came.
+        ledgers: of the parties by name, where they have had losses before (agents only).
 
     Raises:
         QuorumError: a phase closed without its quorum.
@@ -163,6 +165,7 @@ def run_session(
         rules=resolved.rules,
         default_rules=resolved.default_rules,
         budget=scenario.budget_of_parties,
+        ledgers=ledgers,
         log=log,
         listener=listener,
         on_progress=on_progress,
@@ -192,6 +195,7 @@ def run_in_folder(
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
     on_failure: Callable[[Sequence[Lesson]], None] | None = None,
+    ledgers: Mapping[str, Ledger] | None = None,
 ) -> Finished:
     """Run a scenario and leave everything that came of it in a folder.
 
@@ -202,6 +206,7 @@ def run_in_folder(
         listener: told of the server's effects.
         on_progress: called a few times a second (agents), or after each batch (streams).
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
+        ledgers: as for `run_session`.
 
     Raises:
         QuorumError, ConfigurationError, PluginError, OSError: as `run_session`; the folder then holds the scenario, the
@@ -228,6 +233,7 @@ def run_in_folder(
                 entries=run.entries,
                 watched=watched,
                 streamed=streamed,
+                ledgers=ledgers,
             )
         except PsephosError as error:
             if watched is not None and watched.views:  # else nothing began
