@@ -4,19 +4,22 @@ The rule that holds here: whatever may have left is in the file, so that its los
 again; room that a session has reserved is no other session's until that one is left or has expired.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import msgspec
 
 from ..protocol.errors import JournalError
+from ..protocol.kept import KeptReport
+from ..protocol.messages import Report, decode
+from ..protocol.phases import Phase
 from ..protocol.privacy import Budget, Ledger, LedgerEntry
-from ..protocol.records import Acknowledged, ClientRecord, Drawn, Left, Record, Reserved
+from ..protocol.records import Acknowledged, ClientRecord, Drawn, Left, Record, Remembered, Reserved
 from .journal_file import JournalFile
 from .journal_format import About, Closing, Row, decode_record, read_journal
 
-__all__ = ["PERSON", "PersonJournal", "SessionRecords", "Sitting", "read_sessions", "row_of", "sessions_of"]
+__all__ = ["PERSON", "PersonJournal", "Recalled", "SessionRecords", "Sitting", "read_sessions", "row_of", "sessions_of"]
 
 PERSON: Final = "person"
 """The kind of these journals."""
@@ -69,6 +72,16 @@ class SessionRecords:
     def left(self) -> Left | None:
         """How the session ended for this party; None while it may go on."""
         return self._left
+
+    @property
+    def reports_kept(self) -> Iterator[Drawn]:
+        """Yield the reports that later sessions repeat."""
+        return (drawn for drawn in self._drawn.values() if drawn.kept is not None)
+
+    @property
+    def can_be_pruned(self) -> bool:
+        """Whether it has reports that no later session repeats."""
+        return any(drawn.report and drawn.kept is None for drawn in self._drawn.values())
 
     @property
     def is_pruned(self) -> bool:
@@ -137,11 +150,17 @@ class SessionRecords:
 
 
 class Sitting:
-    """A person's part in one session: its records, and where more are kept (`journals.Journal`)."""
+    """A person's part in one session: its records, and where more are kept (`journals.Journal`).
 
-    def __init__(self, file: JournalFile, session: SessionRecords) -> None:
+    `others` are all sessions of the journal, as long as it is open: of what is kept over sessions there is one report.
+    """
+
+    def __init__(
+        self, file: JournalFile, session: SessionRecords, others: Mapping[str, SessionRecords] | None = None
+    ) -> None:
         self._file = file
         self._session = session
+        self._others = dict[str, SessionRecords]() if others is None else others
 
     @property
     def records(self) -> tuple[ClientRecord, ...]:
@@ -161,7 +180,7 @@ class Sitting:
         for record in records:
             if not isinstance(record, ClientRecord):
                 raise TypeError(f"a person's journal keeps no {type(record).__name__}")
-            if contradiction := after.contradiction(record):
+            if contradiction := after.contradiction(record) or self._other_report(record):
                 raise JournalError(contradiction, path=str(self._file.path))
             if not after.says_nothing_new(record):
                 after.add(record)
@@ -170,6 +189,45 @@ class Sitting:
             self._file.append([row_of(session.session_id, record) for record in fresh])
         for record in fresh:
             session.add(record)
+
+    def _other_report(self, record: ClientRecord) -> str:
+        """Return what a report contradicts that another session, held meanwhile, has drawn for both."""
+        if not isinstance(record, Drawn) or record.kept is None:
+            return ""
+        earlier = _first_kept(self._others.values(), record.kept)
+        if earlier is None or _payload_of(earlier[1]) == _payload_of(record):
+            return ""
+        return f"has another report of phase {record.kept.phase!r} in {record.kept.scope}: join again, to repeat that"
+
+
+def _first_kept(sessions: Iterable[SessionRecords], kept: Remembered) -> tuple[SessionRecords, Drawn] | None:
+    """Return the first report of a phase in a scope, with its session; its law may be another."""
+    asked = (kept.scope.kind, kept.scope.name, kept.phase)
+    for session in sessions:
+        for drawn in session.reports_kept:
+            has = drawn.kept
+            if has is not None and (has.scope.kind, has.scope.name, has.phase) == asked:
+                return session, drawn
+    return None
+
+
+def _payload_of(drawn: Drawn) -> bytes:
+    report = decode(drawn.report)
+    if not isinstance(report, Report):
+        raise JournalError("holds something else where a report was kept")
+    return bytes(report.payload)
+
+
+class Recalled(NamedTuple):
+    """A report that an earlier session drew.
+
+    Args:
+        report: what `ClientMachine` is given.
+        session: the earlier session's name.
+    """
+
+    report: KeptReport
+    session: str
 
 
 class PersonJournal(Closing):
@@ -256,7 +314,37 @@ class PersonJournal(Closing):
                 "could be drawn twice. It cannot be joined from here"
             )
             raise JournalError(reason, path=str(self.path))
-        return Sitting(self._file, session)
+        return Sitting(self._file, session, self._sessions)
+
+    def recall(self, phases: Iterable[Phase], *, session_id: str = "") -> dict[str, Recalled]:
+        """Return the reports of earlier sessions that these phases repeat, by the phase's name.
+
+        Args:
+            phases: of a protocol.
+            session_id: the session that asks, which is none of the earlier ones.
+
+        Raises:
+            ConfigurationError: what is kept was drawn by another law.
+            JournalError: it is no report of its phase.
+        """
+        earlier = [session for session in self._sessions.values() if session.session_id != session_id]
+        recalled: dict[str, Recalled] = {}
+        for phase in phases:
+            if phase.kept is None:
+                continue
+            asked = Remembered(phase=phase.name, scope=phase.kept, seal="")
+            if (found := _first_kept(earlier, asked)) is None or (kept := found[1].kept) is None:
+                continue
+            phase.kept.check(kept.scope)
+            try:
+                numbers = phase.decoder.decode(_payload_of(found[1]))
+            except (msgspec.DecodeError, JournalError) as error:
+                reason = f"has no report of phase {phase.name!r} where one of {phase.kept} is kept"
+                raise JournalError(reason, path=str(self.path)) from error
+            name = "" if found[0].first is None else found[0].first.session
+            report = KeptReport(scope=kept.scope, report=numbers, seal=kept.seal)
+            recalled[phase.name] = Recalled(report, name)
+        return recalled
 
     def close(self) -> None:
         """Let go of the journal."""

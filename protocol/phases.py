@@ -24,6 +24,7 @@ from .columns import Column, Entries, check_columns, missing_column
 from .errors import ConfigurationError
 from .guard import Guarded, GuardedRelease
 from .integers import encode_row, width_of
+from .kept import Scope
 from .mechanisms import Disclosure, RowMechanism
 from .messages import MAX_MESSAGE_BYTES
 from .privacy import NeighboringRelation, PrivacyLoss, TrustModel
@@ -99,10 +100,13 @@ class Phase(Guarded):
         losses: what this phase costs one person, one entry for each unit of protection.
         num_parts: how many parts a person's values are made of at most, where the mechanism's event covers the change
             of one part, such as a record.
+        kept: where a person's report outlives its session. Later sessions of the same scope then repeat it, and cost
+            nothing in this phase (`kept`). For replace-one neighbors in the local model, and one randomizer for all:
+            elsewhere a repeated report tells more than the first, or is another's.
 
     Raises:
-        ConfigurationError: the columns have gaps, a report would not fit into a message, or the losses of one relation
-            and model are less than what is drawn (`guard`).
+        ConfigurationError: the columns have gaps, a report would not fit into a message, the losses of one relation
+            and model are less than what is drawn (`guard`), or reports are kept where they cannot be.
         UnsupportedEventError: `event` cannot be bounded under a loss's relation.
     """
 
@@ -114,6 +118,7 @@ class Phase(Guarded):
         mechanism: RowMechanism,
         losses: Sequence[PrivacyLoss],
         num_parts: int = 1,
+        kept: Scope | None = None,
     ) -> None:
         if not columns or columns.step != 1:
             raise ConfigurationError(
@@ -131,12 +136,23 @@ class Phase(Guarded):
         self.mechanism = mechanism
         self.losses = tuple(losses)
         self.num_parts = num_parts
+        self.kept = kept
         self.check_largest()
+        self._check_kept()
 
     @property
     def hides_participation(self) -> bool:
         """Whether it is private who reported, and so how many did: neighbors differ by a person who is there or not."""
         return any(loss.relation is NeighboringRelation.ADD_OR_REMOVE_ONE for loss in self.losses)
+
+    def _check_kept(self) -> None:
+        if self.kept is None:
+            return
+        stated = {(loss.relation, loss.model) for loss in self.losses}
+        can_be = stated == {(NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL)}
+        if not can_be or type(self).mechanism_of is not Phase.mechanism_of:
+            allowed = "a phase of replace-one neighbors in the local model, with one randomizer for all"
+            raise ConfigurationError(field="kept", value=f"phase {self.name!r}", allowed=allowed)
 
     @functools.cached_property
     def decoder(self) -> msgspec.msgpack.Decoder[tuple[int, ...]]:

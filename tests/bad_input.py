@@ -36,6 +36,7 @@ ITEMS: Final = (
     "a partner that stalls",
     "a partner that never reads",
     "Ctrl-C on either side",
+    "a game: none to keep, another's weights, changed weights or settings",
     # Truth discovery.
     "a label outside the task's answer set",
     "a worker who answers a task twice with different labels",

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import errno
 import functools
+import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ import trio
 from ...agents.client import PATIENCE_SECONDS, Client, answer_seconds, inquire
 from ...agents.events import Log
 from ...agents.journals import Sitting
-from ...agents.person_journal import PersonJournal
+from ...agents.person_journal import PersonJournal, Recalled
 from ...agents.returning import take_part_durably
 from ...protocol.checked import check_own_columns
 from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError
@@ -48,12 +49,14 @@ class Agreement(msgspec.Struct, kw_only=True):
         protocol: the same protocol, made.
         row: the client's private row.
         losses: what the whole session costs the client, phase by phase.
+        recalled: the reports of earlier sessions that it repeats, by phase; they cost nothing.
     """
 
     terms: Invitation
     protocol: PhasedProtocol[Any, Any]
     row: tuple[int, ...]
     losses: tuple[PrivacyLoss, ...]
+    recalled: Mapping[str, Recalled] = {}
 
     @property
     def cost(self) -> float:
@@ -179,11 +182,25 @@ class Joining:
             check_trust(protocol, trusts_server=self.trusts_server)
             protocol.check_public(terms.public)
             protocol.check_losses(terms.public)
-            losses = protocol.losses_of(terms.public)
+            recalled = self._recall(protocol, terms)
+            to_draw = (phase for phase in protocol.phases if phase.name not in recalled)
+            losses = tuple(loss for phase in to_draw for loss in phase.losses_of(terms.public))
             if ledger is not None:
                 ledger.check(losses)
             row = encode_own(protocol, self.entries, terms.public)
-        return Agreement(terms=terms, protocol=protocol, row=row, losses=losses)
+        return Agreement(terms=terms, protocol=protocol, row=row, losses=losses, recalled=recalled)
+
+    @property
+    def secret(self) -> bytes:
+        """What a party that comes back knows its values by: of its private key, which no journal has (`kept.seal_of`).
+
+        Raises:
+            ConfigurationError: the key's file cannot be read.
+        """
+        return b"" if self.keys is None or self.journal is None else hashlib.sha256(self.keys.private_key).digest()
+
+    def _recall(self, protocol: PhasedProtocol[Any, Any], terms: Invitation) -> dict[str, Recalled]:
+        return {} if self.journal is None else self.journal.recall(protocol.phases, session_id=terms.session_id)
 
 
 async def join(
@@ -276,6 +293,10 @@ def _make_client(
     joining: Joining, agreement: Agreement, *, ledger: Ledger, log: Log | None, sitting: Sitting | None
 ) -> Client:
     mode = make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number)
+    kept: dict[str, Any] = {}
+    if any(phase.kept is not None for phase in agreement.protocol.phases):
+        reports = {name: recalled.report for name, recalled in agreement.recalled.items()}
+        kept = {"kept": reports, "secret": joining.secret}
     return find_client_role(agreement.protocol.client_role)(
         agreement.protocol,
         party=joining.party,
@@ -287,6 +308,7 @@ def _make_client(
         charter=charter_of(mode, agreement.terms.charter),
         patience_seconds=joining.patience_seconds,
         sitting=sitting,
+        **kept,
         log=log,
     )
 

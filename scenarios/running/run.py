@@ -18,6 +18,7 @@ from ...agents.modes import Deployment, Mode, Simulation, draw_session_id
 from ...agents.noise import SecureNoise
 from ...protocol.checked import checked_truth
 from ...protocol.errors import PsephosError
+from ...protocol.kept import KeptReports
 from ...protocol.messages import Charter
 from ...protocol.phases import Truth
 from ...protocol.privacy import Ledger, LedgerEntry
@@ -83,6 +84,7 @@ def run_session(
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
     entries: list[LedgerEntry] | None = None,
+    kept: KeptReports | None = None,
     watched: Watched | None = None,
     streamed: StreamedInputs | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
@@ -96,6 +98,7 @@ def run_session(
         listener: told of the server's effects.
         on_progress: called a few times a second (agents only).
         entries: the caller's list, which gets every loss however the session ends.
+        kept: the caller's, with what earlier sessions of its scopes left; it gets what this one leaves.
         watched: the caller's, which gets what adversaries see however the session ends.
         streamed: the caller's, which knows of a stream's parties how far they came.
         ledgers: of the parties by name, where they have had losses before (agents only).
@@ -134,6 +137,8 @@ def run_session(
             log=log,
             listener=listener,
             entries=entries,
+            names=resolved.names,
+            kept=kept,
         )
     mode: Mode = Simulation(scenario.name, noise, resolved.record or watched is not None)
     if scenario.noise == "secure":
@@ -170,6 +175,7 @@ def run_session(
         listener=listener,
         on_progress=on_progress,
         entries=entries,
+        kept=kept,
         deviations=deviations,
         views=None if watched is None else watched.views,
         strangers=strangers,
@@ -196,6 +202,7 @@ def run_in_folder(
     on_progress: Callable[[str, int, int], None] | None = None,
     on_failure: Callable[[Sequence[Lesson]], None] | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
+    kept: KeptReports | None = None,
 ) -> Finished:
     """Run a scenario and leave everything that came of it in a folder.
 
@@ -207,6 +214,7 @@ def run_in_folder(
         on_progress: called a few times a second (agents), or after each batch (streams).
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
         ledgers: as for `run_session`.
+        kept: as for `run_session`.
 
     Raises:
         QuorumError, ConfigurationError, PluginError, OSError: as `run_session`; the folder then holds the scenario, the
@@ -234,6 +242,7 @@ def run_in_folder(
                 watched=watched,
                 streamed=streamed,
                 ledgers=ledgers,
+                kept=kept,
             )
         except PsephosError as error:
             if watched is not None and watched.views:  # else nothing began

@@ -8,14 +8,15 @@ import dataclasses
 import functools
 import importlib.metadata
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import msgspec
 
 from ...protocol.errors import BudgetExceededError, PsephosError, QuorumError, UnheardError
-from ...protocol.privacy import Ledger, LedgerEntry, NeighboringRelation, PrivacyLoss, common_relation, total_of
+from ...protocol.kept import Kept, KeptReports, check_values
+from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, common_relation, total_of
 from ...protocol.roles import SessionKind
 from ...protocol.rules import JOIN, hidden_phases
 from ..plugins import ARRAY
@@ -82,10 +83,33 @@ def resolve_series(series: Series, *, record: bool = False) -> list[Resolved]:
         ConfigurationError: something is not allowed; the field names the vote.
     """
     resolved: list[Resolved] = []
+    told: dict[tuple[str, str], Kept] = {}
     for vote in series.votes:
         with naming_vote(vote.number):
-            resolved.append(resolve(vote.scenario, record=record, turnout=vote.turnout))
+            side = resolve(vote.scenario, record=record, turnout=vote.turnout)
+            _check_kept(side, told)
+            resolved.append(side)
     return resolved
+
+
+def _check_kept(side: Resolved, told: dict[tuple[str, str], Kept]) -> None:
+    """Refuse a vote that would repeat reports of other values, or of another law, than in a vote before it.
+
+    Args:
+        side: the vote.
+        told: what all votes before it would report, which gets what this one would.
+
+    Raises:
+        ConfigurationError: there is such a report.
+    """
+    for phase in side.protocol.phases:
+        if (scope := phase.kept) is None:
+            continue
+        earlier = told.setdefault((scope.name, phase.name), Kept(scope=scope))
+        scope.check(earlier.scope)
+        rows: list[list[int]] = side.inputs.private[:, phase.columns].tolist()
+        for name, values in zip(side.names, map(tuple, rows), strict=True):
+            check_values(scope, is_changed=earlier.values.setdefault(name, values) != values, party=name)
 
 
 def run_series(
@@ -114,13 +138,14 @@ def run_series(
         ConfigurationError, PluginError, OSError: as `run_session`.
     """
     accounts = Accounts(series.allowance)
+    kept: KeptReports = {}
     started = time.perf_counter()
     how = {"transport": resolved[0].scenario.transport, "noise": resolved[0].scenario.noise, "votes": len(resolved)}
     failure: dict[str, Any] = {}
     held: list[Held] = []
     try:
         for vote, side in zip(series.votes, resolved, strict=True):
-            held.append(_hold(series, vote, side, accounts, folder, pictures=pictures, watching=watching))
+            held.append(_hold(series, vote, side, accounts, kept, folder, pictures=pictures, watching=watching))
             if on_vote is not None:
                 on_vote(held[-1])
     except BaseException as error:
@@ -142,17 +167,16 @@ def _hold(
     vote: Vote,
     side: Resolved,
     accounts: Accounts,
+    kept: KeptReports,
     folder: RunFolder,
     *,
     pictures: bool,
     watching: Watching | None,
 ) -> Held:
     """Hold one vote, with those who have room for it."""
-    losses_of = _pricing(side)
-    refused: dict[str, BudgetExceededError] = {}
-    for name, public in zip(side.names, side.inputs.public.tolist(), strict=True):
-        if (refusal := accounts.refusal(name, losses_of(tuple(public)), vote.at)) is not None:
-            refused[name] = refusal
+    prices = _prices(side, kept)
+    refusals = {name: accounts.refusal(name, [loss for _, loss in own], vote.at) for name, own in prices.items()}
+    refused = {name: refusal for name, refusal in refusals.items() if refusal is not None}
     name_of_folder = f"vote-{vote.number:0{len(str(len(series.votes)))}}"
     outcome = functools.partial(Held, vote=vote, folder=name_of_folder, refused=refused)
     if refused:
@@ -170,6 +194,7 @@ def _hold(
         RunFolder(folder.path / name_of_folder),
         pictures=pictures,
         ledgers=None if side.scenario.transport == ARRAY else ledgers,
+        kept=kept,
     )
     try:
         if watching is None:
@@ -180,8 +205,10 @@ def _hold(
     except (QuorumError, UnheardError) as error:
         failure = error
     finally:
-        if side.scenario.transport == ARRAY:
-            _charge(side, ledgers)
+        if side.scenario.transport == ARRAY:  # which has one line for all of them together
+            for name, ledger in ledgers.items():
+                for phase, loss in prices[name]:
+                    ledger.charge(loss, session=series.name, phase=phase)
         charged = [entry for name, ledger in ledgers.items() for entry in ledger.entries[before[name] :]]
         session = f"{series.name}, vote {vote.number}"
         accounts.book((msgspec.structs.replace(entry, session=session) for entry in charged), vote.at)
@@ -222,17 +249,27 @@ def _without(side: Resolved, vote: Vote, refused: Mapping[str, BudgetExceededErr
 _NO_ROOM: Final = "its budget has no room for this vote"
 
 
-def _pricing(side: Resolved) -> Callable[[tuple[int, ...]], tuple[PrivacyLoss, ...]]:
-    """Return what computes the price of a vote from a party's public row, once for each row."""
-    return functools.cache(side.protocol.losses_of)
+def _prices(side: Resolved, kept: KeptReports) -> dict[str, list[tuple[str, PrivacyLoss]]]:
+    """Return what a vote costs each party, with the phase: nothing where it repeats what an earlier vote drew."""
+    repeated: dict[str, Collection[str]] = {}
+    for phase in side.protocol.phases:
+        earlier = None if phase.kept is None else kept.get((phase.kept.name, phase.name))
+        repeated[phase.name] = () if earlier is None else earlier.drawn
 
+    @functools.cache  # many parties have the same public row
+    def losses_of(phase: int, public: tuple[int, ...]) -> tuple[PrivacyLoss, ...]:
+        return side.protocol.phases[phase].losses_of(public)
 
-def _charge(side: Resolved, ledgers: Mapping[str, Ledger]) -> None:
-    """Charge everybody on a roster what arrays state for all of them together."""
-    for name, public in zip(side.names, side.inputs.public.tolist(), strict=True):
-        for phase in side.protocol.phases:
-            for loss in phase.losses_of(public):
-                ledgers[name].charge(loss, session=side.scenario.name, phase=phase.name)
+    rows: list[list[int]] = side.inputs.public.tolist()
+    return {
+        name: [
+            (phase.name, loss)
+            for place, phase in enumerate(side.protocol.phases)
+            if name not in repeated[phase.name]
+            for loss in losses_of(place, tuple(public))
+        ]
+        for name, public in zip(side.names, rows, strict=True)
+    }
 
 
 def _paid(entries: Sequence[LedgerEntry], names: Sequence[str]) -> dict[str, float]:
