@@ -8,7 +8,7 @@ vote.
 import contextlib
 import copy
 import datetime as dt
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -298,11 +298,12 @@ def naming_vote(number: int) -> Generator[None]:
         raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
 
 
-def _is_elsewhere(value: object, before: object, keys: Collection[str]) -> bool:
+def _is_elsewhere(value: object, before: object, keys: frozenset[str]) -> bool:
     """Return whether a table of parties names another source than the one before it."""
     if not (isinstance(value, dict) and isinstance(before, dict)):
         return True
-    return bool(keys & value.keys() - before.keys())
+    named, others = cast("Tables", value), cast("Tables", before)
+    return any(key in named and key not in others for key in keys)
 
 
 def _names(value: object, *, field: str) -> list[str]:

@@ -118,8 +118,10 @@ def test_a_series_is_for_the_command_that_runs_it() -> None:
         load_scenario("housing-cooperative")
 
 
-BAD: dict[str, list[tuple[str, list[str]]]] = {
-    "a budget by periods without a clock, or of no length; dates that go backwards": [
+@pytest.mark.bad_input("a budget by periods without a clock, or of no length; dates that go backwards")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
         (BUDGET + PERIOD + HEAD + PLAN.replace("at = 2026-01-20\n", ""), ["at (vote 3)", "left out"]),
         (BUDGET + 'budget_period = "1 month"\n' + HEAD + PLAN, ["budget_period", "1 month", "days"]),
         ('budget_period = "7 days"\n' + HEAD + PLAN, ["budget_period", "without a budget"]),
@@ -128,7 +130,17 @@ BAD: dict[str, list[tuple[str, list[str]]]] = {
         (HEAD + PLAN.replace("2026-01-20", "2026-01-11"), ["at (vote 3)", "not before vote 2"]),
         (HEAD + PLAN.replace("2026-01-20", '"soon"'), ["at (vote 3)", "soon"]),
     ],
-    "a series without votes; an unknown key in a vote, or one that a vote cannot replace": [
+)
+def test_what_is_wrong_with_a_clock_that_is_missing_or_goes_backwards_is_said_before_anything_runs(
+    psephos: Psephos, write: Write, text: str, words: list[str]
+) -> None:
+    check_refused(psephos, str(write("plan.toml", text)), [], words)
+
+
+@pytest.mark.bad_input("a series without votes; an unknown key in a vote, or one that a vote cannot replace")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
         ("votes = []\n" + HEAD, ["votes", "at least one"]),
         ("votes = 3\n" + HEAD, ["votes"]),
         ('votes = "nowhere.toml"\n' + HEAD, ["nowhere.toml"]),
@@ -141,7 +153,17 @@ BAD: dict[str, list[tuple[str, list[str]]]] = {
         ),
         (HEAD + PLAN.replace("epsilon = 2.0", "epsilon = -2.0"), ["epsilon (vote 2)", "-2"]),
     ],
-    "a vote without parties, with unknown ones, one twice, or without somebody's entry": [
+)
+def test_what_is_wrong_with_a_key_of_a_vote_is_said_before_anything_runs(
+    psephos: Psephos, write: Write, text: str, words: list[str]
+) -> None:
+    check_refused(psephos, str(write("plan.toml", text)), [], words)
+
+
+@pytest.mark.bad_input("a vote without parties, with unknown ones, one twice, or without somebody's entry")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
         (HEAD + PLAN.replace('absent = ["eve"]', 'absent = ["eva"]'), ["absent (vote 2)", "eva", "did you mean 'eve'"]),
         (HEAD + PLAN.replace('absent = ["eve"]', 'absent = ["eve", "eve"]'), ["absent (vote 2)", "named once"]),
         (HEAD + PLAN.replace('leave = ["bob"]', 'leave = ["bop"]'), ["leave (vote 3)", "bop"]),
@@ -154,18 +176,8 @@ BAD: dict[str, list[tuple[str, list[str]]]] = {
         (HEAD + '[[votes]]\nabsent = ["ann", "bob", "eve"]\n', ["partners (vote 1)", "at least one partner"]),
         (HEAD + PLAN.replace(", weight = 2}]\nparam", ", wieght = 2}]\nparam"), ["weight (vote 2)", "zoe"]),
     ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        pytest.param(text, words, marks=pytest.mark.bad_input(item), id=f"{' '.join(words)}"[:60])
-        for item, cases in BAD.items()
-        for text, words in cases
-    ],
 )
-def test_what_is_wrong_with_a_series_is_said_before_anything_runs(
+def test_what_is_wrong_with_a_party_of_a_vote_is_said_before_anything_runs(
     psephos: Psephos, write: Write, text: str, words: list[str]
 ) -> None:
     check_refused(psephos, str(write("plan.toml", text)), [], words)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_input import Psephos, Write
+from bad_input import Psephos, Write, check_refused
 from psephos.protocol import ConfigurationError
 from psephos.protocol.privacy import LedgerEntry, total_of
 from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, run_in_folder
@@ -222,3 +222,48 @@ def test_runs_whose_losses_cannot_be_added_are_refused(tmp_path: Path, psephos: 
         assert expected in again.err
     with pytest.raises(ConfigurationError):
         add_ledgers([tmp_path / "a", tmp_path / "c"])
+
+
+GAME = """
+protocol = "dpwevote"
+made_up = true
+seed = 5
+partners = [{partner = "ann", weight = 1}, {partner = "bob", weight = 2}, {partner = "eve", weight = 3}]
+[parameters]
+game = "board"
+weights = [1, 2, 3]
+epsilon_weight = 2.0
+epsilon_opinion = 1.0
+"""
+
+
+def test_votes_of_one_game_draw_and_charge_each_weight_once_on_every_path(tmp_path: Path, write: Write) -> None:
+    path = write(
+        "plan.toml", GAME + PLAN.replace("parameters = {epsilon = 2.0}\n", "").replace("weight = {ann = 2}\n", "")
+    )
+    found = [written(hold(path, tmp_path / each, f"transport={each}") and tmp_path / each) for each in PATHS]
+    assert found[0] == found[1] == found[2]
+    paid = [each.paid for each in hold(path, tmp_path / "again").held]
+    assert paid == [{"ann": 3, "bob": 3, "eve": 3}, {"ann": 1, "bob": 1, "zoe": 3}, {"ann": 1, "eve": 1, "zoe": 1}]
+
+
+def test_a_repeated_weight_needs_no_room_on_a_budget(tmp_path: Path, write: Write) -> None:
+    text = GAME + PLAN.replace("parameters = {epsilon = 2.0}\n", "").replace("weight = {ann = 2}\n", "")
+    finished = hold(write("plan.toml", "budget = 5\n" + text), tmp_path / "out")
+    assert not any(each.refused for each in finished.held)
+    assert finished.accounts.remaining("ann", None) == 0
+
+
+@pytest.mark.bad_input("a game: none to keep, another's weights, changed weights or settings")
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("weight = {ann = 2}\n", "weight = {ann = 2}\n", ["ann", "vote 3", "game"]),
+        ("weight = {ann = 2}\n", "[votes.parameters]\nepsilon_weight = 1.0\n", ["epsilon_weight", "vote 3", "game"]),
+    ],
+)
+def test_a_series_whose_parties_change_weights_in_a_game_is_refused_before_anything_runs(
+    psephos: Psephos, write: Write, old: str, new: str, words: list[str]
+) -> None:
+    plan = PLAN.replace("parameters = {epsilon = 2.0}\n", "").replace(old, new)
+    check_refused(psephos, str(write("plan.toml", GAME + plan)), [], words)
