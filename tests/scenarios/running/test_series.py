@@ -113,6 +113,13 @@ def test_the_shipped_series_resolve() -> None:
         assert len(resolve_series(series)) == len(series.votes)
 
 
+def test_the_series_of_the_page_on_them_resolves(load: Load) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "series.md").read_text(encoding="utf-8")
+    series, resolved = load(page.partition("```toml\n")[2].partition("```")[0])
+    assert [each.names for each in resolved] == [["ann", "bob", "eve"], ["ann", "bob", "zoe"]]
+    assert series.allowance.period_seconds == 7 * 86_400
+
+
 def test_a_series_is_for_the_command_that_runs_it() -> None:
     with pytest.raises(ConfigurationError, match="psephos run"):
         load_scenario("housing-cooperative")
