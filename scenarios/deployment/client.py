@@ -20,6 +20,7 @@ from ...agents.person_journal import PersonJournal, Recalled
 from ...agents.returning import take_part_durably
 from ...protocol.checked import check_own_columns
 from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError
+from ...protocol.kept import check_values, has_changed, seal_of
 from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
@@ -188,6 +189,11 @@ class Joining:
             if ledger is not None:
                 ledger.check(losses)
             row = encode_own(protocol, self.entries, terms.public)
+            for name, earlier in recalled.items():
+                (phase,) = (phase for phase in protocol.phases if phase.name == name)
+                scope, seal = earlier.report.scope, earlier.report.seal
+                now = seal_of(self.secret, scope, name, row[phase.columns])
+                check_values(scope, is_changed=has_changed(seal, now), party=self.party)
         return Agreement(terms=terms, protocol=protocol, row=row, losses=losses, recalled=recalled)
 
     @property
