@@ -306,6 +306,11 @@ def serve(
     "neighbors (default: 10 without an invitation).",
 )
 @click.option(
+    "--budget-period",
+    metavar="LENGTH",
+    help="Let --budget hold in any window of this length, such as '7 days', by the times in the journal.",
+)
+@click.option(
     "--journal",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -339,6 +344,7 @@ def join(
     address: str | None,
     invitation_file: Path | None,
     budget: float | None,
+    budget_period: str | None,
     journal: Path | None,
     patience: float | None,
     seed: int | None,
@@ -369,6 +375,7 @@ def join(
     from ..deployment.journals import open_journal
     from ..deployment.keys import slug_of
     from ..presentation import make_console, show_outcome
+    from ..reading.times import read_period
     from ..running.report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
@@ -388,6 +395,7 @@ def join(
     party = given_or_asked(
         party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
     )
+    period = None if budget_period is None else read_period(budget_period, field="--budget-period")
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     entries = ask_entries(input_file, party=party, invitation=invitation, trusts_server=trust_server)
     with open_journal(journal, party=party, is_simulation=simulate) as kept:
@@ -398,6 +406,7 @@ def join(
             seed=seed,
             invitation=invitation,
             budget=budget,
+            budget_period_seconds=period,
             trusts_server=trust_server,
             round_number=round_number,
             patience_seconds=_patience_in(patience),
