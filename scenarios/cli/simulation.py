@@ -198,7 +198,8 @@ def _run_series(
     record: bool,
     pictures: bool,
 ) -> None:
-    from ..presentation import make_console
+    from ..presentation import make_console, show_lesson
+    from ..presentation.terminal import show_note
     from ..running.blaming import blaming_plugins
     from ..running.progress import Watcher, watch
     from ..running.series import load_series
@@ -225,6 +226,10 @@ def _run_series(
         show_votes(console, series, finished.held)
         console.print()
         show_losses(console, series, finished)
+        for lesson in finished.lessons:
+            show_lesson(console, lesson)
+        if resolved[0].adversaries:
+            show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
     tell_folder(console, folder)
 
 

@@ -38,7 +38,7 @@ from .session import SessionRecord, Strangers, run_agents, run_arrays, run_strea
 from .streams import StreamedInputs
 from .writing import describe_failure, open_run, write_outcome
 
-__all__ = ["Finished", "Watched", "run_in_folder", "run_session"]
+__all__ = ["Finished", "Watched", "run_in_folder", "run_session", "write_lessons"]
 
 _SEED_BITS: Final = 128
 
@@ -64,6 +64,7 @@ class Finished(msgspec.Struct, kw_only=True):
         num_parties: how many there were.
         note: what became of the rows of a stream, as a line for people.
         lessons: what its adversaries learnt, or did.
+        happened: what they learnt it from, with the scene; None where there are none.
     """
 
     record: SessionRecord
@@ -74,6 +75,7 @@ class Finished(msgspec.Struct, kw_only=True):
     num_parties: int
     note: str = ""
     lessons: Sequence[Lesson] = ()
+    happened: tuple[Scene, Happened] | None = None
 
 
 def run_session(
@@ -274,6 +276,7 @@ def run_in_folder(
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     lessons: Sequence[Lesson] = ()
+    left: tuple[Scene, Happened] | None = None
     if watched is not None:
         happened = Happened(
             views=watched.views,
@@ -285,6 +288,7 @@ def run_in_folder(
             attempts=watched.attempts,
         )
         lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+        left = resolved.scene(seed=seed), happened
     if unheard is not None:
         if on_failure is not None:
             on_failure(lessons)
@@ -298,6 +302,7 @@ def run_in_folder(
         num_parties=num_parties,
         note="" if streamed is None else streamed.note,
         lessons=lessons,
+        happened=left,
     )
 
 
@@ -306,13 +311,24 @@ def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: i
     scene = resolved.scene(seed=seed)
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
         lessons = [checked_lesson(role, scene, happened) for role in resolved.adversaries]
+    write_lessons(folder, lessons, pictures=pictures)
+    return lessons
+
+
+def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool) -> None:
+    """Write what adversaries learnt, or did: `adversaries.json`, and of each a table and a picture.
+
+    Args:
+        folder: where to.
+        lessons: theirs.
+        pictures: whether pictures are wanted.
+    """
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:
             folder.write_table(f"adversary-{number}.csv", lesson.rows)
         if pictures and lesson.figures:
             draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}")
-    return lessons
 
 
 def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:

@@ -19,12 +19,14 @@ from ...protocol.kept import Kept, KeptReports, check_values
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, common_relation, total_of
 from ...protocol.roles import SessionKind
 from ...protocol.rules import JOIN, hidden_phases
+from ..adversaries.role import Lesson, Voted
 from ..plugins import ARRAY
 from .accounts import Accounts
+from .blaming import blaming_plugins
 from .folder import RunFolder
 from .progress import Watcher
 from .resolution import Resolved, resolve
-from .run import Finished, run_in_folder
+from .run import Finished, run_in_folder, write_lessons
 from .series import Series, Vote, naming_vote
 from .statements import certainty_of
 from .writing import describe_failure
@@ -44,6 +46,7 @@ class Held:
         names: who was on its roster.
         refused: who was not, since it would have passed a budget; each with the error.
         paid: what each of the roster lost in it (ε proven, replace-one neighbors).
+        repeated: by phase whose reports were those of an earlier vote.
         finished: its run; None where it did not come to an outcome.
         failure: why not.
     """
@@ -53,6 +56,7 @@ class Held:
     names: Sequence[str]
     refused: Mapping[str, BudgetExceededError]
     paid: Mapping[str, float]
+    repeated: Mapping[str, Collection[str]] = dataclasses.field(default_factory=dict[str, Collection[str]])
     finished: Finished | None = None
     failure: PsephosError | None = None
 
@@ -65,11 +69,13 @@ class FinishedSeries:
         held: its votes, in order.
         accounts: what everybody paid.
         result: the content of the series' `result.json`.
+        lessons: what adversaries learnt from all votes together.
     """
 
     held: Sequence[Held]
     accounts: Accounts
     result: Mapping[str, Any]
+    lessons: Sequence[Lesson] = ()
 
 
 def resolve_series(series: Series, *, record: bool = False) -> list[Resolved]:
@@ -159,7 +165,31 @@ def run_series(
     folder.write_json("result.json", result)
     if rows := _rows_of(series, held, accounts):
         folder.write_table("losses.csv", rows)
-    return FinishedSeries(held=held, accounts=accounts, result=result)
+    lessons = _learn(resolved, held)
+    if lessons:
+        write_lessons(folder, lessons, pictures=pictures)
+    return FinishedSeries(held=held, accounts=accounts, result=result, lessons=lessons)
+
+
+def _learn(resolved: Sequence[Resolved], held: Sequence[Held]) -> list[Lesson]:
+    """Return what adversaries that every vote has learnt from all of them together."""
+    votes = [
+        Voted(
+            number=each.vote.number,
+            scene=each.finished.happened[0],
+            happened=each.finished.happened[1],
+            paid=each.paid,
+            repeated=each.repeated,
+        )
+        for each in held
+        if each.finished is not None and each.finished.happened is not None
+    ]
+    roles = [role for role in resolved[0].adversaries if all(role in side.adversaries for side in resolved)]
+    if not votes:
+        return []
+    with blaming_plugins(resolved[0].plugins, is_private=resolved[0].protocol.keeps_words):
+        lessons = [role.learn_over(votes) for role in roles]
+    return [lesson for lesson in lessons if lesson is not None]
 
 
 def _hold(
@@ -174,11 +204,12 @@ def _hold(
     watching: Watching | None,
 ) -> Held:
     """Hold one vote, with those who have room for it."""
-    prices = _prices(side, kept)
+    repeated = _repeated(side, kept)
+    prices = _prices(side, repeated)
     refusals = {name: accounts.refusal(name, [loss for _, loss in own], vote.at) for name, own in prices.items()}
     refused = {name: refusal for name, refusal in refusals.items() if refusal is not None}
     name_of_folder = f"vote-{vote.number:0{len(str(len(series.votes)))}}"
-    outcome = functools.partial(Held, vote=vote, folder=name_of_folder, refused=refused)
+    outcome = functools.partial(Held, vote=vote, folder=name_of_folder, refused=refused, repeated=repeated)
     if refused:
         try:
             side = _without(side, vote, refused)
@@ -249,12 +280,18 @@ def _without(side: Resolved, vote: Vote, refused: Mapping[str, BudgetExceededErr
 _NO_ROOM: Final = "its budget has no room for this vote"
 
 
-def _prices(side: Resolved, kept: KeptReports) -> dict[str, list[tuple[str, PrivacyLoss]]]:
-    """Return what a vote costs each party, with the phase: nothing where it repeats what an earlier vote drew."""
+def _repeated(side: Resolved, kept: KeptReports) -> dict[str, Collection[str]]:
+    """Return by phase whose reports a vote repeats."""
     repeated: dict[str, Collection[str]] = {}
     for phase in side.protocol.phases:
         earlier = None if phase.kept is None else kept.get((phase.kept.name, phase.name))
-        repeated[phase.name] = () if earlier is None else earlier.drawn
+        if earlier is not None:
+            repeated[phase.name] = earlier.drawn.keys() & set(side.names)
+    return repeated
+
+
+def _prices(side: Resolved, repeated: Mapping[str, Collection[str]]) -> dict[str, list[tuple[str, PrivacyLoss]]]:
+    """Return what a vote costs each party, with the phase: nothing where it repeats what an earlier vote drew."""
 
     @functools.cache  # many parties have the same public row
     def losses_of(phase: int, public: tuple[int, ...]) -> tuple[PrivacyLoss, ...]:
@@ -265,7 +302,7 @@ def _prices(side: Resolved, kept: KeptReports) -> dict[str, list[tuple[str, Priv
         name: [
             (phase.name, loss)
             for place, phase in enumerate(side.protocol.phases)
-            if name not in repeated[phase.name]
+            if name not in repeated.get(phase.name, ())
             for loss in losses_of(place, tuple(public))
         ]
         for name, public in zip(side.names, rows, strict=True)
