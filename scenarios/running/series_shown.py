@@ -75,7 +75,8 @@ def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
     rows: list[Sequence[Cell]] = []
     for each in held:
         vote = each.vote
-        rows.append((str(vote.number), _when(vote), vote.scenario.title, _outcome_of(each), _turnout(each)))
+        title = vote.scenario.title.removeprefix(f"{series.title}, ")  # what it is called that names itself nothing
+        rows.append((str(vote.number), _when(vote), title, _outcome_of(each), _turnout(each)))
     if all(each.vote.at is None for each in held):
         rows = [(row[0], *row[2:]) for row in rows]
     texts = ("", *(["When"] if any(each.vote.at for each in held) else []), "Vote", "Outcome")
