@@ -200,5 +200,6 @@ def _as_signed(parameters: Parameters, variant: VariantName) -> Parameters:
         epsilon_weight=None,
         epsilon_opinion=None,
         weight_collection="once",
+        game=msgspec.UNSET,
         project_counts=False,
     )
