@@ -134,8 +134,9 @@ def lesson_over(
     again = f" {repeated:,} reports were repeated from earlier votes, and told nothing new." if repeated else ""
     sentence = (
         f"After {len(votes):,} votes it names the {secret} of {last.success:.0%} of {len(last.names):,} rightly, by "
-        f"guessing of {1 / number:.0%}. It is {last.surest:.4f} sure of one at most; what the ledgers lost of it, "
-        f"{last.epsilon:g}, allows {success_bound(last.epsilon, prior):.4f}.{again}"
+        f"guessing of {1 / number:.0%}; how many of so few is chance as well. Its surest belief about one of them is "
+        f"{last.surest:.4f}; what the ledgers lost of it, {last.epsilon:g}, allows "
+        f"{success_bound(last.epsilon, prior):.4f}.{again}"
     )
     return Lesson(
         role=role.name,
@@ -152,23 +153,24 @@ def _row(belief: Belief, prior: FloatArray) -> Row:
         "after vote": belief.number,
         "targets": len(belief.names),
         "epsilon": belief.epsilon,
-        "success": belief.success,
-        "surest": belief.surest,
-        "proven bound": success_bound(belief.epsilon, prior),
+        "named rightly": belief.success,
+        "surest belief": belief.surest,
+        "at most": success_bound(belief.epsilon, prior),
     }
 
 
 def _figure(beliefs: Sequence[Belief], prior: FloatArray, *, secret: str) -> Figure:
-    votes = tuple(float(each.number) for each in beliefs)
+    votes = tuple(str(each.number) for each in beliefs)
     bounds = tuple(success_bound(each.epsilon, prior) for each in beliefs)
     return Figure(
         title=f"What is believed of the {secret} from vote to vote",
         x_label="vote",
         y_label="probability",
         series=(
-            Series(name="named rightly", x=votes, y=tuple(each.success for each in beliefs)),
             Series(name="surest belief", x=votes, y=tuple(each.surest for each in beliefs)),
-            Series(name="proven bound", x=votes, y=bounds, style="bound"),
+            Series(name="most that it may be", x=votes, y=bounds, style="bound"),
+            Series(name="share named rightly", x=votes, y=tuple(each.success for each in beliefs), style="reference"),
+            Series(name="guessing", x=votes, y=(1 / len(prior),) * len(votes), style="reference"),
         ),
     )
 

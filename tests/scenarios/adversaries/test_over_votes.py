@@ -121,7 +121,7 @@ def test_no_belief_is_surer_than_the_ledgers_allow(tmp_path: Path, write: Write)
     text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace("SECRET", "weight")
     (lesson,) = hold(text, tmp_path / "out", write).lessons
     for row in lesson.rows:
-        assert float(row["surest"]) <= float(row["proven bound"]) + 1e-9
+        assert float(row["surest belief"]) <= float(row["at most"]) + 1e-9
     assert [row["targets"] for row in lesson.rows] == [29, 30, 30]
 
 
