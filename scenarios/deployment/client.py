@@ -19,7 +19,7 @@ from ...agents.journals import Sitting
 from ...agents.person_journal import PersonJournal, Recalled
 from ...agents.returning import take_part_durably
 from ...protocol.checked import check_own_columns
-from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError
+from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError, quote
 from ...protocol.kept import check_values, has_changed, seal_of
 from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
@@ -405,9 +405,17 @@ def join_in_folder(
     Arguments and errors are those of `join`; what was charged is in the ledger however the session ends.
     """
     how = {"party": joining.party, "server": joining.address}
+
+    def on_agreed_here(agreement: Agreement) -> None:
+        for phase, each in agreement.recalled.items():
+            source = f"session {quote(each.session)} of {each.report.scope}, nothing paid"
+            run.ending.setdefault("kept", {})[phase] = source
+        if on_agreed is not None:
+            on_agreed(agreement)
+
     with open_run(folder, None, how, is_live=True, describe=_describe) as run:
         session = functools.partial(
-            join, joining, log=run.log, on_agreed=on_agreed, on_loss=on_loss, on_end=run.entries.extend
+            join, joining, log=run.log, on_agreed=on_agreed_here, on_loss=on_loss, on_end=run.entries.extend
         )
         heard = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         run.ending["transcript"] = heard.transcript

@@ -4,14 +4,14 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 import trio
 from bad_input import Psephos
-from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, write_vote
+from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, read_json, write_vote
 from psephos.agents.journal_format import read_journal
 from psephos.agents.person_journal import PersonJournal, read_sessions
 from psephos.agents.session_journal import SESSION
@@ -28,7 +28,7 @@ from psephos.scenarios.deployment.earlier import read_kept
 from psephos.scenarios.deployment.invitations import read_opening
 from psephos.scenarios.deployment.journal_care import prune
 from psephos.scenarios.deployment.server import JOURNAL_FILE
-from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.running.folder import RunFolder, read_ledger
 
 GAME = ("parameters.game=board",)
 EXPIRED = 4_000_000_000.0
@@ -60,8 +60,12 @@ class Game:
         *settings: str,
         after: Sequence[Path] = (),
         quorum: int = 3,
+        ann: Callable[[Path, str], None] | None = None,
     ) -> tuple[SessionResult | BaseException, dict[str, Agreement | BaseException]]:
-        """Hold a vote, and return what it leaves with the server, and what each party agreed to or failed with."""
+        """Hold a vote, and return what it leaves with the server, and what each party agreed to or failed with.
+
+        `ann` takes part for Ann, in this thread, with the roster's folder and the server's address.
+        """
         folder = self.draw_up(name, *settings)
         rules = tuple(f"phases.{phase}.quorum={quorum}" for phase in ("join", "weights", "opinions"))
         side = resolve(load_scenario(self.scenario, (*GAME, *settings, *rules)), is_served=True, roster=folder)
@@ -90,7 +94,10 @@ class Game:
                 on_listening=on_listening,
             )
             assert is_up.wait(PATIENCE) or serving.result()
-            joined = {party: pool.submit(self._join, folder, address[0], party) for party in ENTRIES}
+            others = [party for party in ENTRIES if ann is None or party != "ann"]
+            joined = {party: pool.submit(self._join, folder, address[0], party) for party in others}
+            if ann is not None:
+                ann(folder, address[0])
             endings: dict[str, Agreement | BaseException] = {}
             for party, each in joined.items():
                 error = each.exception(PATIENCE)
@@ -152,6 +159,44 @@ def test_three_votes_of_a_game_pay_for_one_weight(game: Game) -> None:
         folders = [game.folder / name]
     for party in ENTRIES:
         assert game.paid(party) == pytest.approx(0.5 + 3 * 0.5)
+
+
+def test_join_and_ledger_say_what_was_kept(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    game.hold("first")
+    journal = game.folder / "ann.sqlite"
+    said: list[str] = []
+
+    def by_command(folder: Path, address: str) -> None:
+        words = (
+            "--key",
+            "keys/ann",
+            "--input",
+            "ann.csv",
+            "--journal",
+            journal,
+            "--address",
+            address,
+            "--out",
+            "ann-2",
+        )
+        ended = game.psephos("join", folder / "invitations" / "1-ann.json", *words)
+        assert (ended.status, ended.err) == (0, "")
+        said.append(" ".join(ended.out.split()))
+
+    result, _ = game.hold("second", after=[game.folder / "first"], ann=by_command)
+    assert isinstance(result, SessionResult)
+    (text,) = said
+    assert "costs epsilon = 0.5 in all" in text
+    assert "weights: kept from session 'vote' of game 'board', nothing paid" in text
+    assert "weights: kept from an earlier session of game 'board', nothing paid" in text
+    assert read_json(game.folder / "ann-2" / "run.json")["kept"] == {
+        "weights": "session 'vote' of game 'board', nothing paid"
+    }
+    assert [entry.phase for entry in read_ledger(game.folder / "ann-2")] == ["opinions"]
+    monkeypatch.setenv("PSEPHOS_JOURNAL", str(journal))
+    shown = " ".join(game.psephos("ledger").out.split())
+    assert "vote: weights kept from an earlier session of game 'board', nothing paid" in shown
+    assert "ε proven = 1.5" in shown
 
 
 @pytest.mark.bad_input("a game: none to keep, another's weights, changed weights or settings")
