@@ -33,6 +33,14 @@ _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
 
 
+def _read_period(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """Return the seconds of a length of time that an option gives."""
+    from ..reading.times import read_period
+
+    del context
+    return None if value is None else read_period(value, field=parameter.opts[0])
+
+
 @cli.command(short_help="Make PARTY's keys, which stay with it.")
 @click.argument("party")
 @click.option(
@@ -308,6 +316,7 @@ def serve(
 @click.option(
     "--budget-period",
     metavar="LENGTH",
+    callback=_read_period,
     help="Let --budget hold in any window of this length, such as '7 days', by the times in the journal.",
 )
 @click.option(
@@ -344,7 +353,7 @@ def join(
     address: str | None,
     invitation_file: Path | None,
     budget: float | None,
-    budget_period: str | None,
+    budget_period: float | None,
     journal: Path | None,
     patience: float | None,
     seed: int | None,
@@ -375,7 +384,6 @@ def join(
     from ..deployment.journals import open_journal
     from ..deployment.keys import slug_of
     from ..presentation import make_console, show_outcome
-    from ..reading.times import read_period
     from ..running.report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
@@ -395,7 +403,6 @@ def join(
     party = given_or_asked(
         party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
     )
-    period = None if budget_period is None else read_period(budget_period, field="--budget-period")
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     entries = ask_entries(input_file, party=party, invitation=invitation, trusts_server=trust_server)
     with open_journal(journal, party=party, is_simulation=simulate) as kept:
@@ -406,7 +413,7 @@ def join(
             seed=seed,
             invitation=invitation,
             budget=budget,
-            budget_period_seconds=period,
+            budget_period_seconds=budget_period,
             trusts_server=trust_server,
             round_number=round_number,
             patience_seconds=_patience_in(patience),
