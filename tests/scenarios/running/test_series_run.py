@@ -2,15 +2,18 @@
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from bad_input import Psephos, Write, check_refused
 from psephos.protocol import ConfigurationError
 from psephos.protocol.privacy import LedgerEntry, total_of
 from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, run_in_folder
+from psephos.scenarios.presentation import briefs_of
 from psephos.scenarios.running.folder import add_ledgers
 from psephos.scenarios.running.series import load_series
 from psephos.scenarios.running.series_run import FinishedSeries, resolve_series, run_series
@@ -267,3 +270,37 @@ def test_a_series_whose_parties_change_weights_in_a_game_is_refused_before_anyth
 ) -> None:
     plan = PLAN.replace("parameters = {epsilon = 2.0}\n", "").replace(old, new)
     check_refused(psephos, str(write("plan.toml", GAME + plan)), [], words)
+
+
+CROWD = "[parameters]\nepsilon = 1.0\n[workers]\ntasks = 6\nworkers = 20\nanswers_per_task = 8\n"
+GROUPS = '[voters]\ngenerator = "impartial"\nalternatives = 3\ngroups = {a = {voters = 30}, b = {voters = 20}}\n'
+OTHERS = {
+    "moral-preferences": ("[parameters]\nepsilon = 1.0\n[voters]\nvoters = 30\n", " ± "),
+    "truth-discovery": (CROWD, "more"),
+    "fair-voting": (GROUPS, "winner: "),
+}
+
+
+@pytest.mark.parametrize("protocol", OTHERS)
+def test_a_series_of_any_system_says_what_each_vote_released(psephos: Psephos, write: Write, protocol: str) -> None:
+    parties, words = OTHERS[protocol]
+    text = f'protocol = "{protocol}"\ntransport = "array"\nseed = 3\n{parties}[[votes]]\n[[votes]]\n'
+    ended: Any = psephos("run", write("plan.toml", text), "--out", "out", "--no-pictures")
+    assert ended.status == 0, ended.err
+    rows = [line for line in ended.out.splitlines() if re.match(r"[12]   vote [12] ", line)]
+    assert len(rows) == 2
+    assert words in " ".join(ended.out.split())
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An outcome of a protocol that brings no presenter, and estimates nothing."""
+
+    winner: str
+    rounds: int
+
+
+def test_an_outcome_without_a_presenter_is_told_by_its_own_fields() -> None:
+    assert [(each.name, each.said.plain) for each in briefs_of(Answer("tea", 3))] == [
+        ("winner", "tea"),
+        ("rounds", "3"),
+    ]
