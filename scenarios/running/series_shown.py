@@ -39,6 +39,8 @@ __all__ = ["draw_series", "say_allowance", "show_losses", "show_votes"]
 
 _MOST_BRIEFS: Final = 3
 """Things that are said of one vote in its row."""
+_MOST_DRAWN: Final = 20
+"""Things that are drawn of all votes, as many of each."""
 _MOST_NAMES: Final = 3
 """Names in a row of persons who paid alike."""
 _MOST_LINES: Final = 12
@@ -136,8 +138,9 @@ def draw_series(series: Series, finished: FinishedSeries, *, folder: Path) -> li
     Returns:
         The files; none where matplotlib is not installed.
     """
-    briefs = [(each.vote, brief) for each in finished.held for brief in _briefs(each)][:MOST_ROWS]
-    drawn = [(vote, brief) for vote, brief in briefs if _is_drawn(brief)]
+    most = max(1, _MOST_DRAWN // len(finished.held))
+    briefs = [(each.vote, brief) for each in finished.held for brief in _briefs(each)[:most]]
+    drawn = [(vote, brief) for vote, brief in briefs if _is_drawn(brief)][:MOST_ROWS]
     heights = [_LOSS_INCHES] + ([_ROW_INCHES * len(drawn) + 1.0] if drawn else [])
 
     def draw(panels: Any) -> Marks | None:
