@@ -36,7 +36,8 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Args:
         kind: what users call it, such as "game".
         name: which one it is.
-        law: everything that the law of a report depends on, by name and as text; public.
+        law: everything that the law of a report depends on, by name and as text; public. A phase adds a digest of its
+            randomizer's own.
     """
 
     kind: str
@@ -46,6 +47,12 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __str__(self) -> str:
         """Return what users call it."""
         return f"{self.kind} {self.name!r}"
+
+    def with_law(self, name: str, value: str) -> "Scope":
+        """Return the same scope, with something else that the law depends on, or another value of it."""
+        return msgspec.structs.replace(
+            self, law=(*((own, text) for own, text in self.law if own != name), (name, value))
+        )
 
     def check(self, other: "Scope") -> None:
         """Refuse to use here what was kept in another scope, or drawn by another law.

@@ -12,6 +12,7 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 import abc
 import dataclasses
 import functools
+import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast
@@ -25,7 +26,7 @@ from .errors import ConfigurationError
 from .guard import Guarded, GuardedRelease
 from .integers import encode_row, width_of
 from .kept import Scope
-from .mechanisms import Disclosure, RowMechanism
+from .mechanisms import Disclosure, FiniteMechanism, RowMechanism
 from .messages import MAX_MESSAGE_BYTES
 from .privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from .tally import Tally
@@ -136,7 +137,7 @@ class Phase(Guarded):
         self.mechanism = mechanism
         self.losses = tuple(losses)
         self.num_parts = num_parts
-        self.kept = kept
+        self.kept = None if kept is None else kept.with_law("randomizer", _law_of(mechanism, self.losses))
         self.check_largest()
         self._check_kept()
 
@@ -255,6 +256,15 @@ class Phase(Guarded):
         """
         del tallies
         return None
+
+
+def _law_of(mechanism: RowMechanism, losses: Sequence[PrivacyLoss]) -> str:
+    """Return what tells a randomizer's law from others', whatever its protocol says of it."""
+    told = [type(mechanism).__name__, repr(mechanism.value_range), repr(mechanism.report_range)]
+    told += [repr(loss.event) for loss in losses]
+    if isinstance(mechanism, FiniteMechanism):
+        told += [f"{chance:.9e}" for row in mechanism.channel_matrix() for chance in row]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
 class CentralPhase(GuardedRelease, Phase):

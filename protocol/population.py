@@ -15,6 +15,7 @@ import numpy as np
 from .arrays import IntArray
 from .blaming import blaming
 from .checked import check_reports, checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
+from .errors import ConfigurationError
 from .kept import check_kept_names
 from .phases import CentralPhase, Draw, Inputs, Phase, PhasedProtocol
 from .randomness import NoiseSource, SimulatedNoise
@@ -176,9 +177,9 @@ def run_batches(
         What `run_population` of all of them at once returns.
 
     Raises:
-        ValueError: the protocol has more phases, or one that keeps its reports, there is no party, or a value is out of
-            its mechanism's range.
-        ConfigurationError, PluginError: as `run_population`.
+        ValueError: the protocol has more phases, there is no party, or a value is out of its mechanism's range.
+        ConfigurationError: as `run_population`, or the phase keeps its reports.
+        PluginError: as `run_population`.
 
     Privacy:
         None: a simulation's seed takes its noise off again.
@@ -189,7 +190,8 @@ def run_batches(
         raise ValueError(f"batches are for a protocol of one phase, {protocol.name} has {names}")
     (phase,) = phases
     if phase.kept is not None:
-        raise ValueError(f"phase {phase.name!r} keeps its reports ({phase.kept}), and of batches nothing is kept")
+        allowed = f"one that keeps no reports (this one does, in {phase.kept}): of batches nothing is kept"
+        raise ConfigurationError(field="phase", value=phase.name, allowed=allowed)
     tally: Tally | None = None
     num_parties = 0
     for inputs in batches:

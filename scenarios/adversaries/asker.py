@@ -1,9 +1,10 @@
 """The asker: a server that asks again and again, to average the noise away.
 
 Within a session a client answers the same request by the same bytes, draws nothing and charges nothing, so that an
-average of its answers is its first answer. A new session draws anew and is charged anew: there the posterior sharpens
-from vote to vote, no faster than e^{kε}, until the ledger's budget refuses. The same happens inside one session if its
-protocol collects a value for each question anew, as its system then says (`AskedAnew`).
+average of its answers is its first answer. The same holds over sessions for a report that they keep (a weight in a
+game). Else a new session draws anew and is charged anew: there the posterior sharpens from vote to vote, no faster than
+e^{kε}, until the ledger's budget refuses. The same happens inside one session if its protocol collects a value for each
+question anew, as its system then says (`AskedAnew`).
 """
 
 import dataclasses

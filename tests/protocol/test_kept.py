@@ -14,13 +14,15 @@ from psephos.protocol import (
     Scope,
     ServerMachine,
     SessionKind,
+    SimulatedNoise,
+    run_batches,
 )
 from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.dpwevote.finite import OpinionsPhase
 from psephos.protocol.effects import Charged, Closed, Effect, Keep
 from psephos.protocol.errors import JournalError
 from psephos.protocol.kept import has_changed, seal_of
-from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, RowMechanism
 from psephos.protocol.messages import NIL, Acknowledgement, Charter, Report, Request
 from psephos.protocol.phases import Phase
 from psephos.protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, TrustModel
@@ -289,10 +291,30 @@ def test_phase_keeps_no_reports_where_a_repeated_one_would_cost_something() -> N
 
     allowed = loss(NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL)
     given: dict[str, Any] = {"columns": range(1), "mechanism": mechanism, "kept": SCOPE}
-    assert Plain(**given, losses=[allowed]).kept == SCOPE
+    assert SCOPE is not None
+    own = Plain(**given, losses=[allowed]).kept
+    assert own is not None
+    with pytest.raises(ConfigurationError, match="randomizer must be"):
+        SCOPE.check(own)  # of another randomizer, which its protocol does not name
     released = loss(NeighboringRelation.REPLACE_ONE, TrustModel.CENTRAL)
     with pytest.raises(ConfigurationError, match="kept must be a phase of replace-one neighbors"):
         Plain(**given, losses=[released])
+
+    class Personal(Plain):
+        def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
+            del public
+            return mechanism
+
+    with pytest.raises(ConfigurationError, match="with one randomizer for all"):
+        Personal(**given, losses=[allowed])
+
+
+def test_batches_keep_nothing() -> None:
+    vote = make_vote(public_weights=True)
+    (phase,) = vote.phases
+    phase.kept = SCOPE
+    with pytest.raises(ConfigurationError, match="phase must be one that keeps no reports"):
+        run_batches(vote, [], noise=SimulatedNoise(0, session=SESSION_NAME))
 
 
 @pytest.mark.bad_input("a game: none to keep, another's weights, changed weights or settings")

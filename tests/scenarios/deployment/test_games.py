@@ -31,6 +31,7 @@ from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.scenarios.running.folder import RunFolder, read_ledger
 
 GAME = ("parameters.game=board",)
+MORE = pytest.mark.full("the same check as in `protocol/test_kept.py`, over TLS")
 EXPIRED = 4_000_000_000.0
 DECODER: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 
@@ -242,8 +243,8 @@ def test_party_that_lost_its_journal_leaves_before_it_draws(game: Game) -> None:
     [
         ("parameters.epsilon=2", "epsilon_weight must be 0.5"),
         ("parameters.weights=[1,2,3,4]", "weights must be 1.0, 2.0, 3.0"),
-        ("parameters.groups=[[1,2],[3]]", "groups must be one for each weight"),
-        ("parameters.variant=laplace", "mechanism of the weights must be k-RR"),
+        pytest.param("parameters.groups=[[1,2],[3]]", "groups must be one for each weight", marks=MORE),
+        pytest.param("parameters.variant=laplace", "mechanism of the weights must be k-RR", marks=MORE),
     ],
 )
 def test_other_law_is_refused_by_either_side(game: Game, setting: str, words: str) -> None:
