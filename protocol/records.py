@@ -81,6 +81,8 @@ class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unkno
         report: the message that answers it, encoded.
         entries: the losses; none where the report is repeated from an earlier session.
         kept: beside a report that later sessions repeat.
+        at: when it was kept, in seconds since 1970 (UTC), rounded up: a machine has no clock, so its journal says so; 0
+            where nobody does.
     """
 
     phase: Count
@@ -88,6 +90,7 @@ class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unkno
     report: bytes
     entries: tuple[LedgerEntry, ...]
     kept: Remembered | None = None
+    at: Count = 0
 
 
 class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged", forbid_unknown_fields=True):

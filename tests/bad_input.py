@@ -80,6 +80,11 @@ ITEMS: Final = (
     "a journal that is missing, damaged, not a person's, in use, moved, or a backup",
     # Networks.
     "a network with an unknown fault, a number out of range, or that is real or none",
+    # Series of votes.
+    "a budget by periods without a clock, or of no length; dates that go backwards",
+    "a series without votes; an unknown key in a vote, or one that a vote cannot replace",
+    "a vote without parties, with unknown ones, one twice, or without somebody's entry",
+    "runs whose losses cannot be added",
     # Adversaries and audits.
     "a coalition that contains its target; unknown parties",
     "a role that nobody registered, or that a protocol does not have",

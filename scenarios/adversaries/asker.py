@@ -23,7 +23,8 @@ from ...protocol.roles import Side
 from ...protocol.views import Happening, View
 from ..attacks import Attack, Evaluation, find_attack, success_bound
 from ..system import part_of
-from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, check_between
+from .over_votes import lesson_over
+from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, Voted, check_between
 from .trials import try_coalition
 
 __all__ = ["AnswerCount", "AskedAnew", "AskerRole", "count_answers", "votes_answered"]
@@ -119,6 +120,11 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             figures=(self._figure(tried, epsilons=epsilons, prior=uniform, allowed=allowed, secret=secret),),
         )
 
+    def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
+        """Return what it believes after each vote of a series, on the ledgers as they were charged."""
+        who = f"the {votes[0].scene.protocol.server_role.replace('-', ' ')}, over the series"
+        return lesson_over(self, votes, who=who, trust=_TRUST, target=self.target)
+
     def _targets(self, scene: Scene) -> IntArray:
         if self.target:
             return np.array([scene.place_of(self.target, field="target")], dtype=np.int64)
@@ -139,7 +145,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         """Return a line for each way to ask."""
         again = f"each request {1 + self.times} times in one session"
         rows: list[Row] = [_row(again, tried[0], epsilon=epsilons[0], prior=prior)]
-        for votes in sorted({1, 2, self.votes // 2, self.votes} - {0}):
+        for votes in sorted({1, min(2, self.votes), max(1, self.votes // 2), self.votes}):
             way = f"{votes} session{'s' if votes > 1 else ''} with fresh noise"
             rows.append(_row(way, tried[votes - 1], epsilon=epsilons[votes - 1], prior=prior))
         if allowed < self.votes and allowed:

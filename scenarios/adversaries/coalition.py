@@ -24,7 +24,19 @@ from ..attacks import (
     seen_by_arrays,
     success_bound,
 )
-from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, belief_figure, check_at_least, success_figure
+from .over_votes import lesson_over
+from .role import (
+    Figure,
+    Happened,
+    InferringRole,
+    Lesson,
+    Row,
+    Scene,
+    Voted,
+    belief_figure,
+    check_at_least,
+    success_figure,
+)
 from .trials import try_coalition
 
 __all__ = ["CoalitionRole"]
@@ -107,6 +119,15 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
             rows=tuple(_rows(scene, attack, posteriors, owners, secret=secret)),
             figures=tuple(_figures(posteriors, tried, epsilon=epsilon if is_average else math.inf, secret=secret)),
         )
+
+    def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
+        """Return what it believes after each vote of a series, where the server is a member."""
+        if SERVER not in self.members:
+            return None
+        scene = votes[0].scene
+        present = [name for name in self.members if name == SERVER or name in scene.names]
+        who, trust = f"{_who(self.members, scene)}, over the series", _trust(scene, scene.coalition(present))
+        return lesson_over(self, votes, who=who, trust=trust, target=self.target)
 
     def _targets(self, scene: Scene, coalition: Coalition) -> IntArray:
         if self.target:

@@ -33,6 +33,14 @@ _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
 
 
+def _read_period(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """Return the seconds of a length of time that an option gives."""
+    from ..reading.times import read_period
+
+    del context
+    return None if value is None else read_period(value, field=parameter.opts[0])
+
+
 @cli.command(short_help="Make PARTY's keys, which stay with it.")
 @click.argument("party")
 @click.option(
@@ -314,6 +322,12 @@ def serve(
     "neighbors (default: 10 without an invitation).",
 )
 @click.option(
+    "--budget-period",
+    metavar="LENGTH",
+    callback=_read_period,
+    help="Let --budget hold in any window of this length, such as '7 days', by the times in the journal.",
+)
+@click.option(
     "--journal",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -348,6 +362,7 @@ def join(
     address: str | None,
     invitation_file: Path | None,
     budget: float | None,
+    budget_period: float | None,
     journal: Path | None,
     patience: float | None,
     seed: int | None,
@@ -407,6 +422,7 @@ def join(
             seed=seed,
             invitation=invitation,
             budget=budget,
+            budget_period_seconds=budget_period,
             trusts_server=trust_server,
             choices=choices,
             round_number=round_number,

@@ -24,6 +24,7 @@ from ...protocol.kept import check_values, has_changed, seal_of
 from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
+from ...protocol.privacy.periods import check_period
 from ...protocol.records import Drawn
 from ...protocol.roles import SessionKind
 from ...transports.abc import Channel, Transport
@@ -106,6 +107,8 @@ class Joining:
             are among the values that these allow.
         budget: the most that the session and all others in the journal may cost together (ε, replace-one neighbors); by
             default what an invitation says, or else `DEFAULT_BUDGET`.
+        budget_period_seconds: the length of the window in which the budget holds, by the times that the journal keeps;
+            by default it holds for all that is in the journal.
         trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
             need.
         choices: entries of columns that the party chooses as it joins, by column; they come before those in `entries`.
@@ -122,6 +125,7 @@ class Joining:
     seed: int | None = dataclasses.field(repr=False)
     invitation: Invitation | None = None
     budget: float | None = None
+    budget_period_seconds: float | None = None
     trusts_server: bool = False
     choices: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     round_number: int = 0
@@ -139,13 +143,25 @@ class Joining:
             session_id: of the session that reserves room on it.
 
         Raises:
-            ConfigurationError: the budget is none.
+            ConfigurationError: the budget is none, or is by periods of which no journal knows.
         """
+        self._check_period()
         epsilon = DEFAULT_BUDGET if self.budget is None and self.invitation is None else self.budget
         budget = None if epsilon is None else Budget(epsilon=epsilon)
         if self.journal is None:
             return Ledger(self.party, budget=budget)
-        return self.journal.ledger(self.party, budget, session_id=session_id)
+        seconds = self.budget_period_seconds
+        return self.journal.ledger(self.party, budget, session_id=session_id, period_seconds=seconds)
+
+    def _check_period(self) -> None:
+        if self.budget_period_seconds is None:
+            return
+        check_period(self.budget_period_seconds, field="--budget-period")
+        if self.budget is None:
+            raise ConfigurationError(field="--budget-period", value="given", allowed="left out without --budget")
+        if self.journal is None:
+            allowed = "left out without a journal, which alone knows when other sessions were"
+            raise ConfigurationError(field="--budget-period", value="given", allowed=allowed)
 
     def sit(self, terms: Invitation) -> Sitting | None:
         """Return the party's journal of the session that it agrees to; None where it keeps none.

@@ -21,7 +21,7 @@ from ...protocol.errors import PsephosError
 from ...protocol.kept import KeptReports
 from ...protocol.messages import Charter
 from ...protocol.phases import Truth
-from ...protocol.privacy import LedgerEntry
+from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise, stream_key
 from ...protocol.views import View
 from ...transports.faults import Weather, seeded_weather
@@ -39,7 +39,7 @@ from .streams import StreamedInputs
 from .traffic import expect_traffic, traffic_of
 from .writing import describe_failure, open_run, write_outcome
 
-__all__ = ["Finished", "Watched", "run_in_folder", "run_session"]
+__all__ = ["Finished", "Watched", "run_in_folder", "run_session", "write_lessons"]
 
 _SEED_BITS: Final = 128
 
@@ -65,6 +65,7 @@ class Finished(msgspec.Struct, kw_only=True):
         num_parties: how many there were.
         note: what became of the rows of a stream, as a line for people.
         lessons: what its adversaries learnt, or did.
+        happened: what they learnt it from, with the scene; None where there are none.
     """
 
     record: SessionRecord
@@ -75,6 +76,7 @@ class Finished(msgspec.Struct, kw_only=True):
     num_parties: int
     note: str = ""
     lessons: Sequence[Lesson] = ()
+    happened: tuple[Scene, Happened] | None = None
 
 
 def run_session(
@@ -88,6 +90,7 @@ def run_session(
     kept: KeptReports | None = None,
     watched: Watched | None = None,
     streamed: StreamedInputs | None = None,
+    ledgers: Mapping[str, Ledger] | None = None,
 ) -> SessionRecord:
     """Run a resolved scenario's session on the path that it names.
 
@@ -101,6 +104,7 @@ def run_session(
         kept: the caller's, with what earlier sessions of its scopes left; it gets what this one leaves.
         watched: the caller's, which gets what adversaries see however the session ends.
         streamed: the caller's, which knows of a stream's parties how far they came.
+        ledgers: of the parties by name, where they have had losses before (agents only).
 
     Raises:
         QuorumError: a phase closed without its quorum.
@@ -169,6 +173,7 @@ def run_session(
         rules=resolved.rules,
         default_rules=resolved.default_rules,
         budget=scenario.budget_of_parties,
+        ledgers=ledgers,
         log=log,
         listener=listener,
         on_progress=on_progress,
@@ -199,6 +204,8 @@ def run_in_folder(
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
     on_failure: Callable[[Sequence[Lesson]], None] | None = None,
+    ledgers: Mapping[str, Ledger] | None = None,
+    kept: KeptReports | None = None,
 ) -> Finished:
     """Run a scenario and leave everything that came of it in a folder.
 
@@ -209,6 +216,8 @@ def run_in_folder(
         listener: told of the server's effects.
         on_progress: called a few times a second (agents), or after each batch (streams).
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
+        ledgers: as for `run_session`.
+        kept: as for `run_session`.
 
     Raises:
         QuorumError, ConfigurationError, PluginError, OSError: as `run_session`; the folder then holds the scenario, the
@@ -235,6 +244,8 @@ def run_in_folder(
                 entries=run.entries,
                 watched=watched,
                 streamed=streamed,
+                ledgers=ledgers,
+                kept=kept,
             )
         except PsephosError as error:
             if watched is not None and watched.views:  # else nothing began
@@ -269,6 +280,7 @@ def run_in_folder(
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     lessons: Sequence[Lesson] = ()
+    left: tuple[Scene, Happened] | None = None
     if watched is not None:
         happened = Happened(
             views=watched.views,
@@ -280,6 +292,7 @@ def run_in_folder(
             attempts=watched.attempts,
         )
         lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+        left = resolved.scene(seed=seed), happened
     if unheard is not None:
         if on_failure is not None:
             on_failure(lessons)
@@ -293,6 +306,7 @@ def run_in_folder(
         num_parties=num_parties,
         note="" if streamed is None else streamed.note,
         lessons=lessons,
+        happened=left,
     )
 
 
@@ -301,13 +315,24 @@ def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: i
     scene = resolved.scene(seed=seed)
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
         lessons = [checked_lesson(role, scene, happened) for role in resolved.adversaries]
+    write_lessons(folder, lessons, pictures=pictures)
+    return lessons
+
+
+def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool) -> None:
+    """Write what adversaries learnt, or did: `adversaries.json`, and of each a table and a picture.
+
+    Args:
+        folder: where to.
+        lessons: theirs.
+        pictures: whether pictures are wanted.
+    """
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:
             folder.write_table(f"adversary-{number}.csv", lesson.rows)
         if pictures and lesson.figures:
             draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}")
-    return lessons
 
 
 def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:

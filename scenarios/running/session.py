@@ -23,7 +23,7 @@ from ...protocol.kept import KeptReports
 from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.population import run_batches, run_population
-from ...protocol.privacy import Budget, LedgerEntry
+from ...protocol.privacy import Budget, Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, PhaseRules
@@ -125,6 +125,7 @@ async def run_agents(
     rules: Mapping[str, PhaseRules] | None = None,
     default_rules: PhaseRules | None = None,
     budget: Budget | None = None,
+    ledgers: Mapping[str, Ledger] | None = None,
     log: Log | None = None,
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
@@ -152,6 +153,7 @@ async def run_agents(
         rules: deadline and quorum by phase.
         default_rules: for the other phases.
         budget: each party's privacy budget.
+        ledgers: by name, where a party's losses are charged that has had some before, in place of a budget.
         log: where events go; None for nowhere.
         listener: told of every effect of the server's machine.
         on_progress: called a few times a second with the open phase, how many have reported and how many have not.
@@ -207,6 +209,7 @@ async def run_agents(
                 row=rows[place],
                 public=public[place],
                 mode=mode,
+                ledger=None if ledgers is None else ledgers[name],
                 budget=budget,
                 patience_seconds=math.inf,  # its server is in this process, and busy rather than silent
                 **keeping.of_client(name),
@@ -214,12 +217,15 @@ async def run_agents(
             )
             for place, name in enumerate(names)
         }
+        earlier = {name: len(client.ledger.entries) for name, client in clients.items()}
         if weather is not None:
             transport = FaultyTransport(transport, weather)
         try:
             result, endings = await _meet(server, clients, transport, on_progress, deviations or {}, strangers)
         finally:
-            entries.extend(entry for client in clients.values() for entry in client.ledger.entries)
+            entries.extend(
+                entry for name, client in clients.items() for entry in client.ledger.entries[earlier[name] :]
+            )
             keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
             views = [] if views is None else views
             views.extend(agent.view for agent in (server, *clients.values()) if agent.view is not None)

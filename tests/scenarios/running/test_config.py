@@ -109,6 +109,7 @@ PARAMETER_KEYS: dict[str, tuple[str, object]] = {
     "project_counts": ("true", True),
     "level": ("0.01", 0.01),
     "error_prior": ("uniform", "uniform"),
+    "game": ("spring", "spring"),
 }
 
 
