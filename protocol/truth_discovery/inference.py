@@ -20,7 +20,7 @@ from ..estimators.truth_inference import (
     one_coin,
     truth_discovery,
 )
-from ..mechanisms import Beta, Discrete, HyperDistribution, PointMass, Uniform
+from ..mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, PointMass, TruncatedNormal, Uniform
 from .noise import Noise
 from .parameters import EstimatorName, Parameters
 
@@ -90,7 +90,10 @@ def _quantiles(hyper: HyperDistribution) -> tuple[float, ...]:
             places = middles
         case Beta(alpha, beta, low, high):
             places = special.betaincinv(alpha, beta, middles)
-        case Discrete(probabilities, shares):
+        case TruncatedNormal() | Piecewise():
+            return tuple(hyper.draw(middles[:, None]).tolist())
+        case Discrete() | Moments():
+            probabilities, shares = hyper.points
             order = np.argsort(probabilities)
             ends: FloatArray = np.cumsum(np.array(shares)[order])
             found: IntArray = np.searchsorted(ends[:-1], middles * float(ends[-1]))

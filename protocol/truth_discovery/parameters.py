@@ -5,7 +5,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from ..errors import ConfigurationError
-from ..mechanisms import MAX_EPSILON, HyperDistribution
+from ..mechanisms import MAX_EPSILON, HyperDistribution, Moments
 
 __all__ = ["PRICES", "ROUNDED", "SEPARATOR", "EstimatorName", "MechanismName", "Parameters"]
 
@@ -151,6 +151,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.hyper is not None and self.mechanism not in {"two_layer", "fresh_two_layer"}:
             allowed = "left out: only the two-layer mechanisms draw from one"
             raise ConfigurationError(field="hyper", value="given", allowed=allowed)
+        if isinstance(self.hyper, Moments) and self.mechanism == "two_layer":
+            number = len(self.hyper.moments)
+            if number < self.max_answers:
+                allowed = f"at least {self.max_answers}, one for each of the max_answers that share a flip probability"
+                raise ConfigurationError(field="hyper.moments", value=f"{number} of them", allowed=allowed)
         if self.epsilon is not None and not 0 <= self.epsilon <= MAX_EPSILON:
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=f"in [0, {MAX_EPSILON:g}]")
         if self.epsilon_answer is not None and not 0 < self.epsilon_answer <= MAX_EPSILON:
