@@ -111,6 +111,7 @@ def loss_of_flip_probability(flip_probability: float | Fraction, num_labels: int
     return math.nextafter(float(loss), math.inf)
 
 
+@exact_arguments
 def loss_of_mean(hyper: HyperDistribution, num_labels: int) -> float:
     """Return the loss of one answer by itself: `loss_of_flip_probability` of E[P].
 

@@ -24,4 +24,5 @@ SYSTEM: Final = System(
     offers=f"{_HERE}.offers:offers_at_price",
     claims=f"{_HERE}.paper.claims_audited:findings_on_truth_discovery",
     reproduction=f"{_HERE}.paper:PAPER",
+    equip=f"{_HERE}.data.weight_functions:equip",
 )
