@@ -248,7 +248,7 @@ class Beta(HyperQuantiles, frozen=True):
         if (order := self._order) is not None:
             nodes = num_nodes_for(degree + sum(order) - 2)
             return _mixture_on_range(self.low, self.high, *order, nodes)
-        return _mixture_of_beta(self.low, self.high, self.alpha, self.beta, num_nodes_for(degree))
+        return mixture_on(_rule_of_beta(self.alpha, self.beta, num_nodes_for(degree)), self.low, self.high)
 
     @property
     def _order(self) -> tuple[int, int] | None:
@@ -312,12 +312,10 @@ def _mixture_on_range(low: float, high: float, alpha: int, beta: int, num_nodes:
 
 
 @functools.lru_cache(maxsize=64)
-def _mixture_of_beta(low: float, high: float, alpha: float, beta: float, num_nodes: int) -> Mixture:
+def _rule_of_beta(alpha: float, beta: float, num_nodes: int) -> Rule:
     """Return a Gauss rule: of canonical moments (α + j − 1)/(α + β + 2j − 2) in odd places, j/(α + β + 2j − 1) in even.
 
     Args:
-        low: see `Beta`.
-        high: see `Beta`.
         alpha: see `Beta`.
         beta: see `Beta`.
         num_nodes: n.
@@ -325,4 +323,4 @@ def _mixture_of_beta(low: float, high: float, alpha: float, beta: float, num_nod
     canonical: list[float] = []
     for j in range(1, num_nodes + 1):
         canonical += [(alpha + j - 1) / (alpha + beta + 2 * j - 2), j / (alpha + beta + 2 * j - 1)]
-    return mixture_on(gauss_rule(canonical[: 2 * num_nodes - 1]), low, high)
+    return gauss_rule(canonical[: 2 * num_nodes - 1])
