@@ -217,7 +217,7 @@ def scale_exactly(place: Fraction, low: float, high: float) -> Fraction:
 
 
 def snapped(places: FloatArray) -> FloatArray:
-    """Return the nearest multiples of 2⁻⁴⁴; for simulations, where no privacy hangs on a quantile's last digits."""
+    """Return the nearest multiples of 2⁻⁴⁴: numbers that are as good, and the same on every processor."""
     return np.rint(places * _GRID) / _GRID
 
 

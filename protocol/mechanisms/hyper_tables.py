@@ -31,6 +31,7 @@ from .hyper_law import (
     mixture_of_points,
     mixture_on,
     scale_exactly,
+    snapped,
 )
 from .logarithms import log_of
 from .quadrature import Rule, canonical_moments, gauss_rule, legendre_rule, num_nodes_for
@@ -279,13 +280,13 @@ def _moments_of_place(moments: tuple[float, ...], low: float, high: float) -> li
 def _points_of_moments(
     moments: tuple[float, ...], low: float, high: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return a law of so many moments, of the fewest points."""
+    """Return a law of so many moments, of the fewest points; rounded, so that every processor has the same one."""
     canonical = [float(each) for each, _, _ in canonical_moments(_moments_of_place(moments, low, high))]
     if len(canonical) % 2 == 0:
         canonical.append(0.5)
     mixture = mixture_on(gauss_rule(canonical), low, high)
-    shares = special.expm1(mixture.log_shares) + 1.0
-    return tuple(np.clip(mixture.flips, low, high).tolist()), tuple(shares.tolist())
+    shares = snapped(special.expm1(mixture.log_shares) + 1.0)
+    return tuple(np.clip(snapped(mixture.flips), low, high).tolist()), tuple(shares.tolist())
 
 
 @functools.lru_cache(maxsize=64)

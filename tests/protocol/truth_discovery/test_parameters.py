@@ -261,6 +261,7 @@ def test_a_weight_function_and_a_divisor_are_on_the_wire_only_where_they_are_giv
     plain = make(estimator="truth_discovery")
     assert not {"weight_function", "normalization"} & set(msgspec.to_builtins(plain))
     given = make(estimator="truth_discovery", weight_function="linear", normalization="all")
+    assert bytes(TruthDiscovery(plain).encoded_parameters)[0] == 0x80 + 14  # a map of fourteen, its number in one byte
     assert msgspec.to_builtins(given)["weight_function"] == "linear"
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(given), type=Parameters) == given
 
