@@ -97,6 +97,8 @@ class JournalFile(Closing):
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             elif not path.exists() and not lock_file_of(path).exists():
                 raise JournalError("does not exist", path=str(path))
+            if path.exists():
+                check_header(path)  # nothing is left beside another's file
             lock = _Lock(path)
             try:
                 is_new = not path.exists()

@@ -402,6 +402,8 @@ def join(
             agreed.append(agreement)
             if not as_json:
                 _show_agreement(console, agreement)
+                if kept is not None and kept.is_new:
+                    console.print(f"\nJournal: {kept.path}, begun now; it knows of no earlier loss.", soft_wrap=True)
 
         heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=_tell_of_loss)
     if as_json:

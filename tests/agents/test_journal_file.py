@@ -283,6 +283,7 @@ def test_what_is_not_a_journal_is_left_alone(path: Path) -> None:
     with pytest.raises(JournalError, match="another application's"):
         read_journal(path, kind="session")
     assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
     path.unlink()
     path.mkdir()
     assert refused(path) == "is a folder: name a file"

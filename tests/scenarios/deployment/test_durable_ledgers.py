@@ -132,7 +132,8 @@ def test_who_joins_many_times_draws_once_whatever_the_server_asks(tmp_path: Path
     said = [ending.err.splitlines()[-1] for ending in endings]
     assert all("Request of phase" in each or "that was all" in each for each in said), said
     assert any("Request of phase" in each for each in said)
-    assert sum(map(len, server.heard.values())) >= num_joins // 2
+    # Of eight connections two are asked for what is drawn already, by the same words or by others.
+    assert sum(map(len, server.heard.values())) >= num_joins // 4
     assert [len(set(heard)) for heard in server.heard.values()] == [1, 1]
     assert [record.phase for record in drawn] == [0, 1]
     shown = psephos("ledger", vote.journal_of("ann"), "--json")
@@ -147,6 +148,8 @@ def test_sessions_on_one_journal_are_refused_when_their_budget_is_spent(tmp_path
             server = vote.serve()
             server.address()
             ann = vote.join("ann", "--budget", "3")
+            if not number:
+                assert "begun now" in ann.line_with("Journal: ")
             if number < 3:
                 vote.check({"ann": ann, **{party: vote.join(party) for party in ("bob", "cid")}}, server)
             else:

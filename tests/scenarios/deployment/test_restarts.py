@@ -10,12 +10,13 @@ import random
 import signal
 import subprocess
 import threading
+import urllib.request
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from deployments import ENTRIES
+from deployments import ENTRIES, PATIENCE
 from durable_votes import DURABLE_STEPS, PHASES, Dying, Vote, partners
 from relays import SHORTER_THAN_A_HELLO, Connection, Relay
 
@@ -44,6 +45,7 @@ def test_a_party_that_is_killed_at_every_durable_step_reports_once(
                 break
             assert ending.status == -9, ending
             num_killed += 1
+        assert "begun now" not in ending.out
         assert num_killed == len(turns) * len(DURABLE_STEPS)
         vote.check(clients, server)
     kept = [type(record).__name__.lower() for record in vote.records_of("ann").records]
@@ -153,20 +155,25 @@ def test_a_reset_as_a_report_arrives_costs_nothing_in_any_phase(tmp_path: Path, 
 def test_the_owner_of_a_half_open_connection_comes_back_at_once(tmp_path: Path) -> None:
     """Whether its process was killed, or has waited in vain: to the server both connections seem to be there."""
     with Vote(tmp_path) as vote:
-        server = vote.serve()
+        server = vote.serve("--status", "0")
         server.address()
+        page = server.line_with("status at ").split()[-1]
         relay = Relay(vote.address)
-        killed, waiting = vote.join("ann", relay=relay), vote.join("bob", "--patience", "2", relay=relay)
-        killed.line_with("Session vote")
-        waiting.line_with("Session vote")
-        relay.wait_until(lambda: sum(len(each.sent) > 2 for each in relay.connections) == 2)
+        killed, waiting = vote.join("ann", relay=relay), vote.join("bob", "--patience", "20", relay=relay)
+        relay.wait_until(lambda: b"psephos_parties_joined 2.0" in _text_at(page))
         for each in relay.connections:
             each.is_silent = True
         killed.kill()
         ending = waiting.ending()
-        assert (ending.status, ending.err) == (1, "psephos: server has said nothing for 2 seconds\n")
+        assert (ending.status, ending.err) == (1, "psephos: server has said nothing for 20 seconds\n")
         vote.check({party: vote.join(party) for party in ENTRIES}, server)
         relay.close()
+
+
+def _text_at(page: str) -> bytes:
+    with urllib.request.urlopen(page, timeout=PATIENCE) as answer:  # noqa: S310  the server's own
+        text: bytes = answer.read()
+        return text
 
 
 @pytest.mark.full("27 partners, each a process")
