@@ -47,6 +47,9 @@ ITEMS: Final = (
     "one class",
     "all workers equal",
     "p^f above (s - 1)/s; a > b; [a, b] outside [0, 1]",
+    "moments of no distribution; a table that is none; a hyper-distribution's parameters out of range",
+    "a law with fewer moments than a worker has answers",
+    "a weight function that does not increase, is not known, or is no function",
     "an empty file, wrong columns, text that is not UTF-8",
     "a large file",
     # Moral preferences.

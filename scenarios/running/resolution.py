@@ -6,7 +6,7 @@ One way for all: parties that are read at once, parties that come in batches, an
 import dataclasses
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from ..datasets import DATA_VARIABLE
 from ..plugins import ARRAY, check_transport, find_client_role, find_server_role, make_transport
 from ..reading.conversion import convert
 from ..reading.sources import PartiesTable
-from ..system import find_protocol
+from ..system import find_protocol, part_of
 from .blaming import Plugin, blaming, blaming_plugins, parts_of
 from .config import Scenario
 from .limits import check_descriptors
@@ -312,8 +312,10 @@ def _make_rules(
 
 
 def _made(kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any]) -> PhasedProtocol[Any, Any]:
-    """Return a protocol with its parameters, where these and its columns are what they should be."""
+    """Return a protocol with its parameters and plug-ins, where these and its columns are what they should be."""
     protocol = kind(convert(given, kind.parameters_type, "parameters"))
+    if (equip := part_of(kind, "equip", Callable)) is not None:
+        equip(protocol)
     check_own_columns(protocol)
     return protocol
 

@@ -44,9 +44,12 @@ __all__ = ["PRESENTERS"]
 _MOST_TASKS: Final = 30
 _MOST_LABELS: Final = 6
 _BIN: Final = 0.05
+_OF_WEIGHTS: Final = "the label's share of the weighted reports, which is no probability"
 _CONFIDENCES: Final = {
     "majority": "the label's share of the reports, which is no probability",
     "truth_discovery": "from the label's share of the weighted reports",
+    "crh": _OF_WEIGHTS,
+    "noise_aware_crh": _OF_WEIGHTS,
     "cautious": "from the label's posterior probability by noise_aware; the label is what cautious takes, by three "
     "models, and another may be likelier",
 }
