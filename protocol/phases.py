@@ -433,7 +433,9 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     @functools.cached_property
     def encoded_parameters(self) -> msgspec.Raw:
         """The parameters as every `Welcome` carries them; equal parameters have equal bytes."""
-        return msgspec.Raw(msgspec.msgpack.encode(self.parameters))
+        # By way of a plain map, whose header says no more than what is in it: of a long struct msgspec's makes room for
+        # fields that are unset, and another implementation's bytes would differ.
+        return msgspec.Raw(msgspec.msgpack.encode(msgspec.to_builtins(self.parameters, builtin_types=(bytes,))))
 
     @functools.cached_property
     def outcome_decoder(self) -> msgspec.msgpack.Decoder[msgspec.Struct]:
