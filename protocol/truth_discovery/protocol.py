@@ -209,15 +209,6 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return {"tasks": names, "max_answers": most, **parameters}
 
     @functools.cached_property
-    def encoded_parameters(self) -> msgspec.Raw:
-        """The parameters as every `Welcome` carries them. See `PhasedProtocol.encoded_parameters`.
-
-        Those that are left out do not count: of the structure itself the head would say that there may be more than
-        fifteen, in bytes that no session had before.
-        """
-        return msgspec.Raw(msgspec.msgpack.encode(msgspec.to_builtins(self.parameters)))
-
-    @functools.cached_property
     def codes(self) -> Codes:
         """The codes of tasks and labels."""
         parameters = self.parameters
