@@ -84,6 +84,7 @@ def test_auto_is_not_behind_truth_discovery_where_one_label_is_frequent(share: f
     assert lower_bound(found, false_alarms=FALSE_ALARMS / len(CELLS)) <= MOST_BEHIND
 
 
+@pytest.mark.full("ten seconds of estimates")
 @pytest.mark.skipif(not THERE, reason=f"no published crowd in {DATA} ({DATA_VARIABLE} names another folder)")
 def test_auto_is_ahead_over_published_crowds_and_far_behind_on_none() -> None:
     """Some sessions of each crowd at a strong and a weak perturbation; bounds over all crowds and prices together."""

@@ -90,6 +90,7 @@ def test_the_printed_rule_has_the_published_accuracy(num_partners: int, publishe
     assert accuracy(vote, tallies, weights, opinions) == pytest.approx(published, abs=beside_published(trials, 3.9))
 
 
+@pytest.mark.full("seven seconds of votes")
 def test_the_printed_and_the_joint_rule_have_the_accuracies_of_the_readings() -> None:
     """W2 at n = 100, ε = 1, uniform data: .565 printed, .534 joint, from the same reports.
 

@@ -67,6 +67,7 @@ def test_estimates_are_right_on_average_and_errors_are_calibrated(given: dict[st
         assert float((errors**2).mean()) == pytest.approx(1, abs=5 * math.sqrt(5 / TRIALS))
 
 
+@pytest.mark.full("five seconds of elections")
 def test_the_local_mechanism_of_least_variance_has_it_in_sessions_too() -> None:
     """At ε = 1 a pair, at ε = 4 the whole ranking: the next best's squared errors are larger by a fifth and more.
 

@@ -126,6 +126,7 @@ def test_what_holds_at_the_ends(kind: str, epsilon: float, gap: float) -> None:
     check(optimal(THREE, epsilon=epsilon, prior=prior_of(THREE, kind)), gap=gap)
 
 
+@pytest.mark.full("six seconds of linear programs")
 def test_column_generation_for_eight_weights_agrees_with_all_subsets() -> None:
     """Sixteen values: the 65,536 constraints by the certificate's own exact count, and once more by floats here."""
     weights = (1, 2, 3, 4, 5, 7, 9, 12)

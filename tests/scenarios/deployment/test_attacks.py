@@ -51,6 +51,7 @@ def alone() -> Held:
     return AttackedVote(num_parties=FEW, num_candidates=1, transport="tls").hold()
 
 
+@pytest.mark.full("twenty seconds of attacks")
 def test_a_vote_is_held_at_the_limit_of_descriptors_while_all_attack_in_turns(alone: Held) -> None:
     number = 140  # more than there is room for
     vote = AttackedVote(num_parties=FEW, num_candidates=1, transport="tls", ulimit="-n 200")

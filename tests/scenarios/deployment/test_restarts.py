@@ -26,10 +26,10 @@ Psephos = Callable[..., Any]
 EVERYWHERE: Final[Sequence[Dying]] = [("before", 1), ("after", 1)]
 """In turns: each process goes on from where the last one was killed, so that this is before and after every step."""
 FORWARD: Final[Sequence[Dying]] = [("after", 1)]
-whole = pytest.mark.full("a dozen processes more")
 
 
-@pytest.mark.parametrize("turns", [pytest.param(EVERYWHERE, marks=whole), FORWARD], ids=["everywhere", "forward"])
+@pytest.mark.full("a dozen processes and more")
+@pytest.mark.parametrize("turns", [EVERYWHERE, FORWARD], ids=["everywhere", "forward"])
 def test_a_party_that_is_killed_at_every_durable_step_reports_once(
     tmp_path: Path, psephos: Psephos, turns: Sequence[Dying]
 ) -> None:
@@ -92,6 +92,7 @@ def test_a_server_that_is_killed_between_reports_goes_on(tmp_path: Path) -> None
         vote.check(clients, vote.serve())
 
 
+@pytest.mark.full("processes that wait")
 def test_reports_that_lay_in_the_socket_of_a_stopped_server_count_after_the_deadline(tmp_path: Path) -> None:
     deadline_seconds = 5.0
 
@@ -117,9 +118,8 @@ def test_reports_that_lay_in_the_socket_of_a_stopped_server_count_after_the_dead
         relay.close()
 
 
-@pytest.mark.parametrize(
-    "is_accepted", [True, pytest.param(False, marks=pytest.mark.full("processes more"))], ids=["accepted", "lost"]
-)
+@pytest.mark.full("eight processes")
+@pytest.mark.parametrize("is_accepted", [True, False], ids=["accepted", "lost"])
 def test_a_reset_as_a_report_arrives_costs_nothing_in_any_phase(tmp_path: Path, *, is_accepted: bool) -> None:
     """The report is accepted and its acknowledgement is lost, or it is lost itself."""
     num_resets = 0

@@ -222,6 +222,7 @@ def test_who_says_too_little_is_cut_off_after_a_while(tmp_path: Path, said: byte
         server.kill()
 
 
+@pytest.mark.full("a flood of eight seconds")
 def test_a_flood_at_the_page_holds_up_no_vote_and_the_page_still_answers(tmp_path: Path) -> None:
     """Forty connections that say nothing, and requests as fast as they go."""
     with serve(tmp_path) as (server, address, page):

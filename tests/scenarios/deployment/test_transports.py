@@ -58,6 +58,7 @@ def test_what_a_transport_says_against_an_address_at_last_is_one_line(psephos: P
     assert (ended.status, ended.err) == (2, f"psephos: {expected}\n")
 
 
+@pytest.mark.full("four processes; other transports are tested within one")
 def test_processes_over_a_transport_of_somebody_decide_what_arrays_decide(
     approval: Path, psephos: Psephos, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
     assert msgspec.json.encode(first) == msgspec.json.encode(second)
 
 
+@pytest.mark.full("seven seconds of societies")
 def test_there_is_a_table_for_each_society(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "_FEATURES", (2,))
     slow = WAYS["functional, RLDP"]

@@ -49,6 +49,7 @@ def test_delays_and_repetitions_change_nothing_but_time() -> None:
     assert sorted(bad.entries, key=str) == sorted(calm.entries, key=str)
 
 
+@pytest.mark.full("it waits ten seconds")
 def test_connections_that_are_cut_hold_nobody_up_when_the_session_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "LINGER_SECONDS", 0.1)
     record = run("network.partition=0.3", "deadline_seconds=1", "quorum=1")

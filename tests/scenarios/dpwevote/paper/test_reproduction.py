@@ -108,6 +108,7 @@ def test_the_bias_outweighs_from_some_number_of_partners_on(reproduction: Reprod
     assert lower - 1e-9 <= cost.partners_until_worse <= upper
 
 
+@pytest.mark.full("seven seconds of drawing")
 @pytest.mark.usefixtures("unmeasured_drawing")
 def test_all_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> None:
     paths = save_pictures(pictures_of(reproduction), tmp_path)

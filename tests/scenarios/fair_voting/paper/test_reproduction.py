@@ -240,6 +240,7 @@ def test_without_published_profiles_there_are_no_pictures_of_them(reproduction: 
     assert not any("published profiles" in finding.source for finding in own_findings(without))
 
 
+@pytest.mark.full("five seconds of drawing")
 @pytest.mark.usefixtures("unmeasured_drawing")
 def test_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> None:
     paths = save_pictures(pictures_of(reproduction), tmp_path)

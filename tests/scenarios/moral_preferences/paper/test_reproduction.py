@@ -208,6 +208,7 @@ def test_findings_have_numbers_and_no_nans(reproduction: Reproduction) -> None:
         assert all("nan" not in finding.numbers and finding.numbers.endswith(".") for finding in findings)
 
 
+@pytest.mark.full("ten seconds of drawing")
 @pytest.mark.usefixtures("unmeasured_drawing")
 def test_all_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> None:
     paths = save_pictures(pictures_of(reproduction), tmp_path)
