@@ -69,7 +69,9 @@ ITEMS: Final = (
     "scores of another number, that do not fall, or are no numbers",
     "an unknown mechanism, objective, relation or reading",
     "a file whose numbers are not those of its header",
+    "prices or trials of curves that are none; curves of another protocol",
     "too few voters for the samples of Algorithm 2",
+    "a calibration that a mechanism ignores; an ε that cannot be proven; a share of welfare outside (0, 1]",
     "a quorum where who takes part is private",
     # Journals.
     "a journal that is missing, damaged, not a person's, in use, moved, or a backup",

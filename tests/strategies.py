@@ -12,7 +12,7 @@ from psephos.protocol import Inputs, PhaseRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
-from psephos.protocol.fair_voting.parameters import JOINT
+from psephos.protocol.fair_voting.parameters import DEFAULT_GAMMA, JOINT
 from psephos.protocol.mechanisms import Beta, Discrete, Uniform
 from psephos.protocol.moral_preferences import Level, MoralPreferences, Paradigm
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
@@ -371,7 +371,7 @@ def fair_votes(draw: st.DrawFn, *, largest: int = 9) -> FairVoting:
         "mechanism": mechanism,
         "epsilon": draw(_EPSILONS),
         "scores": draw(st.sampled_from(scores)),
-        "objective": draw(st.sampled_from(["parity", "constrained", "penalized"])),
+        "objective": draw(st.sampled_from(["parity", "constrained", "penalized", "welfare_constrained"])),
         "max_disparity": draw(st.sampled_from([0.0, 0.5, 2.0])),
         "fairness_weight": draw(st.sampled_from([0.0, 0.5, 3.0])),
     }
@@ -386,6 +386,10 @@ def fair_votes(draw: st.DrawFn, *, largest: int = 9) -> FairVoting:
             "gamma": draw(st.sampled_from([0.05, 0.5, 0.95])),
             "num_samples": draw(st.integers(1, min(group_sizes))),
         }
+        if draw(st.booleans()):  # with γ = ½ less than ln(1 + m) is proven for the smallest groups
+            given |= {"calibration": "proven", "epsilon": max(given["epsilon"], 2.0), "gamma": DEFAULT_GAMMA}
+    if given["objective"] == "welfare_constrained":
+        given["welfare_share"] = draw(st.sampled_from([0.25, 0.9, 1.0]))
     return FairVoting(
         FairVotingParameters(
             alternatives=tuple(f"alternative {number}" for number in range(num_alternatives)),

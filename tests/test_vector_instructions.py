@@ -15,6 +15,7 @@ from typing import Any, cast
 import msgspec
 import numpy as np
 import pytest
+from helpers import make_fair_vote
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedResponse, optimal
 from psephos.protocol.phases import Entries
@@ -113,6 +114,12 @@ def all_laws() -> dict[str, Any]:
             numbers = [*solved.estimates, *(solved.certificate.slopes if solved.certificate else ())]
             bits = [solved.mechanism.channel_matrix(), solved.variances, solved.debiasing]
             laws[f"optimal, epsilon = {epsilon}, prior = {prior[:1]}"] = [in_hexadecimal(bits), list(map(str, numbers))]
+    for objective in ("parity", "penalized", "welfare_constrained"):
+        vote = make_fair_vote(
+            70, 40, mechanism="sampling", calibration="proven", objective=objective, scores=(2.9, 1.3, 0.1), epsilon=0.7
+        )
+        plan = vote.parameters.plan
+        laws[f"samples to a proven epsilon, {objective}"] = [plan.num_samples, plan.gamma.hex()]
     for scale in (3.7, 181.3, 5000.1):
         values = np.zeros(PARTNERS, dtype=np.int64)
         laws[f"reports, scale = {scale}"] = DiscreteLaplace(scale, 0, 16).randomize(values, uniforms).tolist()

@@ -17,7 +17,7 @@ Source: Mohsin, Fair and Private Voting Rules, project report.
 from .assurance import Assurance
 from .features import Feature
 from .objective import Objective, disparity_of, welfare_of
-from .outcome import AlternativeOutcome, FeatureOutcome, Outcome
+from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome
 from .parameters import Parameters
 from .phases import DisclosedRankings, JointRankings, RandomizedRankings
 from .protocol import FairVoting
@@ -30,6 +30,7 @@ __all__ = [
     "RULES",
     "AlternativeOutcome",
     "Assurance",
+    "Details",
     "DisclosedRankings",
     "FairVoting",
     "Feature",

@@ -126,6 +126,8 @@ def _greatest_deficit(objective: Objective, span: float) -> float:
     weight = float(objective.fairness_weight)
     if objective.name == "parity":
         return span
+    if objective.name == "welfare_constrained":
+        return span * (1 + weight * float(objective.welfare_share))
     if objective.name == "penalized":
         return span * (1 + weight)
     return span + weight * max(span - float(objective.max_disparity), 0.0)

@@ -9,8 +9,10 @@ exponential mechanism.
 """
 
 import abc
+import bisect
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -20,7 +22,7 @@ import numpy as np
 from scipy.special import betaln, expm1, xlogy
 
 from ..arrays import FloatArray, IntArray
-from ..mechanisms import Below, ExactMechanism, Uniform, has_happened
+from ..mechanisms import Below, ExactMechanism, has_happened
 from ..mechanisms.binomial import draw_binomial, draw_binomial_exactly
 from ..mechanisms.exponential import (
     choice_probabilities,
@@ -35,8 +37,9 @@ from ..mechanisms.exponential import (
 from ..mechanisms.logarithms import log_of
 from ..mechanisms.mechanism import check_candidates
 from ..privacy import NeighboringRelation, NonPrivate, PrivacyEvent, PureMechanism
+from .contests import law_above_floor, law_of_contest
 from .lots import draw_lot
-from .objective import Objective
+from .objective import Objective, welfare_of
 from .scoring import Scoring
 
 __all__ = ["Choice", "ExponentialChoice", "SampleScale", "SampledChoice"]
@@ -47,6 +50,8 @@ _GREATEST: Final = 2**62
 _FEW_OUTCOMES: Final = 1 << 12
 _MAX_OUTCOMES: Final = 1 << 20
 """Of one alternative's counts in Algorithm 2, for which the exact law is worked out: a tenth of a second each."""
+_MAX_OUTCOMES_WITH_FLOOR: Final = 1 << 10
+"""The same where welfare has a floor: for each welfare that may be the greatest, all are gone through."""
 # Laws of an alternative that are held at one time: candidates that differ in one voter share most of them.
 _MAX_HELD: Final = 32
 
@@ -166,7 +171,8 @@ class SampledChoice(Choice):
     @property
     def is_small(self) -> bool:
         """Whether many of its laws are worked out in no time."""
-        return (self.num_samples + 1) ** len(self.group_sizes) <= _FEW_OUTCOMES
+        few = _MAX_OUTCOMES_WITH_FLOOR if self.objective.name == "welfare_constrained" else _FEW_OUTCOMES
+        return (self.num_samples + 1) ** len(self.group_sizes) <= few
 
     def slots_of(self, num_values: int) -> int:
         """One uniform for γ, one for ties, one for each S."""
@@ -182,13 +188,13 @@ class SampledChoice(Choice):
             [draw_binomial(self.num_samples, chance, next(left)) for chance in group]
             for group in self.hit_probabilities(values)
         ]
-        return [draw_lot(self.objective.best(self.utilities_of(counts), self.group_sizes), of_ties)]
+        return [draw_lot(self._best(counts), of_ties)]
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Elect, drawing without any rounding. See `ExactMechanism`."""
         chances = self.hit_probabilities(values)
         counts = [[draw_binomial_exactly(self.num_samples, chance, below) for chance in group] for group in chances]
-        tied = self.objective.best(self.utilities_of(counts), self.group_sizes)
+        tied = self._best(counts)
         # After all else: how long a release takes would tell how the coin fell, on which the proven loss rests.
         is_random = has_happened(Fraction(self.gamma), below)
         return [below(self.num_alternatives) if is_random else tied[below(len(tied))]]
@@ -202,39 +208,68 @@ class SampledChoice(Choice):
         """Return the exact law of the winner, to rounding; with γ = 0, chances below some 1e-300 may be 0.
 
         Alternatives' counts are independent, and an alternative's merit follows from its own: a wins where every other
-        one has less, or as much and a worse lot. With t for a's lot,
-        P[a] = Σ_v f_a(v) ∫ Π_b (F_b(v) + t·f_b(v)) dt, f the law of the merit's rank v and F the chance to be below.
+        one has less, or as much and a worse lot (`law_of_contest`). Where welfare has a floor, merits follow from the
+        greatest welfare as well (`law_above_floor`).
 
         Raises:
-            NotImplementedError: an alternative has more than 2**20 outcomes, (n_s + 1)^G.
+            NotImplementedError: an alternative has more than 2**20 outcomes, (n_s + 1)^G; 2**10 where welfare has a
+                floor.
             ValueError: a sum is none of utilities of so many voters.
         """
-        chances = np.array([self._law_of_rank(tuple(own)) for own in zip(*self.hit_probabilities(values), strict=True)])
-        below = np.cumsum(chances, axis=1) - chances
-        size = self.num_alternatives
-        law = np.zeros(size)
-        lots, _, log_shares = Uniform(0.0, 1.0).mixture(size - 1)
-        for lot, share in zip(lots.tolist(), (expm1(log_shares) + 1.0).tolist(), strict=True):
-            yields = below + lot * chances
-            before, after = np.ones_like(yields), np.ones_like(yields)
-            np.cumprod(yields[:-1], axis=0, out=before[1:])
-            np.cumprod(yields[:0:-1], axis=0, out=after[-2::-1])
-            law += share * np.sum(chances * before * after, axis=1)
+        columns = [tuple(own) for own in zip(*self.hit_probabilities(values), strict=True)]
+        if self.objective.name == "welfare_constrained":
+            welfare, disparity, floors = self._ranks_and_floors
+            law = law_above_floor(np.array(list(map(self._joint, columns))), welfare, disparity, floors=floors)
+        else:
+            chances = np.array(list(map(self._law_of_rank, columns)))
+            law = law_of_contest(chances, np.cumsum(chances, axis=1) - chances)
         law /= math.fsum(law)
-        return tuple((self.gamma / size + (1.0 - self.gamma) * law).tolist())
+        return tuple((self.gamma / self.num_alternatives + (1.0 - self.gamma) * law).tolist())
+
+    def _best(self, counts: Sequence[Sequence[int]]) -> list[int]:
+        """Return the best by the counts S, more than one where they tie."""
+        return self._of_counts.best(self.utilities_of(counts), self.group_sizes)
+
+    @functools.cached_property
+    def _of_counts(self) -> Objective:
+        """The objective of what utilities are taken for: as printed, the least is 0."""
+        is_printed = self.scale == "printed"
+        return dataclasses.replace(self.objective, least_utility=Fraction(0)) if is_printed else self.objective
 
     def _law_of_rank(self, chances: tuple[Fraction, ...]) -> FloatArray:
         """Return the law of an alternative's merit, as a rank among all, where these are its θ_k."""
         held = self._laws_of_rank
         if (law := held.get(chances)) is None:
-            joint = np.ones(1)
-            for chance in chances:
-                joint = np.multiply.outer(joint, _binomial(self.num_samples, chance)).reshape(-1)
-            law = np.bincount(self._ranks, weights=joint).astype(np.float64, copy=False)
+            law = np.bincount(self._ranks, weights=self._joint(chances)).astype(np.float64, copy=False)
             if len(held) >= _MAX_HELD:
                 held.clear()
             held[chances] = law
         return law
+
+    def _joint(self, chances: tuple[Fraction, ...]) -> FloatArray:
+        """Return the law of an alternative's counts, the last group's fastest, where these are its θ_k."""
+        joint = np.ones(1)
+        for chance in chances:
+            joint = np.multiply.outer(joint, _binomial(self.num_samples, chance)).reshape(-1)
+        return joint
+
+    @functools.cached_property
+    def _ranks_and_floors(self) -> tuple[IntArray, IntArray, list[int]]:
+        """The ranks of welfare and of disparity for each vector of counts of one alternative, and each welfare's floor.
+
+        A floor is the least rank of a welfare that is at or above it.
+        """
+        outcomes = (self.num_samples + 1) ** len(self.group_sizes)
+        if outcomes > _MAX_OUTCOMES_WITH_FLOOR:
+            told = f"{self.num_samples + 1}^{len(self.group_sizes)} outcomes for each alternative"
+            raise NotImplementedError(f"the law of {type(self).__name__} takes too long: {told}")
+        counts = itertools.product(range(self.num_samples + 1), repeat=len(self.group_sizes))
+        columns = [self.utilities_of([[own] for own in each]) for each in counts]
+        welfare = [welfare_of(column, self.group_sizes, 0) for column in columns]
+        disparity = [self.objective.disparity(column, self.group_sizes, 0) for column in columns]
+        in_order = sorted(set(welfare))
+        floors = [bisect.bisect_left(in_order, self._of_counts.floor_below(greatest)) for greatest in in_order]
+        return _ranks_of(welfare), _ranks_of(disparity), floors
 
     @functools.cached_property
     def _laws_of_rank(self) -> dict[tuple[Fraction, ...], FloatArray]:
@@ -281,6 +316,8 @@ class SampledChoice(Choice):
             case "constrained":
                 # Whoever is within the limit is ahead: its welfare is at least 0 here, and the others' number below.
                 merits = np.where(disparities <= math.floor(objective.max_disparity / unit), welfare, -disparities)
+            case "welfare_constrained":
+                raise ValueError("an alternative's rank follows from the greatest welfare, too")
         return np.unique(merits.reshape(-1), return_inverse=True)[1].reshape(-1)
 
     def hit_probabilities(self, values: Sequence[int]) -> list[list[Fraction]]:
@@ -369,7 +406,7 @@ class ExponentialChoice(Choice):
             for group, size in zip(self.groups_of(values), self.group_sizes, strict=True)
         ]
         in_steps = self._in_steps()
-        return [in_steps.quality(utilities, self.group_sizes, place) for place in range(self.num_alternatives)]
+        return in_steps.qualities(utilities, self.group_sizes)
 
     def log_laws(self, values: IntArray) -> FloatArray:
         """Return the logarithms of `probabilities`, also of those below the least float. See `Choice.log_laws`."""
@@ -399,7 +436,7 @@ class ExponentialChoice(Choice):
 
     def _in_steps(self) -> Objective:
         limit = self.objective.max_disparity / Fraction(self.scoring.step)
-        return dataclasses.replace(self.objective, max_disparity=limit)
+        return dataclasses.replace(self.objective, max_disparity=limit, least_utility=Fraction(self.scoring.steps[-1]))
 
     def _sensitivities(self) -> list[Fraction]:
         change = self.scoring.greatest_change(self.relation)
@@ -407,6 +444,12 @@ class ExponentialChoice(Choice):
             self.objective.quality_sensitivity(change, self.group_sizes, group)
             for group in range(len(self.group_sizes))
         ]
+
+
+def _ranks_of(values: Sequence[Fraction]) -> IntArray:
+    """Return the rank of each value among all, from 0; equal ones have one rank."""
+    ranks = {value: rank for rank, value in enumerate(sorted(set(values)))}
+    return np.array([ranks[value] for value in values], dtype=np.int64)
 
 
 def _binomial(number: int, probability: Fraction) -> FloatArray:

@@ -34,7 +34,7 @@ _KEY: Final = 1
 _GREATEST_LEVEL: Final = 0.1
 """Of three alternatives or more."""
 _HALVES: Final = 2
-"""Ways to be worse than the winner in `constrained`: less welfare, or out of the limit; each has half of the level."""
+"""Ways to be worse than the winner where there is a limit: less good, or out of it; each has half of the level."""
 
 
 def p_value_of(
@@ -49,7 +49,13 @@ def p_value_of(
         objective: what is elected.
         sizes: the groups', shape (G,).
     """
-    of_objective = _p_value_within_limit if objective.name == "constrained" else _p_value_of_lead
+    match objective.name:
+        case "constrained":
+            of_objective = _p_value_within_limit
+        case "welfare_constrained":
+            of_objective = _p_value_above_floor
+        case "parity" | "penalized":
+            of_objective = _p_value_of_lead
     p_value = of_objective(utilities, winner, noise, objective=objective, sizes=sizes)
     is_untested = utilities.shape[1] > 2 and p_value > _GREATEST_LEVEL  # noqa: PLR2004  more than a pair
     return 0.5 if is_untested else min(p_value, 0.5)
@@ -63,10 +69,9 @@ def _p_value_of_lead(
     lead = float(merits[winner] - np.delete(merits, winner).max())
     if lead <= 0:
         return 0.5
-    if objective.name == "parity" and len(sizes) == 2 and not objective.partitions:  # noqa: PLR2004  one difference
-        return noise.tail((1.0, 1.0), lead, of_pairs=True)
-    weight = 1.0 if objective.name == "parity" else float(objective.fairness_weight)
-    of_welfare = np.zeros(len(sizes)) if objective.name == "parity" else sizes / sizes.sum()
+    if objective.name == "parity":
+        return _tail_of_disparities(noise, lead, utilities.shape[1], objective=objective, sizes=sizes)
+    weight, of_welfare = float(objective.fairness_weight), sizes / sizes.sum()
     ours, theirs = _noises(noise, utilities.shape[1])
     up = ours @ _widest(noise, of_welfare, weight, objective=objective, sizes=sizes)
     down = -(theirs @ of_welfare) + weight * ranges_of(theirs[:, :, None], objective, sizes)[:, 0]
@@ -97,6 +102,49 @@ def _p_value_within_limit(
             ways.append(_share_beyond(ranges, excess))
         greatest = max(greatest, _HALVES * min(ways))
     return greatest
+
+
+def _p_value_above_floor(
+    utilities: FloatArray, winner: int, noise: UtilityNoise, *, objective: Objective, sizes: FloatArray
+) -> float:
+    """Return that of `welfare_constrained`: the winner is above the floor, and others are not, or differ more.
+
+    How far an alternative is above β of another one's welfare has the noise of e − β·e', which spreads no more than
+    e − e'. It is below the floor where it is below β of any other one's welfare: each of these has a part of the level.
+    """
+    size = utilities.shape[1]
+    shares = sizes / sizes.sum()
+    welfare = shares @ utilities - float(objective.least_utility)
+    disparities = ranges_of(utilities[None], objective, sizes)[0]
+    share = float(objective.welfare_share)
+    greatest = 0.0
+    for place in range(size):
+        if place == winner:
+            continue
+        above = float(welfare[winner] - share * welfare[place])
+        if above <= 0:
+            return 0.5
+        ways = [0.5]
+        lacking = max(float(share * welfare[other] - welfare[place]) for other in range(size) if other != place)
+        if lacking > 0:
+            ways.append((size - 1) * noise.tail(shares.tolist(), lacking, of_pairs=True))
+        if (lead := float(disparities[place] - disparities[winner])) > 0:
+            ways.append(_tail_of_disparities(noise, lead, size, objective=objective, sizes=sizes))
+        of_floor = noise.tail(shares.tolist(), above, of_pairs=True)
+        greatest = max(greatest, of_floor, _HALVES * min(ways))
+    return greatest
+
+
+def _tail_of_disparities(
+    noise: UtilityNoise, lead: float, size: int, *, objective: Objective, sizes: FloatArray
+) -> float:
+    """Return how likely noise makes one alternative's ΔW more by `lead` than another's, which is no less in truth."""
+    groups = len(noise.errors)
+    if groups == 2 and not objective.partitions:  # noqa: PLR2004  two groups have one difference
+        return noise.tail((1.0, 1.0), lead, of_pairs=True)
+    ours, theirs = _noises(noise, size)
+    up = ours @ _widest(noise, np.zeros(groups), 1.0, objective=objective, sizes=sizes)
+    return _share_beyond(up + ranges_of(theirs[:, :, None], objective, sizes)[:, 0], lead)
 
 
 def _widest(

@@ -1,11 +1,11 @@
-"""What is elected: least disparity, most welfare within a disparity, or welfare less a price for disparity.
+"""What is elected: least disparity, of all or of the efficient; most welfare, within a disparity or less its price.
 
 W_k(a) is the mean utility of alternative a to group k, W(a) that to all voters (welfare), and ΔW(a) the greatest W_k(a)
 less the least (disparity). Of features that overlap, ΔW(a) is the greatest disparity between the groups of any of them.
 Everything is compared as exact fractions, so that a tie is a tie on every machine.
 
-Source: the paper's ΔW (Algorithms for Fair and Private Voting Rules); reading F5 for the other objectives, F6 for any
-number of groups, F3 for why floats would not do.
+Source: the paper's ΔW (Algorithms for Fair and Private Voting Rules), and for `welfare_constrained` its reference [7];
+reading F5 for the other objectives, F6 for any number of groups, F3 for why floats would not do.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from .features import Partition
 
 __all__ = ["Objective", "ObjectiveName", "Utilities", "disparity_of", "joined", "welfare_of"]
 
-ObjectiveName: TypeAlias = Literal["parity", "constrained", "penalized"]
+ObjectiveName: TypeAlias = Literal["parity", "constrained", "penalized", "welfare_constrained"]
 
 Utilities: TypeAlias = Sequence[Sequence[Fraction]]
 """W_k(a): a row for each group, a column for each alternative."""
@@ -57,17 +57,22 @@ class Objective:
 
     Args:
         name: `parity`: the least ΔW (the paper's); `constrained`: the most W among those with ΔW ≤ `max_disparity`, or
-            the least ΔW where there are none; `penalized`: the most W − `fairness_weight`·ΔW.
+            the least ΔW where there are none; `penalized`: the most W − `fairness_weight`·ΔW; `welfare_constrained`:
+            the least ΔW among those with W ≥ `welfare_share` of the greatest W, which the best itself always has.
         max_disparity: t ≥ 0, in units of the utilities.
         fairness_weight: λ ≥ 0.
         partitions: for each feature, the groups that each of its groups is made of; none where the groups are compared
             themselves.
+        welfare_share: β in (0, 1].
+        least_utility: of a ranking's last place: welfare is counted from there where a share of it is asked for.
     """
 
     name: ObjectiveName
     max_disparity: Fraction = Fraction(0)
     fairness_weight: Fraction = Fraction(1)
     partitions: tuple[Partition, ...] = ()
+    welfare_share: Fraction = Fraction(1)
+    least_utility: Fraction = Fraction(0)
 
     def disparity(self, utilities: Utilities, sizes: Sequence[int], alternative: int) -> Fraction:
         """Return ΔW of an alternative: between the groups, or the greatest between the groups of any feature."""
@@ -83,22 +88,36 @@ class Objective:
             utilities: of G groups and m alternatives.
             sizes: the groups', for welfare.
         """
-        merits = [self._merit(utilities, sizes, place) for place in range(len(utilities[0]))]
+        places = range(len(utilities[0]))
+        floor = None
+        if self.name == "welfare_constrained":
+            floor = self.floor_below(max(welfare_of(utilities, sizes, place) for place in places))
+        merits = [self._merit(utilities, sizes, place, floor) for place in places]
         most = max(merits)
         return [place for place, merit in enumerate(merits) if merit == most]
 
     def quality(self, utilities: Utilities, sizes: Sequence[int], alternative: int) -> Fraction:
-        """Return one number for an alternative that a single voter changes little, for the exponential mechanism.
+        """Return one of `qualities`."""
+        return self.qualities(utilities, sizes)[alternative]
 
-        −ΔW, or W − λ·ΔW; `constrained` becomes W − λ·max(0, ΔW − t), since a limit that one voter can cross would have
-        a large sensitivity.
+    def qualities(self, utilities: Utilities, sizes: Sequence[int]) -> list[Fraction]:
+        """Return one number for each alternative that a single voter changes little, for the exponential mechanism.
+
+        −ΔW, or W − λ·ΔW. A limit that one voter can cross would have a large sensitivity, so that it gets a price:
+        `constrained` becomes W − λ·max(0, ΔW − t), and `welfare_constrained` −ΔW − λ·max(0, floor − W).
         """
-        disparity = self.disparity(utilities, sizes, alternative)
+        places = range(len(utilities[0]))
+        disparities = [self.disparity(utilities, sizes, place) for place in places]
         if self.name == "parity":
-            return -disparity
+            return [-disparity for disparity in disparities]
+        welfares = [welfare_of(utilities, sizes, place) for place in places]
+        if self.name == "welfare_constrained":
+            floor = self.floor_below(max(welfares))
+            lacking = [max(floor - welfare, Fraction(0)) for welfare in welfares]
+            return [-own - self.fairness_weight * less for own, less in zip(disparities, lacking, strict=True)]
         if self.name == "constrained":
-            disparity = max(disparity - self.max_disparity, Fraction(0))
-        return welfare_of(utilities, sizes, alternative) - self.fairness_weight * disparity
+            disparities = [max(disparity - self.max_disparity, Fraction(0)) for disparity in disparities]
+        return [own - self.fairness_weight * less for own, less in zip(welfares, disparities, strict=True)]
 
     def quality_sensitivity(self, change: int, sizes: Sequence[int], group: int) -> Fraction:
         """Return how far one voter of a group moves the quality of an alternative at most.
@@ -108,6 +127,7 @@ class Objective:
         Of features that overlap, n_k is the size of the smallest group of a feature that the voter is in: its utility
         moves the mean of each of them by d over its size, and the greatest of some disparities by no more than the one
         of them that moves most.
+        What an alternative lacks to the floor moves by d/n with W, and by β·d/n with the greatest W.
 
         Args:
             change: d, the greatest change of one voter's utility.
@@ -118,13 +138,27 @@ class Objective:
         of_disparity = Fraction(change, min(sum(sizes[place] for place in places) for places in own))
         if self.name == "parity":
             return of_disparity
-        return Fraction(change, sum(sizes)) + self.fairness_weight * of_disparity
+        of_welfare = Fraction(change, sum(sizes))
+        if self.name == "welfare_constrained":
+            return of_disparity + self.fairness_weight * (1 + self.welfare_share) * of_welfare
+        return of_welfare + self.fairness_weight * of_disparity
 
-    def _merit(self, utilities: Utilities, sizes: Sequence[int], alternative: int) -> tuple[Fraction, ...]:
+    def floor_below(self, greatest: Fraction) -> Fraction:
+        """Return the W that `welfare_constrained` asks for: β of the greatest, counted from the least utility.
+
+        Noise may put all estimates below that; the floor is then the greatest W, so that there always is a winner.
+        """
+        return greatest - (1 - self.welfare_share) * max(greatest - self.least_utility, Fraction(0))
+
+    def _merit(
+        self, utilities: Utilities, sizes: Sequence[int], alternative: int, floor: Fraction | None
+    ) -> tuple[Fraction, ...]:
         disparity = self.disparity(utilities, sizes, alternative)
         if self.name == "parity":
             return (-disparity,)
         welfare = welfare_of(utilities, sizes, alternative)
+        if floor is not None:
+            return (Fraction(welfare >= floor), -disparity)
         if self.name == "penalized":
             return (welfare - self.fairness_weight * disparity,)
         is_within = disparity <= self.max_disparity

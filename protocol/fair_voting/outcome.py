@@ -7,7 +7,7 @@ from .assurance import Assurance
 from .features import Feature
 from .objective import ObjectiveName
 
-__all__ = ["AlternativeOutcome", "FeatureOutcome", "Outcome"]
+__all__ = ["AlternativeOutcome", "Details", "FeatureOutcome", "Outcome"]
 
 
 class FeatureOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +41,24 @@ class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     features: tuple[FeatureOutcome, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
+class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is public of votes with features, a floor of welfare, or an ε that is proven of Algorithm 2; else nothing.
+
+    Args:
+        features: of which the groups are the crossings.
+        welfare_share: β of objective "welfare_constrained".
+        least_score: from which welfare is counted there.
+        gamma: γ, as it was chosen so that ε is proven.
+        num_samples: n_s, likewise.
+    """
+
+    features: tuple[Feature, ...] = ()
+    welfare_share: float | None = None
+    least_score: float | None = None
+    gamma: float | None = None
+    num_samples: int | None = None
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The public outcome: the winner, and the estimates where these are private as well.
 
@@ -60,7 +78,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_claimed: what the paper says that a voter pays.
         epsilon_proven: what a voter pays at most; infinite, and None here, for Algorithm 2 with γ = 0.
         assurance: how sure it is that the winner is the best.
-        features: of which the groups are the crossings; left out where the groups are compared themselves.
+        details: what few votes have; on the wire only where there is something.
     """
 
     winner: str
@@ -77,4 +95,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     epsilon_claimed: float
     epsilon_proven: float | None
     assurance: Assurance
-    features: tuple[Feature, ...] | msgspec.UnsetType = msgspec.UNSET
+    details: Details | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The features of which the groups are the crossings; none where the groups are compared themselves."""
+        return self.details.features if isinstance(self.details, Details) else ()

@@ -1,5 +1,6 @@
 """The public parameters of a fair and private vote."""
 
+import dataclasses
 import math
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
@@ -13,11 +14,14 @@ from ..privacy import NeighboringRelation, TrustModel
 from .choices import SampleScale
 from .features import Feature, check_features
 from .objective import Objective, ObjectiveName
-from .sampling_bounds import SampleReading, is_feasible, num_samples
+from .sampling_bounds import SampleReading, is_feasible, label_of, num_samples
+from .sampling_plans import SamplingPlan, plan_for
 from .scoring import MAX_SCORE, ScoreName, Scoring, make_scores
 
 __all__ = [
     "CENTRAL",
+    "DEFAULT_GAMMA",
+    "DEFAULT_WELFARE_SHARE",
     "JOINT",
     "LOCAL",
     "MAX_EPSILON",
@@ -65,6 +69,8 @@ MAX_DRAWS: Final = 1 << 26
 MAX_SAMPLED_FROM: Final = 20
 """Alternatives of Algorithm 2 where it samples voters first: their rankings are kept as numbers of 64 bits."""
 MAX_NAME_LENGTH: Final = 256
+DEFAULT_GAMMA: Final = 0.05
+DEFAULT_WELFARE_SHARE: Final = 0.9
 SEPARATOR: Final = ">"
 """Between the names of a ranking as text."""
 
@@ -83,20 +89,25 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             variance. In "joint_pair", "joint_position", "joint_ranking" and "joint_scores", or in "joint", the one of
             these with the least error in the smallest group, nobody is told a voter's group either: group and ranking
             are reported together.
-        epsilon: in nats, per voter. For Algorithm 2 the paper's label: what is proven may be
-            more or less.
+        epsilon: in nats, per voter. For Algorithm 2 the paper's label, and what is proven may be more or less; with
+            calibration "proven" it is what holds.
         scores: a name, or a score for each position, the best first.
         objective: what is elected (reading F5).
         max_disparity: t of objective "constrained", in units of the scores.
         fairness_weight: λ of "penalized"; and of "constrained" where qualities are chosen by ("exponential",
-            "permute_and_flip"): λ for each unit of disparity above t.
+            "permute_and_flip"): λ for each unit of disparity above t. Of "welfare_constrained" there: λ for each
+            unit of welfare that is lacking.
+        welfare_share: β in (0, 1] of objective "welfare_constrained": the share of the greatest welfare that a winner
+            has, counted from the least score; by default 0.9. On the wire only where it is given.
         relation: which profiles are neighbors: one voter's ranking is replaced, or one voter is added or removed, the
             sizes of the groups staying as they are. Algorithm 2 and the local mechanisms have the first alone.
         calibration: of Algorithm 1: its noise as the paper prints it, or the least that the relation takes
-            (reading F1).
+            (reading F1), which is the default. Of Algorithm 2: "proven" chooses γ and n_s so that ε is proven
+            (`plan_for`); by default, and "printed", they are as ε as a label says.
         gamma: of Algorithm 2: γ in [0, 1), the probability of a random winner.
         delta: of Algorithm 2: δ in (0, 1), which fixes the number of samples (reading F2).
-        num_samples: of Algorithm 2: n_s; by default ⌈(m/ε²)·ln(m/δ)⌉, refused where that is more than ε·min n_k.
+        num_samples: of Algorithm 2: n_s; by default ⌈(m/ε²)·ln(m/δ)⌉, refused where that is more than ε·min n_k, and
+            with calibration "proven" what serves best.
         reading: of Algorithm 2, line 9: a voter is drawn from the group, or from the sub-sample of line 4 (reading F4).
         scale: of Algorithm 2, line 17: as printed, or without bias (reading F3).
         level: of the verdict on the winner, in (0, ½); see `Assurance`.
@@ -118,13 +129,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     max_disparity: float = 0.0
     fairness_weight: float = 1.0
     relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE
-    calibration: Literal["tight", "printed"] = "tight"
-    gamma: float = 0.05
+    calibration: Literal["tight", "printed", "proven"] = "tight"
+    gamma: float = DEFAULT_GAMMA
     delta: float = 1e-3
     num_samples: int | None = None
     reading: SampleReading = "group"
     scale: SampleScale = "unbiased"
     level: float = DEFAULT_LEVEL
+    welfare_share: float | msgspec.UnsetType = msgspec.UNSET
     features: tuple[Feature, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
@@ -140,16 +152,18 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for field, value in (("max_disparity", self.max_disparity), ("fairness_weight", self.fairness_weight)):
             if not 0 <= value <= MAX_SCORE:
                 raise ConfigurationError(field=field, value=value, allowed=f"in [0, {MAX_SCORE:g}]")
-        self._check_relation()
-        self._check_local()
-        self._check_sampling()
-        check_level(self.level)
         if self.features is not msgspec.UNSET:
             check_features(self.features, self.groups)
             if self.mechanism == "sampling":
                 value = [feature.name for feature in self.features]
                 allowed = "left out with mechanism 'sampling': its proof is of the disparity between the groups alone"
                 raise ConfigurationError(field="features", value=value, allowed=allowed)
+        self._check_welfare_share()
+        self._check_relation()
+        self._check_calibration()
+        self._check_local()
+        self._check_sampling()
+        check_level(self.level)
 
     @property
     def model(self) -> TrustModel:
@@ -164,7 +178,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def is_centered(self) -> bool:
         """Whether utilities are counted from where a voter changes them least: not in Algorithm 1 as printed."""
-        return self.mechanism != "laplace" or self.calibration == "tight"
+        return self.mechanism != "laplace" or self.calibration != "printed"
 
     @property
     def num_voters(self) -> int:
@@ -178,14 +192,55 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def make_objective(self) -> Objective:
         """Return what is elected."""
         partitions = tuple(feature.partition for feature in self.features or ())
-        return Objective(self.objective, Fraction(self.max_disparity), Fraction(self.fairness_weight), partitions)
+        limit, weight = Fraction(self.max_disparity), Fraction(self.fairness_weight)
+        objective = Objective(self.objective, limit, weight, partitions)
+        if self.objective != "welfare_constrained":
+            return objective
+        scoring = self.make_scoring(is_centered=False)
+        share = DEFAULT_WELFARE_SHARE if isinstance(self.welfare_share, msgspec.UnsetType) else self.welfare_share
+        least = scoring.steps[-1] * Fraction(scoring.step)
+        return dataclasses.replace(objective, welfare_share=Fraction(share), least_utility=least)
+
+    @property
+    def plan(self) -> SamplingPlan:
+        """γ and n_s of Algorithm 2: as given, as the label ε says, or so that ε is proven.
+
+        Raises:
+            ConfigurationError: ε is to be proven, and cannot be.
+        """
+        size = len(self.alternatives)
+        if self.calibration == "proven":
+            return plan_for(
+                self.make_scoring(is_centered=True),
+                group_sizes=tuple(self.group_sizes),
+                epsilon=self.epsilon,
+                reading=self.reading,
+                objective=self.make_objective(),
+                scale=self.scale,
+                most_samples=self._most_samples,
+                num_samples=self.num_samples,
+            )
+        samples = num_samples(self.epsilon, self.delta, size) if self.num_samples is None else self.num_samples
+        return SamplingPlan(self.gamma, samples)
 
     @property
     def samples(self) -> int:
-        """n_s of Algorithm 2, as given or as the label ε says."""
-        if self.num_samples is not None:
-            return self.num_samples
-        return num_samples(self.epsilon, self.delta, len(self.alternatives))
+        """n_s of Algorithm 2."""
+        return self.plan.num_samples
+
+    @property
+    def claimed(self) -> float:
+        """What the paper says that a voter pays: ε, or the label of the samples that were chosen so that ε holds."""
+        if self.mechanism != "sampling" or self.calibration != "proven":
+            return self.epsilon
+        return label_of(self.samples, self.delta, len(self.alternatives))
+
+    @property
+    def _most_samples(self) -> int:
+        """The most that may be chosen."""
+        draws = MAX_DRAWS // (len(self.groups) * len(self.alternatives))
+        most = max(min(MAX_SAMPLES, draws), 1)
+        return min(most, *self.group_sizes) if self.reading == "subsample" else most
 
     def _check_groups(self) -> None:
         if not 2 <= len(self.groups) <= MAX_GROUPS:  # noqa: PLR2004  one group has nobody to be treated alike
@@ -206,6 +261,28 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             return
         allowed = f"{NeighboringRelation.REPLACE_ONE.value!r} for mechanism {self.mechanism!r}"
         raise ConfigurationError(field="relation", value=self.relation.value, allowed=allowed)
+
+    def _check_welfare_share(self) -> None:
+        share = self.welfare_share
+        if isinstance(share, msgspec.UnsetType):
+            return
+        if self.objective != "welfare_constrained":
+            allowed = "left out, except with objective 'welfare_constrained'"
+            raise ConfigurationError(field="welfare_share", value=share, allowed=allowed)
+        if not 0 < share <= 1:
+            raise ConfigurationError(field="welfare_share", value=share, allowed="in (0, 1]")
+
+    def _check_calibration(self) -> None:
+        """Refuse a calibration that the mechanism ignores."""
+        known = {"laplace": ("tight", "printed"), "sampling": ("tight", "printed", "proven")}
+        if self.calibration not in known.get(self.mechanism, ("tight",)):
+            allowed = "'tight' or 'printed' with mechanism 'laplace': the tight noise is proven"
+            if self.mechanism != "laplace":
+                allowed = f"'tight' or left out with mechanism {self.mechanism!r}, which has no other"
+            raise ConfigurationError(field="calibration", value=self.calibration, allowed=allowed)
+        if self.calibration == "proven" and self.gamma != DEFAULT_GAMMA:
+            allowed = "left out with calibration 'proven', which chooses it"
+            raise ConfigurationError(field="gamma", value=self.gamma, allowed=allowed)
 
     def _least_label(self) -> float:
         """Return the least ε, in thousandths, at which Algorithm 2 has enough voters for its samples."""
@@ -249,7 +326,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             allowed = f"fewer: with these groups and alternatives they take {draws} draws of at most {MAX_DRAWS}"
             raise ConfigurationError(field="num_samples", value=self.samples, allowed=allowed)
         least = min(self.group_sizes)
-        if self.num_samples is None and not is_feasible(self.samples, self.epsilon, self.group_sizes):
+        is_label = self.num_samples is None and self.calibration != "proven"
+        if is_label and not is_feasible(self.samples, self.epsilon, self.group_sizes):
             allowed = (
                 f"at least {self._least_label():g} for a group of {least} (N/A below): this label takes {self.samples} "
                 f"samples, and ε·min n_k = {math.floor(self.epsilon * least)}"

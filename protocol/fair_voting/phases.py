@@ -23,6 +23,7 @@ from .parameters import Parameters
 from .rankings import cells_of_members, check_ranking, some_rankings
 from .reports import RankingReport, make_report
 from .sampling_bounds import proven_epsilon
+from .sampling_plans import SamplingPlan
 from .scoring import Scoring
 from .subsample import Subsample
 
@@ -286,28 +287,28 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
             relation=parameters.relation,
             is_flipped=parameters.mechanism == "permute_and_flip",
         )
-    sizes = parameters.group_sizes
+    sizes, plan = parameters.group_sizes, parameters.plan
     return SampledChoice(
         scoring,
         sizes,
         objective,
-        num_samples=parameters.samples,
-        sum_sizes=sizes if parameters.reading == "group" else (parameters.samples,) * len(sizes),
-        gamma=parameters.gamma,
+        num_samples=plan.num_samples,
+        sum_sizes=sizes if parameters.reading == "group" else (plan.num_samples,) * len(sizes),
+        gamma=plan.gamma,
         scale=parameters.scale,
-        proven=tuple(_proven_of_sampling(parameters, scoring, group) for group in range(len(sizes))),
+        proven=tuple(_proven_of_sampling(parameters, plan, scoring, group) for group in range(len(sizes))),
     )
 
 
-def _proven_of_sampling(parameters: Parameters, scoring: Scoring, group: int) -> float:
+def _proven_of_sampling(parameters: Parameters, plan: SamplingPlan, scoring: Scoring, group: int) -> float:
     """Return the proven ε of Algorithm 2 for a voter of a group."""
     return proven_epsilon(
         scoring,
         group_sizes=parameters.group_sizes,
         group=group,
-        samples=parameters.samples,
+        samples=plan.num_samples,
         reading=parameters.reading,
-        gamma=parameters.gamma,
+        gamma=plan.gamma,
         objective=parameters.objective,
         scale=parameters.scale,
     )
@@ -323,5 +324,5 @@ def _loss(parameters: Parameters, mechanism: RowMechanism, group: int) -> Privac
         unit=UNIT,
         relation=parameters.relation,
         model=TrustModel.CENTRAL,
-        claimed=parameters.epsilon,
+        claimed=parameters.claimed,
     )

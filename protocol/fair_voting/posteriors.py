@@ -33,6 +33,7 @@ __all__ = [
     "chance_by_utilities",
     "merits_of",
     "num_draws",
+    "qualities_of",
     "ranges_of",
     "shares_of",
 ]
@@ -128,7 +129,7 @@ def chance_by_utilities(
 def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:
     """Return what the objective elects the most of: shape (K, m) of utilities of shape (K, G, m).
 
-    An alternative within the limit of `constrained` is ahead of all that are not.
+    An alternative within the limit of `constrained` or `welfare_constrained` is ahead of all that are not.
     """
     disparities = ranges_of(utilities, objective, sizes)
     if objective.name == "parity":
@@ -136,8 +137,32 @@ def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) ->
     welfare: FloatArray = (utilities * (sizes / sizes.sum())[:, None]).sum(axis=1)
     if objective.name == "penalized":
         return welfare - float(objective.fairness_weight) * disparities
+    if objective.name == "welfare_constrained":
+        behind: FloatArray = -disparities.max(axis=1, keepdims=True) - 1.0
+        return np.where(welfare >= _floors(welfare, objective), -disparities, behind)
     ahead: FloatArray = welfare - welfare.min(axis=1, keepdims=True)
     return np.where(disparities <= float(objective.max_disparity), ahead, -disparities - 1.0)
+
+
+def qualities_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:
+    """Return `Objective.quality` of each alternative: shape (K, m) of utilities of shape (K, G, m)."""
+    disparities = ranges_of(utilities, objective, sizes)
+    if objective.name == "parity":
+        return -disparities
+    weight = float(objective.fairness_weight)
+    welfare: FloatArray = (utilities * (sizes / sizes.sum())[:, None]).sum(axis=1)
+    if objective.name == "welfare_constrained":
+        return -disparities - weight * np.maximum(_floors(welfare, objective) - welfare, 0.0)
+    if objective.name == "constrained":
+        disparities = np.maximum(disparities - float(objective.max_disparity), 0.0)
+    return welfare - weight * disparities
+
+
+def _floors(welfare: FloatArray, objective: Objective) -> FloatArray:
+    """Return what `welfare_constrained` asks for: shape (K, 1) of welfare of shape (K, m)."""
+    greatest: FloatArray = welfare.max(axis=1, keepdims=True)
+    room = np.maximum(greatest - float(objective.least_utility), 0.0)
+    return greatest - (1.0 - float(objective.welfare_share)) * room
 
 
 def ranges_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:

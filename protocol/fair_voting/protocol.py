@@ -32,7 +32,7 @@ from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_
 from .features import Feature
 from .lots import draw_lot, key_of, lot_of
 from .objective import Utilities, joined, welfare_of
-from .outcome import AlternativeOutcome, FeatureOutcome, Outcome
+from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome
 from .parameters import SEPARATOR, Parameters
 from .phases import DisclosedRankings, JointRankings, RandomizedRankings
 from .posteriors import DIFFERENCES
@@ -435,7 +435,22 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             epsilon_claimed=loss.claimed,
             epsilon_proven=None if math.isinf(loss.proven) else loss.proven,
             assurance=assurance,
-            features=parameters.features,
+            details=self._details(),
+        )
+
+    def _details(self) -> Details | msgspec.UnsetType:
+        """Return features, the floor of welfare, and what was chosen so that ε is proven, where there is any."""
+        objective = self.parameters.make_objective()
+        has_floor = objective.name == "welfare_constrained"
+        plan = self.parameters.plan if self.parameters.calibration == "proven" else None
+        if not has_floor and plan is None and not self._features:
+            return msgspec.UNSET
+        return Details(
+            features=self._features,
+            welfare_share=float(objective.welfare_share) if has_floor else None,
+            least_score=float(objective.least_utility) if has_floor else None,
+            gamma=None if plan is None else plan.gamma,
+            num_samples=None if plan is None else plan.num_samples,
         )
 
     def _positions_of(self, entries: Entries) -> IntArray:

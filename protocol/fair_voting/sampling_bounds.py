@@ -32,6 +32,7 @@ __all__ = [
     "epsilon_of_hit",
     "hit_bound",
     "is_feasible",
+    "label_of",
     "largest_probability",
     "num_samples",
     "proven_epsilon",
@@ -66,6 +67,11 @@ _CELLS: Final = 12
 def num_samples(epsilon: float, delta: float, num_alternatives: int) -> int:
     """Return n_s = ⌈(m/ε²)·ln(m/δ)⌉, the constant of the paper's O(·) being 1 (reading F2)."""
     return math.ceil(num_alternatives / square(epsilon) * ln(num_alternatives / delta))
+
+
+def label_of(samples: int, delta: float, num_alternatives: int) -> float:
+    """Return the label ε of which the paper says that it holds with so many samples: √((m/n_s)·ln(m/δ))."""
+    return math.sqrt(num_alternatives / samples * ln(num_alternatives / delta))
 
 
 def is_feasible(samples: int, epsilon: float, group_sizes: Sequence[int]) -> bool:

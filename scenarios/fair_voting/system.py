@@ -26,5 +26,8 @@ SYSTEM: Final = System(
     measures=f"{_HERE}.measures:ElectionMeasures",
     calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",
-    commands={"group-prices": f"{_HERE}.commands:group_prices"},
+    commands={
+        "trade-off": f"{_HERE}.commands:trade_off",
+        "group-prices": f"{_HERE}.commands:group_prices",
+    },
 )

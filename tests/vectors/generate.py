@@ -725,6 +725,20 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
         num_samples=4,
         gamma=0.25,
     ),
+    "good_rankings_proven": lambda: _good_ballots(
+        "Algorithm 2 with γ and n_s that are chosen so that ε is proven: both sides find the same ones.",
+        mechanism="sampling",
+        calibration="proven",
+        epsilon=2.0,
+        num_samples=4,
+    ),
+    "good_rankings_above_a_floor": lambda: _good_ballots(
+        "The fairest plan among those with half of the greatest welfare, by permute-and-flip.",
+        mechanism="permute_and_flip",
+        objective="welfare_constrained",
+        welfare_share=0.5,
+        epsilon=3.0,
+    ),
     "good_rankings_subsample": lambda: _good_ballots(
         "Algorithm 2 where voters are sampled first: the server draws twice, from streams of their own.",
         mechanism="sampling",

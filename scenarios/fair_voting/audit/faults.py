@@ -1,4 +1,4 @@
-"""Faults planted into votes: a sub-sample drawn wrong, a group charged half its loss, a private group told in clear."""
+"""Faults planted into votes: samplers that draw wrong, a group charged half its loss, a private group told in clear."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from ...audit.exposures import charge
 from ...audit.fault import Fault
 from ...audit.machines import one_source
 from ...audit.planting import Sessions, alike, planted
-from .sampler_faults import subsample_fault
+from .sampler_faults import coin_fault, subsample_fault
 
 __all__ = ["planted_faults"]
 
@@ -26,8 +26,9 @@ _SECOND = (1,)
 
 
 def planted_faults() -> Iterator[Fault]:
-    """Yield the wrong sub-sample, a loss that is halved for the second group, and a private group told in clear."""
+    """Yield wrong samplers, a loss that is halved for the second group, and a private group told in clear."""
     yield subsample_fault()
+    yield coin_fault()
     yield _group_in_clear()
     vote = FairVoting(
         Parameters(

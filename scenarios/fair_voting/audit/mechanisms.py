@@ -12,9 +12,11 @@ Algorithm 1's sums are released with Laplace noise, under either relation; who i
 without a look at any ranking. Rankings, profiles, sums and sub-samples are drawn and held against their laws.
 """
 
+import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -179,6 +181,15 @@ def _choice_cases() -> Iterator[Case]:
                 name = f"{group}, ε = {epsilon:g}, group of {_SIZES[voter]}"
                 checks = _profile_checks(choice)
                 yield _case(name, group, claimed=proven, proven=proven, pairs=pairs, law_checks=checks)
+            if epsilon == _SECURE_CHOICES:
+                objective = Objective("welfare_constrained", welfare_share=Fraction(3, 4))
+                floored = dataclasses.replace(choice, objective=objective)
+                yield from _of_groups(floored, f"{group} above a floor, ε = {epsilon:g}", group, claimed=epsilon)
+    votes = _few(num_samples=2, gamma=0.25), _few(calibration="proven", epsilon=2.0, num_samples=2)
+    for vote, words in zip(votes, ("two samples", "proven ε = 2"), strict=True):
+        choice = vote.disclosed.elects_by(SampledChoice)
+        name, claimed = f"Algorithm 2 above a floor, {words}", vote.parameters.claimed
+        yield from _of_groups(choice, name, "sampled-choice", claimed=claimed)
     overlapping = Objective("penalized", partitions=_FEATURES)
     choice = ExponentialChoice(scoring, _CROSSINGS, overlapping, _SECURE_CHOICES)
     for voter, proven in enumerate(choice.proven):
@@ -202,6 +213,36 @@ def _choice_cases() -> Iterator[Case]:
             pairs=_searched(choice),
             law_checks=_sampled_checks(choice),
         )
+    for scale in scales:
+        vote = _vote(mechanism="sampling", calibration="proven", scale=scale)
+        choice = vote.disclosed.elects_by(SampledChoice)
+        yield _case(
+            f"Algorithm 2, {scale}, proven ε = {vote.parameters.epsilon:g}",
+            "sampled-choice",
+            claimed=vote.parameters.claimed,
+            proven=choice.proven[0],
+            pairs=_searched(choice),
+            law_checks=_sampled_checks(choice),
+        )
+
+
+def _of_groups(choice: Choice, name: str, group: str, *, claimed: float) -> Iterator[Case]:
+    """Yield the cases of a voter of each group, over all small profiles."""
+    for voter, proven in enumerate(choice.proven):
+        yield _case(
+            f"{name}, group of {choice.group_sizes[voter]}",
+            group,
+            claimed=claimed,
+            proven=proven,
+            pairs=_all_profiles(choice, voter, is_secure=False),
+            law_checks=_profile_checks(choice),
+        )
+
+
+def _few(**given: Any) -> FairVoting:
+    """Return a vote by samples over three alternatives in which welfare has a floor, of so few voters as are tried."""
+    values: dict[str, Any] = {"alternatives": _NAMES[:_NUM_ALTERNATIVES], "group_sizes": _SIZES}
+    return _vote(mechanism="sampling", objective="welfare_constrained", **values | given)
 
 
 def _released_cases() -> Iterator[Case]:

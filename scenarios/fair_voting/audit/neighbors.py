@@ -166,7 +166,7 @@ def _sampled_law(choice: SampledChoice, sums: IntArray) -> FloatArray:
 @functools.lru_cache(maxsize=1 << 12)
 def _law_of_sums(choice: SampledChoice, sums: tuple[int, ...]) -> FloatArray:
     """Return the exact law of Algorithm 2's winner; many profiles have the same sums."""
-    return winner_law(choice, sums)
+    return winner_law(choice, sums) if choice.objective.name == "parity" else np.array(choice.probabilities(sums))
 
 
 def _rankings(vote: FairVoting) -> IntArray:

@@ -1,18 +1,31 @@
-"""A planted fault: the sub-sample of Algorithm 2 is drawn wrong by deployments."""
+"""Planted faults: Algorithm 2 draws its sub-sample wrong in deployments, or tosses another coin than is proven."""
 
+import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
+from ....protocol.fair_voting import FairVoting, Parameters
+from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.subsample import Subsample
 from ....protocol.mechanisms import Below
 from ....protocol.privacy import TrustModel
 from ...audit.fault import Fault
 from ...audit.sampler_faults import sampler_fault
 
-__all__ = ["subsample_fault"]
+__all__ = ["coin_fault", "subsample_fault"]
 
 _SIZES: Final = (3, 4)
 _NUM_SAMPLES: Final = 2
+_COIN_SIZES: Final = (3, 4)
+_COIN_NUM_SAMPLES: Final = 40
+_PROVEN: Final = 1.5
+_COIN_SAMPLES: Final = 3_000
+"""An election takes a fifth of a millisecond."""
+_LAST: Final = 1 - 2.0**-53
+_FIELDS: Final = tuple(field.name for field in dataclasses.fields(SampledChoice))
 
 
 def subsample_fault() -> Fault:
@@ -28,6 +41,47 @@ def subsample_fault() -> Fault:
         source="secure",
         model=TrustModel.CENTRAL,
     )
+
+
+def coin_fault() -> Fault:
+    """Return the election to a proven ε whose winner is random half as often as the proof has it."""
+    vote = FairVoting(
+        Parameters(
+            alternatives=("a", "b", "c"),
+            groups=("left", "right"),
+            group_sizes=_COIN_SIZES,
+            mechanism="sampling",
+            calibration="proven",
+            epsilon=_PROVEN,
+            num_samples=_COIN_NUM_SAMPLES,
+        )
+    )
+    right = vote.disclosed.elects_by(SampledChoice)
+    wrong = _HalvedCoin(**{name: getattr(right, name) for name in _FIELDS})
+    utilities = np.array(list(itertools.permutations(right.scoring.steps)), dtype=np.int64)
+    few, many = _COIN_SIZES
+    others, reverse = (few - 1) * utilities[0], many * utilities[-1]  # who agree on the middle alone
+    rows = [np.concatenate([others + own, reverse]).tolist() for own in (utilities[0], utilities[-1])]
+    return sampler_fault(
+        "γ halved",
+        "γ as it is proven",
+        "A random winner is half as likely as the proof of a wanted ε needs.",
+        (wrong, right),
+        rows,
+        unit="voter",
+        proven=right.proven[0],
+        model=TrustModel.CENTRAL,
+        samples=_COIN_SAMPLES,
+    )
+
+
+class _HalvedCoin(SampledChoice):
+    """An election whose coin shows a random winner half as often."""
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Elect, the coin's number doubled."""
+        coin, *others = uniforms
+        return super().randomize_row(values, [min(2 * coin, _LAST), *others])
 
 
 class _NarrowSubsample(Subsample):

@@ -73,6 +73,11 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     for group in range(len(_GROUPS)):
         yield _election(_vote(**small | unequal, mechanism="exponential"), group=group)
     yield _election(_vote(**sampling, reading="subsample", num_samples=1))
+    yield _election(_vote(**sampling | {"calibration": "proven", "num_samples": 1, "epsilon": 2 * epsilon}))
+    floored = small | {"objective": "welfare_constrained", "welfare_share": 0.75}
+    for mechanism in ("exponential", "permute_and_flip"):
+        yield _election(_vote(**floored, mechanism=mechanism))
+    yield _election(_vote(**floored, mechanism="sampling", num_samples=2))
     large = _vote(mechanism="sampling", scale="printed", group_sizes=LARGE_SIZES, epsilon=LABEL)
     yield case_of_profiles(large, lambda: disliked_alternative(large), suffix=", 500 and 1,001 voters", share=5e-4)
 
@@ -120,9 +125,14 @@ def _election(vote: FairVoting, *, group: int = 0) -> Case:
 
 
 def _suffix(vote: FairVoting, group: int) -> str:
-    """Return what tells the audits of two groups apart, where they are of different size."""
-    sizes = vote.parameters.group_sizes
-    return f", group of {sizes[group]}" if len(set(sizes)) > 1 else ""
+    """Return what tells audits apart: of a proven ε, of another objective, of two groups of different size."""
+    parameters = vote.parameters
+    words = [f"proven ε = {parameters.epsilon:g}"] if parameters.calibration == "proven" else []
+    if parameters.objective == "welfare_constrained":
+        words.append("above a floor")
+    if len(set(parameters.group_sizes)) > 1:
+        words.append(f"group of {parameters.group_sizes[group]}")
+    return "".join(f", {each}" for each in words)
 
 
 def disliked_alternative(vote: FairVoting) -> tuple[RankingCounts, RankingCounts]:

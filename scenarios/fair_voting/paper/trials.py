@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expm1
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.fair_voting import DisclosedRankings, FairVoting, Objective, Parameters, RandomizedRankings
+from ....protocol.fair_voting import DisclosedRankings, FairVoting, Objective, Parameters, RandomizedRankings, Scoring
 from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from ....protocol.fair_voting.lots import lot_of
 from ....protocol.fair_voting.reports import RankingReport
@@ -44,6 +44,7 @@ class Release:
         sizes: n_k.
         random_winners: int64, shape (trials,): who wins whatever the values are (Algorithm 2, line 2); −1 for nobody.
         of_ties: uniforms, shape (trials,), by which one of those that tie wins; the first one where there are none.
+        least: the least utility, shifted as the values are: welfare is counted from there where it has a floor.
     """
 
     values: NDArray[Any]
@@ -52,6 +53,7 @@ class Release:
     sizes: tuple[int, ...]
     random_winners: IntArray | None = None
     of_ties: FloatArray | None = None
+    least: Fraction = Fraction(0)
 
     def rescaled(self) -> "Release":
         """Return Algorithm 2's counts on the printed scale S_k/n_k instead of the unbiased one (reading F3)."""
@@ -67,13 +69,16 @@ class Release:
         weight = objective.fairness_weight
         # The largest numbers below: welfare over all voters, times λ's denominator, less ΔW's part.
         largest = int(np.abs(values).max()) * common * sum(self.sizes)
-        if largest * 2 * max(weight.numerator, weight.denominator) >= _MOST:
+        has_floor = objective.name == "welfare_constrained"
+        if has_floor or largest * 2 * max(weight.numerator, weight.denominator) >= _MOST:
             values = values.astype(object)
         scaled = values * np.array([common // each for each in self.denominators], dtype=values.dtype)[:, None]
         disparity = scaled.max(axis=1) - scaled.min(axis=1)
         if objective.name == "parity":
             return _most(-disparity)
         welfare = (scaled * np.array(self.sizes, dtype=values.dtype)[:, None]).sum(axis=1)
+        if has_floor:
+            return _most_above(welfare, -disparity, objective, least=self.least * common * sum(self.sizes) / self.unit)
         if objective.name == "penalized":
             return _most(welfare * weight.denominator - disparity * (weight.numerator * sum(self.sizes)))
         is_within = disparity <= math.floor(objective.max_disparity * common / self.unit)
@@ -101,7 +106,13 @@ def elect(released: Release, objective: Objective) -> IntArray:
 def clean_release(parameters: Parameters, profiles: Profiles) -> Release:
     """Return what there is without privacy."""
     scoring = parameters.make_scoring(is_centered=False)
-    return Release(profiles.sums(scoring), Fraction(scoring.step), profiles.group_sizes, profiles.group_sizes)
+    return Release(
+        profiles.sums(scoring),
+        Fraction(scoring.step),
+        profiles.group_sizes,
+        profiles.group_sizes,
+        least=_least_of(scoring),
+    )
 
 
 def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: SimulatedNoise) -> Release:
@@ -160,6 +171,10 @@ def qualities_of(objective: Objective, profiles: Profiles) -> FloatArray:
     """Return `Objective.quality` of each alternative, in units of the scores: float64, shape (elections, m)."""
     if objective.name == "parity":
         return -profiles.disparities
+    if objective.name == "welfare_constrained":
+        room = profiles.welfares.max(axis=1, keepdims=True) * float(objective.welfare_share)
+        lacking: FloatArray = np.maximum(room - profiles.welfares, 0.0)
+        return -profiles.disparities - float(objective.fairness_weight) * lacking
     excess = profiles.disparities
     if objective.name == "constrained":
         excess = np.maximum(excess - float(objective.max_disparity), 0.0)
@@ -175,7 +190,13 @@ def _laplace(
     uniforms = _uniforms(vote, phase, noise, trials=trials, slots=laplace.slots_of(width))
     values = np.broadcast_to(sums.reshape(-1, width), (trials, width))
     noisy = laplace.randomize_rows(np.ascontiguousarray(values), uniforms).reshape(trials, *sums.shape[1:])
-    return Release(noisy, Fraction(phase.scoring.step), profiles.group_sizes, profiles.group_sizes)
+    return Release(
+        noisy,
+        Fraction(phase.scoring.step),
+        profiles.group_sizes,
+        profiles.group_sizes,
+        least=_least_of(phase.scoring),
+    )
 
 
 def _sampled(
@@ -248,7 +269,7 @@ def _local(
     vote: FairVoting, phase: RandomizedRankings, profiles: Profiles, *, trials: int, noise: SimulatedNoise
 ) -> Release:
     report = phase.report
-    units, unit = _linear(report)
+    units, unit, constant = _linear(report)
     sizes, members = profiles.group_sizes, profiles.members
     num_voters = len(members)
     values = np.empty((trials, len(sizes), report.size), dtype=units.dtype)
@@ -273,11 +294,13 @@ def _local(
                 tally[group, 1:] = report.totals_of(own[ends[group] : ends[group + 1]])
                 values[trial, group] = tally[group, 1:].astype(units.dtype) @ units
             of_ties[trial] = lot_of(tally)
-    return Release(values, unit, sizes, sizes, of_ties=of_ties)
+    return Release(values, unit, sizes, sizes, of_ties=of_ties, least=report.centered[-1] - constant)
 
 
-def _linear(report: RankingReport) -> tuple[NDArray[Any], Fraction]:
+def _linear(report: RankingReport) -> tuple[NDArray[Any], Fraction, Fraction]:
     """Return what each number of a tally adds to the estimates, in integers: shape (width, m), and their unit.
+
+    The third number is added to all estimates, whatever the tally is.
 
     Estimates are linear in the tally, so that the protocol's estimator is asked for that of single numbers.
     """
@@ -290,7 +313,8 @@ def _linear(report: RankingReport) -> tuple[NDArray[Any], Fraction]:
     common = math.lcm(*(value.denominator for row in rows for value in row))
     whole = [[int(value * common) for value in row] for row in rows]
     divisor = math.gcd(*(value for row in whole for value in row))
-    return np.array([[value // divisor for value in row] for row in whole], dtype=np.int64), Fraction(divisor, common)
+    units = np.array([[value // divisor for value in row] for row in whole], dtype=np.int64)
+    return units, Fraction(divisor, common), nothing[0]
 
 
 def _uniforms(
@@ -298,6 +322,30 @@ def _uniforms(
 ) -> FloatArray:
     stream = f"release of {phase.name}" + (f", draw {draw}" if draw > 1 else "")
     return noise.uniforms(protocol=vote.name, phase=stream, start=0, stop=trials, slots=slots)
+
+
+def _least_of(scoring: Scoring) -> Fraction:
+    return scoring.steps[-1] * Fraction(scoring.step)
+
+
+def _most_above(
+    welfare: NDArray[Any], merits: NDArray[Any], objective: Objective, *, least: Fraction
+) -> NDArray[np.bool_]:
+    """Return which have the most merit of those above the floor of welfare; see `Objective.floor_below`.
+
+    Args:
+        welfare: Python's integers, shape (trials, m).
+        merits: the same.
+        objective: with a floor.
+        least: the least welfare, in the same units.
+    """
+    missing, start = 1 - objective.welfare_share, least.numerator
+    greatest = welfare.max(axis=1, keepdims=True)
+    room = np.maximum(greatest * least.denominator - start, 0)
+    unit = least.denominator * missing.denominator
+    is_above = np.asarray((greatest - welfare) * unit <= room * missing.numerator, dtype=np.bool_)
+    behind = merits.min(axis=1, keepdims=True) - 1
+    return _most(np.where(is_above, merits, behind))
 
 
 def _most(merits: NDArray[Any]) -> NDArray[np.bool_]:

@@ -9,6 +9,8 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+import msgspec
+
 from ....protocol.estimators import Estimate
 from ....protocol.fair_voting import Feature, FeatureOutcome, Outcome
 from ...presentation.numbers import decimals_of
@@ -95,6 +97,7 @@ def _true_feature(feature: Feature, utilities: Sequence[float], sizes: Sequence[
 
 def in_order(alternatives: Sequence[Alternative], outcome: Outcome) -> list[Alternative]:
     """Return the winner first, then as the objective has them, by what is known of them."""
+    floor = _floor_of(alternatives, outcome)
 
     def merit(alternative: Alternative) -> tuple[bool, bool, float]:
         served = alternative.known
@@ -105,11 +108,22 @@ def in_order(alternatives: Sequence[Alternative], outcome: Outcome) -> list[Alte
             cost += outcome.fairness_weight * served.disparity
         if outcome.objective == "constrained":
             is_out = served.disparity > outcome.max_disparity
-        if outcome.objective == "parity" or is_out:
+        if outcome.objective == "welfare_constrained":
+            is_out = served.welfare.value < floor
+        if outcome.objective in {"parity", "welfare_constrained"} or is_out:
             cost = served.disparity
         return not alternative.is_winner, is_out, cost
 
     return sorted(alternatives, key=merit)
+
+
+def _floor_of(alternatives: Sequence[Alternative], outcome: Outcome) -> float:
+    """Return the welfare that the objective asks for; −∞ where it asks for none."""
+    told = [own.known.welfare.value for own in alternatives if own.known is not None]
+    details = outcome.details
+    if isinstance(details, msgspec.UnsetType) or details.welfare_share is None or not told:
+        return -math.inf
+    return max(told) - (1 - details.welfare_share) * max(max(told) - (details.least_score or 0.0), 0.0)
 
 
 def decimals_of_estimates(estimates: Sequence[Estimate]) -> int:

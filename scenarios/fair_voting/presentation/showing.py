@@ -7,6 +7,7 @@ that is said; what would be elected without privacy is shown only where the trut
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -100,6 +101,9 @@ def _show_header(console: Console, outcome: Outcome) -> None:
         "Trusted": _TRUSTED_WITH_NOTHING if _is_joint(outcome) else _TRUSTED[TrustModel(outcome.model)],
         "Proven loss": _loss(outcome),
     }
+    details = outcome.details
+    if not isinstance(details, msgspec.UnsetType) and details.gamma is not None:
+        said["Sampling"] = f"γ = {details.gamma:.4g}, n_s = {details.num_samples:,}; chosen so that the loss is proven"
     if not outcome.features:
         del said["Features"]
     if said["Reports"] == said["Voters"] or sum(outcome.num_reports) == sum(outcome.group_sizes):
@@ -132,8 +136,12 @@ def _objective(outcome: Outcome) -> Text:
         "parity": "the least disparity",
         "constrained": f"the most welfare within a disparity of {outcome.max_disparity:g}",
         "penalized": f"the most welfare less {outcome.fairness_weight:g} times the disparity",
+        "welfare_constrained": "the least disparity",
     }
     text = Text(f"{outcome.objective}: {said[outcome.objective]}")
+    details = outcome.details
+    if not isinstance(details, msgspec.UnsetType) and details.welfare_share is not None:
+        text.append(f" among those with {100 * details.welfare_share:g} % of the greatest welfare")
     of_all = [own.disparity for own in outcome.alternatives]
     if outcome.objective == "constrained" and of_all and min(of_all) > outcome.max_disparity:
         text.append("; none is within it, so that the least disparity wins", style="yellow")
@@ -175,6 +183,8 @@ def _loss(outcome: Outcome) -> Text:
     said = f"at most ε = {proven:.6g} for a voter's {'group and ranking' if _is_joint(outcome) else 'ranking'}"
     if float(f"{proven:.6g}") > claimed:
         return Text(f"{said}; the paper claims {claimed:.6g}", style="yellow")
+    if outcome.mechanism == "sampling":
+        return Text(f"{said}; the paper's label is {claimed:.6g}")
     return Text(said)
 
 

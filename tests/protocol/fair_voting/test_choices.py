@@ -168,6 +168,7 @@ def _winners_of(choice: SampledChoice, counts: tuple[int, ...]) -> list[int]:
     rows = [counts[start : start + size] for start in range(0, len(counts), size)]
     if choice.scale == "printed":
         told = [[Fraction(own, n) for own in row] for row, n in zip(rows, choice.group_sizes, strict=True)]
+        assert not choice.objective.least_utility  # a share of no answers is 0
     else:
         best, worst = Fraction(choice.scoring.scores[0]), Fraction(choice.scoring.scores[-1])
         told = [[own * size * (best - worst) / (2 * samples) + worst for own in row] for row in rows]
@@ -182,6 +183,8 @@ SAMPLED: list[dict[str, Any]] = [
     {"objective": "penalized", "fairness_weight": 0.5, "scale": "printed"},
     {"scores": "plurality", "objective": "penalized"},
     {"scores": (4.0, 3.0, -1.0), "objective": "constrained", "max_disparity": 2.0},
+    {"objective": "welfare_constrained", "welfare_share": 0.5, "scale": "printed"},
+    {"scores": (4.0, 3.0, -1.0), "objective": "welfare_constrained"},
 ]
 
 
@@ -204,6 +207,16 @@ def test_the_law_of_sampled_choices_is_that_of_all_counts(given: dict[str, Any])
     expected = law_by_enumeration(choice, values)
     assert sum(expected) == 1
     assert law == {(place,): chance for place, chance in enumerate(expected) if chance}
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("given", SAMPLED, ids=repr)
+def test_the_law_that_is_computed_is_that_of_all_counts(given: dict[str, Any]) -> None:
+    """With two samples, of groups of 2 and 3, to rounding."""
+    vote, choice = sampled(2, given)
+    values = sums_of(vote.disclosed, PROFILE)
+    expected = [float(chance) for chance in law_by_enumeration(choice, values)]
+    assert choice.probabilities(values) == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 
 @pytest.mark.unmeasured
@@ -346,6 +359,7 @@ QUALITIES: list[dict[str, Any]] = [
     {"objective": "penalized", "fairness_weight": 0.5},
     {"objective": "constrained", "max_disparity": 0.5, "fairness_weight": 2.0},
     {"scores": "plurality", "objective": "penalized", "fairness_weight": 0.0},
+    {"objective": "welfare_constrained", "welfare_share": 0.75, "fairness_weight": 2.0},
 ]
 
 

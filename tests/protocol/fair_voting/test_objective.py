@@ -1,5 +1,6 @@
 """What is elected, in exact fractions: by hand, with ties, and for any number of groups."""
 
+import dataclasses
 import itertools
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ from psephos.protocol.privacy import NeighboringRelation
 from strategies import CHECKED
 
 REPLACE, ADD = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
-NAMES: list[ObjectiveName] = ["parity", "constrained", "penalized"]
+NAMES: list[ObjectiveName] = ["parity", "constrained", "penalized", "welfare_constrained"]
 # Of three groups with 1, 2 and 3 voters: means of a, b, c and d.
 BY_HAND = [[Fraction(number) for number in row] for row in ((3, 1, 0, 2), (1, 1, 0, 2), (2, 1, 0, 0))]
 SIZES = (1, 2, 3)
@@ -45,6 +46,12 @@ def test_disparity_and_welfare_worked_by_hand() -> None:
         (Objective("penalized", fairness_weight=Fraction(1, 4)), [0]),
         (Objective("penalized", fairness_weight=Fraction(5, 12)), [0, 1]),
         (Objective("penalized", fairness_weight=Fraction(1)), [1]),
+        (Objective("welfare_constrained", welfare_share=Fraction(1)), [0]),
+        (Objective("welfare_constrained", welfare_share=Fraction(7, 11)), [0]),
+        (Objective("welfare_constrained", welfare_share=Fraction(6, 11)), [1]),  # 6/11 of 11/6 is b's and d's 1
+        (Objective("welfare_constrained", welfare_share=Fraction(1, 1000)), [1]),
+        (Objective("welfare_constrained", welfare_share=Fraction(1, 1000), least_utility=Fraction(-9)), [1, 2]),
+        (Objective("welfare_constrained", welfare_share=Fraction(1, 1000), least_utility=Fraction(99)), [0]),
     ],
 )
 def test_the_best_alternatives_worked_by_hand(objective: Objective, best: list[int]) -> None:
@@ -65,9 +72,14 @@ def test_ties_are_ties_where_floats_would_differ() -> None:
 
 
 @CHECKED
-@given(tables(), st.fractions(0, 3, max_denominator=6), st.fractions(0, 3, max_denominator=6))
+@given(
+    tables(),
+    st.fractions(0, 3, max_denominator=6),
+    st.fractions(0, 3, max_denominator=6),
+    st.fractions(Fraction(1, 6), 1, max_denominator=6),
+)
 def test_the_best_are_those_that_no_other_beats(
-    table: tuple[list[list[Fraction]], tuple[int, ...]], limit: Fraction, weight: Fraction
+    table: tuple[list[list[Fraction]], tuple[int, ...]], limit: Fraction, weight: Fraction, share: Fraction
 ) -> None:
     """By the definitions of the objectives, alternative against alternative."""
     utilities, sizes = table
@@ -79,6 +91,7 @@ def test_the_best_are_those_that_no_other_beats(
     voters = [[utilities[group][place] for group, size in enumerate(sizes) for _ in range(size)] for place in columns]
     means = [sum(own, Fraction(0)) / sum(sizes) for own in voters]
     within = [place for place in columns if gaps[place] <= limit]
+    enough = [place for place in columns if all(means[place] >= share * means[other] for other in columns)]
     expected = {
         "parity": [place for place in columns if gaps[place] == min(gaps)],
         "constrained": [place for place in within if means[place] == max(means[other] for other in within)]
@@ -88,9 +101,10 @@ def test_the_best_are_those_that_no_other_beats(
             for place in columns
             if all(means[place] - weight * gaps[place] >= means[other] - weight * gaps[other] for other in columns)
         ],
+        "welfare_constrained": [place for place in enough if gaps[place] == min(gaps[other] for other in enough)],
     }
     for name in NAMES:
-        assert Objective(name, limit, weight).best(utilities, sizes) == expected[name]
+        assert Objective(name, limit, weight, welfare_share=share).best(utilities, sizes) == expected[name]
 
 
 @CHECKED
@@ -101,8 +115,9 @@ def test_a_center_cancels_out(
     utilities, sizes = table
     moved = [[own + center for own in row] for row in utilities]
     for name in NAMES:
-        objective = Objective(name, limit, Fraction(1, 2))
-        assert objective.best(moved, sizes) == objective.best(utilities, sizes)
+        objective = Objective(name, limit, Fraction(1, 2), welfare_share=Fraction(2, 3))
+        of_moved = dataclasses.replace(objective, least_utility=center)
+        assert of_moved.best(moved, sizes) == objective.best(utilities, sizes)
 
 
 @CHECKED
@@ -121,6 +136,47 @@ def test_the_quality_is_the_merit_but_for_the_limit(
     for place in columns:
         excess = max(disparity_of(utilities, place) - 1, Fraction(0))
         assert limited.quality(utilities, sizes, place) == welfare_of(utilities, sizes, place) - weight * excess
+    floored = Objective("welfare_constrained", fairness_weight=weight, welfare_share=Fraction(3, 4))
+    floor = Fraction(3, 4) * max(welfare_of(utilities, sizes, place) for place in columns)
+    for place in columns:
+        lacking = max(floor - welfare_of(utilities, sizes, place), Fraction(0))
+        assert floored.quality(utilities, sizes, place) == -disparity_of(utilities, place) - weight * lacking
+
+
+@pytest.mark.parametrize("relation", [REPLACE, ADD])
+@pytest.mark.parametrize("sizes", [(2, 1), (1, 2)])
+def test_a_priced_floor_moves_no_more_than_is_stated(sizes: tuple[int, int], relation: NeighboringRelation) -> None:
+    """Over all profiles on three alternatives, and all changes of one voter; 0 for one who is removed."""
+    scoring = Scoring(make_scores("borda", 3))
+    objective = Objective(
+        "welfare_constrained",
+        fairness_weight=Fraction(3, 2),
+        welfare_share=Fraction(4, 5),
+        least_utility=Fraction(scoring.steps[-1]),
+    )
+    rankings = list(itertools.permutations(scoring.steps))
+    groups = [group for group, size in enumerate(sizes) for _ in range(size)]
+
+    def qualities(profile: tuple[tuple[int, ...], ...]) -> list[Fraction]:
+        utilities = [
+            [
+                Fraction(sum(own[place] for own, of in zip(profile, groups, strict=True) if of == group), size)
+                for place in range(3)
+            ]
+            for group, size in enumerate(sizes)
+        ]
+        return objective.qualities(utilities, sizes)
+
+    told = {profile: qualities(profile) for profile in itertools.product([*rankings, (0, 0, 0)], repeat=len(groups))}
+    greatest = [Fraction(0)] * len(sizes)
+    for profile, before in told.items():
+        for place, group in enumerate(groups):
+            for other in rankings if relation is REPLACE else [(0, 0, 0)]:
+                after = told[(*profile[:place], other, *profile[place + 1 :])]
+                greatest[group] = max(greatest[group], *(abs(a - b) for a, b in zip(after, before, strict=True)))
+    change = scoring.greatest_change(relation)
+    stated = [objective.quality_sensitivity(change, sizes, group) for group in range(len(sizes))]
+    assert all(bound / 2 < found <= bound for found, bound in zip(greatest, stated, strict=True))
 
 
 @pytest.mark.parametrize("relation", [REPLACE, ADD])

@@ -14,6 +14,7 @@ from psephos.protocol.fair_voting.posteriors import (
     chance_by_utilities,
     merits_of,
     num_draws,
+    qualities_of,
 )
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise, draw_within
 
@@ -122,7 +123,12 @@ def test_both_ways_agree_where_both_can_be_asked(draws: int | None) -> None:
     assert chance(utilities, 0, noise) == pytest.approx(exact, abs=4.5 * 0.5 / math.sqrt(4096))
 
 
-@pytest.mark.parametrize("objective", [PARITY, Objective("penalized"), Objective("constrained", Fraction(1, 2))])
+FLOORED = Objective("welfare_constrained", welfare_share=Fraction(3, 4))
+
+
+@pytest.mark.parametrize(
+    "objective", [PARITY, Objective("penalized"), Objective("constrained", Fraction(1, 2)), FLOORED]
+)
 def test_draws_of_all_alternatives_add_up_to_one(objective: Objective) -> None:
     utilities = np.random.default_rng(1).uniform(0, 3, (3, 4))
     noise = noise_of(0.3, 0.3, 0.5)
@@ -144,14 +150,16 @@ def test_two_balanced_alternatives_always_tie_in_parity() -> None:
 def test_merits_are_the_objectives() -> None:
     """With exact utilities, against `Objective.best`."""
     generator = np.random.default_rng(3)
-    for name in ("parity", "penalized", "constrained"):
-        objective = Objective(name, max_disparity=Fraction(1), fairness_weight=Fraction(3, 2))
+    for name in ("parity", "penalized", "constrained", "welfare_constrained"):
+        objective = Objective(name, Fraction(1), fairness_weight=Fraction(3, 2), welfare_share=Fraction(3, 4))
         for _ in range(30):
             whole = generator.integers(0, 16, (3, 4))
             utilities = [[Fraction(int(value), 8) for value in row] for row in whole]
             merits = merits_of(whole[None] / 8, objective, np.array([4.0, 2.0, 2.0]))[0]
             best = np.flatnonzero(merits >= merits.max() - 1e-12).tolist()
             assert best == objective.best(utilities, [4, 2, 2])
+            told = qualities_of(whole[None] / 8, objective, np.array([4.0, 2.0, 2.0]))[0]
+            assert told == pytest.approx([float(own) for own in objective.qualities(utilities, [4, 2, 2])])
 
 
 def test_there_are_fewer_draws_where_each_takes_more_numbers() -> None:

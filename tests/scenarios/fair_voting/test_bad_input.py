@@ -140,7 +140,7 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
     ),
     "an unknown objective": (
         ["objective=fair"],
-        ["parameters.objective must be one of parity, constrained, penalized, got 'fair'"],
+        ["parameters.objective must be one of parity, constrained, penalized, welfare_constrained, got 'fair'"],
     ),
     "an unknown relation": (["relation=swap"], ["must be one of replace-one, add-remove-one, got 'swap'"]),
     "an unknown reading": (["reading=both"], ["parameters.reading must be one of group, subsample, got 'both'"]),
@@ -148,6 +148,37 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
     "a relation that is not proven": (
         ["mechanism=local", "relation=add-remove-one"],
         ["relation must be 'replace-one' for mechanism 'local', got 'add-remove-one'"],
+    ),
+    **{
+        f"a share of welfare of {value}": (
+            ["objective=welfare_constrained", f"welfare_share={value}"],
+            ["welfare_share must be in (0, 1]", f"got {value}"],
+        )
+        for value in ("0", "1.1", "nan")
+    },
+    "a share of welfare that is not asked for": (
+        ["welfare_share=0.5"],
+        ["welfare_share must be left out, except with objective 'welfare_constrained', got 0.5"],
+    ),
+    "a calibration that the mechanism ignores": (
+        ["mechanism=exponential", "calibration=printed"],
+        ["calibration must be 'tight' or left out with mechanism 'exponential', which has no other, got 'printed'"],
+    ),
+    "noise that needs no proof": (
+        ["calibration=proven"],
+        ["calibration must be 'tight' or 'printed' with mechanism 'laplace'", "got 'proven'"],
+    ),
+    "a gamma that is chosen": (
+        ["mechanism=sampling", "calibration=proven", "gamma=0.1"],
+        ["gamma must be left out with calibration 'proven', which chooses it, got 0.1"],
+    ),
+    "an epsilon that cannot be proven": (
+        ["mechanism=sampling", "calibration=proven", "epsilon=0.001"],
+        ["epsilon must be at least 0.0069 with a smallest group of 500", "n_s is 1 and γ 0.5", "got 0.001"],
+    ),
+    "an epsilon that cannot be proven with so many samples": (
+        ["mechanism=sampling", "calibration=proven", "epsilon=0.01", "num_samples=1000"],
+        ["epsilon must be at least", "n_s is 1000 and γ 0.5", "got 0.01"],
     ),
     "too few voters for the samples": (
         ["mechanism=sampling", "epsilon=0.3"],
@@ -294,6 +325,7 @@ def test_a_wrong_election_gets_one_sentence_status_2_and_no_folder(psephos: Psep
     "scores of another number, that do not fall, or are no numbers",
     "an unknown mechanism, objective, relation or reading",
     "too few voters for the samples of Algorithm 2",
+    "a calibration that a mechanism ignores; an ε that cannot be proven; a share of welfare outside (0, 1]",
     "an empty group; one group; one alternative",
 )
 @pytest.mark.parametrize("case", list(SOCIETY))

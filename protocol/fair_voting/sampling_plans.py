@@ -1,0 +1,244 @@
+"""Algorithm 2 to an ε that is to hold: of all γ and n_s for which it is proven, those that serve best.
+
+More samples tell the groups' utilities better, and reveal more; a likelier random winner hides more, and serves worse.
+For each n_s that is tried the least γ is taken with which a bound of `sampling_bounds` is no more than ε, for a voter
+of every group. Among these pairs the one is chosen whose winner has the most quality on average (`Objective.quality`:
+for parity the least ΔW), where each group's mean utility of each alternative is anywhere between the least and the
+greatest score: the prior `uniform utilities` of `posteriors`.
+
+The rule that holds here: nothing is looked at but what is public, the sizes of the groups and the parameters, so that a
+choice costs no privacy. Every pair that is tried is proven, so that gaps between the n_s and the grid of γ cost welfare
+and never privacy. Draws come from a public key, and averages are of integers, so that everybody chooses alike.
+"""
+
+import dataclasses
+import functools
+import math
+from typing import Final
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..errors import ConfigurationError
+from ..randomness import philox_rows
+from .choices import SampleScale
+from .objective import Objective
+from .posteriors import merits_of, num_draws, qualities_of
+from .sampling_bounds import SampleReading, proven_epsilon
+from .scoring import Scoring
+from .utility_noise import quantiles_of
+
+__all__ = ["GREATEST_GAMMA", "SamplingPlan", "plan_for"]
+
+GREATEST_GAMMA: Final = 0.5
+"""That is chosen: a winner that is random more often than not is hardly worth a vote."""
+
+_GAMMA_STEPS: Final = 4096
+"""γ is a multiple of a part in so many: finer, nobody's winner would be any better."""
+_MOST_STEPS: Final = round(GREATEST_GAMMA * _GAMMA_STEPS)
+_IN_A_ROW: Final = 2
+_CLEARLY: Final = 1_000
+"""A mean quality that is more by less than a part in so many of the scores' range is not worth more samples."""
+_ROUNDING: Final = 10_000
+"""A least ε that is named is rounded up to a part in so many."""
+_KEY: Final = 2
+"""Of the draws, which are the same for all votes of as many groups and alternatives."""
+_GRID: Final = 2.0**-20
+_QUALITY_BITS: Final = 30
+
+
+@dataclasses.dataclass(frozen=True)
+class SamplingPlan:
+    """How Algorithm 2 draws.
+
+    Args:
+        gamma: γ, how likely a random winner is.
+        num_samples: n_s, how many questions each group is asked about each alternative, at most.
+    """
+
+    gamma: float
+    num_samples: int
+
+
+@functools.lru_cache(maxsize=64)
+def plan_for(
+    scoring: Scoring,
+    *,
+    group_sizes: tuple[int, ...],
+    epsilon: float,
+    reading: SampleReading,
+    objective: Objective,
+    scale: SampleScale,
+    most_samples: int,
+    num_samples: int | None = None,
+) -> SamplingPlan:
+    """Return the γ and n_s that serve best of those for which ε is proven.
+
+    Args:
+        scoring: the utilities.
+        group_sizes: n_k of all groups.
+        epsilon: what a voter of any group may lose at most, by what is proven.
+        reading: whom voters are drawn from.
+        objective: what is elected.
+        scale: which estimates are compared.
+        most_samples: the greatest n_s that is allowed, ≥ 1.
+        num_samples: n_s, where it is not to be chosen.
+
+    Raises:
+        ConfigurationError: ε is proven for no γ up to `GREATEST_GAMMA`.
+    """
+    search = _Search(scoring, group_sizes, reading, objective, scale)
+    if num_samples is None:
+        found = _best_of_all(search, _Worth(scoring, group_sizes, objective, scale), epsilon, most_samples)
+    else:
+        steps = search.least_steps(num_samples, epsilon)
+        found = None if steps is None else (steps, num_samples)
+    while found is not None and search.greatest_loss(*found) > epsilon:  # of the other groups, too
+        found = None if found[0] == _MOST_STEPS else (found[0] + 1, found[1])
+    if found is None:
+        number = num_samples or 1
+        least = math.ceil(_ROUNDING * search.greatest_loss(_MOST_STEPS, number)) / _ROUNDING
+        allowed = (
+            f"at least {least:g} with a smallest group of {min(group_sizes)}: that is proven where n_s is {number} and "
+            f"γ {GREATEST_GAMMA:g}, and no larger γ is chosen"
+        )
+        raise ConfigurationError(field="epsilon", value=epsilon, allowed=allowed)
+    steps, number = found
+    return SamplingPlan(steps / _GAMMA_STEPS, number)
+
+
+def _best_of_all(search: "_Search", worth: "_Worth", epsilon: float, most: int) -> tuple[int, int] | None:
+    """Return γ, in steps, and n_s of the best that is tried; None where ε is proven for none.
+
+    Powers of two are tried until two in a row are not clearly worth more, and then what lies a factor of √2 from the
+    best. More samples than are needed would take time, and where any loss is proven by γ alone they cost nothing else.
+    """
+    best: tuple[int, int] | None = None
+    most_worth, behind = 0, 0
+    number, steps = 1, 0
+    while number <= most and (least := search.least_steps(number, epsilon, start=steps)) is not None:
+        steps = least
+        own = worth.of(steps, number)
+        if best is None or own >= most_worth + worth.margin:
+            best, most_worth, behind = (steps, number), own, 0
+        else:
+            behind += 1
+        if behind == _IN_A_ROW:
+            break
+        number *= 2
+    if best is None:
+        return None
+    square = best[1] * best[1]
+    for near in (math.isqrt(square // 2), math.isqrt(2 * square)):
+        least = search.least_steps(near, epsilon) if 1 <= near <= most else None
+        if least is not None and (own := worth.of(least, near)) > most_worth:
+            best, most_worth = (least, near), own
+    return best
+
+
+@dataclasses.dataclass(frozen=True)
+class _Search:
+    """For which γ and n_s a loss is proven."""
+
+    scoring: Scoring
+    group_sizes: tuple[int, ...]
+    reading: SampleReading
+    objective: Objective
+    scale: SampleScale
+
+    def least_steps(self, number: int, epsilon: float, *, start: int = 0) -> int | None:
+        """Return about the least γ, in steps, with which ε is proven for the smallest group; None where there is none.
+
+        One voter counts most there.
+
+        Args:
+            number: n_s.
+            epsilon: ε.
+            start: so many steps are the least with fewer samples.
+        """
+        smallest = self.group_sizes.index(min(self.group_sizes))
+
+        def holds(steps: int) -> bool:
+            return self._loss(steps, number, smallest) <= epsilon
+
+        if not holds(_MOST_STEPS):
+            return None
+        low, high, stride = max(start - 1, 0), max(start, 1), 1
+        while high < _MOST_STEPS and not holds(high):
+            low, high, stride = high, min(high + stride, _MOST_STEPS), 4 * stride
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if holds(middle) else (middle, high)
+        return high
+
+    def greatest_loss(self, steps: int, number: int) -> float:
+        """Return what is proven for the voter who loses most."""
+        places = {size: place for place, size in enumerate(self.group_sizes)}
+        return max(self._loss(steps, number, place) for place in places.values())
+
+    def _loss(self, steps: int, number: int, group: int) -> float:
+        return proven_epsilon(
+            self.scoring,
+            group_sizes=self.group_sizes,
+            group=group,
+            samples=number,
+            reading=self.reading,
+            gamma=steps / _GAMMA_STEPS,
+            objective=self.objective.name,
+            scale=self.scale,
+        )
+
+
+class _Worth:
+    """How much quality a winner has on average, over utilities as the prior has them.
+
+    An estimate has the standard error of S_k(a), and is taken as normal. Qualities are rounded to integers, of which
+    sums are exact.
+
+    Attributes:
+        margin: by so much a worth is clearly more.
+    """
+
+    def __init__(
+        self, scoring: Scoring, group_sizes: tuple[int, ...], objective: Objective, scale: SampleScale
+    ) -> None:
+        groups, size = len(group_sizes), scoring.num_alternatives
+        draws = num_draws(groups, size)
+        uniforms = philox_rows(_KEY, start=0, stop=draws, slots=2 * groups * size).reshape(draws, 2, groups, size)
+        noise = quantiles_of(uniforms[:, 1], is_heavy=False)
+        shares = uniforms[:, 0]
+        chances = shares * (2 / size)
+        self._noise: FloatArray = np.rint(noise / _GRID) * _GRID * np.sqrt(chances * (1 - chances)) * (size / 2)
+        self._shares = shares
+        self._range = scoring.range * scoring.step
+        self._least = (scoring.steps[-1] + scoring.center) * scoring.step
+        self._objective, self._scale = objective, scale
+        self._sizes = np.array(group_sizes, dtype=np.float64)
+        self._num_alternatives = size
+        qualities = qualities_of(shares * self._range + self._least, objective, self._sizes)
+        unit = self._greatest() / (1 << _QUALITY_BITS)
+        self._qualities: IntArray = np.rint(qualities / unit).astype(np.int64)
+        self.margin = round(self._range / _CLEARLY / unit) * draws * size * _GAMMA_STEPS
+
+    def of(self, steps: int, number: int) -> int:
+        """Return the mean quality, in units of a public grid.
+
+        Args:
+            steps: γ.
+            number: n_s.
+        """
+        estimates = self._shares + self._noise / math.sqrt(number)
+        if self._scale == "printed":
+            estimates = estimates * (2 * number / self._num_alternatives) / self._sizes[:, None]
+            utilities, objective = estimates, dataclasses.replace(self._objective, least_utility=0)
+        else:
+            utilities, objective = estimates * self._range + self._least, self._objective
+        winners = merits_of(utilities, objective, self._sizes).argmax(axis=1)
+        of_winners = int(np.take_along_axis(self._qualities, winners[:, None], axis=1).sum())
+        return (_GAMMA_STEPS - steps) * self._num_alternatives * of_winners + steps * int(self._qualities.sum())
+
+    def _greatest(self) -> float:
+        """Return what no quality exceeds in size."""
+        objective = self._objective
+        weights = 1 + float(objective.fairness_weight)
+        return (abs(self._least) + self._range) * weights * 2

@@ -1,0 +1,186 @@
+"""The curves of fairness, welfare and proven ε of a profile: a table, a CSV and a picture."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rich.console import Console
+
+from ...experiments.measurements import Measurement
+from ...experiments.sheets import flatten
+from ...presentation.drawing import (
+    COLORS,
+    ERRORS_SHOWN,
+    INK,
+    MUTED,
+    Marks,
+    Picture,
+    clean,
+    draw_measured,
+    name_ticks,
+    save_picture,
+)
+from ...presentation.terminal import Cell, show_note, show_table
+from ...running.folder import RunFolder
+from ..trade_offs import TradeOff, TradeOffRow
+
+__all__ = ["picture_of_trade_off", "save_trade_off", "show_trade_off"]
+
+_STYLES: Final[dict[str, dict[str, Any]]] = {
+    "laplace": {"color": COLORS["blue"], "marker": "o"},
+    "sampling, by label": {"color": COLORS["orange"], "marker": "s", "linestyle": ":", "mfc": "white"},
+    "sampling, proven": {"color": COLORS["orange"], "marker": "s"},
+    "exponential": {"color": COLORS["sky"], "marker": "^"},
+    "permute_and_flip": {"color": COLORS["green"], "marker": "v"},
+    "local": {"color": COLORS["purple"], "marker": "D"},
+}
+_LINE: Final[dict[str, Any]] = {"linewidth": 1.5, "markersize": 4.5, "elinewidth": 0.9, "capsize": 2}
+_CLEAN: Final[dict[str, Any]] = {"color": INK, "linewidth": 1.0, "linestyle": "--"}
+_ALTERNATIVE: Final[dict[str, Any]] = {
+    "color": MUTED,
+    "marker": "x",
+    "linestyle": "none",
+    "markersize": 7,
+    "markeredgewidth": 1.6,
+}
+_SMALL: Final[dict[str, Any]] = {"markersize": 3.2, "linewidth": 1.0, "elinewidth": 0.5, "capsize": 0}
+"""Where all lines end in one point."""
+_WINNER: Final[dict[str, Any]] = {
+    "color": INK,
+    "marker": "*",
+    "linestyle": "none",
+    "markersize": 14,
+    "markeredgecolor": "white",
+    "zorder": 5,
+}
+_MOST_NAMED: Final = 12
+"""Alternatives whose names a panel has room for."""
+_WIDEST: Final = 18
+
+
+def show_trade_off(console: Console, found: TradeOff) -> None:
+    """Print a row for each mechanism and price."""
+    parameters = found.parameters
+    disparity, welfare = found.clean
+    rows: list[Sequence[Cell]] = [
+        (
+            row.mechanism,
+            f"{row.epsilon:g}",
+            f"{row.epsilon_claimed:.3g}",
+            "unbounded" if row.epsilon_proven is None else f"{row.epsilon_proven:.3g}",
+            _written(row.disparity, row),
+            _written(row.welfare, row),
+            _written(row.agreement, row, percent=True),
+        )
+        for row in found.rows
+    ]
+    rows.append(("without privacy", "", "", "", f"{disparity:.3f}", f"{welfare:.3f}", "100 %"))
+    headers = ("ε", "ε claimed", "ε proven", "Disparity", "Welfare", "Right")
+    show_table(console, ("Mechanism",), headers, rows=rows, drop=("ε claimed",))
+    for name, reason in found.left_out.items():
+        show_note(console, f"{name} is left out at some ε: {reason}", style="yellow")
+    trials = max((row.trials for row in found.rows), default=0)
+    show_note(console, f"objective {parameters.objective}; means of the true values of the winners")
+    show_note(console, f"± is one standard error over {trials:,} elections; without ± the law is computed")
+    show_note(console, "computed from the rankings themselves: this table is not private", style="yellow")
+
+
+def save_trade_off(folder: RunFolder, found: TradeOff, *, title: str) -> None:
+    """Write trade-off.csv, and trade-off.svg and .png where matplotlib is installed.
+
+    Args:
+        folder: where to.
+        found: what is written.
+        title: stands before the picture's own.
+    """
+    if found.rows:
+        folder.write_table("trade-off.csv", [flatten(row) for row in found.rows])
+        save_picture(picture_of_trade_off(found), folder=folder.path, name="trade-off", title=title)
+
+
+def picture_of_trade_off(found: TradeOff) -> Picture:
+    """Return disparity and welfare against proven ε, and one against the other."""
+    trials = max(row.trials for row in found.rows)
+    return Picture(
+        draw=lambda panels: _draw(found, panels),
+        size=(13.5, 4.9),
+        panels=(1, 3),
+        title=(
+            f"what privacy costs under {found.parameters.objective} ({trials:,} elections a point, ± {ERRORS_SHOWN} "
+            "standard errors)"
+        ),
+    )
+
+
+def _draw(found: TradeOff, panels: Any) -> Marks:
+    by_loss = panels[0][0], panels[0][1]
+    both = panels[0][2]
+    names = list(dict.fromkeys(row.mechanism for row in found.rows))
+    for axes, measure, title in zip(by_loss, ("disparity", "welfare"), ("Disparity", "Welfare"), strict=True):
+        better = "less is fairer" if measure == "disparity" else "more is better"
+        clean(axes, title=f"{title} of the winner: {better}", x="proven ε of a voter", y=f"mean {measure}")
+        axes.set_xscale("log")
+        axes.axhline(found.clean[0 if measure == "disparity" else 1], **_CLEAN)
+    clean(both, title="One against the other, ε rising along each line", x="mean disparity", y="mean welfare")
+    for name in names:
+        rows = sorted((row for row in found.rows if row.mechanism == name), key=_price)
+        style = {**_LINE, **_STYLES[name]}
+        bounded = [row for row in rows if row.epsilon_proven is not None]
+        for axes, measure in zip(by_loss, ("disparity", "welfare"), strict=True):
+            draw_measured(axes, map(_price, bounded), [getattr(row, measure) for row in bounded], **style)
+        both.errorbar(
+            [row.disparity.value for row in rows],
+            [row.welfare.value for row in rows],
+            xerr=[ERRORS_SHOWN * row.disparity.standard_error for row in rows],
+            yerr=[ERRORS_SHOWN * row.welfare.standard_error for row in rows],
+            **style | _SMALL,
+        )
+    _draw_alternatives(found, both)
+    prices = [row.epsilon_proven for row in found.rows if row.epsilon_proven is not None]
+    if prices:
+        ticks = [tick for tick in _TICKS if min(prices) / _BESIDE <= tick <= max(prices) * _BESIDE]
+        for axes in by_loss:
+            name_ticks(axes, ticks)
+    marks = {name: {**_LINE, **_STYLES[name]} for name in names}
+    for mark in marks.values():
+        del mark["capsize"]
+    return {
+        **marks,
+        "without privacy": _CLEAN,
+        "an alternative": _ALTERNATIVE,
+        "the winner without privacy": _WINNER,
+    }
+
+
+_TICKS: Final = tuple(step * 10.0**power for power in range(-4, 2) for step in (1, 3))
+_BESIDE: Final = 1.3
+"""Ticks may lie so far beside the lines, as a factor."""
+
+
+def _draw_alternatives(found: TradeOff, axes: Any) -> None:
+    parameters = found.parameters
+    axes.plot(found.disparities, found.welfares, **_ALTERNATIVE)
+    for place in found.best:
+        axes.plot([found.disparities[place]], [found.welfares[place]], **_WINNER)
+    if len(parameters.alternatives) <= _MOST_NAMED:
+        for place, name in enumerate(parameters.alternatives):
+            short = name if len(name) <= _WIDEST else f"{name[: _WIDEST - 1]}…"
+            axes.annotate(
+                short,
+                (found.disparities[place], found.welfares[place]),
+                xytext=(7, -14 if place in found.best else 6),  # lines come to a winner, mostly from its sides
+                textcoords="offset points",
+                fontsize=8.5,
+                color=INK if place in found.best else MUTED,
+            )
+    axes.margins(0.14)
+
+
+def _price(row: TradeOffRow) -> float:
+    return float("inf") if row.epsilon_proven is None else row.epsilon_proven
+
+
+def _written(found: Measurement, row: TradeOffRow, *, percent: bool = False) -> str:
+    factor, decimals, unit = (100, 1, " %") if percent else (1, 3, "")
+    if not row.trials:
+        return f"{factor * found.value:.{decimals}f}{unit}"
+    return f"{factor * found.value:.{decimals}f} ± {factor * found.standard_error:.{decimals}f}{unit}"

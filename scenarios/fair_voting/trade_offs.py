@@ -1,0 +1,220 @@
+"""What privacy costs a profile of one's own: fairness and welfare of winners, over prices and mechanisms.
+
+A point is one mechanism at one ε: many elections of the same voters, each with noise of its own, by the protocol's own
+code over arrays; of a choice by quality the law is computed, and nothing is drawn. What is shown are the true ΔW and W
+of the winners, so that these numbers are no release: they are for whoever has the rankings anyhow.
+
+All points share their luck (`paper.trials`): two mechanisms differ by what they are, and less by what was drawn.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.errors import ConfigurationError
+from ...protocol.fair_voting import FairVoting, Parameters
+from ...protocol.fair_voting.parameters import DEFAULT_GAMMA
+from ...protocol.phases import Inputs
+from ...protocol.randomness import SimulatedNoise
+from ..experiments.measurements import Measurement, mean_of
+from .paper.profiles import Profiles, fixed_profile
+from .paper.trials import choice_shares, clean_release, elect, release
+
+__all__ = ["EPSILONS", "MECHANISMS", "TradeOff", "TradeOffRow", "trade_off"]
+
+EPSILONS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""Unless others are asked for."""
+MOST_TRIALS: Final = 100_000
+_MOST_REPORTS: Final = 1 << 31
+"""Of all elections of one mechanism without trust, which randomizes every voter's ranking each time."""
+_SESSION: Final = "trade-off"
+_BY_QUALITY: Final = frozenset({"exponential", "permute_and_flip"})
+# What a scenario may have set for one mechanism, and what is wrong for another.
+_PLAIN: Final[Mapping[str, Any]] = {"calibration": "tight", "gamma": DEFAULT_GAMMA, "num_samples": None}
+MECHANISMS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "laplace": {"mechanism": "laplace"},
+    "sampling, by label": {"mechanism": "sampling", "calibration": "tight", "num_samples": None},
+    "sampling, proven": {
+        "mechanism": "sampling",
+        "calibration": "proven",
+        "num_samples": None,
+        "gamma": DEFAULT_GAMMA,
+    },
+    "exponential": {"mechanism": "exponential"},
+    "permute_and_flip": {"mechanism": "permute_and_flip"},
+    "local": {"mechanism": "local"},
+}
+"""What is compared, by the names that tables have: what of the parameters differs."""
+
+
+class TradeOffRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One mechanism at one ε.
+
+    Args:
+        mechanism: of `MECHANISMS`.
+        epsilon: the parameter.
+        epsilon_claimed: what the paper says.
+        epsilon_proven: of the voter who pays most; None where it is unbounded.
+        gamma: γ of Algorithm 2.
+        num_samples: n_s of Algorithm 2.
+        disparity: the mean true ΔW of the winners.
+        welfare: the mean true W.
+        agreement: how often the winner is one without privacy.
+        trials: how many elections were drawn; 0 where the law was computed, and no number has an error.
+    """
+
+    mechanism: str
+    epsilon: float
+    epsilon_claimed: float
+    epsilon_proven: float | None
+    gamma: float | None
+    num_samples: int | None
+    disparity: Measurement
+    welfare: Measurement
+    agreement: Measurement
+    trials: int
+
+
+@dataclasses.dataclass(frozen=True)
+class TradeOff:
+    """The curves of a profile.
+
+    Args:
+        parameters: the session's, whose objective is elected by.
+        rows: the points, mechanism by mechanism, ε by ε.
+        left_out: why a mechanism has no point at some ε, by the mechanism's name.
+        disparities: the true ΔW of each alternative.
+        welfares: the true W of each alternative.
+        best: the places of those that win without privacy.
+    """
+
+    parameters: Parameters
+    rows: Sequence[TradeOffRow]
+    left_out: Mapping[str, str]
+    disparities: Sequence[float]
+    welfares: Sequence[float]
+    best: Sequence[int]
+
+    @property
+    def clean(self) -> tuple[float, float]:
+        """The mean ΔW and W of the winners without privacy."""
+        number = len(self.best)
+        return (
+            math.fsum(self.disparities[place] for place in self.best) / number,
+            math.fsum(self.welfares[place] for place in self.best) / number,
+        )
+
+
+def trade_off(
+    vote: FairVoting,
+    inputs: Inputs,
+    *,
+    epsilons: Sequence[float] = EPSILONS,
+    mechanisms: Sequence[str] = tuple(MECHANISMS),
+    trials: int = 400,
+    seed: int = 1,
+) -> TradeOff:
+    """Return the curves of fairness, welfare and proven ε for the voters of a vote.
+
+    Args:
+        vote: whose objective, scores and relation count.
+        inputs: all voters' rankings and groups.
+        epsilons: the prices, as the parameter `epsilon` has them.
+        mechanisms: of `MECHANISMS`.
+        trials: elections for each point that is drawn, at least 2.
+        seed: of all noise.
+
+    Raises:
+        ConfigurationError: a price, a mechanism or the number of trials is not allowed.
+    """
+    _check(vote, len(inputs), epsilons, mechanisms, trials)
+    parameters = vote.parameters
+    members, positions = vote.members_of(inputs)
+    profiles = fixed_profile(positions, members, len(parameters.groups))
+    disparities, welfares = _served(parameters, profiles)
+    clean = clean_release(_with(parameters, {"mechanism": "laplace"}, parameters.epsilon), profiles)
+    is_best = clean.best(parameters.make_objective())[0]
+    best: list[int] = np.flatnonzero(is_best).tolist()
+    values = np.stack([disparities, welfares, is_best.astype(np.float64)])
+    rows: list[TradeOffRow] = []
+    left_out: dict[str, str] = {}
+    for name in mechanisms:
+        for epsilon in epsilons:
+            try:
+                own = _with(parameters, MECHANISMS[name], epsilon)
+            except ConfigurationError as error:
+                left_out.setdefault(name, str(error))
+                continue
+            rows.append(_row(own, name, profiles, values, trials=trials, seed=seed))
+    return TradeOff(parameters, rows, left_out, disparities.tolist(), welfares.tolist(), best)
+
+
+def _check(
+    vote: FairVoting, num_voters: int, epsilons: Sequence[float], mechanisms: Sequence[str], trials: int
+) -> None:
+    if vote.parameters.features:
+        value = [feature.name for feature in vote.parameters.features]
+        allowed = "none: elections are held on the groups themselves"
+        raise ConfigurationError(field="features", value=value, allowed=allowed)
+    if not 2 <= trials <= MOST_TRIALS:  # noqa: PLR2004  one has no standard error
+        raise ConfigurationError(field="trials", value=trials, allowed=f"in [2, {MOST_TRIALS}]")
+    if not epsilons:
+        raise ConfigurationError(field="epsilons", value="none", allowed="at least one")
+    for name in mechanisms:
+        if name not in MECHANISMS:
+            allowed = f"one of {'; '.join(MECHANISMS)}"
+            raise ConfigurationError(field="mechanism", value=name, allowed=allowed)
+    for epsilon in epsilons:  # by the rules of the session, which know no number that is none
+        msgspec.structs.replace(_with(vote.parameters, {"mechanism": "laplace"}, 1.0), epsilon=epsilon)
+    if "local" in mechanisms and trials * num_voters > _MOST_REPORTS:
+        allowed = f"at most {_MOST_REPORTS // num_voters} with {num_voters} voters and mechanism 'local'"
+        raise ConfigurationError(field="trials", value=trials, allowed=allowed)
+
+
+def _with(parameters: Parameters, others: Mapping[str, Any], epsilon: float) -> Parameters:
+    """Return the session with another mechanism; what was set for its own, as γ of Algorithm 2, is kept for that."""
+    given = {name: getattr(parameters, name) for name in _PLAIN} if parameters.mechanism == others["mechanism"] else {}
+    return msgspec.structs.replace(parameters, **{**_PLAIN, **given, **others}, epsilon=epsilon)
+
+
+def _row(
+    parameters: Parameters, name: str, profiles: Profiles, values: FloatArray, *, trials: int, seed: int
+) -> TradeOffRow:
+    vote = FairVoting(parameters)
+    (loss,) = vote.losses
+    is_sampling = parameters.mechanism == "sampling"
+    if parameters.mechanism in _BY_QUALITY:
+        shares = choice_shares(vote, profiles)[0]
+        found = [Measurement(float(value), 0.0) for value in values @ shares]
+    else:
+        noise = SimulatedNoise(seed, session=_SESSION)
+        released = release(vote, profiles, trials=trials, noise=noise)
+        winners: IntArray = elect(released, parameters.make_objective())
+        found = [mean_of(own[winners]) for own in values]
+    disparity, welfare, agreement = found
+    return TradeOffRow(
+        mechanism=name,
+        epsilon=parameters.epsilon,
+        epsilon_claimed=loss.claimed,
+        epsilon_proven=None if math.isinf(loss.proven) else loss.proven,
+        gamma=parameters.plan.gamma if is_sampling else None,
+        num_samples=parameters.samples if is_sampling else None,
+        disparity=disparity,
+        welfare=welfare,
+        agreement=agreement,
+        trials=0 if parameters.mechanism in _BY_QUALITY else trials,
+    )
+
+
+def _served(parameters: Parameters, profiles: Profiles) -> tuple[FloatArray, FloatArray]:
+    """Return each alternative's true ΔW and W: shape (m,) each."""
+    scoring = parameters.make_scoring(is_centered=False)
+    sums = profiles.sums(scoring)[0]
+    utilities = sums / np.array(profiles.group_sizes)[:, None] * scoring.step
+    welfares: FloatArray = sums.sum(axis=0) / sum(profiles.group_sizes) * scoring.step
+    return utilities.max(axis=0) - utilities.min(axis=0), welfares

@@ -1,0 +1,167 @@
+"""Curves of fairness, welfare and proven ε: exact where the law is, proven where it is said, and by the command."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from bad_input import Psephos, Write, check_refused
+from helpers import make_fair_inputs, make_fair_vote
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.fair_voting import FairVoting, Feature
+from psephos.protocol.fair_voting.choices import ExponentialChoice
+from psephos.protocol.population import run_population
+from psephos.protocol.privacy import NeighboringRelation
+from psephos.protocol.randomness import SimulatedNoise
+from psephos.scenarios.fair_voting.trade_offs import MECHANISMS, TradeOff, trade_off
+
+VOTE = make_fair_vote(30, 20, objective="welfare_constrained", welfare_share=0.6)
+INPUTS = make_fair_inputs(VOTE, seed=4)
+TRIALS = 40
+
+
+def curves(**given: Any) -> TradeOff:
+    values: dict[str, Any] = {"epsilons": (0.5, 2.0), "trials": TRIALS} | given
+    return trade_off(VOTE, INPUTS, **values)
+
+
+def test_every_mechanism_has_a_point_at_every_price_or_a_reason() -> None:
+    found = curves()
+    assert {row.mechanism for row in found.rows} | set(found.left_out) == set(MECHANISMS)
+    assert [row.epsilon for row in found.rows if row.mechanism == "laplace"] == [0.5, 2.0]
+    proven = [row for row in found.rows if row.mechanism == "sampling, proven"]
+    assert proven
+    for row in proven:
+        assert row.epsilon_proven is not None
+        assert row.epsilon_proven <= row.epsilon
+        assert row.epsilon_claimed != row.epsilon
+    assert "N/A" in found.left_out["sampling, by label"]
+
+
+def test_numbers_are_the_true_ones_of_the_best_without_privacy() -> None:
+    """At ε = 30 the best always wins, but for ties; and the truth is the protocol's."""
+    found = curves(epsilons=(30.0,), mechanisms=("permute_and_flip", "laplace"))
+    truth = VOTE.truth(INPUTS)
+    names = [VOTE.parameters.alternatives[place] for place in found.best]
+    assert truth["this objective"] == ", ".join(names)
+    for place, name in enumerate(VOTE.parameters.alternatives):
+        utilities = [float(truth[f"{name} ({group})"]) for group in VOTE.parameters.groups]
+        assert found.disparities[place] == pytest.approx(max(utilities) - min(utilities))
+        assert found.welfares[place] == pytest.approx((30 * utilities[0] + 20 * utilities[1]) / 50)
+    disparity, welfare = found.clean
+    for row in found.rows:
+        assert row.agreement.value == pytest.approx(1, abs=1e-3)
+        assert row.disparity.value == pytest.approx(disparity, abs=2e-3)
+        assert row.welfare.value == pytest.approx(welfare, abs=2e-3)
+
+
+def test_a_law_is_computed_and_has_no_error() -> None:
+    (row,) = curves(epsilons=(0.7,), mechanisms=("exponential",)).rows
+    vote = make_fair_vote(
+        30, 20, objective="welfare_constrained", welfare_share=0.6, mechanism="exponential", epsilon=0.7
+    )
+    choice = vote.disclosed.elects_by(ExponentialChoice)
+    law = choice.probabilities(vote.disclosed.sums_of(INPUTS.private, INPUTS.public[:, 0]).reshape(-1).tolist())
+    assert row.disparity.value == pytest.approx(float(np.dot(law, curves().disparities)))
+    assert (row.trials, row.disparity.standard_error, row.welfare.standard_error) == (0, 0, 0)
+
+
+@pytest.mark.full("a hundred sessions, each with its verdict, take a second")
+def test_a_standard_error_is_that_of_sessions_run_singly() -> None:
+    """Within 5 of the joint errors of two means; false alarm: 6e-7."""
+    (row,) = curves(epsilons=(0.5,), mechanisms=("laplace",), trials=400).rows
+    vote = make_fair_vote(30, 20, objective="welfare_constrained", welfare_share=0.6, epsilon=0.5)
+    welfares = dict(zip(VOTE.parameters.alternatives, curves().welfares, strict=True))
+    found = np.array(
+        [
+            welfares[run_population(vote, INPUTS, noise=SimulatedNoise(seed, session="one by one")).outcome.winner]
+            for seed in range(100)
+        ]
+    )
+    error = np.hypot(row.welfare.standard_error, found.std(ddof=1) / 10)
+    assert abs(found.mean() - row.welfare.value) < 5 * error
+    assert row.welfare.standard_error == pytest.approx(found.std(ddof=1) / 20, rel=0.5)
+
+
+def test_what_was_set_for_one_mechanism_is_not_that_of_another() -> None:
+    """γ of the scenario's own sampling by label counts there alone, and a calibration of Laplace noise likewise."""
+    vote = make_fair_vote(300, 200, mechanism="sampling", epsilon=2.0, gamma=0.3)
+    inputs = make_fair_inputs(vote)
+    rows = trade_off(vote, inputs, epsilons=(2.0,), trials=2).rows
+    gammas = {row.mechanism: row.gamma for row in rows}
+    assert gammas["sampling, by label"] == 0.3
+    assert gammas["sampling, proven"] not in {None, 0.3, 0.05}
+    printed = make_fair_vote(30, 20, calibration="printed")
+    rows = trade_off(printed, INPUTS, epsilons=(1.0,), trials=2).rows
+    assert {row.epsilon_proven for row in rows if row.mechanism == "laplace"} == {4 / 3}
+    hidden = make_fair_vote(30, 20, relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
+    assert set(trade_off(hidden, INPUTS, epsilons=(1.0,), trials=2).left_out) == {
+        "sampling, by label",
+        "sampling, proven",
+        "local",
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("trials", {"trials": 1}),
+        ("trials", {"trials": 100_001}),
+        ("epsilons", {"epsilons": ()}),
+        ("epsilon", {"epsilons": (1.0, 0.0)}),
+        ("epsilon", {"epsilons": (float("nan"),)}),
+        ("mechanism", {"mechanisms": ("laplac",)}),
+    ],
+)
+def test_what_is_not_allowed_is_refused_by_its_field(field: str, given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        curves(**given)
+    assert caught.value.field == field
+
+
+def test_features_that_overlap_are_refused() -> None:
+    features = (Feature(name="side", of=("left", "right")),)
+    vote = FairVoting(msgspec.structs.replace(VOTE.parameters, features=features))
+    with pytest.raises(ConfigurationError) as caught:
+        trade_off(vote, INPUTS)
+    assert caught.value.field == "features"
+
+
+ELECTION = "voter,group,ranking\nann,north,a > b > c\nbob,south,b>a>c\ncid,south,c>b>a\n"
+
+
+def test_the_command_writes_a_table_and_a_picture_of_ones_own_rankings(psephos: Psephos, write: Write) -> None:
+    write("own.csv", ELECTION)
+    ended = psephos(
+        "trade-off", "two-societies", "--set", "voters=own.csv", "--trials", "5", "--epsilons", "1,2", "--out", "curves"
+    )
+    assert ended.status == 0
+    for words in ("permute_and_flip", "without privacy", "this table is not private", "over 5 elections"):
+        assert words in ended.out
+    with Path("curves/trade-off.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {"mechanism", "epsilon_proven", "disparity", "disparity_standard_error", "welfare", "agreement"} <= set(
+        rows[0]
+    )
+    assert {row["mechanism"] for row in rows} >= {"laplace", "exponential", "permute_and_flip", "local"}
+    for suffix in ("svg", "png"):
+        assert Path(f"curves/trade-off.{suffix}").stat().st_size > 1000
+
+
+@pytest.mark.bad_input("prices or trials of curves that are none; curves of another protocol")
+@pytest.mark.parametrize(
+    ("scenario", "options", "words"),
+    [
+        ("two-societies", ["--epsilons", "1,much"], ["epsilons must be numbers with commas", "got '1,much'"]),
+        ("two-societies", ["--epsilons", "0"], ["epsilon must be in [0.0001, 30], got 0.0"]),
+        ("two-societies", ["--trials", "1"], ["trials must be in [2, 100000], got 1"]),
+        ("two-societies", ["--mechanism", "sampling"], ["mechanism must be one of laplace; sampling, by label;"]),
+        ("consortium", [], ["protocol must be 'fair-voting'", "got 'dpwevote'"]),
+    ],
+)
+def test_wrong_options_get_one_sentence_and_status_2(
+    psephos: Psephos, scenario: str, options: list[str], words: list[str]
+) -> None:
+    check_refused(psephos, scenario, [], words, command=("trade-off", *options))
