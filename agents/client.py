@@ -1,7 +1,7 @@
 """Partners, voters and workers: one party that holds private values and takes part in a session."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -10,6 +10,7 @@ import trio
 from ..protocol.client_machine import ClientMachine
 from ..protocol.effects import Effect
 from ..protocol.errors import RemoteProtocolError, SessionAborted
+from ..protocol.kept import KeptReport
 from ..protocol.messages import PROTOCOL_VERSION, Abort, Charter, Inquiry, Terms, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.privacy import Budget, Ledger, PrivacyLoss
@@ -54,6 +55,8 @@ class Client:
             that before its first; infinite for whoever runs all parties.
         sitting: the party's journal of this session; with it the party may take part again, after a restart or a lost
             connection, and repeats what it has said. Its ledger must hold what the journal does.
+        kept: its reports of earlier sessions, by the names of phases that keep theirs; as `ClientMachine` has them.
+        secret: as `ClientMachine` has it.
         log: where its events go; None for nowhere.
 
     Raises:
@@ -91,6 +94,8 @@ class Client:
         charter: Charter | None = None,
         patience_seconds: float = PATIENCE_SECONDS,
         sitting: Sitting | None = None,
+        kept: Mapping[str, KeptReport] | None = None,
+        secret: bytes = b"",
         log: Log | None = None,
     ) -> None:
         self._protocol = protocol
@@ -117,6 +122,8 @@ class Client:
             charter=mode.charter if charter is None else charter,
             view=self.view,
             records=None if sitting is None else sitting.records,
+            kept=kept,
+            secret=secret,
         )
 
     @property
@@ -130,13 +137,17 @@ class Client:
         return self._machine.has_agreed
 
     def losses_to_come(self, public: Sequence[int]) -> list[PrivacyLoss]:
-        """Return what the session costs from here on: the losses of the phases that it has not answered.
+        """Return what the session costs from here on: the losses of the phases that it is yet to draw for.
 
         Args:
             public: the party's public row.
         """
-        unanswered = self._protocol.phases[self._machine.num_answered :]
-        return [loss for phase in unanswered for loss in phase.losses_of(public)]
+        return [loss for _, loss in self._machine.losses_to_come(public)]
+
+    @property
+    def kept(self) -> Mapping[str, tuple[int, ...]]:
+        """What the session leaves to the party's later ones. See `ClientMachine.kept`."""
+        return self._machine.kept
 
     @property
     def transcript(self) -> str | None:

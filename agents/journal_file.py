@@ -113,6 +113,7 @@ class JournalFile(Closing):
                     check_kind(contents.about, about.kind, path)
                     if not may_be_moved:
                         check_usable(contents.about, path)
+                    _make_present(connection)
                 except BaseException:
                     connection.close()
                     raise
@@ -317,6 +318,12 @@ def _check_not_lost(path: Path, head: Head | None, *, may_make: bool) -> None:
 def _write_about(connection: sqlite3.Connection, about: About) -> None:
     body = msgspec.msgpack.encode(about)
     connection.execute("INSERT OR REPLACE INTO about VALUES (1, ?, ?)", (body, hashlib.sha256(body).digest()))
+
+
+def _make_present(connection: sqlite3.Connection) -> None:
+    """Let a journal of an older version be of the present one, so that an older psephos refuses it by its version."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
+        connection.execute(f"PRAGMA user_version = {SCHEMA}")
 
 
 def _make(path: Path, about: About) -> None:

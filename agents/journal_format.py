@@ -56,8 +56,10 @@ RecordT = TypeVar("RecordT")
 
 APPLICATION_ID: Final = 0x50736570
 """By which SQLite's file header says whose file it is: "Psep"."""
-SCHEMA: Final = 1
-"""The version of the tables below and of what is in them."""
+SCHEMA: Final = 2
+"""The version of the tables below and of what is in them: since 2, losses have times, and reports may be kept."""
+OLDEST: Final = 1
+"""What is read as well; a process that opens it to write makes it the present version, which has all that it had."""
 TABLES: Final = (
     "CREATE TABLE about (only INTEGER PRIMARY KEY CHECK (only = 1), body BLOB, digest BLOB)",
     "CREATE TABLE record (sequence INTEGER PRIMARY KEY, session TEXT, kind TEXT, key TEXT, body BLOB, chain BLOB)",
@@ -272,10 +274,10 @@ def _check_version(application: int, version: int, mode: str, *, path: Path) -> 
     if application != APPLICATION_ID:
         raise JournalError("is not a journal: it is another application's SQLite file", path=str(path))
     if version > SCHEMA:
-        reason = f"is of version {version}, and this psephos reads version {SCHEMA}: use a newer psephos"
+        reason = f"is of version {version}, and this psephos reads versions {OLDEST} to {SCHEMA}: use a newer psephos"
         raise JournalError(reason, path=str(path))
-    if version < SCHEMA:
-        reason = f"is of version {version}, which this psephos no longer reads; it reads version {SCHEMA}"
+    if version < OLDEST:
+        reason = f"is of version {version}, which this psephos no longer reads; it reads versions {OLDEST} to {SCHEMA}"
         raise JournalError(reason, path=str(path))
     if mode not in {"wal", "off"}:  # "off" where it is read without a log
         raise _damaged(path, f"its mode is {mode!r}")

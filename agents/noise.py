@@ -5,11 +5,12 @@ the well-studied ones of OpenDP, which draw without floating-point error; here t
 mechanisms of `psephos.protocol.mechanisms`, whose laws are the same numbers. A channel that is a table of integers
 needs none: as many bits of entropy as its masses have name a report.
 
-Answer perturbation is sampled here, in integers. A flip probability is the exact rational number that its hyper-
-distribution has for uniforms of `UNIFORM_BITS` bits, and a flip compares it with a uniform integer below its
-denominator. Its law is that of P rounded down by less than 2**-256: each report's probability differs by less than
-2**-250, and in proportion by less than 2**-200 for rows of up to 2**16 answers. Proven losses are rounded up by far
-more, so that they hold for the sampled law too (where one is exactly 0, the sampled law's is below 2**-199).
+Answer perturbation is sampled here, in integers: hyper-distributions draw which answers are flipped, and so have no
+rounding. Some do without a flip probability (Pólya's urn). Others make an exact rational number of uniforms of
+`UNIFORM_BITS` bits, and a flip compares it with a uniform integer below its denominator. The law of these is that of P
+rounded down by less than 2**-256: each report's probability differs by less than 2**-250, and in proportion by less
+than 2**-200 for rows of up to 2**16 answers. Proven losses are rounded up by far more, so that they hold for the
+sampled law too (where one is exactly 0, the sampled law's is below 2**-199).
 
 Rows with spherical Laplace noise are sampled without any error by `spherical_noise`, which asks for more bits whenever
 those drawn leave the integer to which a coordinate rounds undecided. Mechanisms that bring an exact sampler of their
@@ -22,7 +23,7 @@ import importlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from ..protocol.errors import ConfigurationError
 from ..protocol.mechanisms import (
@@ -33,7 +34,6 @@ from ..protocol.mechanisms import (
     FiniteChannel,
     FreshTwoLayer,
     GeneralizedRandomizedResponse,
-    HyperDistribution,
     Mechanism,
     OneLayer,
     PostProcessed,
@@ -44,14 +44,13 @@ from ..protocol.mechanisms import (
     VectorLaplace,
     block_offsets,
 )
+from ..protocol.mechanisms.exact import has_happened
 from ..protocol.mechanisms.finite_channel import TOTAL_MASS_BITS
+from ..protocol.mechanisms.hyper_law import UNIFORM_BITS
 from ..protocol.roles import SessionKind
 from .spherical_noise import draw_spherical_noise
 
 __all__ = ["UNIFORM_BITS", "RowSampler", "Sampler", "SecureNoise"]
-
-UNIFORM_BITS: Final = 256
-"""Random bits of each uniform from which a flip probability is drawn."""
 
 Sampler: TypeAlias = Callable[[int], int]
 """Draws one report for a private value."""
@@ -234,7 +233,7 @@ def _finite_channel(mechanism: FiniteChannel) -> Sampler:
 
 
 def _one_layer(mechanism: OneLayer) -> Sampler:
-    perturb = _perturbation(mechanism.sizes)
+    lie = _lies(mechanism.sizes)
     flips = [
         Fraction(flip)
         for flip, size in zip(mechanism.flip_probabilities, mechanism.sizes, strict=True)
@@ -242,45 +241,38 @@ def _one_layer(mechanism: OneLayer) -> Sampler:
     ]
 
     def sample(value: int) -> int:
-        return value if value == NO_ANSWER else perturb(value, flips[value])
+        return value if value == NO_ANSWER or not has_happened(flips[value], secrets.randbelow) else lie(value)
 
     return sample
 
 
 def _two_layer(mechanism: TwoLayer) -> RowSampler:
-    perturb = _perturbation(mechanism.sizes)
+    lie = _lies(mechanism.sizes)
 
     def sample(values: Sequence[int]) -> list[int]:
-        flip = _draw(mechanism.hyper)
-        return [value if value == NO_ANSWER else perturb(value, flip) for value in values]
+        flips = mechanism.hyper.flips_exactly(secrets.randbelow)
+        return [value if value == NO_ANSWER or not next(flips) else lie(value) for value in values]
 
     return sample
 
 
 def _fresh_two_layer(mechanism: FreshTwoLayer) -> Sampler:
-    perturb = _perturbation(mechanism.sizes)
+    lie = _lies(mechanism.sizes)
 
     def sample(value: int) -> int:
-        return value if value == NO_ANSWER else perturb(value, _draw(mechanism.hyper))
+        return value if value == NO_ANSWER or not next(mechanism.hyper.flips_exactly(secrets.randbelow)) else lie(value)
 
     return sample
 
 
-def _draw(hyper: HyperDistribution) -> Fraction:
-    """Return a flip probability, exactly, for uniforms of `UNIFORM_BITS` bits."""
-    return hyper.draw_exact([Fraction(secrets.randbits(UNIFORM_BITS), 1 << UNIFORM_BITS) for _ in range(hyper.slots)])
-
-
-def _perturbation(sizes: Sequence[int]) -> Callable[[int, Fraction], int]:
-    """Return a function that flips a code with a probability, to any other label of its block."""
+def _lies(sizes: Sequence[int]) -> Callable[[int], int]:
+    """Return a function that gives another label of a code's block, all alike."""
     offsets = block_offsets(sizes)
     blocks = [(offset, size) for offset, size in zip(offsets, sizes, strict=False) for _ in range(size)]
 
-    def perturb(code: int, flip: Fraction) -> int:
-        if secrets.randbelow(flip.denominator) >= flip.numerator:
-            return code
+    def lie(code: int) -> int:
         offset, size = blocks[code]
         other = offset + secrets.randbelow(size - 1)
         return other + (other >= code)
 
-    return perturb
+    return lie

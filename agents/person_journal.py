@@ -4,19 +4,24 @@ The rule that holds here: whatever may have left is in the file, so that its los
 again; room that a session has reserved is no other session's until that one is left or has expired.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import msgspec
 
 from ..protocol.errors import JournalError
+from ..protocol.kept import KeptReport
+from ..protocol.messages import Report, decode
+from ..protocol.phases import Phase
 from ..protocol.privacy import Budget, Ledger, LedgerEntry
-from ..protocol.records import Acknowledged, ClientRecord, Drawn, Left, Record, Reserved
+from ..protocol.privacy.periods import within
+from ..protocol.records import Acknowledged, ClientRecord, Drawn, Left, Record, Remembered, Reserved
 from .journal_file import JournalFile
 from .journal_format import About, Closing, Row, decode_record, read_journal
 
-__all__ = ["PERSON", "PersonJournal", "SessionRecords", "Sitting", "read_sessions", "row_of", "sessions_of"]
+__all__ = ["PERSON", "PersonJournal", "Recalled", "SessionRecords", "Sitting", "read_sessions", "row_of", "sessions_of"]
 
 PERSON: Final = "person"
 """The kind of these journals."""
@@ -56,6 +61,19 @@ class SessionRecords:
         return tuple(entry for drawn in self._drawn.values() for entry in drawn.entries)
 
     @property
+    def timed_entries(self) -> Iterator[tuple[float, LedgerEntry]]:
+        """Yield them, each with a time that is not before its own: an expiry, or infinity, where none was kept."""
+        expires = math.inf if self._reserved is None else float(self._reserved.expires or math.inf)
+        for drawn in self._drawn.values():
+            for entry in drawn.entries:
+                yield float(drawn.at) or expires, entry
+
+    @property
+    def latest(self) -> int:
+        """The time of its last loss, as kept; 0 where none is."""
+        return max((drawn.at for drawn in self._drawn.values()), default=0)
+
+    @property
     def num_drawn(self) -> int:
         """How many reports were drawn, and may have left."""
         return len(self._drawn)
@@ -69,6 +87,16 @@ class SessionRecords:
     def left(self) -> Left | None:
         """How the session ended for this party; None while it may go on."""
         return self._left
+
+    @property
+    def reports_kept(self) -> Iterator[Drawn]:
+        """Yield the reports that later sessions repeat."""
+        return (drawn for drawn in self._drawn.values() if drawn.kept is not None)
+
+    @property
+    def can_be_pruned(self) -> bool:
+        """Whether it has reports that no later session repeats."""
+        return any(drawn.report and drawn.kept is None for drawn in self._drawn.values())
 
     @property
     def is_pruned(self) -> bool:
@@ -95,7 +123,9 @@ class SessionRecords:
                     ours, theirs = getattr(self._reserved, field), getattr(record, field)
                     if ours != theirs:
                         return f"has {field} {ours!r} for session {self.session_id}, and not {theirs!r}"
-            case Drawn(phase=phase) if phase in self._drawn and record != self._drawn[phase]:
+            case Drawn(phase=phase) if phase in self._drawn and _without_time(record) != _without_time(
+                self._drawn[phase]
+            ):
                 return f"has another report of phase {phase} of session {self.session_id}"
             case Drawn(phase=phase) if phase > len(self._drawn):
                 return f"has {len(self._drawn)} reports of session {self.session_id}, and phase {phase} is not the next"
@@ -137,11 +167,23 @@ class SessionRecords:
 
 
 class Sitting:
-    """A person's part in one session: its records, and where more are kept (`journals.Journal`)."""
+    """A person's part in one session: its records, and where more are kept (`journals.Journal`).
 
-    def __init__(self, file: JournalFile, session: SessionRecords) -> None:
+    `others` are all sessions of the journal, as long as it is open: of what is kept over sessions there is one report.
+    """
+
+    def __init__(
+        self,
+        file: JournalFile,
+        session: SessionRecords,
+        others: Mapping[str, SessionRecords] | None = None,
+        *,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         self._file = file
+        self._clock = clock
         self._session = session
+        self._others = dict[str, SessionRecords]() if others is None else others
 
     @property
     def records(self) -> tuple[ClientRecord, ...]:
@@ -161,15 +203,66 @@ class Sitting:
         for record in records:
             if not isinstance(record, ClientRecord):
                 raise TypeError(f"a person's journal keeps no {type(record).__name__}")
-            if contradiction := after.contradiction(record):
+            if contradiction := after.contradiction(record) or self._other_report(record):
                 raise JournalError(contradiction, path=str(self._file.path))
             if not after.says_nothing_new(record):
-                after.add(record)
-                fresh.append(record)
+                dated = self._dated(record)
+                after.add(dated)
+                fresh.append(dated)
         if fresh:
             self._file.append([row_of(session.session_id, record) for record in fresh])
         for record in fresh:
             session.add(record)
+
+    def _dated(self, record: ClientRecord) -> ClientRecord:
+        """Return a record with the time of its losses, where there is a clock; never before that of another one."""
+        if self._clock is None or not isinstance(record, Drawn):
+            return record
+        latest = max((session.latest for session in self._others.values()), default=0)
+        return msgspec.structs.replace(record, at=max(latest, math.ceil(self._clock())))
+
+    def _other_report(self, record: ClientRecord) -> str:
+        """Return what a report contradicts that another session, held meanwhile, has drawn for both."""
+        if not isinstance(record, Drawn) or record.kept is None:
+            return ""
+        earlier = _first_kept(self._others.values(), record.kept)
+        if earlier is None or _payload_of(earlier[1]) == _payload_of(record):
+            return ""
+        return f"has another report of phase {record.kept.phase!r} in {record.kept.scope}: join again, to repeat that"
+
+
+def _first_kept(sessions: Iterable[SessionRecords], kept: Remembered) -> tuple[SessionRecords, Drawn] | None:
+    """Return the first report of a phase in a scope, with its session; its law may be another."""
+    asked = (kept.scope.kind, kept.scope.name, kept.phase)
+    for session in sessions:
+        for drawn in session.reports_kept:
+            has = drawn.kept
+            if has is not None and (has.scope.kind, has.scope.name, has.phase) == asked:
+                return session, drawn
+    return None
+
+
+def _without_time(drawn: Drawn) -> Drawn:
+    return msgspec.structs.replace(drawn, at=0)
+
+
+def _payload_of(drawn: Drawn) -> bytes:
+    report = decode(drawn.report)
+    if not isinstance(report, Report):
+        raise JournalError("holds something else where a report was kept")
+    return bytes(report.payload)
+
+
+class Recalled(NamedTuple):
+    """A report that an earlier session drew.
+
+    Args:
+        report: what `ClientMachine` is given.
+        session: the earlier session's name.
+    """
+
+    report: KeptReport
+    session: str
 
 
 class PersonJournal(Closing):
@@ -178,19 +271,23 @@ class PersonJournal(Closing):
     Made by `PersonJournal.open`; to be closed, or used in a `with`.
     """
 
-    def __init__(self, file: JournalFile, rows: Sequence[Row], *, now: float) -> None:
+    def __init__(
+        self, file: JournalFile, rows: Sequence[Row], *, now: float, clock: Callable[[], float] | None = None
+    ) -> None:
         self._file = file
         self._now = now
+        self._clock = clock
         self._sessions = sessions_of(rows, file.path)
         self._unsure = {row.session for row in rows[: file.about.unsure_rows]}
 
     @classmethod
-    def open(cls, path: Path, *, now: float) -> Self:
+    def open(cls, path: Path, *, now: float, clock: Callable[[], float] | None = None) -> Self:
         """Open a journal, or begin one where there has been none.
 
         Args:
             path: the file's.
             now: the time in seconds since 1970 (UTC), after which sessions that expired before hold no room.
+            clock: tells the time of each loss from then on; without one losses are kept without a time.
 
         Raises:
             JournalError: another process has it open, or it cannot be read or written, is not a person's, or is not as
@@ -198,7 +295,7 @@ class PersonJournal(Closing):
         """
         file, rows = JournalFile.open(path, About(kind=PERSON))
         try:
-            return cls(file, rows, now=now)
+            return cls(file, rows, now=now, clock=clock)
         except BaseException:
             file.close()
             raise
@@ -213,24 +310,34 @@ class PersonJournal(Closing):
         """Whether it was begun just now: losses that are not in it are not known."""
         return self._file.is_new
 
-    def ledger(self, person: str, budget: Budget | None, *, session_id: str = "") -> Ledger:
+    def ledger(
+        self, person: str, budget: Budget | None, *, session_id: str = "", period_seconds: float | None = None
+    ) -> Ledger:
         """Return the ledger: the losses of all sessions, whatever the person was called there, and the room they hold.
 
         Sessions that run at once share one ledger.
 
         Args:
             person: what to call the person.
-            budget: what it allows for all sessions together.
+            budget: what it allows for all sessions together, or with a period in any window of that length.
             session_id: a session that reserves its room anew, as it begins or goes on; by default none does.
+            period_seconds: the length of the window (`privacy.periods`), whose losses alone are then on the ledger. One
+                whose time is not known counts as if it were new, until its session has expired for so long.
 
         Raises:
+            ConfigurationError: the period has no length.
             PrivacyError: a loss counts in no total of the budget's relation.
         """
         sessions = self._sessions.values()
+        entries = [entry for session in sessions for entry in session.entries]
+        if period_seconds is not None:
+            now = self._now if self._clock is None else self._clock()
+            timed = [each for session in sessions for each in session.timed_entries]
+            entries = within(timed, now=now, seconds=period_seconds)
         return Ledger(
             person,
             budget=budget,
-            entries=[entry for session in sessions for entry in session.entries],
+            entries=entries,
             held=[entry for each in sessions if each.session_id != session_id for entry in each.held(self._now)],
         )
 
@@ -256,7 +363,37 @@ class PersonJournal(Closing):
                 "could be drawn twice. It cannot be joined from here"
             )
             raise JournalError(reason, path=str(self.path))
-        return Sitting(self._file, session)
+        return Sitting(self._file, session, self._sessions, clock=self._clock)
+
+    def recall(self, phases: Iterable[Phase], *, session_id: str = "") -> dict[str, Recalled]:
+        """Return the reports of earlier sessions that these phases repeat, by the phase's name.
+
+        Args:
+            phases: of a protocol.
+            session_id: the session that asks, which is none of the earlier ones.
+
+        Raises:
+            ConfigurationError: what is kept was drawn by another law.
+            JournalError: it is no report of its phase.
+        """
+        earlier = [session for session in self._sessions.values() if session.session_id != session_id]
+        recalled: dict[str, Recalled] = {}
+        for phase in phases:
+            if phase.kept is None:
+                continue
+            asked = Remembered(phase=phase.name, scope=phase.kept, seal="")
+            if (found := _first_kept(earlier, asked)) is None or (kept := found[1].kept) is None:
+                continue
+            phase.kept.check(kept.scope)
+            try:
+                numbers = phase.decoder.decode(_payload_of(found[1]))
+            except (msgspec.DecodeError, JournalError) as error:
+                reason = f"has no report of phase {phase.name!r} where one of {phase.kept} is kept"
+                raise JournalError(reason, path=str(self.path)) from error
+            name = "" if found[0].first is None else found[0].first.session
+            report = KeptReport(scope=kept.scope, report=numbers, seal=kept.seal)
+            recalled[phase.name] = Recalled(report, name)
+        return recalled
 
     def close(self) -> None:
         """Let go of the journal."""

@@ -10,6 +10,7 @@ import msgspec
 import trio
 
 from ..protocol.errors import HandshakeError, MalformedMessageError, RemoteProtocolError, StrangerError
+from ..protocol.kept import ReceivedReports
 from ..protocol.messages import Abort, Charter, Hello, Inquiry, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import Side
@@ -54,6 +55,7 @@ class Server:
             limit with `skips_waiting`, where nobody else can connect.
         sitting: the server's journal of this session; with it the session goes on after a restart where it stood, and
             parties that were lost may come back.
+        kept: the reports of earlier sessions, by phase and party; as `ServerMachine` has them.
         run_in_thread: runs what blocks, which is keeping records; another one is for tests under a virtual clock.
         log: where its events go; None for nowhere.
         listener: told of every effect of its machine.
@@ -83,6 +85,7 @@ class Server:
         skips_waiting: bool = False,
         places: Places | None = None,
         sitting: SittingOfServer | None = None,
+        kept: ReceivedReports | None = None,
         run_in_thread: RunInThread = trio.to_thread.run_sync,
         log: Log | None = None,
         listener: EffectListener | None = None,
@@ -120,12 +123,18 @@ class Server:
             noise=mode.noise,
             view=self.view,
             records=None if sitting is None else sitting.records,
+            kept=kept,
         )
 
     @property
     def has_ended(self) -> bool:
         """Whether the session has been released or aborted; it may still be telling its clients."""
         return not SESSION[self._machine.state]
+
+    @property
+    def kept(self) -> ReceivedReports:
+        """What the session leaves to later ones. See `ServerMachine.kept`."""
+        return self._machine.kept
 
     @property
     def transcript(self) -> str | None:

@@ -23,6 +23,7 @@ from .errors import (
     UnsupportedEventError,
     UnusablePluginError,
 )
+from .kept import Kept, KeptReport, KeptReports, Scope
 from .messages import Charter
 from .phases import CentralPhase, Column, Inputs, OnePhaseProtocol, Phase, PhasedProtocol
 from .population import PopulationResult, run_batches, run_population
@@ -44,6 +45,9 @@ __all__ = [
     "ConfigurationError",
     "ConflictingReportError",
     "Inputs",
+    "Kept",
+    "KeptReport",
+    "KeptReports",
     "LocalProtocolError",
     "MalformedMessageError",
     "NoiseSource",
@@ -59,6 +63,7 @@ __all__ = [
     "QuorumError",
     "RemoteProtocolError",
     "Roster",
+    "Scope",
     "ServerMachine",
     "SessionAborted",
     "SessionKind",

@@ -4,7 +4,8 @@ It takes the server's messages and returns effects. It never waits and never dra
 given to it, and it asks that source for each report once, after the loss was charged. The same request again gets
 the same bytes again, since a second draw would let an averaging attack in; another request for the same phase is a
 fault, and so are parameters that are not those agreed to, and a release before the last request: nobody forges the end
-of a session that was not held. Only who was late is released earlier, is told so, and says so.
+of a session that was not held. Only who was late is released earlier, is told so, and says so. A report that is kept
+from an earlier session (`kept`) is repeated, and neither drawn nor charged.
 
 A machine that is durable asks, before anything shows outside, to keep what it has reserved, drawn and charged. It is
 made again from these records after a restart or a lost connection. Then it joins as if anew, and the phases that it has
@@ -12,7 +13,7 @@ answered stay answered.
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -33,6 +34,7 @@ from .errors import (
     UnexpectedMessageError,
     quote,
 )
+from .kept import KeptReport, check_kept_names, check_values, has_changed, seal_of
 from .messages import (
     NO_CHARTER,
     PROTOCOL_VERSION,
@@ -52,9 +54,9 @@ from .messages import (
     encode,
 )
 from .phases import Phase, PhasedProtocol
-from .privacy import Ledger, LedgerEntry, Reservation
+from .privacy import Ledger, LedgerEntry, PrivacyLoss, Reservation
 from .randomness import NoiseSource
-from .records import Acknowledged, ClientRecord, Drawn, Left, Reserved
+from .records import Acknowledged, ClientRecord, Drawn, Left, Remembered, Reserved
 from .roles import Side, check_party_name
 from .states import CONVERSATION, Move, State
 from .transcript import Transcript
@@ -85,11 +87,13 @@ class ClientMachine:
         view: records what the party sees; simulations only.
         records: what the party has kept of this session, if it keeps records; None if it does not. Its ledger holds
             the losses of what was drawn.
+        kept: its reports of earlier sessions, by the names of phases that keep theirs.
+        secret: tells a party that comes back to a scope whether its values are still the same; from nobody else.
 
     Raises:
         ConfigurationError: the party's name cannot name a party, the noise source cannot sample a mechanism, the
-            view is of another kind than the noise, there are records and no id of the session that they are of, or
-            what the party chooses is missing, or no public row has it.
+            view is of another kind than the noise, there are records and no id of the session that they are of, what
+            the party chooses is missing, or no public row has it, or a kept report is of another scope, law or value.
         JournalError: the records are not of this party, session and protocol, or the party chose otherwise before.
         ValueError: a value is out of its mechanism's range.
         TypeError: a value is no integer.
@@ -107,6 +111,7 @@ class ClientMachine:
         "_chosen",
         "_has_reserved",
         "_is_durable",
+        "_kept",
         "_late_phase",
         "_ledger",
         "_noise",
@@ -116,6 +121,7 @@ class ClientMachine:
         "_public",
         "_reservation",
         "_row",
+        "_secret",
         "_server",
         "_session",
         "_state",
@@ -138,6 +144,8 @@ class ClientMachine:
         charter: Charter = NO_CHARTER,
         view: View | None = None,
         records: Sequence[ClientRecord] | None = None,
+        kept: Mapping[str, KeptReport] | None = None,
+        secret: bytes = b"",
     ) -> None:
         self._protocol = protocol
         self._party = check_party_name(party)
@@ -170,6 +178,8 @@ class ClientMachine:
             if len(values) != phase.num_values or not all(low <= value <= high for value in values):
                 # The values are private: the message says what is allowed and not what was given.
                 raise ValueError(f"{party}: phase {phase.name!r} takes {phase.num_values} values in [{low}, {high}]")
+        self._secret = secret
+        self._kept = self._check_kept(kept or {})
         self._is_durable = records is not None
         if records is not None:
             if not charter.id:
@@ -200,6 +210,25 @@ class ClientMachine:
     def num_answered(self) -> int:
         """How many phases have their report, which is not drawn again."""
         return len(self._answered)
+
+    @property
+    def kept(self) -> Mapping[str, tuple[int, ...]]:
+        """What the session leaves to later ones: the reports that it has of phases which keep theirs."""
+        answered = zip(self._protocol.phases, self._answered, strict=False)
+        return {
+            phase.name: phase.decoder.decode(bytes(report.payload))
+            for phase, (_, report) in answered
+            if phase.kept is not None
+        }
+
+    def losses_to_come(self, public: Sequence[int]) -> list[tuple[Phase, PrivacyLoss]]:
+        """Return what the session costs from here on: the losses of phases to be drawn, each with its phase.
+
+        Args:
+            public: the party's public row.
+        """
+        to_draw = (phase for phase in self._protocol.phases[len(self._answered) :] if phase.name not in self._kept)
+        return [(phase, loss) for phase in to_draw for loss in phase.losses_of(public)]
 
     @property
     def late_phase(self) -> str | None:
@@ -310,8 +339,7 @@ class ClientMachine:
             return self._blame(RemoteProtocolError(reason, sender=self._server, role="client"))
         try:
             self._protocol.check_losses(self._public)
-            unanswered = self._protocol.phases[len(self._answered) :]
-            losses = [(phase, loss) for phase in unanswered for loss in phase.losses_of(self._public)]
+            losses = self.losses_to_come(self._public)
             self._reservation = self._ledger.reserve(loss for _, loss in losses)
         except ConfigurationError as error:
             return self._leave(error, "the party's protocol states a loss that is not what it draws")
@@ -324,7 +352,8 @@ class ClientMachine:
         if self._answered:  # in an earlier conversation; in this one it has nothing to answer yet
             self._move(Move.REQUEST)
             self._move(Move.REPORT)
-        if not self._is_durable or self._has_reserved or not unanswered:  # who comes back for the release pays nothing
+        is_done = len(self._answered) == len(self._protocol.phases)
+        if not self._is_durable or self._has_reserved or is_done:  # who comes back for the release pays nothing
             return []
         entries = tuple(
             LedgerEntry.of(loss, person=self._ledger.person, session=self._session, phase=phase.name)
@@ -359,30 +388,44 @@ class ClientMachine:
         phase = self._protocol.phases[message.phase]
         self._transcript.add(message)
         self._move(Move.REQUEST)
-        charge = self._reservation.charge
-        charges = [charge(loss, session=self._session, phase=phase.name) for loss in phase.losses_of(self._public)]
-        values = self._noise.randomize(
-            phase.mechanism_of(self._public),
-            self._row[phase.columns],
-            protocol=self._protocol.name,
-            phase=phase.name,
-            place=self._place,
-        )
+        charges: list[Charged] = []
+        if (earlier := self._kept.get(phase.name)) is None:
+            charge = self._reservation.charge
+            losses = phase.losses_of(self._public)
+            charges = [Charged(charge(loss, session=self._session, phase=phase.name)) for loss in losses]
+            values = self._noise.randomize(
+                phase.mechanism_of(self._public),
+                self._row[phase.columns],
+                protocol=self._protocol.name,
+                phase=phase.name,
+                place=self._place,
+            )
+        else:
+            values = earlier.report
         report = Report(message.phase, _encoded(phase, values))
         self._answered.append((message, report))
         self._move(Move.REPORT)
-        effects: list[Effect] = [Charged(each) for each in charges]
+        effects: list[Effect] = [*charges]
         if self._is_durable:
-            entries = tuple(each.entry for each in charges)
-            drawn = Drawn(phase=message.phase, request=encode(message), report=encode(report), entries=entries)
+            drawn = Drawn(
+                phase=message.phase,
+                request=encode(message),
+                report=encode(report),
+                entries=tuple(each.charge.entry for each in charges),
+                kept=self._remembered(phase),
+            )
             effects.insert(0, Keep(drawn))
         effects.append(self._send(report))
         return effects
 
     def _on_acknowledgement(self, message: Acknowledgement) -> list[Effect]:
+        if self._keeps(message.phase) and message.phase >= len(self._answered) and Move.REQUEST in _TABLE[self._state]:
+            return []  # the server has the report too, from an earlier session
         if message.phase >= len(self._answered) and Move.WELCOME not in _TABLE[self._state]:
             # Somebody has reported in the party's name, and from here it could only draw again.
-            reason = f"does not know a report that {self._server} has from {self._party} in this session"
+            scope = None if message.phase >= len(self._protocol.phases) else self._protocol.phases[message.phase].kept
+            where = "this session" if scope is None else f"{scope}, from this session or an earlier one"
+            reason = f"does not know a report that {self._server} has from {self._party} in {where}"
             return self._leave(JournalError(f"{reason}; nothing was drawn"), "the party's journal lacks its own report")
         if Move.ACKNOWLEDGE not in _TABLE[self._state]:
             return self._blame(self._unexpected(message))
@@ -415,6 +458,32 @@ class ClientMachine:
             [self._send(Acknowledgement(len(self._protocol.phases)))] if self._acknowledged or self._is_durable else []
         )
         return [*self._leaving(), *heard, Finish(outcome, own)]
+
+    def _check_kept(self, kept: Mapping[str, KeptReport]) -> Mapping[str, KeptReport]:
+        """Return the reports that were kept, each of which is one of its phase and of the party's values.
+
+        Raises:
+            ConfigurationError: one is not.
+        """
+        check_kept_names(kept, {phase.name: phase.kept for phase in self._protocol.phases})
+        for phase in self._protocol.phases:
+            if (earlier := kept.get(phase.name)) is None or phase.kept is None:
+                continue
+            phase.kept.check(earlier.scope)
+            seal = seal_of(self._secret, phase.kept, phase.name, self._row[phase.columns])
+            check_values(phase.kept, is_changed=has_changed(earlier.seal, seal), party=self._party)
+            phase.decoder.decode(bytes(_encoded(phase, earlier.report)))
+        return dict(kept)
+
+    def _keeps(self, number: int) -> bool:
+        phases = self._protocol.phases
+        return number < len(phases) and phases[number].name in self._kept
+
+    def _remembered(self, phase: Phase) -> Remembered | None:
+        if phase.kept is None:
+            return None
+        seal = seal_of(self._secret, phase.kept, phase.name, self._row[phase.columns])
+        return Remembered(phase=phase.name, scope=phase.kept, seal=seal)
 
     def _restore(self, records: Sequence[ClientRecord]) -> None:
         """Take up what an earlier conversation of this session kept."""

@@ -12,6 +12,7 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 import abc
 import dataclasses
 import functools
+import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast
@@ -24,7 +25,8 @@ from .columns import Column, Entries, check_columns, missing_column
 from .errors import ConfigurationError
 from .guard import Guarded, GuardedRelease
 from .integers import encode_row, width_of
-from .mechanisms import Disclosure, RowMechanism
+from .kept import Scope
+from .mechanisms import Disclosure, FiniteMechanism, RowMechanism
 from .messages import MAX_CHOSEN, MAX_MESSAGE_BYTES
 from .privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from .tally import Tally
@@ -99,10 +101,13 @@ class Phase(Guarded):
         losses: what this phase costs one person, one entry for each unit of protection.
         num_parts: how many parts a person's values are made of at most, where the mechanism's event covers the change
             of one part, such as a record.
+        kept: where a person's report outlives its session. Later sessions of the same scope then repeat it, and cost
+            nothing in this phase (`kept`). For replace-one neighbors in the local model, and one randomizer for all:
+            elsewhere a repeated report tells more than the first, or is another's.
 
     Raises:
-        ConfigurationError: the columns have gaps, a report would not fit into a message, or the losses of one relation
-            and model are less than what is drawn (`guard`).
+        ConfigurationError: the columns have gaps, a report would not fit into a message, the losses of one relation
+            and model are less than what is drawn (`guard`), or reports are kept where they cannot be.
         UnsupportedEventError: `event` cannot be bounded under a loss's relation.
     """
 
@@ -114,6 +119,7 @@ class Phase(Guarded):
         mechanism: RowMechanism,
         losses: Sequence[PrivacyLoss],
         num_parts: int = 1,
+        kept: Scope | None = None,
     ) -> None:
         if not columns or columns.step != 1:
             raise ConfigurationError(
@@ -131,12 +137,23 @@ class Phase(Guarded):
         self.mechanism = mechanism
         self.losses = tuple(losses)
         self.num_parts = num_parts
+        self.kept = None if kept is None else kept.with_law("randomizer", _law_of(mechanism, self.losses))
         self.check_largest()
+        self._check_kept()
 
     @property
     def hides_participation(self) -> bool:
         """Whether it is private who reported, and so how many did: neighbors differ by a person who is there or not."""
         return any(loss.relation is NeighboringRelation.ADD_OR_REMOVE_ONE for loss in self.losses)
+
+    def _check_kept(self) -> None:
+        if self.kept is None:
+            return
+        stated = {(loss.relation, loss.model) for loss in self.losses}
+        can_be = stated == {(NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL)}
+        if not can_be or type(self).mechanism_of is not Phase.mechanism_of:
+            allowed = "a phase of replace-one neighbors in the local model, with one randomizer for all"
+            raise ConfigurationError(field="kept", value=f"phase {self.name!r}", allowed=allowed)
 
     @functools.cached_property
     def decoder(self) -> msgspec.msgpack.Decoder[tuple[int, ...]]:
@@ -239,6 +256,15 @@ class Phase(Guarded):
         """
         del tallies
         return None
+
+
+def _law_of(mechanism: RowMechanism, losses: Sequence[PrivacyLoss]) -> str:
+    """Return what tells a randomizer's law from others', whatever its protocol says of it."""
+    told = [type(mechanism).__name__, repr(mechanism.value_range), repr(mechanism.report_range)]
+    told += [repr(loss.event) for loss in losses]
+    if isinstance(mechanism, FiniteMechanism):
+        told += [f"{chance:.9e}" for row in mechanism.channel_matrix() for chance in row]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
 class CentralPhase(GuardedRelease, Phase):
@@ -407,7 +433,9 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     @functools.cached_property
     def encoded_parameters(self) -> msgspec.Raw:
         """The parameters as every `Welcome` carries them; equal parameters have equal bytes."""
-        return msgspec.Raw(msgspec.msgpack.encode(self.parameters))
+        # By way of a plain map, whose header says no more than what is in it: of a long struct msgspec's makes room for
+        # fields that are unset, and another implementation's bytes would differ.
+        return msgspec.Raw(msgspec.msgpack.encode(msgspec.to_builtins(self.parameters, builtin_types=(bytes,))))
 
     @functools.cached_property
     def outcome_decoder(self) -> msgspec.msgpack.Decoder[msgspec.Struct]:

@@ -15,6 +15,8 @@ import numpy as np
 from .arrays import IntArray
 from .blaming import blaming
 from .checked import check_reports, checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
+from .errors import ConfigurationError
+from .kept import check_kept_names
 from .phases import CentralPhase, Draw, Inputs, Phase, PhasedProtocol
 from .randomness import NoiseSource, SimulatedNoise
 from .tally import Tally
@@ -36,11 +38,15 @@ BATCH_ROWS = 1 << 15
 
 
 class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
-    """What a session over arrays leaves: the outcome, the tallies, and what single parties are told, by place."""
+    """What a session over arrays leaves: the outcome, the tallies, and what single parties are told, by place.
+
+    `kept` has the reports of phases that keep theirs, in roster order, by the phase's name.
+    """
 
     outcome: OutcomeT
     tallies: tuple[Tally, ...]
     own_outcomes: Mapping[int, msgspec.Struct]
+    kept: Mapping[str, IntArray] = {}
 
 
 def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protocol: str, start: int) -> IntArray:
@@ -85,6 +91,7 @@ def run_population(
     *,
     noise: SimulatedNoise,
     on_phase: Callable[[Phase, Tally, msgspec.Struct | None], None] | None = None,
+    kept: Mapping[str, Mapping[int, Sequence[int]]] | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> PopulationResult[OutcomeT]:
     """Run all phases over all parties.
@@ -94,11 +101,13 @@ def run_population(
         inputs: the row of every party that takes part; at least one, but where it is private how many do.
         noise: the simulation's.
         on_phase: called as each phase closes, with its tally and its outcome.
+        kept: reports of earlier sessions, by phase and place, which take the place of what would be drawn.
         batch_rows: rows at a time; the result does not depend on it.
 
     Raises:
         ValueError: there is no party, `batch_rows` is below 1, or a value is out of its mechanism's range.
-        ConfigurationError: a phase states less than it draws for a party's public row.
+        ConfigurationError: a phase states less than it draws for a party's public row, or reports are kept of a phase
+            that keeps none.
         PluginError: a report is out of range, or the protocol's own code raises or breaks its contract (`checked`).
 
     Privacy:
@@ -108,17 +117,21 @@ def run_population(
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
     if not len(inputs) and not protocol.hides_participation:
         raise ValueError("a session needs at least one party")
+    check_kept_names(kept or {}, {phase.name: phase.kept for phase in protocol.phases})
     protocol.check_inputs(inputs)
     protocol.check_loss_groups(inputs.public)
     reports: list[IntArray] = []
     tallies: list[Tally] = []
     for phase in protocol.phases:
         drawn = np.empty((len(inputs), phase.num_reported), dtype=np.int64)
+        places, earlier = _kept_arrays(phase, (kept or {}).get(phase.name, {}))
         tally: Tally | None = None
         for start in range(0, max(len(inputs), 1), batch_rows):
             batch = slice(start, min(start + batch_rows, len(inputs)))
             rows = inputs.of_range(batch.start, batch.stop)
             own = draw_reports(phase, rows, noise=noise, protocol=protocol.name, start=start)
+            drawn_before = (places >= batch.start) & (places < batch.stop)
+            own[places[drawn_before] - start] = earlier[drawn_before]
             check_reports(protocol, phase, own, rows.public)
             drawn[batch] = own
             before = [each[batch] for each in reports]
@@ -131,7 +144,18 @@ def run_population(
             tallies.append(released_tally(phase, tally, draw))
         if on_phase is not None:
             on_phase(phase, tallies[-1], checked_phase_outcome(protocol, phase, tallies))
-    return PopulationResult(checked_outcome(protocol, tallies), tuple(tallies), checked_own_outcomes(protocol, tallies))
+    return PopulationResult(
+        checked_outcome(protocol, tallies),
+        tuple(tallies),
+        checked_own_outcomes(protocol, tallies),
+        {phase.name: drawn for phase, drawn in zip(protocol.phases, reports, strict=True) if phase.kept is not None},
+    )
+
+
+def _kept_arrays(phase: Phase, kept: Mapping[int, Sequence[int]]) -> tuple[IntArray, IntArray]:
+    """Return the places of the parties whose reports are kept, and these reports."""
+    places = np.fromiter(kept, dtype=np.int64, count=len(kept))
+    return places, np.array(list(kept.values()), dtype=np.int64).reshape(len(kept), phase.num_reported)
 
 
 def run_batches(
@@ -154,7 +178,8 @@ def run_batches(
 
     Raises:
         ValueError: the protocol has more phases, there is no party, or a value is out of its mechanism's range.
-        ConfigurationError, PluginError: as `run_population`.
+        ConfigurationError: as `run_population`, or the phase keeps its reports.
+        PluginError: as `run_population`.
 
     Privacy:
         None: a simulation's seed takes its noise off again.
@@ -164,6 +189,9 @@ def run_batches(
         names = ", ".join(phase.name for phase in phases)
         raise ValueError(f"batches are for a protocol of one phase, {protocol.name} has {names}")
     (phase,) = phases
+    if phase.kept is not None:
+        allowed = f"one that keeps no reports (this one does, in {phase.kept}): of batches nothing is kept"
+        raise ConfigurationError(field="phase", value=phase.name, allowed=allowed)
     tally: Tally | None = None
     num_parties = 0
     for inputs in batches:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
+from .kept import Scope
 from .messages import Choice, Count
 from .privacy import LedgerEntry
 from .tally import Tally
@@ -29,6 +30,7 @@ __all__ = [
     "PhaseClosed",
     "PhaseOpened",
     "Record",
+    "Remembered",
     "Reserved",
     "ServerRecord",
 ]
@@ -56,20 +58,39 @@ class Reserved(
     chosen: tuple[Choice, ...] = ()
 
 
-class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unknown_fields=True):
+class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a client keeps beside a report that outlives its session (`kept`).
+
+    Args:
+        phase: its name.
+        scope: where it is kept.
+        seal: tells the person whether its values have changed; empty without a secret (`kept.seal_of`).
+    """
+
+    phase: str
+    scope: Scope
+    seal: str
+
+
+class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Client: a phase's report was drawn, and its losses are charged; it may have left, and leaves again as it is.
 
     Args:
         phase: from 0.
         request: what the server asked by, encoded.
         report: the message that answers it, encoded.
-        entries: the losses.
+        entries: the losses; none where the report is repeated from an earlier session.
+        kept: beside a report that later sessions repeat.
+        at: when it was kept, in seconds since 1970 (UTC), rounded up: a machine has no clock, so its journal says so; 0
+            where nobody does.
     """
 
     phase: Count
     request: bytes
     report: bytes
     entries: tuple[LedgerEntry, ...]
+    kept: Remembered | None = None
+    at: Count = 0
 
 
 class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged", forbid_unknown_fields=True):

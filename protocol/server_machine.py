@@ -40,6 +40,7 @@ from .errors import (
     SessionAborted,
     UnexpectedMessageError,
 )
+from .kept import ReceivedReports, check_kept_names
 from .messages import (
     MAX_GREETING_BYTES,
     MAX_MESSAGE_BYTES,
@@ -147,12 +148,14 @@ class ServerMachine:
         noise: where the server's own randomness comes from, which a protocol needs that trusts it with values.
         view: records what the server sees; simulations only.
         records: what the server has kept of this session, if it keeps records; None if it does not.
+        kept: the reports of earlier sessions, by phase and party, in phases that keep theirs. A party that has one is
+            told so as it joins, so that it draws none again; one that reports something else is refused.
 
     Raises:
         JournalError: the records are none of this session.
         ConfigurationError: a rule names no phase, or asks for more parties than the roster has, or for any where it is
             private who reports; the noise is missing, of another kind, or cannot sample a mechanism; a phase states
-            less than it draws for one of the roster.
+            less than it draws for one of the roster, or keeps no reports and some are given.
         ValueError: the parameters, or a release, would not fit into a message.
     """
 
@@ -169,11 +172,14 @@ class ServerMachine:
         noise: NoiseSource | None = None,
         view: View | None = None,
         records: Sequence[ServerRecord] | None = None,
+        kept: ReceivedReports | None = None,
     ) -> None:
         self._protocol = protocol
         self._roster = roster
         self._is_durable = records is not None
         self._records = records or ()
+        check_kept_names(kept or {}, {phase.name: phase.kept for phase in protocol.phases})
+        self._kept = {name: dict(reports) for name, reports in (kept or {}).items()}
         self._request = Request(0, NIL)  # of the open phase
         self._told: Mapping[str, Release] = {}  # to each party that may hear it
         self._session = session
@@ -257,6 +263,15 @@ class ServerMachine:
         For who runs all parties alike, and need not wait for a deadline: to others it may tell who takes part.
         """
         return None if self._outstanding or self._state not in _UNDER_WAY else self._phase_name()
+
+    @property
+    def kept(self) -> ReceivedReports:
+        """What the session leaves to later ones: its reports in phases that keep theirs, by phase and party."""
+        return {
+            phase.name: {self._roster.names[place]: report for place, report in reports.items()}
+            for phase, reports in zip(self._protocol.phases, self._reports, strict=False)
+            if phase.kept is not None
+        }
 
     @property
     def transcript(self) -> str | None:
@@ -441,6 +456,7 @@ class ServerMachine:
         is_new = self._admission.choose(row.place, hello.chosen)
         kept: list[Effect] = [Keep(Chosen(row.place, hello.chosen))] if is_new and self._is_durable else []
         effects: list[Effect] = [*kept, self._send((sender,), self._admission.welcome_of(row.place))]
+        effects += self._tell_of_kept(sender)
         if self._phase >= 0:  # it comes back while the first phase is open, where nobody waited for it any longer
             row.state = _TABLE[row.state][Move.REQUEST]
             self._outstanding += 1
@@ -453,12 +469,18 @@ class ServerMachine:
         """Go on with a conversation over another connection: say what the party may have missed."""
         row.is_lost = False
         effects: list[Effect] = [self._send((sender,), self._admission.welcome_of(row.place))]
-        effects += self._acknowledge(sender, row)
+        effects += self._acknowledge(sender, row) if row.num_reports else self._tell_of_kept(sender)
         if row.state is State.ASKED:
             effects.append(self._send((sender,), self._request))
         elif (release := self._told.get(sender)) is not None:
             effects.append(self._send((sender,), release))
         return effects
+
+    def _tell_of_kept(self, sender: str) -> list[Effect]:
+        numbers = [
+            number for number, phase in enumerate(self._protocol.phases) if sender in self._kept.get(phase.name, {})
+        ]
+        return [self._send((sender,), Acknowledgement(number)) for number in numbers]
 
     def _acknowledge(self, sender: str, row: _Row) -> list[Effect]:
         if not self._is_durable or not row.num_reports:
@@ -480,6 +502,8 @@ class ServerMachine:
         except MalformedMessageError as error:
             error.role, error.state, error.message_type = "server", row.state.value, "Report"
             return self._drop(row, error)
+        if (earlier := self._kept.get(self._phase_name(), {}).get(sender)) is not None and earlier != values:
+            return self._drop(row, self._changed(sender, row))
         self._count(row, payload, values)
         kept: list[Effect] = [Keep(Accepted(self._phase, row.place, payload))] if self._is_durable else []
         return kept + self._acknowledge(sender, row) + self._close_if_complete()
@@ -758,6 +782,17 @@ class ServerMachine:
         phase = self._protocol.phases[message.phase].name
         return ConflictingReportError(
             f"{sender} reported a second time in phase {phase!r}, and differently; the first stands",
+            sender=sender,
+            role="server",
+            state=row.state.value,
+            message_type="Report",
+        )
+
+    def _changed(self, sender: str, row: _Row) -> ConflictingReportError:
+        phase = self._protocol.phases[self._phase]
+        reason = f"{sender} reports in phase {phase.name!r} otherwise than in an earlier session of {phase.kept}"
+        return ConflictingReportError(
+            f"{reason}, whose first report stands",
             sender=sender,
             role="server",
             state=row.state.value,

@@ -11,21 +11,28 @@ if TYPE_CHECKING:
     from .running.folder import RunFolder, read_ledger
     from .running.resolution import Resolved, resolve
     from .running.run import Finished, run_in_folder, run_session
+    from .running.series import Series, load_series
+    from .running.series_run import FinishedSeries, resolve_series, run_series
     from .running.session import AgentClasses, SessionRecord, run_agents, run_arrays, simulate
 
 __all__ = [
     "AgentClasses",
     "Finished",
+    "FinishedSeries",
     "Resolved",
     "RunFolder",
     "Scenario",
+    "Series",
     "SessionRecord",
     "load_scenario",
+    "load_series",
     "read_ledger",
     "resolve",
+    "resolve_series",
     "run_agents",
     "run_arrays",
     "run_in_folder",
+    "run_series",
     "run_session",
     "shipped_scenarios",
     "simulate",
@@ -36,6 +43,8 @@ _HOMES = {
     "running.folder": ("RunFolder", "read_ledger"),
     "running.resolution": ("Resolved", "resolve"),
     "running.run": ("Finished", "run_in_folder", "run_session"),
+    "running.series": ("Series", "load_series"),
+    "running.series_run": ("FinishedSeries", "resolve_series", "run_series"),
     "running.session": ("AgentClasses", "SessionRecord", "run_agents", "run_arrays", "simulate"),
 }
 

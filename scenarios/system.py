@@ -65,6 +65,8 @@ class System:
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
         calibration: an `experiments.Calibration`: claimed probabilities of errors, held against what is found.
         reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
+        equip: a function that is called with each protocol of a scenario, and gives it the plug-ins that its parameters
+            only name.
         commands: of the command line, by name: click commands, whose modules import nothing heavy.
     """
 
@@ -87,6 +89,7 @@ class System:
     claims: str = ""
     calibration: str = ""
     reproduction: str = ""
+    equip: str = ""
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
 

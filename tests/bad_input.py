@@ -38,6 +38,7 @@ ITEMS: Final = (
     "Ctrl-C on either side",
     # Weighted votes.
     "a matrix that is no law, not square, singular or nearly so, ignored, or beside an epsilon",
+    "a game: none to keep, another's weights, changed weights or settings",
     # Truth discovery.
     "a label outside the task's answer set",
     "a worker who answers a task twice with different labels",
@@ -46,6 +47,9 @@ ITEMS: Final = (
     "one class",
     "all workers equal",
     "p^f above (s - 1)/s; a > b; [a, b] outside [0, 1]",
+    "moments of no distribution; a table that is none; a hyper-distribution's parameters out of range",
+    "a law with fewer moments than a worker has answers",
+    "a weight function that does not increase, is not known, or is no function",
     "an empty file, wrong columns, text that is not UTF-8",
     "a large file",
     # Moral preferences.
@@ -73,10 +77,17 @@ ITEMS: Final = (
     "too few voters for the samples of Algorithm 2",
     "a calibration that a mechanism ignores; an ε that cannot be proven; a share of welfare outside (0, 1]",
     "a quorum where who takes part is private",
+    "groups that cannot be private; crossings of private groups",
+    "features that are none, or that a mechanism has no proof for; crossings without voters",
     # Journals.
     "a journal that is missing, damaged, not a person's, in use, moved, or a backup",
     # Networks.
     "a network with an unknown fault, a number out of range, or that is real or none",
+    # Series of votes.
+    "a budget by periods without a clock, or of no length; dates that go backwards",
+    "a series without votes; an unknown key in a vote, or one that a vote cannot replace",
+    "a vote without parties, with unknown ones, one twice, or without somebody's entry",
+    "runs whose losses cannot be added",
     # Adversaries and audits.
     "a coalition that contains its target; unknown parties",
     "a role that nobody registered, or that a protocol does not have",

@@ -5,13 +5,25 @@ that is only compared with a number has two outcomes, whatever its bound, and on
 """
 
 import decimal
+import functools
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
-from psephos.protocol.mechanisms import Below, Beta, Discrete, HyperDistribution, PointMass, Uniform
+from psephos.protocol.mechanisms import (
+    Below,
+    Beta,
+    Discrete,
+    HyperDistribution,
+    Moments,
+    Piecewise,
+    PointMass,
+    TruncatedNormal,
+    Uniform,
+)
 from scipy.special import chdtrc, pdtrc
 
 __all__ = ["Law", "exact_law", "exact_log", "exact_moment", "lattice_law", "law_of_rows", "least_tail"]
@@ -133,6 +145,8 @@ def law_of_rows(draw: Callable[[Below], Sequence[Any]]) -> Law[tuple[int, ...]]:
 def exact_moment(hyper: HyperDistribution, num_answers: int, num_flips: int) -> Fraction:
     """Return E[P^k (1 − P)^(m−k)], exactly: term by term, from the polynomial's coefficients.
 
+    Of a normal distribution to hundreds of digits; of `Moments` for the points that are drawn.
+
     Args:
         hyper: the distribution of P.
         num_answers: m.
@@ -141,14 +155,21 @@ def exact_moment(hyper: HyperDistribution, num_answers: int, num_flips: int) -> 
     match hyper:
         case PointMass(flip):
             return Fraction(flip) ** num_flips * (1 - Fraction(flip)) ** (num_answers - num_flips)
-        case Discrete(flips, shares):
+        case Discrete() | Moments():
+            flips, shares = hyper.points
             parts = [exact_moment(PointMass(flip), num_answers, num_flips) for flip in flips]
             total = sum((part * Fraction(share) for part, share in zip(parts, shares, strict=True)), Fraction())
             return total / sum(Fraction(share) for share in shares)
+        case Piecewise(edges, shares):
+            parts = [exact_moment(Uniform(*ends), num_answers, num_flips) for ends in itertools.pairwise(edges)]
+            total = sum((part * Fraction(share) for part, share in zip(parts, shares, strict=True)), Fraction())
+            return total / sum(Fraction(share) for share in shares)
+        case TruncatedNormal():
+            return _normal_moment(hyper, num_answers, num_flips)
         case Uniform(low, high):
-            alpha, beta = 1, 1
-        case Beta(alpha, beta, low, high):
-            pass
+            alpha, beta = Fraction(1), Fraction(1)
+        case Beta(own_alpha, own_beta, low, high):
+            alpha, beta = Fraction(own_alpha), Fraction(own_beta)
     width = Fraction(high) - Fraction(low)
     polynomial = [Fraction(1)]
     factors = [(Fraction(low), width)] * num_flips + [(1 - Fraction(low), -width)] * (num_answers - num_flips)
@@ -159,10 +180,46 @@ def exact_moment(hyper: HyperDistribution, num_answers: int, num_flips: int) -> 
         ]
     # E[t^j] of a beta distribution on [0, 1].
     powers = [
-        math.prod((Fraction(alpha + i, alpha + beta + i) for i in range(j)), start=Fraction(1))
+        math.prod(((alpha + i) / (alpha + beta + i) for i in range(j)), start=Fraction(1))
         for j in range(len(polynomial))
     ]
     return sum((coefficient * power for coefficient, power in zip(polynomial, powers, strict=True)), Fraction())
+
+
+@functools.cache
+def _normal_integrals(hyper: TruncatedNormal, most: int) -> list[decimal.Decimal]:
+    """Return ∫ x^j e^(−x²/2) for j = 0, 1, …, by parts, to hundreds of digits; the first by the alternating series."""
+    with decimal.localcontext(prec=500):
+        location, scale = decimal.Decimal(hyper.location), decimal.Decimal(hyper.scale)
+        ends = [(decimal.Decimal(end) - location) / scale for end in (hyper.low, hyper.high)]
+        densities = [(-end * end / 2).exp() for end in ends]
+        wholes: list[decimal.Decimal] = []
+        for end in ends:
+            term = total = end
+            for j in itertools.count(1):
+                term *= -end * end / (2 * j)
+                total += term / (2 * j + 1)
+                if abs(term) < decimal.Decimal(10) ** -480:
+                    break
+            wholes.append(total)
+        integrals = [wholes[1] - wholes[0], densities[0] - densities[1]]
+        for j in range(2, most + 1):
+            edge = ends[1] ** (j - 1) * densities[1] - ends[0] ** (j - 1) * densities[0]
+            integrals.append((j - 1) * integrals[j - 2] - edge)
+        return integrals
+
+
+def _normal_moment(hyper: TruncatedNormal, num_answers: int, num_flips: int) -> Fraction:
+    """Return E[P^k (1 − P)^(m−k)] of p = location + scale·x, term by term."""
+    integrals = _normal_integrals(hyper, num_answers)
+    with decimal.localcontext(prec=500):
+        location, scale = decimal.Decimal(hyper.location), decimal.Decimal(hyper.scale)
+        polynomial = [decimal.Decimal(1)]
+        for constant, slope in [(location, scale)] * num_flips + [(1 - location, -scale)] * (num_answers - num_flips):
+            pairs = zip([*polynomial, decimal.Decimal(0)], [decimal.Decimal(0), *polynomial], strict=True)
+            polynomial = [constant * here + slope * before for here, before in pairs]
+        total = sum((each * part for each, part in zip(polynomial, integrals, strict=False)), decimal.Decimal(0))
+        return Fraction(total / integrals[0])
 
 
 def exact_log(number: Fraction) -> decimal.Decimal:

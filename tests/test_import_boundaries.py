@@ -64,6 +64,7 @@ ORDER = (
     "arrays",
     "arguments",
     "integers",
+    "kept",
     "elementary",
     "roles",
     "privacy",

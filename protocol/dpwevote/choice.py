@@ -227,5 +227,6 @@ def _as_signed(parameters: Parameters, variant: VariantName) -> Parameters:
         weight_matrix=msgspec.UNSET,
         opinion_matrix=msgspec.UNSET,
         weight_collection="once",
+        game=msgspec.UNSET,
         project_counts=False,
     )

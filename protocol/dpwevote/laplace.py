@@ -110,7 +110,8 @@ class LaplaceWeightsPhase(Phase):
     ) -> None:
         mechanism = LaplaceGrids(parameters).weight
         loss = _loss(mechanism, unit="weight", claimed=parameters.loss_of_weight)
-        super().__init__(name, columns=range(column, column + 1), mechanism=mechanism, losses=[loss])
+        columns = range(column, column + 1)
+        super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss], kept=parameters.scope)
         self._publish = publish
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:

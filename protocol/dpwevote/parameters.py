@@ -8,6 +8,7 @@ import msgspec
 
 from ..errors import ConfigurationError
 from ..estimators import DEFAULT_LEVEL, check_level
+from ..kept import Scope
 from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse, check_epsilon
 from ..mechanisms.own_matrix import Matrix, channel_of
 from .error_prior import ErrorPrior
@@ -65,6 +66,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         level: of the verdict on each candidate: the greatest probability that it is wrong, whatever the truth is.
         error_prior: under which the probability of an error is meant (see `error_prior`): by default "mixed" for the
             majority, of which alone it can be, and "uniform" for other quotas.
+        game: the weighted game that the vote is one of (the paper's Section 4.1): a partner draws its weight's report
+            in the game's first vote, and repeats it in later ones, which cost their opinions alone. Weights, groups,
+            ε_weight and the kind of report are those of the whole game. On the wire only where it is given.
         project_counts: publish estimated group sizes projected to what is possible (reading W6).
 
     Raises:
@@ -87,6 +91,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     quota_fraction: float | None = None
     passes: Literal["at_least", "more_than"] = "at_least"
     weight_collection: Literal["once", "per_candidate"] = "once"
+    game: str | msgspec.UnsetType = msgspec.UNSET
     project_counts: bool = False
     level: float = DEFAULT_LEVEL
     error_prior: ErrorPrior | None = None
@@ -96,6 +101,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_weights()
         self._check_variant()
         self._check_matrices()
+        self._check_game()
         self._check_losses()
         self._check_quota()
         check_level(self.level)
@@ -175,8 +181,39 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return channel_of(self.opinion_matrix, num_values=_OPINIONS, field="opinion_matrix")
 
     @property
+    def scope(self) -> Scope | None:
+        """Where weight reports are kept, with all that their law depends on; None outside of a game."""
+        if isinstance(self.game, msgspec.UnsetType):
+            return None
+        shown = {
+            "protocol": "dpwevote",
+            "mechanism of the weights": self._law_of_weights,
+            "weights": ", ".join(map(repr, self.weights)),
+            "groups": " | ".join(", ".join(map(repr, group)) for group in self.groups) or "one for each weight",
+            "epsilon_weight": repr(self.loss_of_weight),
+        }
+        return Scope(kind="game", name=self.game, law=tuple(shown.items()))
+
+    @property
+    def _law_of_weights(self) -> str:
+        if self.variant == "laplace":
+            return "discrete Laplace"
+        return "k-RR" if isinstance(self.weight_matrix, msgspec.UnsetType) else f"the matrix {self.weight_matrix!r}"
+
+    def loss_of_game(self, num_votes: int) -> float:
+        """Return what votes with these parameters in one game cost a partner: ε_weight + T·k·ε_opinion.
+
+        Outside of a game, each costs `epsilon_total`.
+
+        Args:
+            num_votes: T, in all of which the partner takes part.
+        """
+        again = self.epsilon_total if self.scope is None else len(self.candidates) * self.loss_of_opinion
+        return self.epsilon_total + (num_votes - 1) * again if num_votes else 0.0
+
+    @property
     def epsilon_total(self) -> float:
-        """What a whole session costs one partner."""
+        """What a whole session costs one partner; in a game, the first in which it takes part."""
         rounds = 1 if self.weight_collection == "once" else len(self.candidates)
         return rounds * self.loss_of_weight + len(self.candidates) * self.loss_of_opinion
 
@@ -278,6 +315,22 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.epsilon not in {DEFAULT_EPSILON, price}:
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=LEFT_OUT)
         msgspec.structs.force_setattr(self, "epsilon", price)
+
+    def _check_game(self) -> None:
+        if isinstance(self.game, msgspec.UnsetType):
+            return
+        allowed = f"1 to {MAX_NAME_LENGTH} printable characters"
+        if not 0 < len(self.game) <= MAX_NAME_LENGTH or not self.game.isprintable() or self.game.strip() != self.game:
+            raise ConfigurationError(field="game", value=self.game, allowed=allowed)
+        if self.public_weights:
+            allowed = "left out where weights are public: nothing is paid for them, and nothing need be kept"
+            raise ConfigurationError(field="game", value=self.game, allowed=allowed)
+        if self.reports_signed_weights:
+            allowed = f"left out in variant {self.variant!r}: weight and opinion are one report, new in each vote"
+            raise ConfigurationError(field="game", value=self.game, allowed=allowed)
+        if self.weight_collection == "per_candidate":
+            allowed = "'once' in a game, which draws each weight once"
+            raise ConfigurationError(field="weight_collection", value=self.weight_collection, allowed=allowed)
 
     def _check_losses(self) -> None:
         if self.public_weights and self.epsilon_weight not in {None, 0.0}:

@@ -15,7 +15,17 @@ from .disclosure import Disclosure
 from .discrete_laplace import CLAMP_IN_SCALES, DiscreteLaplace, laplace_grid
 from .exact import Below, ExactMechanism, has_happened, has_happened_exp
 from .finite_channel import FiniteChannel
-from .hyper import Beta, Discrete, HyperDistribution, PointMass, Uniform, uniform_for
+from .hyper import (
+    Beta,
+    Discrete,
+    HyperDistribution,
+    Moments,
+    Piecewise,
+    PointMass,
+    TruncatedNormal,
+    Uniform,
+    uniform_for,
+)
 from .hyper_prices import LossUnit, least_uniform_loss, uniform_of_loss
 from .joint_law import (
     HyperLosses,
@@ -24,6 +34,7 @@ from .joint_law import (
     loss_of_all_answers,
     loss_of_flip_probability,
     loss_of_longest_row,
+    loss_of_mean,
     loss_of_one_answer,
 )
 from .joint_rankings import MAX_JOINT_GROUPS, JointPair, JointPosition, JointRanking, JointScores
@@ -82,8 +93,10 @@ __all__ = [
     "JointScores",
     "LossUnit",
     "Mechanism",
+    "Moments",
     "NoisyScores",
     "OneLayer",
+    "Piecewise",
     "PointMass",
     "PostProcessed",
     "Prepared",
@@ -91,6 +104,7 @@ __all__ = [
     "SampledPair",
     "SampledPosition",
     "SphericalLaplace",
+    "TruncatedNormal",
     "TwoLayer",
     "UnbiasedReport",
     "Uniform",
@@ -111,6 +125,7 @@ __all__ = [
     "loss_of_all_answers",
     "loss_of_flip_probability",
     "loss_of_longest_row",
+    "loss_of_mean",
     "loss_of_one_answer",
     "optimal",
     "randomized_response",

@@ -42,7 +42,7 @@ from ..privacy.events import (
     SelfComposed,
 )
 from .hyper import HyperDistribution
-from .joint_law import loss_of_all_answers, loss_of_flip_probability, loss_of_longest_row
+from .joint_law import loss_of_all_answers, loss_of_flip_probability, loss_of_longest_row, loss_of_mean
 from .logarithms import log_of
 from .mechanism import FiniteMechanism, RowMechanism, check_batch, check_candidates
 from .randomized_response import MAX_EPSILON
@@ -414,7 +414,7 @@ class FreshTwoLayer(_InBlocks, FiniteMechanism):
     @property
     def epsilon(self) -> float:
         """The loss of one answer of the worst block, in nats."""
-        return max(loss_of_flip_probability(self.hyper.exact_mean, size) for size in self.sizes)
+        return max(loss_of_mean(self.hyper, size) for size in self.sizes)
 
     @property
     def event(self) -> PrivacyEvent:
@@ -422,13 +422,13 @@ class FreshTwoLayer(_InBlocks, FiniteMechanism):
         if math.isinf(self.epsilon):
             return NonPrivate()
         size = min(self.sizes)
-        if size == max(self.sizes) and self.hyper.exact_mean <= Fraction(size - 1, size):
+        if size == max(self.sizes) and self.hyper.mean_bounds[1] <= Fraction(size - 1, size):
             return RandomizedResponse(epsilon=self.epsilon, num_choices=size)
         return LocalRandomizer(epsilon=self.epsilon)
 
     def event_of_answers(self, counts: Sequence[int]) -> PrivacyEvent:
         """A local randomizer for each answer, at its own block's ε."""
-        losses = [loss_of_flip_probability(self.hyper.exact_mean, size) for size in self.sizes]
+        losses = [loss_of_mean(self.hyper, size) for size in self.sizes]
         return _event_of_blocks(losses, counts)
 
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:

@@ -45,6 +45,7 @@ __all__ = [
     "loss_of_all_answers",
     "loss_of_flip_probability",
     "loss_of_longest_row",
+    "loss_of_mean",
     "loss_of_one_answer",
 ]
 
@@ -108,6 +109,19 @@ def loss_of_flip_probability(flip_probability: float | Fraction, num_labels: int
     # The digits are enough for odds that differ from 1 by no more than a float's last bit.
     loss = context.ln(context.divide(decimal.Decimal(ratio.numerator), decimal.Decimal(ratio.denominator)))
     return math.nextafter(float(loss), math.inf)
+
+
+@exact_arguments
+def loss_of_mean(hyper: HyperDistribution, num_labels: int) -> float:
+    """Return the loss of one answer by itself: `loss_of_flip_probability` of E[P].
+
+    Where the mean is known by two bounds, the loss is the greater one of theirs: between them it is convex.
+
+    Args:
+        hyper: the distribution of P.
+        num_labels: s ≥ 2.
+    """
+    return max(loss_of_flip_probability(mean, num_labels) for mean in set(hyper.mean_bounds))
 
 
 @exact_arguments
@@ -270,7 +284,7 @@ def _simple_losses(counts: _Counts, hyper: HyperDistribution) -> list[float] | N
     num_answers = sum(count for _, count in counts)
     if num_answers > 1 and not isinstance(hyper, PointMass):
         return [math.inf for _ in counts] if hyper.is_certain else None
-    return [loss_of_flip_probability(hyper.exact_mean, size) for size, _ in counts]
+    return [loss_of_mean(hyper, size) for size, _ in counts]
 
 
 def _simple_loss(counts: _Counts, hyper: HyperDistribution) -> float | None:

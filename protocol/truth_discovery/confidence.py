@@ -21,12 +21,14 @@ CREDITS: Final[Mapping[str, float]] = {
     "truth_discovery": 0.58,
     "one_coin": 0.53,
     "dawid_skene": 0.53,
+    "crh": 1.0,
     "noise_aware": 0.74,
     "noise_aware_dawid_skene": 0.82,
+    "noise_aware_crh": 1.0,
     "cautious": 0.74,
 }
-"""How much of what an estimator says beyond chance is kept; a majority's share of votes claims no probability, and
-stays."""
+"""How much of what an estimator says beyond chance is kept; shares of votes or weights (a majority's, CRH's) claim no
+probability, and stay."""
 
 
 def average_confidences(estimator: str, confidences: FloatArray, sizes: IntArray) -> FloatArray:

@@ -12,7 +12,9 @@ from ..estimators.truth_inference import (
     Answers,
     Inference,
     KnownNoise,
+    WeightFunction,
     cautious_truth_discovery,
+    crh,
     dawid_skene,
     majority_vote,
     noise_aware_dawid_skene,
@@ -20,7 +22,7 @@ from ..estimators.truth_inference import (
     one_coin,
     truth_discovery,
 )
-from ..mechanisms import Beta, Discrete, HyperDistribution, PointMass, Uniform
+from ..mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, PointMass, TruncatedNormal, Uniform
 from .noise import Noise
 from .parameters import EstimatorName, Parameters
 
@@ -32,13 +34,19 @@ _NUM_VALUES: Final = 15
 _AUTO: Final[EstimatorName] = "cautious"
 
 
-def find_truths(answers: Answers, *, parameters: Parameters, noise: Noise | None) -> tuple[EstimatorName, Inference]:
+def find_truths(
+    answers: Answers, *, parameters: Parameters, noise: Noise | None, weight_function: WeightFunction | None = None
+) -> tuple[EstimatorName, Inference]:
     """Return which estimator the session has, and what it finds.
 
     Args:
         answers: as they were reported.
         parameters: the session's.
         noise: how they were perturbed; None for clean answers.
+        weight_function: what the parameters' name stands for; by default one of ours.
+
+    Raises:
+        ConfigurationError: nobody said what the parameters' weight function is, or it does not increase.
     """
     name = _AUTO if parameters.estimator == "auto" else parameters.estimator
     ties, most = parameters.ties, parameters.max_iterations
@@ -47,12 +55,16 @@ def find_truths(answers: Answers, *, parameters: Parameters, noise: Noise | None
         case "majority":
             return name, majority_vote(answers, ties=ties)
         case "truth_discovery":
-            clamp = parameters.quality_clamp
-            return name, truth_discovery(answers, ties=ties, max_iterations=most, clamp=clamp)
+            return name, _paper(answers, parameters, weight_function)
         case "one_coin":
             return name, one_coin(answers, ties=ties, max_iterations=most, rounds=rounds)
         case "dawid_skene":
             return name, dawid_skene(answers, ties=ties, max_iterations=most, rounds=rounds)
+        case "crh":
+            return name, crh(answers, ties=ties, max_iterations=most, clamp=parameters.quality_clamp)
+        case "noise_aware_crh":
+            known, clamp = known_noise(noise, parameters.sizes), parameters.quality_clamp
+            return name, crh(answers, known, ties=ties, max_iterations=most, clamp=clamp)
         case "noise_aware":
             return name, noise_aware_one_coin(
                 answers, known_noise(noise, parameters.sizes), ties=ties, max_iterations=most, rounds=rounds
@@ -63,6 +75,20 @@ def find_truths(answers: Answers, *, parameters: Parameters, noise: Noise | None
         case "cautious":
             known, clamp = known_noise(noise, parameters.sizes), parameters.quality_clamp
             return name, cautious_truth_discovery(answers, known, clamp=clamp, ties=ties, max_iterations=most)
+
+
+def _paper(answers: Answers, parameters: Parameters, weight_function: WeightFunction | None) -> Inference:
+    """Return what the paper's truth discovery finds, with a weight function and a divisor that may be named."""
+    named, divisor = parameters.weight_function, parameters.normalization
+    own = "log_odds" if isinstance(named, msgspec.UnsetType) else named
+    return truth_discovery(
+        answers,
+        ties=parameters.ties,
+        max_iterations=parameters.max_iterations,
+        clamp=parameters.quality_clamp,
+        weight_function=own if weight_function is None else weight_function,
+        normalization="answered" if isinstance(divisor, msgspec.UnsetType) else divisor,
+    )
 
 
 def known_noise(noise: Noise | None, sizes: Sequence[int]) -> KnownNoise:
@@ -90,7 +116,10 @@ def _quantiles(hyper: HyperDistribution) -> tuple[float, ...]:
             places = middles
         case Beta(alpha, beta, low, high):
             places = special.betaincinv(alpha, beta, middles)
-        case Discrete(probabilities, shares):
+        case TruncatedNormal() | Piecewise():
+            return tuple(hyper.draw(middles[:, None]).tolist())
+        case Discrete() | Moments():
+            probabilities, shares = hyper.points
             order = np.argsort(probabilities)
             ends: FloatArray = np.cumsum(np.array(shares)[order])
             found: IntArray = np.searchsorted(ends[:-1], middles * float(ends[-1]))

@@ -10,7 +10,6 @@ import decimal
 import math
 from collections import Counter
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Final
 
 import msgspec
@@ -33,6 +32,7 @@ from ..mechanisms import (
     loss_of_all_answers,
     loss_of_flip_probability,
     loss_of_longest_row,
+    loss_of_mean,
     loss_of_one_answer,
     uniform_for,
     uniform_of_loss,
@@ -96,18 +96,17 @@ class Noise:
     def __post_init__(self) -> None:
         if self.hyper is not None:
             return
-        for epsilon, flip, size in zip(self.epsilons, self._exact_flips(), self.sizes, strict=True):
-            least = loss_of_flip_probability(flip, size)
+        for epsilon, least in zip(self.epsilons, self._drawn_losses(), strict=True):
             if not epsilon >= least - _ROUNDING:
                 raise ConfigurationError(field="epsilons", value=epsilon, allowed=f"at least what is drawn: {least:g}")
 
-    def _exact_flips(self) -> Sequence[float | Fraction]:
-        """Return the flip probabilities that the mechanism itself draws by, for answers that share none."""
+    def _drawn_losses(self) -> Sequence[float]:
+        """Return what one answer loses by the flip probabilities that the mechanism itself draws by."""
         match self.mechanism:
-            case OneLayer():
-                return self.mechanism.flip_probabilities
-            case FreshTwoLayer():
-                return [self.mechanism.hyper.exact_mean] * len(self.sizes)
+            case OneLayer(flip_probabilities=flips):
+                return [loss_of_flip_probability(flip, size) for flip, size in zip(flips, self.sizes, strict=True)]
+            case FreshTwoLayer(hyper=hyper):
+                return [loss_of_mean(hyper, size) for size in self.sizes]
             case _:
                 raise ConfigurationError(field="mechanism", value=self.name, allowed="with its own hyper-distribution")
 
@@ -327,7 +326,7 @@ def _make(parameters: Parameters) -> Noise:
         mechanism=TwoLayer(sizes, hyper) if is_shared else FreshTwoLayer(sizes, hyper),
         sizes=sizes,
         flip_probabilities=(hyper.mean,) * len(sizes),
-        epsilons=tuple(loss_of_flip_probability(hyper.exact_mean, size) for size in sizes),
+        epsilons=tuple(loss_of_mean(hyper, size) for size in sizes),
         hyper=hyper if is_shared else None,
     )
 

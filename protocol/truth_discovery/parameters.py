@@ -5,7 +5,8 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from ..errors import ConfigurationError
-from ..mechanisms import MAX_EPSILON, HyperDistribution
+from ..estimators.truth_inference import Normalization
+from ..mechanisms import MAX_EPSILON, HyperDistribution, Moments
 
 __all__ = ["PRICES", "ROUNDED", "SEPARATOR", "EstimatorName", "MechanismName", "Parameters"]
 
@@ -15,8 +16,10 @@ EstimatorName: TypeAlias = Literal[
     "truth_discovery",
     "one_coin",
     "dawid_skene",
+    "crh",
     "noise_aware",
     "noise_aware_dawid_skene",
+    "noise_aware_crh",
     "cautious",
     "auto",
 ]
@@ -63,7 +66,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         rounds: exactly so many of an estimator by EM (`ROUNDED`), instead of an end by its likelihood; on the wire only
             where it is given.
         quality_clamp: the truth discovery of the paper takes a worker's share of right answers as no nearer to 0 and 1
-            than this (reading T2).
+            than this (reading T2); CRH takes a share of wrong ones as no nearer to 0.
+        weight_function: g of equation (3), of the estimator "truth_discovery": "log_odds", "linear", or a name under
+            which somebody registered one; on the wire only where it is given.
+        normalization: what that estimator divides a worker's right answers by: "answered", its own answers, or "all"
+            tasks, as equation (3) prints it (reading T2); on the wire only where it is given.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -84,6 +91,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     max_iterations: int = 50
     rounds: int | msgspec.UnsetType = msgspec.UNSET
     quality_clamp: float = 0.05
+    weight_function: str | msgspec.UnsetType = msgspec.UNSET
+    normalization: Normalization | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         self._check_tasks()
@@ -100,6 +109,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 raise ConfigurationError(field="rounds", value=self.rounds, allowed=allowed)
             if not 1 <= self.rounds <= MAX_ROUNDS:
                 raise ConfigurationError(field="rounds", value=self.rounds, allowed=f"in [1, {MAX_ROUNDS}]")
+        for field, value in (("weight_function", self.weight_function), ("normalization", self.normalization)):
+            if not isinstance(value, msgspec.UnsetType) and self.estimator != "truth_discovery":
+                raise ConfigurationError(field=field, value=value, allowed="left out, except with truth_discovery")
+        if not isinstance(self.weight_function, msgspec.UnsetType):
+            _check_names((self.weight_function,), "weight_function", forbidden=SEPARATOR)
         if not 0 < self.quality_clamp < 0.5:  # noqa: PLR2004  half is no quality at all
             raise ConfigurationError(field="quality_clamp", value=self.quality_clamp, allowed="in (0, 0.5)")
 
@@ -151,6 +165,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.hyper is not None and self.mechanism not in {"two_layer", "fresh_two_layer"}:
             allowed = "left out: only the two-layer mechanisms draw from one"
             raise ConfigurationError(field="hyper", value="given", allowed=allowed)
+        if isinstance(self.hyper, Moments) and self.mechanism == "two_layer":
+            number = len(self.hyper.moments)
+            if number < self.max_answers:
+                allowed = f"at least {self.max_answers}, one for each of the max_answers that share a flip probability"
+                raise ConfigurationError(field="hyper.moments", value=f"{number} of them", allowed=allowed)
         if self.epsilon is not None and not 0 <= self.epsilon <= MAX_EPSILON:
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=f"in [0, {MAX_EPSILON:g}]")
         if self.epsilon_answer is not None and not 0 < self.epsilon_answer <= MAX_EPSILON:

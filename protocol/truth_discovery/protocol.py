@@ -10,7 +10,7 @@ label, or `NO_ANSWER`. Which tasks a worker is asked, and which of them it skips
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
-from ..estimators.truth_inference import Answers, Inference
+from ..estimators.truth_inference import WEIGHT_FUNCTIONS, Answers, Inference, check_weight_function
 from ..guard import Values
 from ..mechanisms import NO_ANSWER
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, Phase, missing_column
@@ -137,6 +137,11 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     Args:
         parameters: the session's.
+        weight_function: g of equation (3), where the parameters name one that is not ours. Only who finds the truths
+            needs it.
+
+    Raises:
+        ConfigurationError: see `use_weight_function`.
 
     Privacy:
         For a worker with m answers: one-layer and fresh two-layer mε-LDP, ε for each answer; two-layer J-LDP for all
@@ -156,9 +161,39 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = OwnOutcome
     computes_twice: ClassVar[bool] = False
 
-    def __init__(self, parameters: Parameters) -> None:
+    def __init__(self, parameters: Parameters, weight_function: Callable[[float], float] | None = None) -> None:
         super().__init__(parameters)
+        self._weight_function: Callable[[float], float] | None = None
+        if weight_function is not None:
+            self.use_weight_function(weight_function)
         self._last: tuple[Tally, tuple[str, Inference]] | None = None  # what was found last, and in which tally
+
+    @property
+    def foreign_weight_function(self) -> str | None:
+        """The name of a weight function that is not ours, and that `use_weight_function` has to be given."""
+        name = self.parameters.weight_function
+        return None if isinstance(name, msgspec.UnsetType) or name in WEIGHT_FUNCTIONS else name
+
+    def use_weight_function(self, function: Callable[[float], float]) -> None:
+        """Say what the parameters' weight function is.
+
+        Args:
+            function: from a share of right answers in (0, 1) to a number.
+
+        Raises:
+            ConfigurationError: the parameters name none, or one of ours; or it does not increase over the shares that
+                workers may have, or is no number there.
+        """
+        if self.foreign_weight_function is None:
+            allowed = f"named by the parameters, and not as {' or '.join(WEIGHT_FUNCTIONS)}"
+            raise ConfigurationError(field="weight_function", value=function, allowed=allowed)
+        parameters = self.parameters
+        check_weight_function(function, num_answers=parameters.max_answers, clamp=parameters.quality_clamp)
+        self._weight_function = function
+
+    def with_parameters(self, parameters: Parameters) -> "TruthDiscovery":
+        """Return a survey with other parameters, and the same weight function."""
+        return TruthDiscovery(parameters, self._weight_function)
 
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
@@ -329,7 +364,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     def truth(self, inputs: Inputs) -> dict[str, str]:
         """Return what the same estimator finds in the clean answers: for each task with one a label's name."""
         tally = self.phase.tally(inputs.private, earlier=(), public=inputs.public)
-        _, inference = find_truths(self.answers_in(tally), parameters=self.parameters, noise=None)
+        _, inference = self._found_in(tally, noise=None)
         labels = zip(self.parameters.tasks, self._names_of(inference), strict=True)
         return {task: label for task, label in labels if label is not None}
 
@@ -360,9 +395,13 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     def _find_truths(self, tally: Tally) -> tuple[str, Inference]:
         """Return the estimator's name and what it finds; both parts of a release ask for the same."""
         if self._last is None or self._last[0] is not tally:
-            found = find_truths(self.answers_in(tally), parameters=self.parameters, noise=self.noise)
-            self._last = tally, found
+            self._last = tally, self._found_in(tally, noise=self.noise)
         return self._last[1]
+
+    def _found_in(self, tally: Tally, *, noise: Noise | None) -> tuple[str, Inference]:
+        return find_truths(
+            self.answers_in(tally), parameters=self.parameters, noise=noise, weight_function=self._weight_function
+        )
 
 
 def _num_bytes(label: str) -> int:

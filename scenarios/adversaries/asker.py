@@ -1,9 +1,10 @@
 """The asker: a server that asks again and again, to average the noise away.
 
 Within a session a client answers the same request by the same bytes, draws nothing and charges nothing, so that an
-average of its answers is its first answer. A new session draws anew and is charged anew: there the posterior sharpens
-from vote to vote, no faster than e^{kε}, until the ledger's budget refuses. The same happens inside one session if its
-protocol collects a value for each question anew, as its system then says (`AskedAnew`).
+average of its answers is its first answer. The same holds over sessions for a report that they keep (a weight in a
+game). Else a new session draws anew and is charged anew: there the posterior sharpens from vote to vote, no faster than
+e^{kε}, until the ledger's budget refuses. The same happens inside one session if its protocol collects a value for each
+question anew, as its system then says (`AskedAnew`).
 """
 
 import dataclasses
@@ -22,7 +23,8 @@ from ...protocol.roles import Side
 from ...protocol.views import Happening, View
 from ..attacks import Attack, Evaluation, find_attack, success_bound
 from ..system import part_of
-from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, check_between
+from .over_votes import lesson_over
+from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, Voted, check_between
 from .trials import try_coalition
 
 __all__ = ["AnswerCount", "AskedAnew", "AskerRole", "count_answers", "votes_answered"]
@@ -91,13 +93,17 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         targets = self._targets(scene)
         attack, secret = self.attack(scene)
         tried = [_try(scene, targets, secret=secret, votes=votes) for votes in range(1, self.votes + 1)]
-        epsilon = attack.loss(secret, scene.inputs.public, targets, scene.coalition((SERVER,)))
+        who = scene.coalition((SERVER,))
+        epsilons = [
+            attack.loss_of_votes(secret, scene.inputs.public, targets, who, votes=votes)
+            for votes in range(1, self.votes + 1)
+        ]
         labels = len(attack.candidates(secret).labels)
         uniform = np.full(labels, 1 / labels)
         allowed = self._votes_answered(scene)
         answers = count_answers(happened.views)
         caveat = attack.session_caveat(secret, votes=self.votes)
-        rows = self._rows(tried, epsilon=epsilon, prior=uniform, allowed=allowed)
+        rows = self._rows(tried, epsilons=epsilons, prior=uniform, allowed=allowed)
         anew = part_of(type(scene.protocol), "asking", AskedAnew)
         rows += [] if anew is None else self._rows_of_ways(scene, anew)
         return Lesson(
@@ -106,13 +112,18 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             trust=_TRUST,
             sentences=(
                 *_say_repeated(scene, happened, answers, times=self.times),
-                *self._say_votes(tried, epsilon=epsilon, prior=uniform, allowed=allowed, secret=secret),
+                *self._say_votes(tried, scene, epsilons=epsilons, prior=uniform, allowed=allowed, secret=secret),
                 *([caveat] if caveat else []),
                 *(() if anew is None else anew.say(scene.protocol)),
             ),
             rows=tuple(rows),
-            figures=(self._figure(tried, epsilon=epsilon, prior=uniform, allowed=allowed, secret=secret),),
+            figures=(self._figure(tried, epsilons=epsilons, prior=uniform, allowed=allowed, secret=secret),),
         )
+
+    def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
+        """Return what it believes after each vote of a series, on the ledgers as they were charged."""
+        who = f"the {votes[0].scene.protocol.server_role.replace('-', ' ')}, over the series"
+        return lesson_over(self, votes, who=who, trust=_TRUST, target=self.target)
 
     def _targets(self, scene: Scene) -> IntArray:
         if self.target:
@@ -123,31 +134,43 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         """Return how many of the votes a target answers: of those who pay most, as they are refused first."""
         budget = scene.budget_of(self.budget)
         public: list[list[int]] = scene.inputs.public[self._targets(scene)].tolist()
-        losses = map(scene.protocol.losses_of, public)
-        dearest = max(losses, key=lambda own: total_of(own, relation=NeighboringRelation.REPLACE_ONE).proven)
-        return votes_answered(dearest, budget=budget, votes=self.votes)
+        losses = [(scene.protocol.losses_of(own), own) for own in public]
+        dearest, own = max(losses, key=lambda each: total_of(each[0], relation=NeighboringRelation.REPLACE_ONE).proven)
+        again = [loss for phase in scene.protocol.phases if phase.kept is None for loss in phase.losses_of(own)]
+        return votes_answered(dearest, budget=budget, votes=self.votes, again=again)
 
-    def _rows(self, tried: Sequence[Evaluation], *, epsilon: float, prior: FloatArray, allowed: int) -> list[Row]:
+    def _rows(
+        self, tried: Sequence[Evaluation], *, epsilons: Sequence[float], prior: FloatArray, allowed: int
+    ) -> list[Row]:
         """Return a line for each way to ask."""
         again = f"each request {1 + self.times} times in one session"
-        rows: list[Row] = [_row(again, tried[0], epsilon=epsilon, prior=prior)]
-        for votes in sorted({1, 2, self.votes // 2, self.votes} - {0}):
+        rows: list[Row] = [_row(again, tried[0], epsilon=epsilons[0], prior=prior)]
+        for votes in sorted({1, min(2, self.votes), max(1, self.votes // 2), self.votes}):
             way = f"{votes} session{'s' if votes > 1 else ''} with fresh noise"
-            rows.append(_row(way, tried[votes - 1], epsilon=votes * epsilon, prior=prior))
+            rows.append(_row(way, tried[votes - 1], epsilon=epsilons[votes - 1], prior=prior))
         if allowed < self.votes and allowed:
             way = f"{self.votes} sessions, of which a budget allows {allowed}"
-            rows.append(_row(way, tried[allowed - 1], epsilon=allowed * epsilon, prior=prior))
+            rows.append(_row(way, tried[allowed - 1], epsilon=epsilons[allowed - 1], prior=prior))
         return rows
 
     def _say_votes(
-        self, tried: Sequence[Evaluation], *, epsilon: float, prior: FloatArray, allowed: int, secret: str
+        self,
+        tried: Sequence[Evaluation],
+        scene: Scene,
+        *,
+        epsilons: Sequence[float],
+        prior: FloatArray,
+        allowed: int,
+        secret: str,
     ) -> Iterator[str]:
         first, last = tried[0], tried[-1]
-        bound = success_bound(self.votes * epsilon, prior)
+        bound = success_bound(epsilons[-1], prior)
+        kept = [f"phase {phase.name!r} ({phase.kept})" for phase in scene.protocol.phases if phase.kept is not None]
+        but = f", but for the reports of {' and '.join(kept)}, which are repeated as they are," if kept else ""
         yield (
-            f"Over {self.votes:,} sessions with fresh noise it names the {secret} rightly in {last.success:.3f}, after "
-            f"one in {first.success:.3f}, by guessing in {first.baseline:.3f}. One session's proven loss of it is "
-            f"{epsilon:g}, that of all {self.votes * epsilon:g}: whoever sees them is right in {bound:.3f} at most."
+            f"Over {self.votes:,} sessions with fresh noise{but} it names the {secret} rightly in {last.success:.3f}, "
+            f"after one in {first.success:.3f}, by guessing in {first.baseline:.3f}. One session's proven loss of it "
+            f"is {epsilons[0]:g}, that of all {epsilons[-1]:g}: whoever sees them is right in {bound:.3f} at most."
         )
         if allowed >= self.votes:
             yield "No budget refuses any of these sessions; each is on the ledger."
@@ -160,7 +183,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             yield "A ledger with this budget refuses the first session already."
 
     def _figure(
-        self, tried: Sequence[Evaluation], *, epsilon: float, prior: FloatArray, allowed: int, secret: str
+        self, tried: Sequence[Evaluation], *, epsilons: Sequence[float], prior: FloatArray, allowed: int, secret: str
     ) -> Figure:
         votes = tuple(float(number) for number in range(1, self.votes + 1))
         held = [
@@ -178,7 +201,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         ]
         if allowed < self.votes:
             series.append(Series(name="sessions on a ledger with a budget", x=votes, y=tuple(held)))
-        bounds = tuple(success_bound(number * epsilon, prior) for number in votes)
+        bounds = tuple(success_bound(epsilon, prior) for epsilon in epsilons)
         series.append(Series(name="proven bound", x=votes, y=bounds, style="bound"))
         return Figure(
             title=f"How often the {secret} is named rightly",
@@ -244,21 +267,25 @@ def count_answers(views: Sequence[View]) -> AnswerCount:
     return AnswerCount(requests, reports, len(payloads))
 
 
-def votes_answered(losses: Sequence[PrivacyLoss], *, budget: Budget | None, votes: int) -> int:
+def votes_answered(
+    losses: Sequence[PrivacyLoss], *, budget: Budget | None, votes: int, again: Sequence[PrivacyLoss] | None = None
+) -> int:
     """Return how many votes somebody answers whose ledger outlives the sessions: what a client's own ledger does.
 
     Args:
         losses: what one session costs.
         budget: over all sessions; None for no limit.
         votes: how many are asked for.
+        again: what each later session costs; by default the same.
     """
     ledger = Ledger("a party", budget=budget)
     for vote in range(votes):
+        own = losses if again is None or not vote else again
         try:
-            room = ledger.reserve(losses)
+            room = ledger.reserve(own)
         except BudgetExceededError:
             return vote
-        for loss in losses:
+        for loss in own:
             room.charge(loss, session=f"vote {vote + 1}", phase="")
         room.release()
     return votes

@@ -24,7 +24,19 @@ from ..attacks import (
     seen_by_arrays,
     success_bound,
 )
-from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, belief_figure, check_at_least, success_figure
+from .over_votes import lesson_over
+from .role import (
+    Figure,
+    Happened,
+    InferringRole,
+    Lesson,
+    Row,
+    Scene,
+    Voted,
+    belief_figure,
+    check_at_least,
+    success_figure,
+)
 from .trials import try_coalition
 
 __all__ = ["CoalitionRole"]
@@ -69,7 +81,8 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         self._prior(attack, secret)
         # What cannot be computed is said before anything runs: on made-up noise, and thrown away.
         seen = seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(), coalition=coalition)
-        attack.posteriors([seen], targets[:1], secret=secret)
+        keeps = any(phase.kept is not None for phase in scene.protocol.phases)
+        attack.posteriors([seen, seen] if keeps and self.votes > 1 else [seen], targets[:1], secret=secret)
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return the posteriors of the targets, and how good such posteriors are."""
@@ -78,8 +91,15 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         attack, secret = self.attack(scene)
         prior = self._prior(attack, secret)
         sessions = [happened.seen(scene, coalition)]
+        earlier: dict[str, IntArray] = {}
+        seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(), coalition=coalition, earlier=earlier)
+        for phase, reports, told in zip(scene.protocol.phases, sessions[0].reports, sessions[0].told, strict=True):
+            if phase.kept is not None:  # as they were in the session that was held
+                earlier[phase.name] = np.where(told[:, None], reports, earlier[phase.name])
         sessions += [
-            seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(rerun=rerun), coalition=coalition)
+            seen_by_arrays(
+                scene.protocol, scene.inputs, noise=scene.noise(rerun=rerun), coalition=coalition, earlier=earlier
+            )
             for rerun in range(1, self.votes)
         ]
         posteriors = attack.posteriors(sessions, targets, secret=secret, prior=prior)
@@ -87,7 +107,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         tried = try_coalition(scene, coalition, attack, targets, secret=secret, prior=prior, votes=self.votes)
         is_average = attack.draws_from_prior(secret, prior=prior)
         caveat = attack.session_caveat(secret, votes=self.votes)
-        epsilon = self.votes * attack.loss(secret, scene.inputs.public, targets, coalition)
+        epsilon = attack.loss_of_votes(secret, scene.inputs.public, targets, coalition, votes=self.votes)
         return Lesson(
             role=self.name,
             who=_who(self.members, scene),
@@ -99,6 +119,15 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
             rows=tuple(_rows(scene, attack, posteriors, owners, secret=secret)),
             figures=tuple(_figures(posteriors, tried, epsilon=epsilon if is_average else math.inf, secret=secret)),
         )
+
+    def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
+        """Return what it believes after each vote of a series, where the server is a member."""
+        if SERVER not in self.members:
+            return None
+        scene = votes[0].scene
+        present = [name for name in self.members if name == SERVER or name in scene.names]
+        who, trust = f"{_who(self.members, scene)}, over the series", _trust(scene, scene.coalition(present))
+        return lesson_over(self, votes, who=who, trust=trust, target=self.target)
 
     def _targets(self, scene: Scene, coalition: Coalition) -> IntArray:
         if self.target:

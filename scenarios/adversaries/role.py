@@ -14,7 +14,7 @@ and to say in the end how right the inference was.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -41,6 +41,7 @@ __all__ = [
     "Row",
     "Scene",
     "Series",
+    "Voted",
     "belief_figure",
     "check_at_least",
     "check_between",
@@ -152,6 +153,25 @@ class Happened:
             coalition=coalition,
             tallies=self.tallies,
         )
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Voted:
+    """One vote of a series, as an adversary of the whole series finds it.
+
+    Args:
+        number: the vote's, from 1.
+        scene: what was run.
+        happened: what it left.
+        paid: what each party lost in it (ε proven, replace-one neighbors).
+        repeated: by phase whose reports are those of an earlier vote.
+    """
+
+    number: int
+    scene: Scene
+    happened: Happened
+    paid: Mapping[str, float]
+    repeated: Mapping[str, Collection[str]]
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -292,6 +312,15 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return what it learnt of the run, or did to it; called once the run has ended, also where it failed."""
         raise NotImplementedError
+
+    def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
+        """Return what it learnt from all votes of a series together; None, unless overridden, for nothing of its own.
+
+        Args:
+            votes: that came to an end, in order; at least one, each with this role.
+        """
+        del votes
+        return None
 
     def check_parties_alone(self, scene: Scene, *, allowed: str = "parties that report, at least one") -> None:
         """Raise ConfigurationError unless members are parties of the roster, at least one, without the server."""

@@ -70,8 +70,10 @@ def try_coalition(
             prior=prior,
             uniforms=_uniforms(scene, len(rows)),
         )
+        earlier: dict[str, IntArray] = {}
         sessions = [
-            seen_by_server(scene.protocol, inputs, noise=scene.noise(rerun=rerun)) for rerun in range(votes, 2 * votes)
+            seen_by_server(scene.protocol, inputs, noise=scene.noise(rerun=rerun), earlier=earlier)
+            for rerun in range(votes, 2 * votes)
         ]
         found = attack.posteriors(sessions, everybody, secret=secret, prior=prior)
         return attack.evaluate_redrawn(found, inputs, everybody, secret=secret)
@@ -91,9 +93,11 @@ def try_coalition(
         # The other honest parties are drawn as the attack believes, else its chances would not be what it says.
         others = attack.redraw(secret, scene.inputs, honest, prior=None, uniforms=uniforms[: len(honest)])
         inputs = attack.redraw(secret, others, own, prior=prior, uniforms=uniforms[len(honest) :])
-        sessions = [  # of votes that the coalition itself has not seen
-            seen_by_arrays(scene.protocol, inputs, noise=scene.noise(rerun=number * votes + vote), coalition=coalition)
-            for vote in range(votes)
+        reruns = range(number * votes, (number + 1) * votes)  # of votes that the coalition itself has not seen
+        noises = (scene.noise(rerun=rerun) for rerun in reruns)
+        kept: dict[str, IntArray] = {}
+        sessions = [
+            seen_by_arrays(scene.protocol, inputs, noise=noise, coalition=coalition, earlier=kept) for noise in noises
         ]
         found = attack.posteriors(sessions, own, secret=secret, prior=prior)
         parts.append(evaluated(found, inputs, own, secret=secret))

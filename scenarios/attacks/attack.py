@@ -8,10 +8,11 @@ each protocol's own, in its own module.
 import abc
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
@@ -199,13 +200,40 @@ class Attack(abc.ABC):
         replaced = NeighboringRelation.REPLACE_ONE
         return max(total_of(self.protocol.losses_of(row), relation=replaced).proven for row in rows)
 
+    def loss_of_votes(
+        self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition, *, votes: int
+    ) -> float:
+        """Return `loss` over some sessions: what later ones repeat of the first costs nothing.
+
+        Args:
+            secret: see `loss`.
+            public: see `loss`.
+            targets: see `loss`.
+            coalition: see `loss`.
+            votes: how many sessions.
+        """
+        first = self.loss(secret, public, targets, coalition)
+        repeated = self.loss_repeated(secret)
+        return votes * first if not repeated else first + (votes - 1) * max(0.0, first - repeated)
+
+    def loss_repeated(self, secret: str) -> float:
+        """Return what of `loss` is of reports that later sessions repeat; a protocol may know that of a secret.
+
+        Args:
+            secret: one of `secrets`.
+        """
+        del secret
+        kept = [loss for phase in self.protocol.phases if phase.kept is not None for loss in phase.losses]
+        return total_of(kept, relation=NeighboringRelation.REPLACE_ONE).proven if kept else 0.0
+
     def session_log_likelihoods(
         self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
         """Return `log_likelihoods` of some sessions with the same inputs and fresh noise: their sum.
 
         That is exact where, given the target's row, sessions are independent: all else that they depend on is known, or
-        reports are seen. A protocol whose unknown inputs are the same in all sessions may know better.
+        reports are seen. A report that a later session repeats is one report, and counts once. A protocol whose unknown
+        inputs are the same in all sessions may know better.
 
         Args:
             sessions: what the coalition saw of each.
@@ -213,7 +241,7 @@ class Attack(abc.ABC):
             candidates: see there.
         """
         total = np.zeros((len(targets), len(candidates.rows)))
-        for seen in sessions:
+        for seen in _without_repetitions(sessions):
             total += self.log_likelihoods(seen, targets, candidates)
         return total
 
@@ -246,6 +274,30 @@ class Attack(abc.ABC):
         candidates = self.candidates(secret)
         total = self.session_log_likelihoods(sessions, targets, candidates)
         return infer(total, places=candidates.places, labels=candidates.labels, prior=prior)
+
+
+def _without_repetitions(sessions: Sequence[Seen]) -> Iterator[Seen]:
+    """Yield what was seen, without reports of phases that keep theirs where an earlier session has shown them.
+
+    Raises:
+        ConfigurationError: the sessions keep reports, and some show tallies of them alone.
+    """
+    shown: dict[tuple[str, str], NDArray[np.bool_]] = {}
+    for number, seen in enumerate(sessions):
+        phases = seen.protocol.phases
+        if not any(phase.kept is not None for phase in phases):
+            yield seen
+            continue
+        if number and not seen.coalition.has_server and seen.totals:
+            allowed = "1 without the server where later sessions repeat reports: of their tallies that is not computed"
+            raise ConfigurationError(field="votes", value=len(sessions), allowed=allowed)
+        told = list(seen.told)
+        for place, phase in enumerate(phases):
+            if phase.kept is not None:
+                before = shown.get((phase.kept.name, phase.name), np.zeros_like(told[place]))
+                shown[phase.kept.name, phase.name] = before | told[place]
+                told[place] = told[place] & ~before
+        yield dataclasses.replace(seen, told=tuple(told))
 
 
 def check_targets(sessions: Sequence[Seen], targets: IntArray) -> None:

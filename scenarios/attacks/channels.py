@@ -25,13 +25,14 @@ def session_channel(
         protocol: what is run.
         rows: int64, shape (c, private columns): the candidates.
         public: the party's public row.
-        votes: how many sessions with fresh noise.
+        votes: how many sessions with fresh noise; what later ones repeat of the first is one report.
 
     Returns:
         Shape (c, outputs); rows sum to 1. None where outputs are too many or a law is not known.
     """
     channel = np.ones((len(rows), 1))
-    for phase in protocol.phases * votes:
+    repeated = [phase for phase in protocol.phases if phase.kept is None] * (votes - 1)
+    for phase in (*protocol.phases, *repeated) if votes else ():
         mechanism = phase.mechanism_of(public)
         low, high = mechanism.report_range
         number = (high - low + 1) ** phase.num_reported

@@ -7,7 +7,7 @@ tallies: everybody who hears of the end has all of them, and so has an outsider,
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -84,6 +84,7 @@ def seen_by_arrays(
     noise: SimulatedNoise,
     coalition: Coalition,
     counted: Sequence[int] | None = None,
+    earlier: dict[str, IntArray] | None = None,
 ) -> Seen:
     """Return what a coalition sees of a session in which everybody follows the protocol, without agents.
 
@@ -96,6 +97,8 @@ def seen_by_arrays(
         coalition: who sees it, by places among all; its members are counted. Whoever has neither member nor server
             reads what is published.
         counted: places among all, increasing, of those that are not dropped; everybody's unless given.
+        earlier: everybody's reports of phases that keep theirs, by name, in earlier sessions of the same parties; it
+            gets those of this one.
 
     Returns:
         What was seen, of a session of the counted parties alone: places are theirs among these.
@@ -112,9 +115,7 @@ def seen_by_arrays(
     own = [counted.index(place) for place in coalition.members]
     whose = np.full(len(kept), coalition.has_server)
     whose[own] = True
-    drawn = [
-        draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)[kept] for phase in protocol.phases
-    ]
+    drawn = [reports[kept] for reports in _draw(protocol, inputs, noise=noise, earlier=earlier)]
     tallies = tallies_of(protocol, drawn, public, noise=noise)
     return Seen(
         protocol=protocol,
@@ -149,17 +150,22 @@ def tallies_of(
     return tallies
 
 
-def seen_by_server(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, noise: SimulatedNoise) -> Seen:
+def seen_by_server(
+    protocol: PhasedProtocol[Any, Any],
+    inputs: Inputs,
+    *,
+    noise: SimulatedNoise,
+    earlier: dict[str, IntArray] | None = None,
+) -> Seen:
     """Return what the server by itself sees of reports, and nothing of what it publishes: for many targets.
 
     Args:
         protocol: what is run.
         inputs: all parties' rows.
         noise: the simulation's.
+        earlier: as `seen_by_arrays`.
     """
-    reports = tuple(
-        draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0) for phase in protocol.phases
-    )
+    reports = tuple(_draw(protocol, inputs, noise=noise, earlier=earlier))
     return Seen(
         protocol=protocol,
         coalition=Coalition((), has_server=True),
@@ -170,6 +176,22 @@ def seen_by_server(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, noise:
         outcomes=(None,) * (len(reports) - 1),
         release=None,
     )
+
+
+def _draw(
+    protocol: PhasedProtocol[Any, Any],
+    inputs: Inputs,
+    *,
+    noise: SimulatedNoise,
+    earlier: dict[str, IntArray] | None,
+) -> Iterator[IntArray]:
+    for phase in protocol.phases:
+        reports = None if earlier is None or phase.kept is None else earlier.get(phase.name)
+        if reports is None:
+            reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
+        if earlier is not None and phase.kept is not None:
+            earlier[phase.name] = reports
+        yield reports
 
 
 def seen_by_agents(

@@ -15,12 +15,13 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.kept import KeptReports
 from ...protocol.mechanisms import PostProcessed, Prepared, RowMechanism
 from ...protocol.phases import CentralPhase, Draw, Inputs, Phase, PhasedProtocol
 from ...protocol.population import draw_reports
@@ -78,6 +79,9 @@ class ExposedPart(abc.ABC):
         self.mechanism = mechanism
         self.values = values
         self._places: list[int] = []
+
+    is_kept: bool = False
+    """Whether later sessions of a scope repeat what the first one drew."""
 
     @property
     def width(self) -> int:
@@ -172,6 +176,7 @@ class Reported(ExposedPart):
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, rows: IntArray, public: Sequence[int]) -> None:
         super().__init__(phase.mechanism_of(public), rows[:, phase.columns])
+        self.is_kept = phase.kept is not None
         self._protocol = protocol
         self._phase = phase
         self._rows = rows
@@ -283,7 +288,14 @@ class Exposure:
     @property
     def losses(self) -> FloatArray:
         """The greatest log-ratio for all candidates as first and second: exact, since parts are independent."""
-        return self.num_sessions * sum((part.losses for part in self.parts[1:]), start=self.parts[0].losses)
+        drawn = [part.losses for part, is_repeated in self._in_order() if not is_repeated]
+        return sum(drawn[1:], start=drawn[0])
+
+    def _in_order(self) -> Iterator[tuple[ExposedPart, bool]]:
+        """Yield what an output is made of, session by session, and whether it is what the first session had."""
+        for number in range(self.num_sessions):
+            for part in self.parts:
+                yield part, part.is_kept and number > 0
 
     def pair(self, first: int, second: int, *, name: str) -> Pair:
         """Return two candidates as neighbors, with their exact laws where there are few enough outputs."""
@@ -300,7 +312,9 @@ class Exposure:
 
     def _laws(self, first: int, second: int) -> FloatArray | None:
         laws = np.zeros((_SIDES, 1))
-        for part in self.parts * self.num_sessions:
+        for part, is_repeated in self._in_order():
+            if is_repeated:
+                continue
             if part.log_laws is None or laws.shape[1] * part.log_laws.shape[1] > MAX_OUTPUTS:
                 return None
             own = part.log_laws[[first, second]]
@@ -315,9 +329,16 @@ class Exposure:
             places = np.zeros(number, dtype=np.int64)
             is_possible = np.ones(number, dtype=np.bool_)
             start = 0
-            for part in self.parts * self.num_sessions:
+            first: dict[int, IntArray] = {}  # of each part, what the first session had
+            for part, is_repeated in self._in_order():
                 assert part.log_laws is not None  # noqa: S101  as the laws of all are known
-                own = part.places_of(outputs[:, start : start + part.width])
+                numbers = outputs[:, start : start + part.width]
+                if is_repeated:  # anything else has no place in the law
+                    is_possible &= np.all(numbers == first[id(part)], axis=1)
+                    start += part.width
+                    continue
+                first.setdefault(id(part), numbers)
+                own = part.places_of(numbers)
                 is_possible &= own >= 0
                 places = places * part.log_laws.shape[1] + own
                 start += part.width
@@ -328,10 +349,11 @@ class Exposure:
     def _draw_of(self, candidate: int, side: int) -> OutputSampler:
         def draw(number: int, stream: int) -> IntArray:
             outputs: list[IntArray] = []
-            for round_number in range(self.num_sessions):
+            for place, (part, is_repeated) in enumerate(self._in_order()):
+                round_number, first = divmod(place, len(self.parts))
                 # The two sides share no uniforms, whatever streams they are asked for.
                 noise = SimulatedNoise(_SIDES * stream + side, session=SESSION, round_number=round_number)
-                outputs += [part.draw(candidate, number, noise) for part in self.parts]
+                outputs.append(outputs[first] if is_repeated else part.draw(candidate, number, noise))
             return np.concatenate(outputs, axis=1)
 
         return draw
@@ -340,10 +362,10 @@ class Exposure:
         def score(outputs: IntArray) -> FloatArray:
             total = np.zeros(len(outputs))
             start = 0
-            for _ in range(self.num_sessions):
-                for part in self.parts:
+            for part, is_repeated in self._in_order():
+                if not is_repeated:
                     total += part.score(outputs[:, start : start + part.width], first, second)
-                    start += part.width
+                start += part.width
             return total
 
         return score
@@ -424,9 +446,11 @@ def charge(
     """
     ledger = Ledger("party") if ledger is None else ledger
     inputs = roster_of(protocol, [row], [public])
+    kept: KeptReports = {}
     for number in range(1, num_sessions + 1):
         session = f"{SESSION}-{number}"
-        by_machines(protocol, inputs, session=session, noise=SimulatedNoise(0, session=session), ledgers=[ledger])
+        noise = SimulatedNoise(0, session=session)
+        by_machines(protocol, inputs, session=session, noise=noise, kept=kept, ledgers=[ledger])
     return ledger.entries
 
 

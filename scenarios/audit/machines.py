@@ -29,6 +29,7 @@ from ...protocol.arrays import IntArray
 from ...protocol.client_machine import ClientMachine
 from ...protocol.effects import Drop, Effect, Fail, Send, SetDeadline
 from ...protocol.errors import PsephosError
+from ...protocol.kept import KeptReports
 from ...protocol.messages import Message, Release, Report, decode, encode
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.population import draw_reports
@@ -37,6 +38,7 @@ from ...protocol.randomness import NoiseSource, SimulatedNoise
 from ...protocol.roster import Roster
 from ...protocol.server_machine import ServerMachine
 from ...transports.memory import MemoryTransport
+from ..running.keeping import Keeping
 from ..running.session import AgentClasses, run_agents
 from .case import OutputSampler, Source
 
@@ -82,7 +84,13 @@ class Holder(Protocol):
     """Holds one session."""
 
     def __call__(
-        self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, session: str, noise: NoiseSource
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        inputs: Inputs,
+        *,
+        session: str,
+        noise: NoiseSource,
+        kept: KeptReports | None = None,
     ) -> HeldSession:
         """Return what a session leaves.
 
@@ -91,6 +99,7 @@ class Holder(Protocol):
             inputs: of all parties, in roster order.
             session: its name.
             noise: of all parties, the server among them.
+            kept: what earlier sessions left, which gets what this one leaves.
 
         Raises:
             PsephosError: the session failed, or a party was dropped.
@@ -110,6 +119,7 @@ def by_machines(
     *,
     session: str,
     noise: NoiseSource,
+    kept: KeptReports | None = None,
     ledgers: Sequence[Ledger] | None = None,
 ) -> HeldSession:
     """Hold a session by its parties' machines. See `Holder`.
@@ -119,15 +129,18 @@ def by_machines(
         inputs: of all parties, in roster order.
         session: its name.
         noise: of all parties.
+        kept: what earlier sessions left, which gets what this one leaves.
         ledgers: of the clients; by default new ones.
     """
     names = _names(len(inputs))
+    keeping = Keeping(protocol, names, inputs, kept)
     server = ServerMachine(
         protocol,
         roster=Roster(names, inputs.public),
         session=session,
         kind=noise.kind,
         noise=noise,
+        **keeping.of_server(),
     )
     rows, public = inputs.private.tolist(), inputs.public.tolist()
     clients = {
@@ -141,11 +154,13 @@ def by_machines(
             noise=noise,
             ledger=Ledger(name) if ledgers is None else ledgers[place],
             server=_SERVER,
+            **keeping.of_client(name),
         )
         for place, name in enumerate(names)
     }
     wire = _Wire(server, clients)
     wire.run()
+    keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
     return HeldSession(
         [_numbers_of(protocol, wire.sent[name]) for name in names], _outcome_of(protocol, wire.told[names[0]])
     )
@@ -157,6 +172,7 @@ def by_agents(
     *,
     session: str,
     noise: NoiseSource,
+    kept: KeptReports | None = None,
     client: type[Client] = Client,
 ) -> HeldSession:
     """Hold a session by agents over memory. See `Holder`.
@@ -166,6 +182,7 @@ def by_agents(
         inputs: of all parties, in roster order.
         session: its name.
         noise: of all parties: simulated, or secure.
+        kept: what earlier sessions left, which gets what this one leaves.
         client: who plays them.
     """
     names = _names(len(inputs))
@@ -178,6 +195,7 @@ def by_agents(
             inputs=inputs,
             mode=_mode_of(session, noise),
             transport=MemoryTransport(),
+            kept=kept,
             classes=AgentClasses(client, Server),
             deviations=recorders,
         )
@@ -189,7 +207,14 @@ def by_agents(
     return HeldSession(reports, _outcome_of(protocol, recorders[names[0]].told))
 
 
-def by_arrays(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, session: str, noise: NoiseSource) -> HeldSession:
+def by_arrays(
+    protocol: PhasedProtocol[Any, Any],
+    inputs: Inputs,
+    *,
+    session: str,
+    noise: NoiseSource,
+    kept: KeptReports | None = None,
+) -> HeldSession:
     """Hold the clients' part of a session by arrays. See `Holder`.
 
     Args:
@@ -197,11 +222,20 @@ def by_arrays(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, session: st
         inputs: of all parties, in roster order.
         session: its name; the noise is addressed by its own.
         noise: simulated.
+        kept: what earlier sessions left, which gets what this one leaves.
     """
     del session
     assert isinstance(noise, SimulatedNoise)  # noqa: S101  arrays have no other
-    phases = [draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0) for phase in protocol.phases]
-    return HeldSession(np.concatenate(phases, axis=1).tolist())
+    keeping = Keeping(protocol, _names(len(inputs)), inputs, kept)
+    reports = {
+        phase.name: draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
+        for phase in protocol.phases
+    }
+    for phase, earlier in keeping.of_arrays().items():
+        for place, report in earlier.items():
+            reports[phase][place] = report
+    keeping.take_up_arrays({phase.name: reports[phase.name] for phase in protocol.phases if phase.kept is not None})
+    return HeldSession(np.concatenate(list(reports.values()), axis=1).tolist())
 
 
 def noise_of(source: Source) -> MakeNoise:
@@ -296,14 +330,15 @@ def session_sampler(
     def noises() -> NoiseMaker:  # made when something is drawn: what makes secure noise is heavy
         return make_noise()
 
+    keeps = any(phase.kept is not None for phase in protocol.phases)
+
     def draw(number: int, stream: int) -> IntArray:
         outputs: list[Sequence[int]] = []
         while len(outputs) < number:
             session = f"{SESSION}-{len(outputs)}"
-            rounds = [
-                shown(hold(protocol, inputs, session=session, noise=noises()(session, _SIDES * stream + side, each)))
-                for each in range(num_sessions)
-            ]
+            of_rounds = (noises()(session, _SIDES * stream + side, each) for each in range(num_sessions))
+            kept: dict[str, KeptReports] = {"kept": {}} if keeps else {}  # from round to round, and no further
+            rounds = [shown(hold(protocol, inputs, session=session, noise=noise, **kept)) for noise in of_rounds]
             outputs += [[number for part in parts for number in part] for parts in zip(*rounds, strict=True)]
         return np.array(outputs[:number], dtype=np.int64).reshape(number, -1)
 

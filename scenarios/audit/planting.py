@@ -47,10 +47,11 @@ class Sessions:
 
     Args:
         rosters: those of the first and of the second neighbor.
-        entries: what the party's ledger has been charged in one of them.
+        entries: what the party's ledger has been charged for one output.
         shown: see `session_sampler`.
         hold: how they are held.
         make_noise: makes their noise; by default the right one of the fault's source.
+        num_sessions: held one after the other, on the same data, for one output.
     """
 
     rosters: tuple[Inputs, Inputs]
@@ -58,6 +59,7 @@ class Sessions:
     shown: Callable[[HeldSession], Sequence[Sequence[int]]] = reports_of_each
     hold: Holder = by_machines
     make_noise: MakeNoise | None = None
+    num_sessions: int = 1
 
 
 def planted(
@@ -92,6 +94,7 @@ def planted(
                     sessions.shown,
                     sessions.make_noise or noise_of(source),
                     side=side,
+                    num_sessions=sessions.num_sessions,
                     hold=sessions.hold,
                 )
                 for side, roster in enumerate(sessions.rosters)

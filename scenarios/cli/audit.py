@@ -174,11 +174,13 @@ def _own_cases(name: str, settings: tuple[str, ...], data: str | None) -> "list[
     from ...protocol.errors import ConfigurationError
     from ..audit.any_protocol import cases_of_scenario
     from ..audit.running import ALL, cases_of, group_names
-    from ..running.config import shipped_scenarios
+    from ..running.config import shipped_scenarios, shipped_series
     from ..system import protocol_names
 
     is_group = name == ALL or name in group_names()
-    if not is_group and (name in {*protocol_names(), *shipped_scenarios()} or Path(name).suffix in _SCENARIOS):
+    if not is_group and (
+        name in {*protocol_names(), *shipped_scenarios(), *shipped_series()} or Path(name).suffix in _SCENARIOS
+    ):
         return cases_of_scenario(name, settings, data=data or "")
     cases_of(name)
     for option, given in (("--set", settings), ("--data", data)):

@@ -33,6 +33,14 @@ _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
 
 
+def _read_period(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """Return the seconds of a length of time that an option gives."""
+    from ..reading.times import read_period
+
+    del context
+    return None if value is None else read_period(value, field=parameter.opts[0])
+
+
 @cli.command(short_help="Make PARTY's keys, which stay with it.")
 @click.argument("party")
 @click.option(
@@ -156,6 +164,14 @@ def roster(
     help="As `psephos roster` wrote it; over tcp also a CSV of names and public columns.",
 )
 @click.option(
+    "--after",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    multiple=True,
+    help="The --roster folder of an earlier session of the same game: its parties repeat what it has from them, and "
+    "whoever reports something else is refused. For each earlier session, or for the last where all took part.",
+)
+@click.option(
     "--status",
     metavar="HOST:PORT",
     help="Also answer monitors over HTTP: /healthz says in words where the session stands, /metrics has counts for "
@@ -173,6 +189,7 @@ def serve(
     listen: str | None,
     transport: str,
     roster_file: Path | None,
+    after: tuple[Path, ...],
     status: str | None,
     seed: int | None,
     out: Path | None,
@@ -196,6 +213,7 @@ def serve(
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ..deployment import serve_in_folder
     from ..deployment.common import check_address, check_seed, find_transport, make_mode
+    from ..deployment.earlier import read_kept
     from ..deployment.live import watch_server
     from ..deployment.server import check_authenticated
     from ..presentation import make_console, show_outcome
@@ -210,6 +228,7 @@ def serve(
     opened = _open_session(side, mode, listen=listen, roster_file=roster_file)
     check_address(opened.address, field="--listen", transport=find_transport(transport, keys=opened.keys))
     reserve_for_server(num_parties=len(side.names))
+    kept = read_kept(side, after, kind=mode.kind)
     console = make_console()
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))
@@ -242,6 +261,7 @@ def serve(
             charter=opened.charter,
             mode=mode,
             journal=opened.journal,
+            kept=kept,
             on_resuming=lambda told: click.echo(f"going on with this session: {told}", err=as_json),
             pictures=pictures,
             listener=watching.listener,
@@ -302,6 +322,12 @@ def serve(
     "neighbors (default: 10 without an invitation).",
 )
 @click.option(
+    "--budget-period",
+    metavar="LENGTH",
+    callback=_read_period,
+    help="Let --budget hold in any window of this length, such as '7 days', by the times in the journal.",
+)
+@click.option(
     "--journal",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -336,6 +362,7 @@ def join(
     address: str | None,
     invitation_file: Path | None,
     budget: float | None,
+    budget_period: float | None,
     journal: Path | None,
     patience: float | None,
     seed: int | None,
@@ -395,6 +422,7 @@ def join(
             seed=seed,
             invitation=invitation,
             budget=budget,
+            budget_period_seconds=budget_period,
             trusts_server=trust_server,
             choices=choices,
             round_number=round_number,
@@ -424,7 +452,7 @@ def join(
         console.print()
         show_outcome(console, heard.own)
     console.print()
-    show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public)
+    show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public, kept=agreed[0].recalled)
     if heard.late_phase is not None:
         late = f"Late: your report of phase {heard.late_phase!r} came after its deadline and was not counted"
         console.print(f"\n{late}", soft_wrap=True)
@@ -551,7 +579,7 @@ def _show_transcript(console: "Console", digest: str | None) -> None:
 def _show_agreement(console: "Console", agreement: "Agreement") -> None:
     import numpy as np
 
-    from ...protocol.errors import printable
+    from ...protocol.errors import printable, quote
     from ...protocol.privacy import NeighboringRelation
     from ..running.report import show_heading
     from ..running.statements import trust_in
@@ -567,6 +595,10 @@ def _show_agreement(console: "Console", agreement: "Agreement") -> None:
         f"protocol {terms.protocol}",
         terms.kind,
         f"costs epsilon = {agreement.cost:g} in all{replaced}",
+        *(
+            f"{phase}: kept from session {quote(each.session)} of {each.report.scope}, nothing paid"
+            for phase, each in agreement.recalled.items()
+        ),
     ]
     trust = trust_in(agreement.protocol)
     show_heading(console, title=f"Session {printable(terms.session)}", facts=facts, description="", trust=trust)

@@ -9,7 +9,7 @@ import click
 from .group import cli
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection
 
     from rich.console import Console
 
@@ -163,7 +163,7 @@ def show_journal(console: "Console | None", path: Path) -> "list[LedgerEntry]":
     return [msgspec.structs.replace(entry, person=names) for each in sessions.values() for entry in each.entries]
 
 
-def _show_sessions(console: "Console", sessions: "Iterable[SessionRecords]", *, now: float) -> None:
+def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *, now: float) -> None:
     from rich.text import Text
 
     from ...protocol.privacy import NeighboringRelation, total_of
@@ -182,6 +182,11 @@ def _show_sessions(console: "Console", sessions: "Iterable[SessionRecords]", *, 
             rows.append((each.first.session, each.first.party, _state_of(each, now), kept, f"{paid:g}", f"{held:g}"))
     headers = ("Reports at server", "ε lost", "ε reserved")
     show_table(console, ("Session", "As", "State"), headers, rows=rows, drop=("As",))
+    for each in sessions:
+        for drawn in each.reports_kept:
+            if drawn.kept is not None and not drawn.entries and each.first is not None:
+                where = f"kept from an earlier session of {drawn.kept.scope}, nothing paid"
+                console.print(Text(f"  {each.first.session}: {drawn.kept.phase} {where}"), soft_wrap=True)
     console.print(Text(f"  reserved by sessions under way: ε = {room:g}", style="bold"))
 
 

@@ -1,5 +1,6 @@
 """`run`, `scenarios` and `ledger`: whole sessions in one process, and what they leave."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from .options import load, make_folder, out_option, print_json, scenario_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from rich.console import Console
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from ..running.folder import RunFolder
     from ..running.resolution import Resolved
     from ..running.run import Finished
+    from ..running.series import Series
 
 __all__ = ["ledger", "run", "scenarios"]
 
@@ -56,11 +59,16 @@ def run(
 
     A CSV of partners has the header partner,weight,<candidate>,... and a line for each partner; its candidates
     replace the scenario's.
+    A file with [[votes]] is a series: its votes are held one after another, with one ledger for each person.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ..running.blaming import blaming_plugins
     from ..running.resolution import resolve
+    from ..running.series import is_series
 
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
+    if is_series(scenario, settings):
+        _run_series(scenario, (*chosen, *settings), data, out, as_json=as_json, record=record, pictures=pictures)
+        return
     resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
     with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
         _run(resolved, make_folder(out, resolved.scenario.name), as_json=as_json, pictures=pictures)
@@ -70,33 +78,41 @@ def run(
 def scenarios() -> None:
     """List the scenarios that come with Psephos."""
     from ..presentation import make_console
-    from ..running.config import load_scenario, shipped_scenarios
+    from ..running.config import load_scenario, shipped_scenarios, shipped_series
     from ..running.report import show_scenarios
+    from ..running.series import load_series
 
     loaded = [load_scenario(name) for name in shipped_scenarios()]
+    loaded += [load_series(name) for name in shipped_series()]
     show_scenarios(make_console(), ((each.name, each.protocol, each.title) for each in loaded))
 
 
 @cli.command()
-@click.argument("run", type=click.Path(path_type=Path), required=False, envvar="PSEPHOS_JOURNAL")
+@click.argument("runs", type=click.Path(path_type=Path), nargs=-1, metavar="[RUN]...")
 @click.option("--party", metavar="NAME", help="Show only the entries of this party.")
 @click.option("--delta", type=float, help="Also show the total epsilon at this delta, by tighter composition.")
 @click.option("--json", "as_json", is_flag=True, help="Print the entries as JSON lines.")
-def ledger(run: Path | None, party: str | None, delta: float | None, *, as_json: bool) -> None:
+def ledger(runs: tuple[Path, ...], party: str | None, delta: float | None, *, as_json: bool) -> None:
     """Show the privacy loss of each party in RUN, a run's folder, or of one person in RUN, its journal.
+
+    Several folders are of runs of the same persons: what one of them lost in all of the runs adds up, by its name.
 
     Without RUN it is your journal (PSEPHOS_JOURNAL, or where this system keeps it), over all sessions. It is shown
     while a session goes on as well, and after one whose process was killed.
     """
     from ..presentation import make_console
-    from ..running.folder import read_ledger, to_json
+    from ..running.folder import add_ledgers, read_ledger, to_json
     from ..running.report import show_ledger
     from .journal import show_journal
 
     if as_json and delta is not None:
         raise click.UsageError("--delta is for the table: leave it out with --json")
     console = make_console()
-    if (journal := _journal_in(run, party)) is not None:
+    run = runs[0] if runs else _own_journal()
+    if len(runs) > 1:
+        entries = add_ledgers(runs)
+        _check_party(party, entries)
+    elif (journal := _journal_in(run, party)) is not None:
         entries = show_journal(None if as_json else console, journal)
         party = None  # all of it is one person's, whatever it was called in each session
     else:
@@ -110,6 +126,12 @@ def ledger(run: Path | None, party: str | None, delta: float | None, *, as_json:
                 click.echo(to_json(entry))
     else:
         show_ledger(console, entries, party=party, delta=delta)
+
+
+def _own_journal() -> Path | None:
+    """Return the journal that the environment names; None where it names none."""
+    named = os.environ.get("PSEPHOS_JOURNAL")
+    return Path(named) if named else None
 
 
 def _journal_in(run: Path | None, party: str | None) -> Path | None:
@@ -164,6 +186,68 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
     if finished.note:
         console.print(f"\n  {finished.note}", soft_wrap=True)
     tell_folder(console, folder)
+
+
+def _run_series(
+    source: str,
+    settings: tuple[str, ...],
+    data: str | None,
+    out: Path | None,
+    *,
+    as_json: bool,
+    record: bool,
+    pictures: bool,
+) -> None:
+    from ..presentation import make_console, show_lesson
+    from ..presentation.terminal import show_note
+    from ..running.blaming import blaming_plugins
+    from ..running.progress import Watcher, watch
+    from ..running.series import load_series
+    from ..running.series_run import resolve_series, run_series
+    from ..running.series_shown import draw_series, show_losses, show_votes
+
+    series = load_series(source, settings, data=data)
+    resolved = resolve_series(series, record=record)
+    console, errors = make_console(), make_console(stderr=True)
+    if not as_json:
+        _show_series(console, series, resolved[0])
+
+    def watching(side: "Resolved") -> "AbstractContextManager[Watcher]":
+        return watch(console=None, errors=errors, num_parties=len(side.names))
+
+    with blaming_plugins(resolved[0].all_plugins, is_private=resolved[0].protocol.keeps_words, is_last=True):
+        folder = make_folder(out, series.name)
+        finished = run_series(series, resolved, folder, pictures=pictures, watching=watching)
+        if pictures:
+            draw_series(series, finished, folder=folder.path)
+        if as_json:
+            print_json(finished.result)
+            return
+        show_votes(console, series, finished.held)
+        console.print()
+        show_losses(console, series, finished)
+        for lesson in finished.lessons:
+            show_lesson(console, lesson)
+        if resolved[0].adversaries:
+            show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
+    tell_folder(console, folder)
+
+
+def _show_series(console: "Console", series: "Series", first: "Resolved") -> None:
+    from ..running.report import show_heading
+    from ..running.series_shown import say_allowance
+    from ..running.statements import trust_in
+
+    transport = first.scenario.transport
+    facts = [
+        f"{len(series.votes):,} vote{'' if len(series.votes) == 1 else 's'}",
+        f"protocol {first.protocol.name}",
+        {"array": "arrays, no agents"}.get(transport, f"agents over {transport}"),
+        f"{first.scenario.noise} noise",
+    ]
+    limit = say_allowance(series) or "what votes cost adds up, without a limit"
+    trust = f"In each vote: {trust_in(first.protocol)} {first.scenario.trust} Over the series: {limit}."
+    show_heading(console, title=series.title, facts=facts, description=series.description, trust=trust)
 
 
 def _show_beginning(console: "Console", resolved: "Resolved") -> None:

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import errno
 import functools
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,13 +16,15 @@ import trio
 from ...agents.client import PATIENCE_SECONDS, Client, answer_seconds, inquire
 from ...agents.events import Log
 from ...agents.journals import Sitting
-from ...agents.person_journal import PersonJournal
+from ...agents.person_journal import PersonJournal, Recalled
 from ...agents.returning import take_part_durably
 from ...protocol.checked import check_own_columns
-from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError
+from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError, quote
+from ...protocol.kept import check_values, has_changed, seal_of
 from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
+from ...protocol.privacy.periods import check_period
 from ...protocol.records import Drawn
 from ...protocol.roles import SessionKind
 from ...transports.abc import Channel, Transport
@@ -60,12 +63,14 @@ class Agreement(msgspec.Struct, kw_only=True):
         protocol: the same protocol, made.
         row: the client's private row.
         losses: what the whole session costs the client, phase by phase.
+        recalled: the reports of earlier sessions that it repeats, by phase; they cost nothing.
     """
 
     terms: Invitation
     protocol: PhasedProtocol[Any, Any]
     row: tuple[int, ...]
     losses: tuple[PrivacyLoss, ...]
+    recalled: Mapping[str, Recalled] = {}
 
     @property
     def cost(self) -> float:
@@ -102,6 +107,8 @@ class Joining:
             are among the values that these allow.
         budget: the most that the session and all others in the journal may cost together (ε, replace-one neighbors); by
             default what an invitation says, or else `DEFAULT_BUDGET`.
+        budget_period_seconds: the length of the window in which the budget holds, by the times that the journal keeps;
+            by default it holds for all that is in the journal.
         trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
             need.
         choices: entries of columns that the party chooses as it joins, by column; they come before those in `entries`.
@@ -118,6 +125,7 @@ class Joining:
     seed: int | None = dataclasses.field(repr=False)
     invitation: Invitation | None = None
     budget: float | None = None
+    budget_period_seconds: float | None = None
     trusts_server: bool = False
     choices: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     round_number: int = 0
@@ -135,13 +143,25 @@ class Joining:
             session_id: of the session that reserves room on it.
 
         Raises:
-            ConfigurationError: the budget is none.
+            ConfigurationError: the budget is none, or is by periods of which no journal knows.
         """
+        self._check_period()
         epsilon = DEFAULT_BUDGET if self.budget is None and self.invitation is None else self.budget
         budget = None if epsilon is None else Budget(epsilon=epsilon)
         if self.journal is None:
             return Ledger(self.party, budget=budget)
-        return self.journal.ledger(self.party, budget, session_id=session_id)
+        seconds = self.budget_period_seconds
+        return self.journal.ledger(self.party, budget, session_id=session_id, period_seconds=seconds)
+
+    def _check_period(self) -> None:
+        if self.budget_period_seconds is None:
+            return
+        check_period(self.budget_period_seconds, field="--budget-period")
+        if self.budget is None:
+            raise ConfigurationError(field="--budget-period", value="given", allowed="left out without --budget")
+        if self.journal is None:
+            allowed = "left out without a journal, which alone knows when other sessions were"
+            raise ConfigurationError(field="--budget-period", value="given", allowed=allowed)
 
     def sit(self, terms: Invitation) -> Sitting | None:
         """Return the party's journal of the session that it agrees to; None where it keeps none.
@@ -196,11 +216,30 @@ class Joining:
             terms = msgspec.structs.replace(terms, public=with_choices(protocol, entries, terms.public))
             protocol.check_public(terms.public)
             protocol.check_losses(terms.public)
-            losses = protocol.losses_of(terms.public)
+            recalled = self._recall(protocol, terms)
+            to_draw = (phase for phase in protocol.phases if phase.name not in recalled)
+            losses = tuple(loss for phase in to_draw for loss in phase.losses_of(terms.public))
             if ledger is not None:
                 ledger.check(losses)
             row = encode_own(protocol, entries, terms.public)
-        return Agreement(terms=terms, protocol=protocol, row=row, losses=losses)
+            for name, earlier in recalled.items():
+                (phase,) = (phase for phase in protocol.phases if phase.name == name)
+                scope, seal = earlier.report.scope, earlier.report.seal
+                now = seal_of(self.secret, scope, name, row[phase.columns])
+                check_values(scope, is_changed=has_changed(seal, now), party=self.party)
+        return Agreement(terms=terms, protocol=protocol, row=row, losses=losses, recalled=recalled)
+
+    @property
+    def secret(self) -> bytes:
+        """What a party that comes back knows its values by: of its private key, which no journal has (`kept.seal_of`).
+
+        Raises:
+            ConfigurationError: the key's file cannot be read.
+        """
+        return b"" if self.keys is None or self.journal is None else hashlib.sha256(self.keys.private_key).digest()
+
+    def _recall(self, protocol: PhasedProtocol[Any, Any], terms: Invitation) -> dict[str, Recalled]:
+        return {} if self.journal is None else self.journal.recall(protocol.phases, session_id=terms.session_id)
 
 
 async def join(
@@ -293,6 +332,10 @@ def _make_client(
     joining: Joining, agreement: Agreement, *, ledger: Ledger, log: Log | None, sitting: Sitting | None
 ) -> Client:
     mode = make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number)
+    kept: dict[str, Any] = {}
+    if any(phase.kept is not None for phase in agreement.protocol.phases):
+        reports = {name: recalled.report for name, recalled in agreement.recalled.items()}
+        kept = {"kept": reports, "secret": joining.secret}
     return find_client_role(agreement.protocol.client_role)(
         agreement.protocol,
         party=joining.party,
@@ -304,6 +347,7 @@ def _make_client(
         charter=charter_of(mode, agreement.terms.charter),
         patience_seconds=joining.patience_seconds,
         sitting=sitting,
+        **kept,
         log=log,
     )
 
@@ -429,9 +473,17 @@ def join_in_folder(
     Arguments and errors are those of `join`; what was charged is in the ledger however the session ends.
     """
     how = {"party": joining.party, "server": joining.address}
+
+    def on_agreed_here(agreement: Agreement) -> None:
+        for phase, each in agreement.recalled.items():
+            source = f"session {quote(each.session)} of {each.report.scope}, nothing paid"
+            run.ending.setdefault("kept", {})[phase] = source
+        if on_agreed is not None:
+            on_agreed(agreement)
+
     with open_run(folder, None, how, is_live=True, describe=_describe) as run:
         session = functools.partial(
-            join, joining, log=run.log, on_agreed=on_agreed, on_loss=on_loss, on_end=run.entries.extend
+            join, joining, log=run.log, on_agreed=on_agreed_here, on_loss=on_loss, on_end=run.entries.extend
         )
         heard = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         run.ending["transcript"] = heard.transcript

@@ -48,6 +48,21 @@ class Keys:
         """The peers'."""
         return frozenset(map(fingerprint_of, self.peers))
 
+    @property
+    def private_key(self) -> bytes:
+        """The private key, in PEM.
+
+        Raises:
+            ConfigurationError: its file cannot be read.
+        """
+        if isinstance(self.identity, Identity):
+            return self.identity.private_key
+        try:
+            return Identity.of(self.identity.read_text(encoding="ascii")).private_key
+        except (OSError, ValueError) as error:
+            allowed = f"a file with a private key and its certificate ({type(error).__name__})"
+            raise ConfigurationError(field="key", value=str(self.identity), allowed=allowed) from None
+
 
 def find_transport(name: str, *, keys: Keys | None = None) -> Transport:
     """Return a transport over which parties that are processes of their own can meet.

@@ -146,7 +146,8 @@ def leave(path: Path, session: str, *, now: float) -> int:
 def prune(path: Path, *, now: float) -> Pruned:
     """Take the reports out of a journal that nobody can ask for again; every loss stays.
 
-    These are the reports of sessions that have expired, or whose release was heard.
+    These are the reports of sessions that have expired, or whose release was heard. A report that later sessions repeat
+    stays.
 
     Args:
         path: the journal's file.
@@ -160,8 +161,7 @@ def prune(path: Path, *, now: float) -> Pruned:
         before = journal.path.stat().st_size
         sessions = sessions_of(rows, journal.path)
         over = {session_id for session_id, session in sessions.items() if session.is_over(now)}
-        over = {session_id for session_id in over if sessions[session_id].num_drawn}
-        over = {session_id for session_id in over if not sessions[session_id].is_pruned}
+        over = {session_id for session_id in over if sessions[session_id].can_be_pruned}
         if not over:
             return Pruned(0, 0)
         journal.rewrite([_without_report(row) if row.session in over else row for row in rows])
@@ -183,6 +183,6 @@ def _check_lost(path: Path) -> None:
 
 def _without_report(row: Row) -> Row:
     record = msgspec.msgpack.decode(row.body, type=Drawn) if row.kind == "drawn" else None
-    if record is None:
+    if record is None or record.kept is not None:
         return row
     return row_of(row.session, msgspec.structs.replace(record, request=b"", report=b""))

@@ -45,5 +45,5 @@ def open_journal(given: Path | None, *, party: str, is_simulation: bool) -> Gene
     if is_simulation:
         yield None
         return
-    with PersonJournal.open(journal_file(given, party=party), now=time.time()) as journal:
+    with PersonJournal.open(journal_file(given, party=party), now=time.time(), clock=time.time) as journal:
         yield journal

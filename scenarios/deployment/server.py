@@ -5,7 +5,7 @@ import functools
 import hashlib
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import trio
@@ -18,6 +18,7 @@ from ...agents.server import Server
 from ...agents.session_journal import SessionJournal
 from ...agents.standing import Companion
 from ...protocol.errors import ConfigurationError, UnheardError
+from ...protocol.kept import ReceivedReports
 from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
 from ...protocol.records import Accepted, PhaseClosed
 from ...protocol.roles import SessionKind
@@ -91,6 +92,7 @@ async def serve(
     charter: Charter = NO_CHARTER,
     mode: Mode,
     sitting: SittingOfServer | None = None,
+    kept: ReceivedReports | None = None,
     log: Log | None = None,
     listener: EffectListener | None = None,
     on_listening: Callable[[str], None] | None = None,
@@ -106,6 +108,7 @@ async def serve(
         charter: what makes the session this one, as its invitations say.
         mode: a deployment or a simulation.
         sitting: the session's journal, with which it goes on after a restart.
+        kept: the reports of earlier sessions, by phase and party (`earlier.read_kept`).
         log: where events go.
         listener: told of every effect of the server's machine.
         on_listening: told of the address once clients can connect.
@@ -134,6 +137,7 @@ async def serve(
             charter=charter,
             mode=mode,
             sitting=sitting,
+            kept=kept,
             log=log,
             listener=listener,
             on_listening=on_listening,
@@ -150,12 +154,14 @@ async def _serve(
     charter: Charter,
     mode: Mode,
     sitting: SittingOfServer | None,
+    kept: ReceivedReports | None,
     log: Log | None,
     listener: EffectListener | None,
     on_listening: Callable[[str], None] | None,
     beside: Sequence[Companion],
 ) -> SessionResult:
     roster = side.roster
+    earlier: dict[str, Any] = {"kept": kept} if kept else {}  # another's server need not know of it
     server = kind(
         side.protocol,
         roster=roster,
@@ -165,6 +171,7 @@ async def _serve(
         default_rules=side.default_rules,
         places=reserve_for_server(num_parties=len(side.names)),
         sitting=sitting,
+        **earlier,
         log=log,
         listener=listener,
     )
@@ -235,6 +242,7 @@ def serve_in_folder(
     charter: Charter = NO_CHARTER,
     mode: Mode,
     journal: Path | None = None,
+    kept: ReceivedReports | None = None,
     on_resuming: Callable[[str], None] | None = None,
     pictures: bool = True,
     listener: EffectListener | None = None,
@@ -262,6 +270,7 @@ def serve_in_folder(
             charter=charter,
             mode=mode,
             sitting=sitting,
+            kept=kept,
             log=run.log,
             listener=listener,
             on_listening=on_listening,

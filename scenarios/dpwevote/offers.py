@@ -31,6 +31,8 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     """
     assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters
+    if parameters.scope is not None:  # a session's price is that of the game's first vote alone
+        return ()
     if parameters.public_weights or len(parameters.group_means) > _MOST_WEIGHTS:
         return ()
     price = parameters.epsilon_total / len(parameters.candidates)

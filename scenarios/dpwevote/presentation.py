@@ -26,7 +26,7 @@ from ..presentation.drawing import (
 )
 from ..presentation.numbers import some
 from ..presentation.plain import PLAIN, columns_of
-from ..presentation.presenter import Known, Presenter, Rows
+from ..presentation.presenter import Brief, Known, Presenter, Rows
 from ..presentation.terminal import Cell, estimate_text, percent, show_note, show_table
 
 __all__ = ["PRESENTERS"]
@@ -226,7 +226,18 @@ def _shown(candidate: CandidateOutcome) -> tuple[Estimate, Estimate]:
     return candidate.support, candidate.quota
 
 
-VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)
+def _brief(outcome: Outcome) -> list[Brief]:
+    """Return each candidate's decision, and how sure it is, with the margin that it rests on."""
+    briefs: list[Brief] = []
+    for candidate in outcome.candidates:
+        said = _decision(candidate)
+        if candidate.verdict.verdict is Verdict.TOO_CLOSE:
+            said.append(f" ({Verdict.TOO_CLOSE.value})", style="yellow")
+        briefs.append(Brief(candidate.name, said, candidate.margin))
+    return briefs
+
+
+VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief)
 """A row for each candidate."""
 
 

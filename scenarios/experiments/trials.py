@@ -41,7 +41,7 @@ from .summaries import LEAST_TRIALS, Summary, summary_of
 
 __all__ = ["Cell", "MeasuredCell", "PhaseMeans", "Trial", "check_trials", "prepare", "run_trials", "work"]
 
-MOST_TRIALS: Final = 1_000_000
+MOST_TRIALS: Final = 100_000
 BYTES: Final = Measure(name="bytes", about="that one party sends and receives, on average")
 MESSAGES: Final = Measure(name="messages", about="that one party sends and receives, on average")
 _SEED_BITS: Final = 128

@@ -21,6 +21,10 @@ _NAMES: Final[tuple[MechanismName, ...]] = ("laplace", "sampling", "exponential"
 _RELAXED: Final = (
     "exponential and permute_and_flip elect by W − λ·max(0, ΔW − t), which may be another winner's by itself"
 )
+_NOTE: Final = (
+    "other winners: the share of elections with another winner than without noise, by this objective; ± is one "
+    "standard error of {:,} trials. ε in all is proven"
+)
 
 
 class ElectionVariants(SimulatedVariants):
@@ -91,8 +95,7 @@ class ElectionVariants(SimulatedVariants):
         if parameters.calibration == "proven":
             of_samples = "Algorithm 2 has the γ and the samples that serve best of those it allows"
         return (
-            "the share of elections with another winner than without noise, by this objective; ± is one standard error",
-            f"of {self.trials:,} trials. ε in all is proven" + ("" if parameters.is_joint else f"; {of_samples}"),
+            _NOTE.format(self.trials) + ("" if parameters.is_joint else f"; {of_samples}"),
             *(["groups are private in all of these, as they are in the session"] if parameters.is_joint else []),
             *([_RELAXED] if parameters.objective == "constrained" and not parameters.is_joint else []),
             *([f"not at this price, or not here: {', '.join(missing)}"] if missing else []),

@@ -14,6 +14,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
+from ...protocol.estimators import Estimate
 from ...protocol.moral_preferences import Level, LevelOutcome, Outcome, Paradigm
 from ...protocol.privacy import TrustModel
 from ..presentation.drawing import (
@@ -33,7 +34,7 @@ from ..presentation.drawing import (
     size_of_rows,
 )
 from ..presentation.numbers import decimals_of, rounded, some
-from ..presentation.presenter import Known, Presenter, Rows
+from ..presentation.presenter import Brief, Known, Presenter, Rows
 from ..presentation.terminal import Cell, show_facts, show_note, show_table
 from .agreement import agreement_of
 
@@ -299,7 +300,16 @@ def _source(outcome: Outcome) -> str:
     return f"{_voters(outcome)}; {said}{errors}"
 
 
-PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)
+def _brief(outcome: Outcome) -> list[Brief]:
+    """Return the preference for each feature, those farthest from 0 first."""
+    features = sorted(_features(outcome, Known()), key=lambda feature: -abs(feature.value))[:MOST_ROWS]
+    decimals = _decimals(features)
+    return [
+        Brief(each.name, Text(each.written(decimals)), Estimate(each.value, each.error or 0.0)) for each in features
+    ]
+
+
+PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief)
 """A row for each feature."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: PREFERENCES}

@@ -23,18 +23,23 @@ from .agreement import agreement_of
 __all__ = ["PreferenceVariants"]
 
 _NAMES: Final = (
-    "VLCP, laplace",
-    "RLCP, laplace",
-    "RLCP, pooled",
-    "RLCP, direction",
-    "VLDP, laplace",
-    "VLDP, direction",
-    "RLDP, laplace",
-    "RLDP, functional",
-    "RLDP, pooled",
-    "RLDP, direction",
+    "VLCP/laplace",
+    "RLCP/laplace",
+    "RLCP/pooled",
+    "RLCP/direction",
+    "VLDP/laplace",
+    "VLDP/direction",
+    "RLDP/laplace",
+    "RLDP/functional",
+    "RLDP/pooled",
+    "RLDP/direction",
 )
-_REFERENCE: Final = "VLCP, laplace"
+_REFERENCE: Final = "VLCP/laplace"
+_NOTE: Final = (
+    "other choices: the share of pairs of alternatives of which noise changes the choice; ± is one standard error of "
+    "{:,} trials. ε in all is proven, of all that a voter says. Before noise: the share of pairs on which the "
+    "mechanism itself, before there is any noise, chooses as the mean of voters' own preferences"
+)
 
 
 class PreferenceVariants(SimulatedVariants):
@@ -54,7 +59,7 @@ class PreferenceVariants(SimulatedVariants):
 
     @property
     def names(self) -> Sequence[str]:
-        """Paradigm and mechanism, in two words."""
+        """Paradigm and mechanism."""
         return _NAMES
 
     @property
@@ -69,7 +74,7 @@ class PreferenceVariants(SimulatedVariants):
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
         """Return the parameters of a mechanism at a price of everything that a voter says."""
-        paradigm, _, mechanism = name.partition(", ")
+        paradigm, _, mechanism = name.partition("/")
         given: dict[str, Any] = {"paradigm": Paradigm(paradigm), "mechanism": mechanism}
         if mechanism != "direction":
             given["covariance"] = ()
@@ -99,7 +104,7 @@ class PreferenceVariants(SimulatedVariants):
         return {
             "Trusted": "the aggregator" if loss.model is TrustModel.CENTRAL else "nobody",
             "ε a record": f"{loss.finest.proven:.4g}",
-            "Same without noise": "" if same is None else f"{100 * same:.1f} %",
+            "Before noise": "" if same is None else f"{100 * same:.1f} %",
         }
 
     @property
@@ -115,8 +120,6 @@ class PreferenceVariants(SimulatedVariants):
         """Return what the numbers are of."""
         missing = [name for name in self.names if name not in {offered.name for offered in offers}]
         return (
-            "other choices: the share of pairs of which noise changes the choice; ± is one standard error of",
-            f"{self.trials:,} trials. ε in all is proven, of all that a voter says. Same without noise: the share",
-            "of pairs on which the mechanism, before any noise, chooses as the mean of voters' own preferences",
+            _NOTE.format(self.trials),
             *([f"not at this price: {', '.join(missing)}"] if missing else []),
         )

@@ -5,7 +5,7 @@ fields and estimates (`plain`).
 """
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ from ...protocol.phases import Truth
 from ..system import load_each
 from .drawing import save_picture
 from .lessons import draw_lesson, show_lesson, written_lesson
-from .plain import PLAIN
-from .presenter import Known, Presenter, Rows
+from .plain import PLAIN, plain_briefs
+from .presenter import Brief, Known, Presenter, Rows
 from .terminal import make_console
 
 __all__ = [
+    "briefs_of",
     "draw_lesson",
     "draw_outcome",
     "make_console",
@@ -62,6 +63,13 @@ def said_of(outcome: msgspec.Struct) -> Text:
     presenter = _presenter_of(outcome)
     with _blaming(presenter, "say", outcome):
         return presenter.say(outcome)
+
+
+def briefs_of(outcome: msgspec.Struct) -> Sequence[Brief]:
+    """Return the shortest that is said of an outcome, beside those of other sessions: something of each in it."""
+    presenter = _presenter_of(outcome)
+    with _blaming(presenter, "brief", outcome):
+        return plain_briefs(outcome) if presenter.brief is None else presenter.brief(outcome)
 
 
 def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Rows:

@@ -26,10 +26,10 @@ from .drawing import (
     size_of_rows,
 )
 from .numbers import decimals_of, rounded, some
-from .presenter import Known, Presenter, Rows
+from .presenter import Brief, Known, Presenter, Rows
 from .terminal import Cell, show_note, show_table, title_of
 
-__all__ = ["PLAIN", "columns_of"]
+__all__ = ["PLAIN", "columns_of", "plain_briefs"]
 
 # A longer table is for a file.
 _MOST_LINES: Final = 40
@@ -189,6 +189,26 @@ def _rows_of(table: Table, known: Known) -> Rows:
                 row[f"true_{column}"] = "" if true is None else true
         rows.append(row)
     return rows
+
+
+def plain_briefs(outcome: msgspec.Struct) -> Sequence[Brief]:
+    """Return the estimates of the first table that has any, of each line the first; or else the fields of one."""
+    tables = tables_of(outcome)
+    for table in tables:
+        for column in table.measured:
+            names = [line.name or column.replace("_", " ") for line in table.lines]
+            cells = [line.cells.get(column) for line in table.lines]
+            written = [cell if isinstance(cell, Text) else Text(cell) for cell in _written(cells)]
+            told = zip(names, written, cells, strict=True)
+            return [Brief(name, said, cell) for name, said, cell in told if isinstance(cell, Estimate)]
+    for table in sorted(tables, key=lambda table: bool(table.name)):  # the outcome's own fields, where it has any
+        return [
+            Brief(" ".join([*line.names, column.replace("_", " ")]), Text(plain(cell)))
+            for line in table.lines
+            for column, cell in line.cells.items()
+            if plain(cell) != line.name
+        ]
+    return []
 
 
 class _Bar(NamedTuple):

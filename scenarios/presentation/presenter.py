@@ -1,16 +1,17 @@
 """What a protocol's room says of its outcome: how a terminal, a table and a picture show it."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from ...protocol.estimators import Estimate
 from .drawing import Picture
 
-__all__ = ["Known", "Presenter", "Rows"]
+__all__ = ["Brief", "Known", "Presenter", "Rows"]
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
@@ -39,6 +40,21 @@ class Known:
 
 
 @dataclasses.dataclass(frozen=True)
+class Brief:
+    """The shortest that is said of one thing in an outcome, where several outcomes are shown together.
+
+    Args:
+        name: what is decided or estimated.
+        said: what came of it; the estimate where there is nothing shorter.
+        estimate: the number behind it, which a picture shows; None where there is none.
+    """
+
+    name: str
+    said: Text
+    estimate: Estimate | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Presenter(Generic[OutcomeT]):
     """How one kind of outcome is shown.
 
@@ -47,9 +63,11 @@ class Presenter(Generic[OutcomeT]):
         rows: returns the rows of its table, which have the same keys.
         draw: returns its picture; None where it has none.
         say: what a line of the terminal adds of it, as its phase closes; by default nothing.
+        brief: what is said of it beside others; by default its first estimates.
     """
 
     show: Callable[[Console, OutcomeT, Known], None]
     rows: Callable[[OutcomeT, Known], Rows]
     draw: Callable[[OutcomeT, Known], Picture | None]
     say: Callable[[OutcomeT], Text] = _nothing
+    brief: Callable[[OutcomeT], Sequence[Brief]] | None = None

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -15,7 +16,17 @@ from rich.text import Text
 from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
 
-__all__ = ["Cell", "estimate_text", "make_console", "percent", "show_facts", "show_note", "show_table", "title_of"]
+__all__ = [
+    "Cell",
+    "estimate_text",
+    "make_console",
+    "percent",
+    "show_facts",
+    "show_note",
+    "show_paragraph",
+    "show_table",
+    "title_of",
+]
 
 Cell: TypeAlias = str | Text
 
@@ -74,6 +85,12 @@ def show_facts(console: Console, facts: Mapping[str, Cell], *, spaced: bool = Tr
 def show_note(console: Console, text: str, *, style: str = "dim") -> None:
     """Print what the reader of a table needs to know: a line below it."""
     console.print(Text(f"  {text}", style=style))
+
+
+def show_paragraph(console: Console, text: str) -> None:
+    """Print notes that belong together, in as many lines below a table as they take."""
+    for line in textwrap.wrap(text, max(console.width - _PADDING, _LEAST_WIDTH)):
+        show_note(console, line)
 
 
 def show_table(

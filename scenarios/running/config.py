@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Collection, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
@@ -27,7 +27,24 @@ from ..reading.sources import PartySources
 from ..system import find_protocol
 from .parties import sources_of
 
-__all__ = ["Scenario", "load_scenario", "move_paths", "shipped_scenarios"]
+__all__ = [
+    "VOTES",
+    "Scenario",
+    "drop_replaced",
+    "find_source",
+    "load_scenario",
+    "move_paths",
+    "name_parties",
+    "protocol_of",
+    "read_tables",
+    "scenario_of",
+    "shipped_scenarios",
+    "shipped_series",
+    "unknown_key",
+]
+
+VOTES: Final = "votes"
+"""The key by which a file is a series, which `series.load_series` reads."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -139,8 +156,17 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 def shipped_scenarios() -> dict[str, Path]:
     """Return the scenarios that come with Psephos: name → file, sorted by name."""
+    return _shipped("*.toml")
+
+
+def shipped_series() -> dict[str, Path]:
+    """Return the series of votes that come with Psephos: name → file, sorted by name."""
+    return _shipped("series/*.toml")
+
+
+def _shipped(pattern: str) -> dict[str, Path]:
     folder = Path(str(resources.files("psephos.scenarios.shipped")))
-    return dict(sorted((path.stem, path) for path in folder.glob("*.toml")))
+    return dict(sorted((path.stem, path) for path in folder.glob(pattern)))
 
 
 def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
@@ -154,24 +180,41 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
     Raises:
         ConfigurationError: there is no such scenario, it cannot be read, or a key or a value is not allowed.
     """
-    path = _find(source)
-    tables: Tables = {"name": path.stem, **_read(path)}
+    path = find_source(source)
+    tables = read_tables(path)
+    if VOTES in tables:
+        allowed = "left out: a series of votes is for `psephos run`, this is for a single one"
+        raise ConfigurationError(field=VOTES, value="given", allowed=allowed)
+    return scenario_of(tables, settings, folder=path.parent)
+
+
+def scenario_of(tables: Tables, settings: Sequence[str] = (), *, folder: Path) -> Scenario:
+    """Return the scenario of tables as a file holds them, which are changed, with some values set anew.
+
+    Args:
+        tables: the scenario's.
+        settings: as for `load_scenario`.
+        folder: from which relative paths lead.
+
+    Raises:
+        ConfigurationError: a key or a value is not allowed.
+    """
     pairs = [read_setting(setting) for setting in settings]
     chosen = dict(pairs)
     # First of all, since the other keys' meaning depends on it.
-    protocol = _protocol_of(tables, chosen)
+    protocol = protocol_of(tables, chosen)
     word = f"{protocol.client_role}s"
     own = {*Scenario.__struct_fields__, word}
     for key in tables:
         if key not in own:
-            raise _unknown_key(key, own)
+            raise unknown_key(key, own)
     known_sources = sources_of(protocol)
-    _name_parties(tables, word, folder=path.parent, sources=known_sources)
+    name_parties(tables, word, folder=folder, sources=known_sources)
     words = (word, "parties")
     tables[word] = _as_table(tables.get(word, {}), known_sources)
     pairs = [(key, _as_table(value, known_sources) if key in words else value) for key, value in pairs]
     if isinstance(tables.get("data"), str) and tables["data"]:
-        tables["data"] = str(path.parent / tables["data"])
+        tables["data"] = str(folder / tables["data"])
     sources = {source for key in chosen for source in known_sources.keys if _is_below(key, source, words)}
     if sources - _sources_of(tables.get(word), chosen, words):
         tables[word] = {}  # from elsewhere: what was said of the others means nothing here
@@ -180,10 +223,7 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
         for told in ("title", "description", "made_up", "public_record"):
             tables.pop(told, None)
         _drop_parameters(tables, known_sources.parameters_of_table)
-    _drop_alternatives(tables, known_sources, {key.removeprefix("parameters.") for key in chosen})
-    for key, replaced in known_sources.own_parameters.items():
-        if _is_chosen(key, chosen, words):
-            _drop_parameters(tables, replaced)  # each party has its own in place of them
+    drop_replaced(tables, chosen, words, known_sources)
     if chosen.get("noise") == "secure":
         tables.pop("seed", None)  # the scenario's own; one that is set beside it is refused
     of_protocol = protocol.parameters_type.__struct_fields__
@@ -222,6 +262,21 @@ def _is_made_up(parties: object, sources: PartySources) -> bool:
     return isinstance(parties, dict) and not (sources.keys - sources.made_up) & cast("Tables", parties).keys()
 
 
+def drop_replaced(tables: Tables, chosen: Tables, words: Collection[str], sources: PartySources) -> None:
+    """Drop the scenario's own parameters in place of which others are chosen, or each party's own.
+
+    Args:
+        tables: the scenario's, which are changed.
+        chosen: what is set, by key.
+        words: what its parties may be called.
+        sources: where parties are from.
+    """
+    _drop_alternatives(tables, sources, {key.removeprefix("parameters.") for key in chosen})
+    for key, replaced in sources.own_parameters.items():
+        if _is_chosen(key, chosen, words):
+            _drop_parameters(tables, replaced)
+
+
 def _drop_alternatives(tables: Tables, sources: PartySources, chosen: Collection[str]) -> None:
     """Drop the scenario's own parameters in place of which others are chosen."""
     groups = (group for group in sources.alternatives if group & set(chosen))
@@ -247,22 +302,28 @@ def _drop_parameters(tables: Tables, names: Collection[str]) -> None:
         tables["parameters"] = {name: value for name, value in own.items() if name not in names}
 
 
-def _protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]]:
+def protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]]:
+    """Return the protocol that a scenario's tables name, or what was set.
+
+    Raises:
+        ConfigurationError: there is no such protocol.
+    """
     name = chosen.get("protocol", tables.get("protocol"))
     if name is None:
         for key in tables:
             if key not in Scenario.__struct_fields__ and did_you_mean(key, ["protocol"]):
-                raise _unknown_key(key, ["protocol"])
+                raise unknown_key(key, ["protocol"])
         name = ""
     return find_protocol(convert(name, str, "protocol"))
 
 
-def _unknown_key(key: str, known: Collection[str]) -> ConfigurationError:
+def unknown_key(key: str, known: Collection[str]) -> ConfigurationError:
+    """Return the error for a key that is none of these."""
     allowed = f"left out{did_you_mean(key, sorted(known))}"
     return ConfigurationError(field=f"unknown key {key!r}", value=key, allowed=allowed)
 
 
-def _name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySources) -> None:
+def name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySources) -> None:
     """Put the parties under `word`, as errors name them, a path being relative to the file's folder.
 
     Raises:
@@ -298,8 +359,13 @@ def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySource
     return moved
 
 
-def _find(source: str) -> Path:
-    shipped = shipped_scenarios()
+def find_source(source: str) -> Path:
+    """Return the file of a scenario or a series: one that is shipped, or a path.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    shipped = {**shipped_scenarios(), **shipped_series()}
     if source in shipped:
         return shipped[source]
     with contextlib.suppress(OSError):  # a name too long for a file
@@ -308,6 +374,15 @@ def _find(source: str) -> Path:
             return path
     allowed = f"a file, or one of {', '.join(shipped)}{did_you_mean(source, shipped)}"
     raise ConfigurationError(field="scenario", value=source, allowed=allowed)
+
+
+def read_tables(path: Path) -> Tables:
+    """Return what a TOML or JSON file holds, with the file's name where it names nothing.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    return {"name": path.stem, **_read(path)}
 
 
 def _read(path: Path) -> Tables:

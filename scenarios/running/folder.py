@@ -22,6 +22,7 @@ import json
 import logging
 import math
 import os
+import re
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -35,7 +36,7 @@ from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
 from ..reading.cells import inert_cell
 
-__all__ = ["RunFolder", "open_event_log", "read_ledger", "to_json"]
+__all__ = ["RunFolder", "add_ledgers", "open_event_log", "read_ledger", "to_json"]
 
 _WARNING: Final = "simulation only: holds private inputs and the seed that takes the noise off again"
 _IS_LOSS: Final = b'"event":"privacy_loss"'
@@ -239,6 +240,46 @@ def read_ledger(run: Path) -> list[LedgerEntry]:
             shown = line[:80].decode(errors="replace")
             raise ConfigurationError(field=f"{path.name} line {number}", value=shown, allowed=allowed) from None
     return entries
+
+
+def add_ledgers(runs: Sequence[Path]) -> list[LedgerEntry]:
+    """Return the entries of several runs of the same persons, whose losses then add up by their names.
+
+    Where runs by arrays have one line for all persons, these are taken for the same in all of the runs: for one person
+    that is never too little.
+
+    Args:
+        runs: their folders.
+
+    Raises:
+        ConfigurationError: as `read_ledger`, a run is named twice, or a person's entries in one of them cannot be told
+            from those of others.
+    """
+    read: dict[Path, list[LedgerEntry]] = {}
+    for run in runs:
+        if run.resolve() in read:
+            raise ConfigurationError(field="RUN", value=str(run), allowed="named once: its losses would count twice")
+        read[run.resolve()] = read_ledger(run)
+    told = [(run, _groups_of(entries)) for run, entries in zip(runs, read.values(), strict=True) if entries]
+    for run, groups in told[1:]:
+        if groups != told[0][1]:
+            allowed = f"one for {_said(told[0][1])}, as {told[0][0]} has: else nobody knows whose losses add up"
+            raise ConfigurationError(field=f"the ledger of {run}", value=f"one for {_said(groups)}", allowed=allowed)
+    return [
+        msgspec.structs.replace(entry, session=f"{entry.session} ({run})")
+        for run, entries in zip(runs, read.values(), strict=True)
+        for entry in entries
+    ]
+
+
+def _groups_of(entries: Iterable[LedgerEntry]) -> dict[str, int]:
+    """Return the lines that stand for unnamed persons: how many, by what they are called."""
+    of_groups = re.compile(r"each of \d+ ")
+    return {entry.person: entry.num_persons for entry in entries if of_groups.match(entry.person)}
+
+
+def _said(groups: Mapping[str, int]) -> str:
+    return " and ".join(groups) or "each person by name"
 
 
 def _read_entry(line: bytes, decoder: msgspec.json.Decoder[LedgerEntry]) -> LedgerEntry:

@@ -1,7 +1,7 @@
 """What a terminal shows of a run beside its outcome: headings, phases, what was paid, scenarios."""
 
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -81,15 +81,23 @@ def show_release(console: Console, *, num_heard: int | None, role: str) -> None:
     console.print(Text.assemble(("  release     ", "bold"), f" told to {who}\n"))
 
 
-def show_privacy(console: Console, protocol: PhasedProtocol[Any, Any], *, public: Sequence[int] | None = None) -> None:
+def show_privacy(
+    console: Console,
+    protocol: PhasedProtocol[Any, Any],
+    *,
+    public: Sequence[int] | None = None,
+    kept: Collection[str] = (),
+) -> None:
     """Print what a session cost, by phase and unit; what one part of a unit loses is below it, and in no total.
 
     Args:
         console: where to.
         protocol: what was run.
         public: the public row of the party that paid; None for the most that any party paid.
+        kept: the phases whose reports all these parties repeated from an earlier session, for nothing.
     """
-    paid = [(phase.name, phase.losses if public is None else phase.losses_of(public)) for phase in protocol.phases]
+    drawn = [phase for phase in protocol.phases if phase.name not in kept]
+    paid = [(phase.name, phase.losses if public is None else phase.losses_of(public)) for phase in drawn]
     rows: list[Sequence[Cell]] = []
     for name, of_phase in paid:
         for _, kind in itertools.groupby(of_phase, key=_alike):
@@ -110,6 +118,10 @@ def show_privacy(console: Console, protocol: PhasedProtocol[Any, Any], *, public
         rows=rows,
         drop=("Reports", "Unit"),
     )
+    for phase in protocol.phases:
+        if phase.name in kept:
+            line = f"  {phase.name}: kept from an earlier session of {phase.kept}, nothing paid"
+            console.print(line, soft_wrap=True)
     _show_excess(console, losses)
     _show_models(console, losses)
     _show_total(console, total, losses)

@@ -6,7 +6,7 @@ One way for all: parties that are read at once, parties that come in batches, an
 import dataclasses
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,14 @@ from ..datasets import DATA_VARIABLE
 from ..plugins import ARRAY, check_transport, find_client_role, find_server_role, make_transport
 from ..reading.conversion import convert
 from ..reading.sources import PartiesTable
-from ..system import find_protocol
+from ..system import find_protocol, part_of
 from .blaming import Plugin, blaming, blaming_plugins, parts_of
 from .config import Scenario
 from .limits import check_descriptors
 from .parties import read_parties, sources_of
 from .rosters import FINGERPRINT_COLUMN, check_columns, described_by, fingerprints_in, left_to_parties, read_roster
 from .streams import PartyStream, is_streamed, open_stream
+from .turnout import Turnout
 
 __all__ = ["Resolved", "dearest_losses", "make_scene", "resolve"]
 
@@ -123,7 +124,12 @@ def make_scene(
 
 
 def resolve(
-    scenario: Scenario, *, record: bool = False, is_served: bool = False, roster: Path | None = None
+    scenario: Scenario,
+    *,
+    record: bool = False,
+    is_served: bool = False,
+    roster: Path | None = None,
+    turnout: Turnout | None = None,
 ) -> Resolved:
     """Look up and check everything that a scenario names.
 
@@ -133,6 +139,7 @@ def resolve(
         is_served: the parties are elsewhere: no private column is looked at.
         roster: where they are elsewhere, a folder of `psephos roster`, or a CSV of the parties: the role's name, the
             public columns, `rosters.FINGERPRINT_COLUMN`; by default the scenario's own parties, without certificates.
+        turnout: of a vote in a series, who of the scenario's parties is there; by default everybody.
 
     Raises:
         ConfigurationError: something is not allowed.
@@ -142,7 +149,7 @@ def resolve(
     if not is_served and isinstance(scenario.parties, Mapping) and is_streamed(kind, scenario.parties):
         _check_streamed(scenario, kind)
         stream = open_stream(kind, scenario.parties)
-    parties = _parties_of(scenario, kind, stream, roster)
+    parties = _parties_of(scenario, kind, stream, roster, turnout)
     if parties.is_of_data_set:
         scenario = msgspec.structs.replace(scenario, data=_data_folder(scenario))
     table = {name: entries for name, entries in parties.table.items() if not (is_served and name == FINGERPRINT_COLUMN)}
@@ -227,14 +234,22 @@ def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list
 
 
 def _parties_of(
-    scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], stream: PartyStream | None, roster: Path | None
+    scenario: Scenario,
+    kind: type[PhasedProtocol[Any, Any]],
+    stream: PartyStream | None,
+    roster: Path | None,
+    turnout: Turnout | None,
 ) -> PartiesTable:
     if roster is not None:
         return read_roster(roster, kind)
     if stream is not None:
+        if turnout is not None:
+            allowed = f"read at once: a series has to know its {kind.client_role}s by their names"
+            raise ConfigurationError(field=f"{kind.client_role}s", value="streamed", allowed=allowed)
         source = f"the streamed {kind.client_role}s"
         return PartiesTable((), {}, source=source, parameters=stream.parameters, fixed=stream.fixed)
-    return _own_parties(scenario, kind)
+    own = _own_parties(scenario, kind)
+    return own if turnout is None else turnout.applied(own, role=kind.client_role)
 
 
 def _own_parties(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
@@ -297,8 +312,10 @@ def _make_rules(
 
 
 def _made(kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any]) -> PhasedProtocol[Any, Any]:
-    """Return a protocol with its parameters, where these and its columns are what they should be."""
+    """Return a protocol with its parameters and plug-ins, where these and its columns are what they should be."""
     protocol = kind(convert(given, kind.parameters_type, "parameters"))
+    if (equip := part_of(kind, "equip", Callable)) is not None:
+        equip(protocol)
     check_own_columns(protocol)
     return protocol
 

@@ -18,9 +18,10 @@ from ...agents.modes import Deployment, Mode, Simulation, draw_session_id
 from ...agents.noise import SecureNoise
 from ...protocol.checked import checked_truth
 from ...protocol.errors import PsephosError
+from ...protocol.kept import KeptReports
 from ...protocol.messages import Charter
 from ...protocol.phases import Truth
-from ...protocol.privacy import LedgerEntry
+from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise, stream_key
 from ...protocol.views import View
 from ...transports.faults import Weather, seeded_weather
@@ -38,7 +39,7 @@ from .streams import StreamedInputs
 from .traffic import expect_traffic, traffic_of
 from .writing import describe_failure, open_run, write_outcome
 
-__all__ = ["Finished", "Watched", "run_in_folder", "run_session"]
+__all__ = ["Finished", "Watched", "run_in_folder", "run_session", "write_lessons"]
 
 _SEED_BITS: Final = 128
 
@@ -64,6 +65,7 @@ class Finished(msgspec.Struct, kw_only=True):
         num_parties: how many there were.
         note: what became of the rows of a stream, as a line for people.
         lessons: what its adversaries learnt, or did.
+        happened: what they learnt it from, with the scene; None where there are none.
     """
 
     record: SessionRecord
@@ -74,6 +76,7 @@ class Finished(msgspec.Struct, kw_only=True):
     num_parties: int
     note: str = ""
     lessons: Sequence[Lesson] = ()
+    happened: tuple[Scene, Happened] | None = None
 
 
 def run_session(
@@ -84,8 +87,10 @@ def run_session(
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
     entries: list[LedgerEntry] | None = None,
+    kept: KeptReports | None = None,
     watched: Watched | None = None,
     streamed: StreamedInputs | None = None,
+    ledgers: Mapping[str, Ledger] | None = None,
 ) -> SessionRecord:
     """Run a resolved scenario's session on the path that it names.
 
@@ -96,8 +101,10 @@ def run_session(
         listener: told of the server's effects.
         on_progress: called a few times a second (agents only).
         entries: the caller's list, which gets every loss however the session ends.
+        kept: the caller's, with what earlier sessions of its scopes left; it gets what this one leaves.
         watched: the caller's, which gets what adversaries see however the session ends.
         streamed: the caller's, which knows of a stream's parties how far they came.
+        ledgers: of the parties by name, where they have had losses before (agents only).
 
     Raises:
         QuorumError: a phase closed without its quorum.
@@ -133,6 +140,8 @@ def run_session(
             log=log,
             listener=listener,
             entries=entries,
+            names=resolved.names,
+            kept=kept,
         )
     mode: Mode = Simulation(scenario.name, noise, resolved.record or watched is not None)
     if scenario.noise == "secure":
@@ -164,10 +173,12 @@ def run_session(
         rules=resolved.rules,
         default_rules=resolved.default_rules,
         budget=scenario.budget_of_parties,
+        ledgers=ledgers,
         log=log,
         listener=listener,
         on_progress=on_progress,
         entries=entries,
+        kept=kept,
         deviations=deviations,
         views=None if watched is None else watched.views,
         strangers=strangers,
@@ -193,6 +204,8 @@ def run_in_folder(
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
     on_failure: Callable[[Sequence[Lesson]], None] | None = None,
+    ledgers: Mapping[str, Ledger] | None = None,
+    kept: KeptReports | None = None,
 ) -> Finished:
     """Run a scenario and leave everything that came of it in a folder.
 
@@ -203,6 +216,8 @@ def run_in_folder(
         listener: told of the server's effects.
         on_progress: called a few times a second (agents), or after each batch (streams).
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
+        ledgers: as for `run_session`.
+        kept: as for `run_session`.
 
     Raises:
         QuorumError, ConfigurationError, PluginError, OSError: as `run_session`; the folder then holds the scenario, the
@@ -229,6 +244,8 @@ def run_in_folder(
                 entries=run.entries,
                 watched=watched,
                 streamed=streamed,
+                ledgers=ledgers,
+                kept=kept,
             )
         except PsephosError as error:
             if watched is not None and watched.views:  # else nothing began
@@ -263,6 +280,7 @@ def run_in_folder(
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     lessons: Sequence[Lesson] = ()
+    left: tuple[Scene, Happened] | None = None
     if watched is not None:
         happened = Happened(
             views=watched.views,
@@ -274,6 +292,7 @@ def run_in_folder(
             attempts=watched.attempts,
         )
         lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+        left = resolved.scene(seed=seed), happened
     if unheard is not None:
         if on_failure is not None:
             on_failure(lessons)
@@ -287,6 +306,7 @@ def run_in_folder(
         num_parties=num_parties,
         note="" if streamed is None else streamed.note,
         lessons=lessons,
+        happened=left,
     )
 
 
@@ -295,13 +315,24 @@ def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: i
     scene = resolved.scene(seed=seed)
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
         lessons = [checked_lesson(role, scene, happened) for role in resolved.adversaries]
+    write_lessons(folder, lessons, pictures=pictures)
+    return lessons
+
+
+def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool) -> None:
+    """Write what adversaries learnt, or did: `adversaries.json`, and of each a table and a picture.
+
+    Args:
+        folder: where to.
+        lessons: theirs.
+        pictures: whether pictures are wanted.
+    """
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:
             folder.write_table(f"adversary-{number}.csv", lesson.rows)
         if pictures and lesson.figures:
             draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}")
-    return lessons
 
 
 def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:

@@ -19,10 +19,11 @@ from ...agents.server import Server
 from ...protocol.checked import check_declared, check_own_columns, checked_inputs
 from ...protocol.effects import Closed, Effect, Opened
 from ...protocol.errors import ConfigurationError, ConnectionLostError, PsephosError, UnheardError
+from ...protocol.kept import KeptReports
 from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.population import run_batches, run_population
-from ...protocol.privacy import Budget, LedgerEntry
+from ...protocol.privacy import Budget, Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, PhaseRules
@@ -34,6 +35,7 @@ from ...transports.abc import Channel, Transport
 from ...transports.faults import FaultyTransport, Weather
 from ..plugins import ARRAY, check_transport, find_client_role, find_server_role, make_transport
 from .blaming import Plugin, blaming, blaming_plugins, parts_of
+from .keeping import Keeping
 from .limits import calm_collector, reserve_descriptors
 from .parties import check_names
 
@@ -86,6 +88,7 @@ class SessionRecord(msgspec.Struct, kw_only=True):
         endings: for each party that did not end with the outcome, why.
         views: what each party saw, the server's first; only where asked for.
         traffic: how much was said in each phase; of agents alone.
+        kept: what this session and earlier ones leave to later ones of the same scopes. Private: never written.
     """
 
     outcome: msgspec.Struct
@@ -96,6 +99,7 @@ class SessionRecord(msgspec.Struct, kw_only=True):
     endings: Mapping[str, PsephosError] = {}
     views: Sequence[View] = ()
     traffic: Sequence[PhaseTraffic] = ()
+    kept: KeptReports = {}
 
     def unheard(self, protocol: PhasedProtocol[Any, Any], num_parties: int) -> UnheardError | None:
         """Return the error for a release that nobody heard; None where somebody did, or where that is private.
@@ -121,10 +125,12 @@ async def run_agents(
     rules: Mapping[str, PhaseRules] | None = None,
     default_rules: PhaseRules | None = None,
     budget: Budget | None = None,
+    ledgers: Mapping[str, Ledger] | None = None,
     log: Log | None = None,
     listener: EffectListener | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
     entries: list[LedgerEntry] | None = None,
+    kept: KeptReports | None = None,
     deviations: Mapping[str, Deviation] | None = None,
     views: list[View] | None = None,
     strangers: Strangers | None = None,
@@ -147,10 +153,12 @@ async def run_agents(
         rules: deadline and quorum by phase.
         default_rules: for the other phases.
         budget: each party's privacy budget.
+        ledgers: by name, where a party's losses are charged that has had some before, in place of a budget.
         log: where events go; None for nowhere.
         listener: told of every effect of the server's machine.
         on_progress: called a few times a second with the open phase, how many have reported and how many have not.
         entries: the caller's list, which gets every loss however the session ends; what is paid stays paid.
+        kept: the caller's, with what earlier sessions left; it gets what this one leaves, however it ends.
         deviations: what parties do that do not follow the protocol, by name; the server's under `SERVER`.
         views: the caller's list, which gets every view however the session ends, where the mode records them.
         strangers: who else tries to take part.
@@ -161,13 +169,15 @@ async def run_agents(
         QuorumError: a phase closed without its quorum.
         PluginError: the code of the protocol, of the transport, of an agent or of one of `plugins` raised something, or
             the protocol's breaks its contract.
-        ConfigurationError: the roster or a rule is not allowed, or the system has too few descriptors.
+        ConfigurationError: the roster or a rule is not allowed, the system has too few descriptors, or a kept report is
+            of another law, or of values that have changed.
         OSError: no listener can be opened, or a party cannot connect.
     """
     if classes is None:
         classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
     reserve_descriptors(transport, num_parties=len(names))
     entries = [] if entries is None else entries
+    keeping = Keeping(protocol, names, inputs, kept)
     plugins = (
         *plugins,
         parts_of(protocol),
@@ -184,6 +194,7 @@ async def run_agents(
             rules=rules,
             default_rules=default_rules,
             skips_waiting=True,
+            **keeping.of_server(),
             log=log,
             listener=listener,
             meter=meter,
@@ -198,18 +209,24 @@ async def run_agents(
                 row=rows[place],
                 public=public[place],
                 mode=mode,
+                ledger=None if ledgers is None else ledgers[name],
                 budget=budget,
                 patience_seconds=math.inf,  # its server is in this process, and busy rather than silent
+                **keeping.of_client(name),
                 log=log,
             )
             for place, name in enumerate(names)
         }
+        earlier = {name: len(client.ledger.entries) for name, client in clients.items()}
         if weather is not None:
             transport = FaultyTransport(transport, weather)
         try:
             result, endings = await _meet(server, clients, transport, on_progress, deviations or {}, strangers)
         finally:
-            entries.extend(entry for client in clients.values() for entry in client.ledger.entries)
+            entries.extend(
+                entry for name, client in clients.items() for entry in client.ledger.entries[earlier[name] :]
+            )
+            keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
             views = [] if views is None else views
             views.extend(agent.view for agent in (server, *clients.values()) if agent.view is not None)
     return SessionRecord(
@@ -221,6 +238,7 @@ async def run_agents(
         endings=endings,
         views=views,
         traffic=meter.phases,
+        kept=keeping.all,
     )
 
 
@@ -350,6 +368,8 @@ def run_arrays(
     log: Log | None = None,
     listener: EffectListener | None = None,
     entries: list[LedgerEntry] | None = None,
+    names: Sequence[str] = (),
+    kept: KeptReports | None = None,
 ) -> SessionRecord:
     """Run the same session as array computations; the ledger gets one line for each loss, for all parties together.
 
@@ -362,9 +382,12 @@ def run_arrays(
         listener: told of each phase as it closes, as it would be by the server's machine.
         entries: the caller's list, which gets every loss however the session ends; they are charged before anything
             is drawn.
+        names: the parties, in roster order; needed where reports are kept, which are known by them.
+        kept: as `run_agents`.
 
     Raises:
-        ValueError: as `run_population`.
+        ValueError: as `run_population`, or reports are kept and the parties have no names.
+        ConfigurationError: a kept report is of another law, or of values that have changed.
         PluginError: as `run_population`, and where the protocol's mechanisms raise something.
     """
 
@@ -375,6 +398,7 @@ def run_arrays(
     tell = _telling(session, log, listener)
     protocol.check_loss_groups(inputs.public)
     entries = [] if entries is None else entries
+    keeping = Keeping(protocol, names, inputs, kept)
     entries.extend(
         LedgerEntry.of(
             loss,
@@ -384,18 +408,20 @@ def run_arrays(
             num_persons=count,
         )
         for phase in protocol.phases
-        for group, count, losses in phase.loss_groups(inputs.public)
+        for group, count, losses in phase.loss_groups(keeping.public_of_new(phase))
         for loss in losses
         if count
     )
     with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
-        result = run_population(protocol, inputs, noise=noise, on_phase=on_phase)
+        result = run_population(protocol, inputs, noise=noise, on_phase=on_phase, kept=keeping.of_arrays())
+    keeping.take_up_arrays(result.kept)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,
         num_received=_received(protocol, result.tallies),
         entries=entries,
         own_outcomes=result.own_outcomes,
+        kept=keeping.all,
     )
 
 

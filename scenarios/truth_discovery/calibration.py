@@ -46,6 +46,8 @@ _NUM_BINS: Final = 10
 _LEVEL: Final = 0.05
 _AUTO: Final = "cautious"
 """What `auto` takes."""
+_CALIBRATED: Final = tuple(name for name in CREDITS if not name.endswith("crh"))
+"""Shares of weights claim no probability."""
 _MADE_UP: Final = {
     f"made up, {classes} labels, {share:.0%} of one": skewed_crowd(classes, share)
     for classes in (2, 4)
@@ -292,7 +294,7 @@ def _tables(asked: Drawn) -> Iterator[Table]:
     held: dict[tuple[str, str], Mapping[str, Confidences]] = {}
     for name, layout in {**published, **made_up}.items():
         asked.tell(f"truth-discovery: {name}")
-        estimators = tuple(CREDITS) if name in published else ("majority", "truth_discovery", _AUTO)
+        estimators = _CALIBRATED if name in published else ("majority", "truth_discovery", _AUTO)
         for mechanism in _MECHANISMS:
             of_crowd = sessions_of(layout, name, mechanism, estimators, asked)
             held[name, mechanism] = of_crowd
@@ -312,7 +314,7 @@ def _tables(asked: Drawn) -> Iterator[Table]:
 def _credits(published: Sequence[str], held: Mapping[tuple[str, str], Mapping[str, Confidences]]) -> Table:
     rows = [
         credit_row(estimator, mechanism, [held[name, mechanism][estimator] for name in published])
-        for estimator in CREDITS
+        for estimator in _CALIBRATED
         for mechanism in _MECHANISMS
     ]
     sheet = listed(

@@ -35,7 +35,7 @@ from ..presentation.drawing import (
 )
 from ..presentation.numbers import some
 from ..presentation.plain import PLAIN
-from ..presentation.presenter import Known, Presenter, Rows
+from ..presentation.presenter import Brief, Known, Presenter, Rows
 from ..presentation.terminal import Cell, show_note, show_table
 
 __all__ = ["PRESENTERS"]
@@ -44,9 +44,12 @@ __all__ = ["PRESENTERS"]
 _MOST_TASKS: Final = 30
 _MOST_LABELS: Final = 6
 _BIN: Final = 0.05
+_OF_WEIGHTS: Final = "the label's share of the weighted reports, which is no probability"
 _CONFIDENCES: Final = {
     "majority": "the label's share of the reports, which is no probability",
     "truth_discovery": "from the label's share of the weighted reports",
+    "crh": _OF_WEIGHTS,
+    "noise_aware_crh": _OF_WEIGHTS,
     "cautious": "from the label's posterior probability by noise_aware; the label is what cautious takes, by three "
     "models, and another may be likelier",
 }
@@ -366,7 +369,13 @@ def _show_own(console: Console, own: OwnOutcome, _known: Known) -> None:
     show_note(console, "perturbation, in a report, by the others")
 
 
-TRUTHS: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw)
+def _brief(outcome: Outcome) -> list[Brief]:
+    """Return each task's label."""
+    pairs = zip(outcome.tasks, outcome.truths, strict=True)
+    return [Brief(task, Text("nobody answered" if label is None else label)) for task, label in pairs]
+
+
+TRUTHS: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief)
 """A row for each task."""
 
 OWN_TRUTHS: Presenter[OwnOutcome] = Presenter(show=_show_own, rows=PLAIN.rows, draw=PLAIN.draw)

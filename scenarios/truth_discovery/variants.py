@@ -15,6 +15,14 @@ __all__ = ["CrowdVariants"]
 
 _MECHANISMS: Final = ("one_layer", "two_layer", "fresh_two_layer")
 _ESTIMATORS: Final[tuple[str, ...]] = tuple(name for name in get_args(EstimatorName) if name != "auto")
+_KNOWN: Final = "wrong truths: the share of truths that are not those known"
+_UNKNOWN: Final = (
+    "changed truths: the share that the same estimator finds otherwise without noise, since no truth is known"
+)
+_NOTE: Final = (
+    "{}; ± is one standard error of {:,} trials. ε in all is proven, of all answers of a worker; an estimator costs "
+    "nothing, and `auto` takes one for the crowd at hand"
+)
 
 
 class CrowdVariants(SimulatedVariants):
@@ -67,13 +75,4 @@ class CrowdVariants(SimulatedVariants):
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         """Return what the numbers are of."""
         del offers
-        what = (
-            "the share of truths that are not those known"
-            if self.resolved.gold
-            else "the share of truths that the same estimator finds otherwise without noise: no truth is known here"
-        )
-        return (
-            f"{what};",
-            f"± is one standard error of {self.trials:,} trials. ε in all is proven, of all answers of a worker;",
-            "an estimator costs nothing. `auto` takes the estimator for the crowd at hand",
-        )
+        return (_NOTE.format(_KNOWN if self.resolved.gold else _UNKNOWN, self.trials),)

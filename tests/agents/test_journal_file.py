@@ -291,17 +291,30 @@ def test_what_is_not_a_journal_is_left_alone(path: Path) -> None:
         read_journal(path, kind="session")
 
 
-@pytest.mark.parametrize(("version", "reason"), [(0, "no longer reads"), (2, "use a newer psephos")])
+@pytest.mark.parametrize(("version", "reason"), [(0, "no longer reads"), (3, "use a newer psephos")])
 def test_another_version_is_named(path: Path, version: int, reason: str) -> None:
     fill(path, 1)
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute(f"PRAGMA user_version = {version}")
     said = refused(path)
     assert said.startswith(f"is of version {version}, ")
-    assert "version 1" in said
+    assert "versions 1 to 2" in said
     assert reason in said
     with pytest.raises(JournalError, match=reason):
         read_journal(path, kind="session")
+
+
+def test_a_journal_of_the_version_before_is_read_and_becomes_the_present_one_as_it_is_opened(path: Path) -> None:
+    fill(path, 2)
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA user_version = 1")
+    assert len(read_journal(path, kind="session").rows) == 2
+    journal, rows = JournalFile.open(path, About(kind="session"))
+    journal.close()
+    assert len(rows) == 2
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        assert other.execute("PRAGMA user_version").fetchone() == (2,)
+    assert len(read_journal(path, kind="session").rows) == 2
 
 
 def test_another_kind_is_named(path: Path) -> None:

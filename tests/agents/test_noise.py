@@ -328,20 +328,15 @@ FALSE_ALARM = 1e-8
 def test_perturbation_compares_integers(monkeypatch: pytest.MonkeyPatch) -> None:
     """One uniform of 256 bits for the row makes p = 1/4; then place 0 of 4 flips, and a place of 2 names the lie."""
     asked: list[int] = []
-    places = iter([0, 1, 1, 0, 0])
-
-    def bits(number: int) -> int:
-        asked.append(number)
-        return 1 << (number - 2)
+    places = iter([1 << (UNIFORM_BITS - 2), 0, 1, 1, 0, 0])
 
     def below(number: int) -> int:
         asked.append(number)
         return next(places)
 
-    monkeypatch.setattr("secrets.randbits", bits)
     monkeypatch.setattr("secrets.randbelow", below)
     assert randomize(SecureNoise(), TwoLayer(SIZES, Uniform(0.0, 1.0)), [3, NO_ANSWER, 3, 2]) == [4, NO_ANSWER, 3, 3]
-    assert asked == [UNIFORM_BITS, 4, 2, 4, 4, 2]
+    assert asked == [1 << UNIFORM_BITS, 4, 2, 4, 4, 2]
 
 
 def test_a_certain_flip_and_a_certain_keep() -> None:

@@ -56,6 +56,9 @@ def drawn(phase: int, epsilon: float, *, report: bytes = b"report", session: str
     )
 
 
+DAY = 86_400.0
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "journal.sqlite3"
@@ -250,3 +253,48 @@ def test_a_sitting_keeps_a_clients_records_alone(path: Path) -> None:
         with pytest.raises(TypeError, match="keeps no Accepted"):
             sitting.keep([reserved(1.0), Accepted(0, 0, b"")])
         assert journal.sitting("id-1").records == ()
+
+
+def vote(path: Path, day: float, epsilon: float, *, expires: int = 0, clock: bool = True) -> None:
+    """Draw a report on a day, in a process's life of its own."""
+    session = f"id-{day}-{epsilon}"
+    now = NOW + day * DAY
+    with PersonJournal.open(path, now=now, clock=(lambda: now) if clock else None) as journal:
+        journal.sitting(session).keep([reserved(epsilon, session=session, expires=expires)])
+        journal.sitting(session).keep([drawn(0, epsilon, session=session)])
+
+
+def spent(path: Path, day: float, days: float) -> float:
+    """Return what counts on a day in a window of so many days."""
+    now = NOW + day * DAY
+    with PersonJournal.open(path, now=now, clock=lambda: now) as journal:
+        return journal.ledger("me", Budget(epsilon=9.0), period_seconds=days * DAY).spent
+
+
+def test_a_window_holds_the_losses_of_its_time_and_the_ledger_without_one_all(path: Path) -> None:
+    for day, epsilon in ((0, 1.0), (3, 2.0), (6.5, 4.0)):
+        vote(path, day, epsilon)
+    assert [spent(path, day, 7) for day in (6.9, 7, 9.9, 10, 13.5)] == [7.0, 6.0, 6.0, 4.0, 0.0]
+    with PersonJournal.open(path, now=NOW) as journal:
+        assert journal.ledger("me", Budget(epsilon=9.0)).spent == 7.0
+
+
+def test_a_loss_without_a_time_counts_until_its_session_has_expired_for_a_period(path: Path) -> None:
+    vote(path, 0, 1.0, clock=False)
+    vote(path, 0, 2.0, clock=False, expires=int(NOW + 2 * DAY))
+    assert [spent(path, day, 7) for day in (0, 8.9, 9, 1000)] == [3.0, 3.0, 1.0, 1.0]
+
+
+def test_a_clock_that_is_set_back_takes_no_loss_out_of_a_window(path: Path) -> None:
+    vote(path, 5, 1.0)
+    vote(path, -90, 2.0)  # kept with the time of the one before it
+    assert [spent(path, day, 7) for day in (-90, 5, 11.9, 12)] == [3.0, 3.0, 3.0, 0.0]
+
+
+def test_the_same_report_is_kept_once_whenever_it_comes_again(path: Path) -> None:
+    vote(path, 1, 1.0)
+    with PersonJournal.open(path, now=NOW, clock=lambda: NOW + 9 * DAY) as journal:
+        sitting = journal.sitting("id-1-1.0")
+        sitting.keep([drawn(0, 1.0, session="id-1-1.0")])
+        (kept,) = (record for record in sitting.records if isinstance(record, Drawn))
+        assert kept.at == NOW + DAY

@@ -7,6 +7,7 @@ after another is given in every other form, or in `NO_CALLS`, with the reason. A
 import dataclasses
 import functools
 import importlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
@@ -27,7 +28,7 @@ from psephos.protocol.estimators import (
     project_to_simplex,
     truth_inference,
 )
-from psephos.protocol.estimators.truth_inference import Answers, KnownNoise
+from psephos.protocol.estimators.truth_inference import Answers, KnownNoise, check_weight_function
 from psephos.protocol.mechanisms import (
     Beta,
     Certificate,
@@ -41,13 +42,16 @@ from psephos.protocol.mechanisms import (
     JointPosition,
     JointRanking,
     JointScores,
+    Moments,
     NoisyScores,
     OneLayer,
+    Piecewise,
     PointMass,
     RowMechanism,
     SampledPair,
     SampledPosition,
     SphericalLaplace,
+    TruncatedNormal,
     TwoLayer,
     Uniform,
     VectorLaplace,
@@ -67,6 +71,7 @@ from psephos.protocol.mechanisms import (
     loss_of_all_answers,
     loss_of_flip_probability,
     loss_of_longest_row,
+    loss_of_mean,
     loss_of_one_answer,
     optimal,
     randomized_response,
@@ -267,7 +272,7 @@ def approximate(delta: Any) -> float:
 CALLS: Final[Mapping[str, Sequence[Call]]] = {
     # Mechanisms
     "Beta": [
-        call(Beta, alpha=Whole(2), beta=Whole(3), low=Real(0.0), high=Real(0.5)),
+        call(Beta, alpha=Real(2.0), beta=Real(3.5), low=Real(0.0), high=Real(0.5)),
         *methods(lambda: Beta(2, 3), log_moments={"num_answers": Whole(3)}),
     ],
     "Certificate": [
@@ -331,6 +336,8 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         call(OneLayer.of_flip_probability, sizes=Wholes((2, 3)), flip_probability=Real(0.25)),
         *mechanism(lambda: OneLayer((2, 3), (0.25, 0.5))),
     ],
+    "Moments": [call(Moments, moments=Reals((0.25, 0.09375)), low=Real(0.0), high=Real(0.5))],
+    "Piecewise": [call(Piecewise, edges=Reals((0.0, 0.25, 0.5)), shares=Reals((0.5, 0.5)))],
     "PointMass": [call(PointMass, probability=Real(0.25))],
     "SampledPair": [
         call(SampledPair, epsilon=Real(1.0), num_alternatives=Whole(3)),
@@ -345,6 +352,7 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         call(SphericalLaplace, scale=Real(4.0), sensitivity=Real(2.0), bound=Whole(100), dimension=Whole(2)),
         *mechanism(lambda: SphericalLaplace(4.0, 2.0, 100, 2), value=100, report=-100),
     ],
+    "TruncatedNormal": [call(TruncatedNormal, location=Real(0.25), scale=Real(0.125), low=Real(0.0), high=Real(0.5))],
     "TwoLayer": [
         call(functools.partial(TwoLayer, hyper=UNIFORM), sizes=Wholes((2, 3))),
         *mechanism(lambda: TwoLayer((2, 3), UNIFORM)),
@@ -379,6 +387,7 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         call(functools.partial(least_uniform_loss, unit="all answers"), sizes=Wholes((2, 3, 3)), most_flips=Real(0.5))
     ],
     "loss_of_all_answers": [call(functools.partial(loss_of_all_answers, hyper=UNIFORM), sizes=Wholes((2, 100, 3)))],
+    "loss_of_mean": [call(functools.partial(loss_of_mean, Uniform(0.0, 0.5)), num_labels=Whole(100))],
     "loss_of_flip_probability": [
         call(loss_of_flip_probability, flip_probability=Real(0.25), num_labels=Whole(100)),
         call(loss_of_flip_probability, flip_probability=HALF, num_labels=Whole(100)),
@@ -538,6 +547,10 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             tolerance=Real(0.125, may_be_infinite=True),
         )
     ],
+    "check_weight_function": [
+        call(functools.partial(check_weight_function, math.sqrt), num_answers=Whole(3), clamp=Real(0.125))
+    ],
+    "crh": [infers("crh", noise=True, clamp=Real(0.125), max_iterations=Whole(5))],
     "one_coin": [
         infers(
             "one_coin",
@@ -626,11 +639,22 @@ NO_CALLS: Final[Mapping[str, str]] = {
             "MOST_VALUES",
             "MISSING",
             "NO_ANSWER",
+            "WEIGHT_FUNCTIONS",
         ),
         "a number",
     ),
     **dict.fromkeys(
-        ("Below", "ClassPrior", "HyperDistribution", "LossUnit", "Normalization", "PrivacyEvent", "Ties"),
+        (
+            "Below",
+            "ClassPrior",
+            "HyperDistribution",
+            "LossScale",
+            "LossUnit",
+            "Normalization",
+            "PrivacyEvent",
+            "Ties",
+            "WeightFunction",
+        ),
         "the name of a type",
     ),
     **dict.fromkeys(

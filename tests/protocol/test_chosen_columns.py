@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from helpers import Session, hello, make_inputs, make_preference_inputs, make_preferences, make_vote, messages_of
@@ -211,7 +212,9 @@ def test_parameters_that_say_who_chooses_name_the_levels() -> None:
 def test_a_public_roster_stays_the_default_and_its_bytes_as_they_were() -> None:
     of_roster = make_preferences(epsilons=LEVELS)
     assert not of_roster.parameters.is_chosen
-    assert b"chosen_by" not in bytes(of_roster.encoded_parameters)
+    encoded = bytes(of_roster.encoded_parameters)
+    assert b"chosen_by" not in encoded
+    assert msgspec.msgpack.encode(msgspec.msgpack.decode(encoded)) == encoded  # with the shortest header of a map
     assert of_roster.num_chosen == 0
     assert [column.is_own for column in of_roster.columns()] == [False, True]
     assert [column.is_own for column in PROTOCOL.columns()] == [True, True]

@@ -93,6 +93,7 @@ def test_views_share_nothing() -> None:
                 "kind": "simulation",
                 "party": "p0",
                 "session_id": "",
+                "chosen": (),
             },
         ),
         (Inquiry(3, "p0"), {"type": "Inquiry", "version": 3, "party": "p0"}),

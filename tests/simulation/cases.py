@@ -21,13 +21,16 @@ _EPSILON = 1.0
 
 @functools.cache
 def make_case(case: str, num_parties: int) -> tuple[PhasedProtocol[Any, Any], Inputs]:
-    """Return a protocol of `plans.CASES`, with the rows of all parties."""
+    """Return a protocol of `plans.CASES`, or of `plans.GAME`, with the rows of all parties."""
     match case:
-        case "dpwevote" | "dpwevote-laplace":
-            variant: Any = "joint" if case == "dpwevote" else "laplace"
+        case "dpwevote" | "dpwevote-laplace" | "dpwevote-game":
+            variant: Any = "laplace" if case == "dpwevote-laplace" else "joint"
+            own: dict[str, Any] = {"game": "board"} if case == "dpwevote-game" else {}
             weights = (1.0, 2.0, 4.0, 8.0)
             vote = DPWeVote(
-                Parameters(candidates=("ada", "bob"), weights=weights, variant=variant, epsilon=_EPSILON, quota=7.0)
+                Parameters(
+                    candidates=("ada", "bob"), weights=weights, variant=variant, epsilon=_EPSILON, quota=7.0, **own
+                )
             )
             table = {"weight": list(weights[:num_parties]), "ada": [1] * num_parties, "bob": [1, 0, 1, 0][:num_parties]}
             return vote, vote.encode(table)

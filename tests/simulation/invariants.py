@@ -4,6 +4,8 @@
   losses; when a server acknowledges, asks for the next phase or releases, its journal holds what that rests on.
 - No phase is drawn twice: every report that ever left a party for one phase of one session has the same bytes, and
   everybody is always told the same.
+- No kept phase is drawn twice in a game: every report of it that is on a person's disk has the same bytes, in whatever
+  session, and one of them is paid.
 - No accepted report is lost, and none counted twice: a phase closes with exactly the reports that are durable on the
   server's side by then, each party's once, and outcome and tallies are those of the array path over these. The noise of
   a central phase is that of one run of the server.
@@ -81,6 +83,7 @@ class Observer:
         self._ended: set[int] = set()
         self._heard: dict[tuple[int, str], tuple[msgspec.Struct, msgspec.Struct | None]] = {}
         self._began_before: set[tuple[int, str]] = set()
+        self._kept: dict[tuple[str, str, str], bytes] = {}
 
     def broke(self, invariant: str, detail: str) -> None:
         """Take note that an invariant was broken."""
@@ -108,7 +111,11 @@ class Observer:
                 case Drawn(phase=phase):
                     self._drawn[number, name, phase] = record
                     paid = sum(entry.proven for entry in record.entries)
-                    if paid < self._cost_of_phase(self._held[number], name, phase) - _ROUNDING:
+                    is_repeated = self._note_kept(name, record)
+                    if is_repeated and paid:
+                        self.broke("what is kept is paid once", f"{name} paid {paid:g} again for phase {phase}")
+                    cost = 0.0 if is_repeated else self._cost_of_phase(self._held[number], name, phase)
+                    if paid < cost - _ROUNDING:
                         self.broke("the ledger covers what was sent", f"{name} records {paid:g} for phase {phase}")
                     self._spent[name] += paid
                     self._check_budget(name)
@@ -118,6 +125,25 @@ class Observer:
                     self._reserved.discard((number, name))
                 case _:
                     pass
+
+    def _note_kept(self, name: str, record: Drawn) -> bool:
+        """Return whether a report repeats one of an earlier session, which it has to equal."""
+        if record.kept is None:
+            return False
+        address, payload = (name, record.kept.scope.name, record.kept.phase), bytes(_payload_of(record.report))
+        is_repeated = address in self._kept
+        if self._kept.setdefault(address, payload) != payload:
+            self.broke("no kept phase is drawn twice in a game", f"{name} has two reports of {record.kept.phase}")
+        return is_repeated
+
+    def kept_before(self, held: "Held") -> dict[str, dict[str, tuple[int, ...]]]:
+        """Return what other servers' disks hold of the phases that keep their reports."""
+        kept: dict[str, dict[str, tuple[int, ...]]] = {}
+        for (number, phase, place), report in self._accepted.items():
+            other, step = self._held[number], self._held[number].protocol.phases[phase]
+            if step.kept is not None and other is not held and other.protocol is held.protocol:
+                kept.setdefault(step.name, {})[other.roster.names[place]] = step.decoder.decode(report)
+        return kept
 
     def _note_of_server(self, number: int, record: ServerRecord) -> None:
         match record:
@@ -155,7 +181,8 @@ class Observer:
             case Acknowledgement(phase):
                 place = held.roster.places[party]
                 self._acknowledged.add((number, phase, place))
-                if (number, phase, place) not in self._accepted:
+                is_durable = (number, phase, place) in self._accepted
+                if not is_durable and party not in self.kept_before(held).get(held.protocol.phases[phase].name, {}):
                     self.broke("what is acknowledged is durable", f"{party}'s report of phase {phase} is not")
             case Request(phase):
                 self._check_same((number, "request", phase), encode(message))

@@ -15,6 +15,7 @@ from psephos.transports.faults import Faults
 
 __all__ = [
     "CASES",
+    "GAME",
     "Clock",
     "Crash",
     "Event",
@@ -28,6 +29,8 @@ __all__ = [
     "smaller",
 ]
 
+GAME: Final = "dpwevote-game"
+"""A case whose sessions are of one game; it is not drawn, and has runs of its own."""
 CASES: Final = (
     "dpwevote",
     "dpwevote-laplace",

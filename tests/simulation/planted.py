@@ -28,7 +28,7 @@ from psephos.transports.faults import Faults
 from simulation.disks import MemoryDisk
 from simulation.plans import Partition
 
-__all__ = ["FAULTS", "RARE", "planted"]
+__all__ = ["FAULTS", "RARE", "a_kept_report_is_forgotten", "planted"]
 
 Patches: TypeAlias = Iterator[Any]
 
@@ -320,6 +320,14 @@ RARE: dict[Callable[[], Patches], dict[str, Any]] = {
     },
 }
 """What plans are like in which a fault shows that few plans show."""
+
+
+def a_kept_report_is_forgotten() -> Patches:
+    """A person's journal knows nothing of what earlier sessions of a game have drawn, and no server says so."""
+    yield mock.patch.object(PersonJournal, "recall", return_value={})
+    yield mock.patch.object(Sitting, "_other_report", return_value="")
+    yield mock.patch.object(ServerMachine, "_tell_of_kept", return_value=[])
+
 
 FAULTS: dict[Callable[[], Patches], int] = {
     a_journal_forgets_its_last_record: 60,

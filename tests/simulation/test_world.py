@@ -3,6 +3,7 @@
 `tests/simulate.py` runs more of them and says how to repeat one.
 """
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,8 @@ import pytest
 from psephos.transports.faults import Faults
 from simulate import broken_by, plan_of, shrink
 from simulation.disks import FolderDisk
-from simulation.plans import CASES, Clock, Crash, FullDisk, Misconfigured, Partition, Plan, WriteFault
-from simulation.planted import a_closing_is_not_kept, planted
+from simulation.plans import CASES, GAME, Clock, Crash, FullDisk, Misconfigured, Partition, Plan, WriteFault
+from simulation.planted import a_closing_is_not_kept, a_kept_report_is_forgotten, planted
 from simulation.world import run_plan
 from thoroughness import draws
 
@@ -42,6 +43,36 @@ def test_a_session_of_each_case_is_released_to_all_in_calm_weather(case: str) ->
     world = run_plan(plan)
     assert not world.observer.broken
     assert not [ending for ending in world.endings.values() if isinstance(ending, Exception)]
+
+
+def of_game(seed: int) -> Plan:
+    """Return a plan in which all sessions are of one game."""
+    plan = plan_of(seed)
+    return dataclasses.replace(plan, sessions=(GAME,) * (2 + seed % 2))
+
+
+@pytest.mark.unmeasured
+def test_a_game_has_one_weight_of_each_party_whatever_happens() -> None:
+    for seed in range(draws(16, full=1000)):
+        broke = broken_by(of_game(seed))
+        assert broke is None, f"seed {seed}: {broke}"
+
+
+def test_votes_of_a_game_are_released_to_all_in_calm_weather() -> None:
+    plan = Plan(seed=1, sessions=(GAME,) * 3, num_parties=3, quorum=1.0, is_gentle=True, deadline=1e6)
+    world = run_plan(plan)
+    assert not world.observer.broken
+    assert not [ending for ending in world.endings.values() if isinstance(ending, Exception)]
+    tallies = [held.result.tallies[0].totals.tolist() for held in world.held if held.result is not None]
+    assert len(tallies) == 3
+    assert tallies[0] == tallies[1] == tallies[2]
+
+
+def test_a_weight_that_is_drawn_again_is_found() -> None:
+    with planted(a_kept_report_is_forgotten):
+        broken = [broken_by(of_game(seed)) for seed in range(6)]
+    found = {broke.invariant for broke in broken if broke is not None}
+    assert "no kept phase is drawn twice in a game" in found
 
 
 def test_a_plan_is_the_same_run_each_time_and_in_each_process() -> None:

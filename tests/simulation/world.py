@@ -400,6 +400,7 @@ class World:
 
         def make_client() -> Client:
             process.do_step()
+            recalled = journal.recall(held.protocol.phases, session_id=held.charter.id)
             return Client(
                 held.protocol,
                 party=process.name,
@@ -411,6 +412,7 @@ class World:
                 charter=held.charter,
                 patience_seconds=self.plan.deadline if self.plan.is_gentle else _PATIENCE_SECONDS,
                 sitting=journal.sitting(held.charter.id),
+                kept={phase: each.report for phase, each in recalled.items()},
             )
 
         patience = _LONG_PATIENCE_SECONDS if self.plan.is_gentle else _PATIENCE_SECONDS
@@ -451,6 +453,7 @@ class World:
                 charter=held.charter,
                 default_rules=held.rules,
                 sitting=journal,
+                kept=self.observer.kept_before(held),
                 run_in_thread=self._run_in_thread,
             )
             network = _Network(held, process)

@@ -4,6 +4,7 @@ from .answers import Answers
 from .cautious import cautious_truth_discovery
 from .coins import one_coin
 from .confusions import Confusions, dawid_skene
+from .crh import LossScale, crh
 from .debiased import DebiasedCounts, debiased_majority
 from .expectation import ClassPrior
 from .inference import MISSING, Inference, Ties
@@ -11,19 +12,25 @@ from .noise import KnownNoise
 from .noise_aware import noise_aware_dawid_skene, noise_aware_one_coin
 from .supports import SupportLimits, estimate_support, support_limits
 from .votes import Normalization, majority_vote, truth_discovery
+from .weight_functions import WEIGHT_FUNCTIONS, WeightFunction, check_weight_function
 
 __all__ = [
     "MISSING",
+    "WEIGHT_FUNCTIONS",
     "Answers",
     "ClassPrior",
     "Confusions",
     "DebiasedCounts",
     "Inference",
     "KnownNoise",
+    "LossScale",
     "Normalization",
     "SupportLimits",
     "Ties",
+    "WeightFunction",
     "cautious_truth_discovery",
+    "check_weight_function",
+    "crh",
     "dawid_skene",
     "debiased_majority",
     "estimate_support",

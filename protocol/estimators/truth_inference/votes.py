@@ -1,6 +1,7 @@
 """Majority voting, and the paper's truth discovery: votes weighted by how often a worker is right.
 
-Source: Li et al. (2018), section 4, equations (1) to (3), with reading T2.
+Source: Li et al. (2018), section 4, equations (1) to (3), with reading T2; which weight functions there are is in
+`weight_functions`.
 """
 
 from collections.abc import Callable
@@ -11,10 +12,11 @@ import numpy as np
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import Answers
-from .elementwise import log, log_odds, snap_weights
+from .elementwise import log
 from .expectation import WorkerFit
 from .inference import Inference, Ties, check_rounds, check_ties
 from .vote_table import VoteTable
+from .weight_functions import WeightFunction, weigh
 
 __all__ = ["Normalization", "majority_vote", "truth_discovery", "vote_in_turns"]
 
@@ -61,13 +63,14 @@ def truth_discovery(
     max_iterations: int = 10,
     clamp: float = 0.05,
     normalization: Normalization = "answered",
+    weight_function: WeightFunction = "log_odds",
     ties: Ties = "first",
 ) -> Inference:
     """Return the label with the largest weighted vote, for each task.
 
     From the majority's truths on, in turns: a worker's p is the share of its answers that are the current truths, its
-    weight is log(p/(1 − p)), negative below 1/2; the truths are the labels with the largest sums of weights. It ends
-    when the truths repeat, or after `max_iterations`.
+    weight is g(p), by default log(p/(1 − p)), negative below 1/2; the truths are the labels with the largest sums of
+    weights. It ends when the truths repeat, or after `max_iterations`.
 
     For an answer set of s labels the weight is log(p(s − 1)/(1 − p)), the log-odds of a worker whose wrong answers are
     uniform: for s = 2 the paper's, and 0 for a worker who guesses. A worker who answers sets of several sizes has one p
@@ -79,14 +82,16 @@ def truth_discovery(
         clamp: p is kept within [clamp, 1 − clamp]; in (0, 1/2).
         normalization: "answered" divides by the worker's own number of answers. "all" divides by the number of tasks,
             as printed, which gives workers with few answers negative weights (reading T2).
+        weight_function: g of equation (3), which has to increase.
         ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
 
     Returns:
         Qualities and weights are those that the truths were chosen with: p after the clamp. Probabilities are what the
-        weights say of a task if they are log-odds and all labels are alike beforehand.
+        weights say of a task if they are log-odds and all labels are alike beforehand; of another g, what the log-odds
+        of the same p say, so that a label that was chosen need not be the most probable one.
 
     Raises:
-        ValueError: an argument is out of range.
+        ValueError: an argument is out of range, or g does not increase from one worker's p to another's.
 
     Source:
         Section 4, equations (2) and (3).
@@ -105,16 +110,26 @@ def truth_discovery(
     def fit_workers(agreements: FloatArray) -> WorkerFit:
         shares = np.clip(agreements.sum(axis=1) / divisors, clamp, 1 - clamp)
         return WorkerFit(
-            weights=snap_weights(log_odds(shares)[:, None] + others),
+            weights=weigh(shares, table.sizes, weight_function),
             log_misses=log(1 - shares)[:, None] - others,
             qualities=shares,
         )
 
-    return vote_in_turns(table, fit_workers, max_iterations=max_iterations, ties=ties)
+    def rate(scores: FloatArray, fit: WorkerFit) -> FloatArray:
+        if weight_function != "log_odds":
+            scores = table.vote(weigh(fit.qualities, table.sizes, "log_odds"))
+        return table.normalize(scores)[0]
+
+    return vote_in_turns(table, fit_workers, max_iterations=max_iterations, ties=ties, rate=rate)
 
 
 def vote_in_turns(
-    table: VoteTable, fit_workers: Callable[[FloatArray], WorkerFit], *, max_iterations: int, ties: Ties
+    table: VoteTable,
+    fit_workers: Callable[[FloatArray], WorkerFit],
+    *,
+    max_iterations: int,
+    ties: Ties,
+    rate: Callable[[FloatArray, WorkerFit], FloatArray] | None = None,
 ) -> Inference:
     """Return the truths after rounds of weights and weighted votes from the majority's truths on.
 
@@ -124,6 +139,8 @@ def vote_in_turns(
             are multiples of 2⁻³².
         max_iterations: it ends when the truths repeat, or after so many rounds.
         ties: see `majority_vote`; inside the rounds, a tie that is left open counts as the smallest code.
+        rate: from the last sums of weights, shape (labels, tasks), which it may overwrite, and what they were made
+            with: the labels' probabilities. By default those of weights that are log-odds.
     """
     inner: Ties = "first" if ties == "missing" else ties
     truths = table.choose(table.counts, ties=inner)
@@ -138,10 +155,11 @@ def vote_in_turns(
             break
     if ties == "missing":
         truths = table.choose(scores, ties=ties)
-    rows = table.by_task(table.normalize(scores)[0])
+    rows = table.by_task(table.normalize(scores)[0] if rate is None else rate(scores, fit))
+    chosen = np.take_along_axis(rows, np.maximum(truths, 0)[:, None], axis=1)[:, 0]
     return Inference(
         truths=truths,
-        confidences=rows.max(axis=1),
+        confidences=np.where(truths < 0, rows.max(axis=1), chosen),
         probabilities=rows,
         qualities=table.hide_silent(fit.qualities),
         weights=table.hide_silent(fit.weights[:, 0]),

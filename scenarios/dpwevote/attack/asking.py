@@ -23,7 +23,7 @@ def _collections(protocol: PhasedProtocol[Any, Any]) -> list[DPWeVote]:
     if not is_choice or len(parameters.candidates) == 1 or parameters.variant == "laplace":
         return []
     return [
-        DPWeVote(msgspec.structs.replace(parameters, weight_collection=collected))
+        DPWeVote(msgspec.structs.replace(parameters, weight_collection=collected, game=msgspec.UNSET))
         for collected in ("once", "per_candidate")
     ]
 

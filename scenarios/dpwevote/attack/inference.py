@@ -117,6 +117,10 @@ class DPWeVoteAttack(Attack):
         told = [loss for loss in self.protocol.losses if loss.unit == units.get(secret)]
         return total_of(told).proven if told else whole
 
+    def loss_repeated(self, secret: str) -> float:
+        """Return that of the weight, in a game, where it is part of the secret. See `Attack.loss_repeated`."""
+        return 0.0 if secret == _OPINIONS else super().loss_repeated(secret)
+
     def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return what the published tallies tell, the coalition's own reports taken off.
 
@@ -141,7 +145,8 @@ class DPWeVoteAttack(Attack):
             ConfigurationError: as `release_log_likelihoods`, or a partner may report too much to list.
         """
         heard = [seen for seen in sessions if seen.totals and not seen.coalition.has_server]
-        if len(heard) < 2 or heard[0].num_parties - len(heard[0].coalition.members) == 1:  # noqa: PLR2004  several
+        is_game = self._parameters.scope is not None
+        if is_game or len(heard) < 2 or heard[0].num_parties - len(heard[0].coalition.members) == 1:  # noqa: PLR2004  several
             return super().session_log_likelihoods(sessions, targets, candidates)
         tables: IntArray = np.zeros((), dtype=np.int64)
         for seen in heard:

@@ -15,13 +15,22 @@ from ....protocol.arrays import FloatArray
 from ....protocol.client_machine import ClientMachine
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.effects import Effect, Send
+from ....protocol.kept import KeptReports
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.messages import Message, Report
-from ....protocol.phases import PhasedProtocol
-from ....protocol.randomness import SimulatedNoise
+from ....protocol.phases import Inputs, PhasedProtocol
+from ....protocol.randomness import NoiseSource, SimulatedNoise
 from ...audit.exposures import charge
 from ...audit.fault import Fault
-from ...audit.machines import by_agents, by_arrays, one_source, reports_of_all, roster_of, source_of_each
+from ...audit.machines import (
+    HeldSession,
+    by_agents,
+    by_arrays,
+    one_source,
+    reports_of_all,
+    roster_of,
+    source_of_each,
+)
 from ...audit.planting import Sessions, alike, planted
 from .sessions import vote_with_matrices
 
@@ -36,11 +45,12 @@ _STATED = 0.5
 
 
 def planted_faults() -> Iterator[Fault]:
-    """Yield noise or a draw that is shared, raw values in the agents, and a matrix that costs more than is stated."""
+    """Yield noise or a draw that is shared, raw values in the agents, matrices that cost more, a weight drawn again."""
     yield _shared_by_two_parties()
     yield _raw_in_agents()
     yield _shared_by_two_candidates()
     yield _stated_loss_of_matrices()
+    yield _weight_drawn_again()
 
 
 class _SharedNoise(SimulatedNoise):
@@ -167,6 +177,37 @@ def _stated_loss_of_matrices() -> Fault:
         ("a matrix charged by its own loss", right),
         source="simulated",
         samples=_SAMPLES,
+    )
+
+
+def _forgetful(
+    protocol: PhasedProtocol[Any, Any],
+    inputs: Inputs,
+    *,
+    session: str,
+    noise: NoiseSource,
+    kept: KeptReports | None = None,
+) -> HeldSession:
+    """Hold a session whose parties and server have kept nothing of earlier ones."""
+    del kept
+    return by_arrays(protocol, inputs, session=session, noise=noise)
+
+
+def _weight_drawn_again() -> Fault:
+    vote = DPWeVote(Parameters(candidates=("a",), epsilon_weight=2.0, epsilon_opinion=0.5, game="board"))
+    rows = vote.encode({"weight": [1, 3], "a": [1, 1]}).private  # they differ in the weight alone
+    charged = charge(vote, rows[0].tolist(), (), num_sessions=2)
+    entries = [entry for entry in charged if entry.unit == "weight"]
+    rosters = alike(vote, rows[0], ()), alike(vote, rows[1], ())
+    right = Sessions(rosters, entries, hold=by_arrays, num_sessions=2)
+    return planted(
+        vote,
+        "a weight drawn again",
+        "In the second vote of a game the weight is drawn again, where the ledger charges one report.",
+        dataclasses.replace(right, hold=_forgetful),
+        ("a weight kept in its game", right),
+        source="simulated",
+        samples=_SAMPLES_OF_ARRAYS,
     )
 
 

@@ -54,6 +54,12 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
             note="The loss is that of the matrices: the greatest ratio within a column of each.",
         )
     yield _weight_alone(_vote("joint", epsilon))
+    for variant in ("joint", "laplace"):
+        of_game = DPWeVote(Parameters(candidates=_CANDIDATES, variant=variant, epsilon=epsilon, game="board"))
+        note = "The weight's report is drawn in the first vote, and repeated in the second."
+        yield case_of_partner(of_game, f"{variant}, two votes of a game", num_sessions=2, note=note)
+        if variant == "joint":
+            yield _weight_alone(of_game, "two votes of a game, the weight alone")
     public = DPWeVote(Parameters(candidates=_CANDIDATES, variant="joint", epsilon=epsilon, public_weights=True))
     for weight in public.parameters.weights[::-1]:  # every public row
         yield case_of_partner(public, f"joint, public weight {weight:g}", num_sessions=2, public_weight=weight)
@@ -100,7 +106,7 @@ def _vote(variant: VariantName, epsilon: float, *, candidates: tuple[str, ...] =
     return DPWeVote(Parameters(candidates=candidates, variant=variant, epsilon=epsilon))
 
 
-def _weight_alone(vote: DPWeVote) -> Case:
+def _weight_alone(vote: DPWeVote, name: str = "two candidates, the weight alone") -> Case:
     """Return the audit of what two votes tell of the weight alone: what the lines of that unit add up to."""
     rows, public, names, opinions = _candidates(vote)
 
@@ -111,7 +117,7 @@ def _weight_alone(vote: DPWeVote) -> Case:
         vote,
         lambda: exposure_of_party(vote, rows, public, num_sessions=2),
         charge(vote, rows[0].tolist(), public, num_sessions=2),
-        name="joint, two candidates, the weight alone",
+        name=f"joint, {name}",
         unit="weight",
         num_sessions=2,
         names=names,

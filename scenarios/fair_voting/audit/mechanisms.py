@@ -49,6 +49,7 @@ __all__ = ["mechanism_cases"]
 
 _NUM_ALTERNATIVES: Final = 3
 _NUM_GROUPS: Final = 2
+_JOINT_EPSILONS: Final = (0.5, 1.0, 4.0)
 _GRID_STEPS: Final = 512
 """Between neighboring positions' scores at ε ≥ 1: a scale of Borda's noise has 128 or more up to ε = 8."""
 _SECURE_RANKINGS: Final = 1.0
@@ -121,7 +122,7 @@ def _joint_cases() -> Iterator[Case]:
     rankings = _rankings(_NUM_ALTERNATIVES)
     rows = np.concatenate([cells_of_members(np.full(len(rankings), group), rankings) for group in range(_NUM_GROUPS)])
     steps = tuple(_GRID_STEPS * score for score in range(1, -_NUM_ALTERNATIVES + 1, -1))
-    for epsilon in EPSILONS:
+    for epsilon in _JOINT_EPSILONS:
         is_secure = epsilon == _SECURE_RANKINGS
         mechanisms: dict[str, RowMechanism] = {
             "a sign of one group": JointPair(epsilon, _NUM_ALTERNATIVES, _NUM_GROUPS, 1),
@@ -194,7 +195,7 @@ def _choice_cases() -> Iterator[Case]:
     choice = ExponentialChoice(scoring, _CROSSINGS, overlapping, _SECURE_CHOICES)
     for voter, proven in enumerate(choice.proven):
         yield _case(
-            f"exponential, two features, ε = {_SECURE_CHOICES:g}, crossing {voter + 1}",
+            f"exponential by two features, crossing {voter + 1}, at {_SECURE_CHOICES:g}",
             "exponential",
             claimed=proven,
             proven=proven,

@@ -3,15 +3,23 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from rich.text import Text
+
 from ....protocol.fair_voting import Outcome
-from ...presentation.presenter import Presenter
+from ...presentation.presenter import Brief, Presenter
 from .alternatives import rows_of
 from .picture import draw
 from .showing import show
 
 __all__ = ["PRESENTERS"]
 
-ELECTIONS: Presenter[Outcome] = Presenter(show=show, rows=rows_of, draw=draw)
+
+def _brief(outcome: Outcome) -> list[Brief]:
+    """Return who is elected."""
+    return [Brief("winner", Text(outcome.winner, style="bold"))]
+
+
+ELECTIONS: Presenter[Outcome] = Presenter(show=show, rows=rows_of, draw=draw, brief=_brief)
 """A row for each alternative."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: ELECTIONS}

@@ -82,7 +82,8 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
             marks[fold(f"to {group} ({size:,})")] = {**mark, **hollow, "linestyle": "none"}
     else:
         marks[f"to each of {len(outcome.groups):,} groups"] = {**_MARK_OF_MANY, "linestyle": "none"}
-    marks["disparity between groups"] = {"color": MUTED, "linewidth": 3, "alpha": 0.6}
+    between = "from the least to the greatest" if outcome.features else "disparity between groups"
+    marks[between] = {"color": MUTED, "linewidth": 3, "alpha": 0.6}
     marks["welfare: to all voters"] = {
         "color": INK,
         "marker": "|",

@@ -138,7 +138,7 @@ class PoisonedTruths(Poisoning):
         """Return the same at another ε of one answer, as the paper states it."""
         given: dict[str, Any] = {**dict.fromkeys(PRICES), "epsilon": epsilon}
         parameters = msgspec.structs.replace(self.protocol.parameters, **given)
-        return PoisonedTruths(TruthDiscovery(parameters), self.aim, sign=self.sign)
+        return PoisonedTruths(self.protocol.with_parameters(parameters), self.aim, sign=self.sign)
 
     def _found(self, outcome: Any) -> int:
         label = self.aim.rpartition(_OF_TASK)[2]

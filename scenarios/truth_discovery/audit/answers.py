@@ -20,9 +20,12 @@ from ....protocol.mechanisms import (
     Discrete,
     FreshTwoLayer,
     HyperDistribution,
+    Moments,
     OneLayer,
+    Piecewise,
     PointMass,
     RowMechanism,
+    TruncatedNormal,
     TwoLayer,
     Uniform,
     block_offsets,
@@ -43,12 +46,16 @@ _HYPERS: Final[Mapping[str, HyperDistribution]] = {
     "[0, .6]": Uniform(0.0, 0.6),
     "[0, .9]": Uniform(0.0, 0.9),
     "Beta(2, 3) on [0, .9]": Beta(2, 3, 0.0, 0.9),
+    "Beta(1.5, .5) on [0, .6]": Beta(1.5, 0.5, 0.0, 0.6),
+    "N(.1, .2) on [0, .6]": TruncatedNormal(0.1, 0.2, 0.0, 0.6),
     "{.05, .6}": Discrete((0.05, 0.6), (0.7, 0.3)),
+    "[0, .1] or [.3, .6]": Piecewise((0.0, 0.1, 0.3, 0.6), (0.6, 0.0, 0.4)),
+    "moments .3, .14, .08": Moments((0.3, 0.14, 0.08)),
     "{.3}": PointMass(0.3),
 }
 """Narrow, wide, so wide that the loss of a row is no more than a few answers', and of each other kind one."""
-_SECURE: Final = frozenset({"ε = 1", "p in [0, .6]"})
-"""What is drawn with the noise of deployments too, which is sampled in integers of hundreds of bits."""
+_SECURE: Final = frozenset({"ε = 1", "p in [0, .6]", "p in Beta(1.5, .5) on [0, .6]"})
+"""What is drawn with the noise of deployments too, which is sampled in integers of hundreds of bits, or by an urn."""
 _ALL, _ONE = "all answers", "one answer"
 _MIXED_SIZES: Final = (2, 3)
 """Of two answer sets at once."""

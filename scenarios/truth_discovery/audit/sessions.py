@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.mechanisms import Beta, Discrete, HyperDistribution
+from ....protocol.mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, TruncatedNormal
 from ....protocol.privacy import LedgerEntry
 from ....protocol.truth_discovery import Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
@@ -27,7 +27,11 @@ _TERNARY = ("low", "middle", "high")
 _MIXED = (BINARY, BINARY, _TERNARY)
 _HYPERS: Final[Mapping[str, HyperDistribution]] = {
     "Beta(2, 3)": Beta(2, 3, 0.1, 0.5),
+    "Beta(1.5, 0.5)": Beta(1.5, 0.5, 0.1, 0.5),
+    "truncated normal": TruncatedNormal(0.2, 0.1, 0.05, 0.5),
     "two points": Discrete((0.1, 0.5), (0.5, 0.5)),
+    "two pieces": Piecewise((0.05, 0.1, 0.3, 0.5), (0.5, 0.0, 0.5)),
+    "three moments": Moments((0.25, 0.08, 0.03), 0.0, 0.5),
 }
 """What flip probabilities are drawn from, beside the uniform distribution."""
 _ALL, _ONE = "all answers of a worker", "one answer, the others known"

@@ -24,16 +24,20 @@ from ....protocol.estimators.truth_inference import (
     DebiasedCounts,
     Inference,
     KnownNoise,
+    LossScale,
     Normalization,
+    WeightFunction,
 )
 from .fitting import Estimator, IterativeEstimator, NamedSeries, ResultT, error_frame, only_value
 from .frames import FrameAnswers
 
 __all__ = [
+    "CRH",
     "CautiousTruthDiscovery",
     "DawidSkene",
     "DebiasedMajority",
     "MajorityVote",
+    "NoiseAwareCRH",
     "NoiseAwareDawidSkene",
     "NoiseAwareOneCoin",
     "OneCoinDawidSkene",
@@ -56,6 +60,8 @@ class TruthDiscovery(Estimator[Inference]):
         n_iter: rounds at most.
         clamp: a worker's share of right answers is kept within [clamp, 1 − clamp].
         normalization: "answered", or "all" as the paper prints it.
+        weight_function: g of the paper's equation (3): "log_odds", "linear", or a function of a share of right answers
+            that increases.
 
     Attributes:
         weights_: of each worker.
@@ -65,12 +71,48 @@ class TruthDiscovery(Estimator[Inference]):
     _: dataclasses.KW_ONLY
     clamp: float = 0.05
     normalization: Normalization = "answered"
+    weight_function: WeightFunction = "log_odds"
 
     weights_: "NamedSeries | FloatArray" = dataclasses.field(init=False, repr=False)
 
     def _infer(self, answers: Answers) -> Inference:
         return truth_inference.truth_discovery(
-            answers, max_iterations=self.n_iter, clamp=self.clamp, normalization=self.normalization, ties=self.ties
+            answers,
+            max_iterations=self.n_iter,
+            clamp=self.clamp,
+            normalization=self.normalization,
+            weight_function=self.weight_function,
+            ties=self.ties,
+        )
+
+    def _name(self, frame: FrameAnswers | None) -> None:
+        weights = self.inference_.weights
+        self.weights_ = weights if frame is None else frame.name_workers(weights, name="weight")
+
+
+@dataclasses.dataclass(eq=False)
+class CRH(Estimator[Inference]):
+    """Conflict resolution on heterogeneous data: a worker's weight is −log of its share of all workers' losses.
+
+    Args:
+        n_iter: rounds at most.
+        scale: "sum", or "greatest": what a loss is divided by.
+        clamp: a worker's share of wrong answers is at least this.
+
+    Attributes:
+        weights_: of each worker.
+    """
+
+    n_iter: int = 10
+    _: dataclasses.KW_ONLY
+    scale: LossScale = "sum"
+    clamp: float = 0.05
+
+    weights_: "NamedSeries | FloatArray" = dataclasses.field(init=False, repr=False)
+
+    def _infer(self, answers: Answers) -> Inference:
+        return truth_inference.crh(
+            answers, scale=self.scale, clamp=self.clamp, max_iterations=self.n_iter, ties=self.ties
         )
 
     def _name(self, frame: FrameAnswers | None) -> None:
@@ -254,6 +296,33 @@ class CautiousTruthDiscovery(_NoiseAware[Inference]):
             clamp=self.clamp,
             max_iterations=self.n_iter,
             tolerance=self.tol,
+            ties=self.ties,
+        )
+
+
+@dataclasses.dataclass(eq=False)
+class NoiseAwareCRH(_NoiseAware[Inference], CRH):
+    """CRH with the losses of the answers before a known perturbation. See `CRH`.
+
+    Args:
+        flip_probability: see `NoiseAwareOneCoin`.
+        epsilon: see `NoiseAwareOneCoin`.
+        bounds: see `NoiseAwareOneCoin`; their mean is used.
+
+    Attributes:
+        skills_: the share of right answers, before the perturbation.
+
+    Raises:
+        ValueError: the perturbation is not given, or twice.
+    """
+
+    def _infer(self, answers: Answers) -> Inference:
+        return truth_inference.crh(
+            answers,
+            self._noise_of(answers),
+            scale=self.scale,
+            clamp=self.clamp,
+            max_iterations=self.n_iter,
             ties=self.ties,
         )
 

@@ -1,5 +1,6 @@
 """Hyper-distributions: their checks, their draws, and their moments against exact rational numbers."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -7,11 +8,23 @@ import hypothesis
 import msgspec
 import numpy as np
 import pytest
-from exact_laws import exact_log, exact_moment
+from exact_laws import exact_law, exact_log, exact_moment
 from hypothesis import strategies as st
 from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.mechanisms import Beta, Discrete, HyperDistribution, PointMass, Uniform, uniform_for
+from psephos.protocol.mechanisms import (
+    Beta,
+    Discrete,
+    HyperDistribution,
+    Moments,
+    Piecewise,
+    PointMass,
+    TruncatedNormal,
+    Uniform,
+    uniform_for,
+)
 from psephos.protocol.mechanisms.hyper import MAX_BETA_SLOTS
+from psephos.protocol.mechanisms.hyper_law import HyperQuantiles, mixture_on
+from psephos.protocol.mechanisms.quadrature import gauss_rule
 from psephos.protocol.randomness import philox_rows
 from scipy import special
 
@@ -34,6 +47,18 @@ ALL: list[HyperDistribution] = [
     Discrete((0.2,), (1.0,)),
     Discrete((0.1, 0.6, 0.3), (0.5, 0.25, 0.25)),
     Discrete((0.0, 1.0), (0.3, 0.7)),
+    Beta(0.5, 0.5),
+    Beta(2.5, 7.25, 0.05, 0.4),
+    Beta(33, 33),
+    Beta(900.5, 0.02, 0.0, 0.9),
+    TruncatedNormal(0.3, 0.1),
+    TruncatedNormal(-2.0, 0.1, 0.1, 0.6),
+    TruncatedNormal(0.9, 1.0, 0.2, 0.7),
+    Piecewise((0.0, 0.1, 0.5), (0.25, 0.75)),
+    Piecewise((0.1, 0.2, 0.4, 0.6, 1.0), (0.0, 0.3, 0.0, 0.7)),
+    Moments((0.3,)),
+    Moments((0.3, 0.12, 0.06, 0.034)),
+    Moments((0.2, 0.05, 0.014), 0.0, 0.5),
 ]
 hypers = pytest.mark.parametrize("hyper", ALL, ids=repr)
 
@@ -53,7 +78,7 @@ def test_moments_are_those_of_exact_integration(hyper: HyperDistribution, num_an
 @pytest.mark.parametrize("hyper", [Uniform(0.0, 1.0), Beta(1, 1), Beta(5, 2), Beta(30, 35)], ids=repr)
 def test_moments_of_thousands_of_answers_are_beta_functions(hyper: Uniform | Beta, num_answers: int) -> None:
     """On [0, 1]: L(k) = B(k + α, m − k + β)/B(α, β), a ratio of integers; they are as small as e^−2080."""
-    alpha, beta = (hyper.alpha, hyper.beta) if isinstance(hyper, Beta) else (1, 1)
+    alpha, beta = (int(hyper.alpha), int(hyper.beta)) if isinstance(hyper, Beta) else (1, 1)
     log_moments = hyper.log_moments(num_answers)
 
     def inverse_beta(a: int, b: int) -> int:
@@ -108,8 +133,11 @@ def test_who_flips_all_or_nothing_is_certain() -> None:
 
 @hypers
 def test_the_mean_is_the_first_moment_and_lies_in_the_support(hyper: HyperDistribution) -> None:
-    assert hyper.exact_mean == exact_moment(hyper, 1, 1)
-    assert hyper.mean == float(hyper.exact_mean)
+    exact = exact_moment(hyper, 1, 1)
+    least, greatest = hyper.mean_bounds
+    assert least <= exact <= greatest <= least + Fraction(1, 10**60)
+    assert least <= hyper.exact_mean <= greatest
+    assert hyper.mean == float(hyper.exact_mean) == float(exact)
     low, high = hyper.support
     assert low <= hyper.mean <= high
 
@@ -129,6 +157,8 @@ def test_arrays_single_draws_and_exact_draws_agree(hyper: HyperDistribution) -> 
     assert together.shape == (300,)
     assert together.dtype == np.float64
     assert [hyper.draw_one(row) for row in uniforms.tolist()] == together.tolist()
+    if not isinstance(hyper, HyperQuantiles) or (isinstance(hyper, Beta) and hyper not in ALL[:16]):
+        return  # there are no exact quantiles: `flips_exactly` is tested below
     exact = [float(hyper.draw_exact([Fraction(number) for number in row])) for row in uniforms.tolist()]
     assert exact == pytest.approx(together.tolist(), rel=1e-15, abs=1e-15)
 
@@ -164,6 +194,61 @@ def test_beta_draws_follow_the_beta_distribution(alpha: int, beta: int) -> None:
     assert float(np.abs(other - places[1:]).max()) > math.sqrt(math.log(2 / 1e-8) / 40_000)
 
 
+@pytest.mark.parametrize("hyper", [Beta(0.5, 1.5), Beta(2.5, 0.25, 0.125, 0.5), Beta(40, 40, 0.0, 0.75)], ids=repr)
+def test_the_urn_flips_by_the_law_of_a_shared_draw(hyper: Beta) -> None:
+    """Played on all outcomes of its draws: each pattern of k flips of 3 answers has exactly the probability L(k)."""
+    law = exact_law(lambda below: tuple(itertools.islice(hyper.flips_exactly(below), 3)))
+    patterns = itertools.product((False, True), repeat=3)
+    assert law == {pattern: exact_moment(hyper, 3, sum(pattern)) for pattern in patterns}
+
+
+def test_what_draws_without_quantiles_has_no_exact_draw() -> None:
+    with pytest.raises(ValueError, match="no order statistic"):
+        Beta(0.5, 0.5).draw_exact([Fraction(1, 2)])
+
+
+@pytest.mark.parametrize(
+    "hyper",
+    [
+        Beta(0.25, 3.5, 0.1, 0.9),
+        TruncatedNormal(0.3, 0.1),
+        TruncatedNormal(-2.0, 0.1, 0.1, 0.6),
+        TruncatedNormal(4.0, 0.25, 0.1, 0.6),
+        Piecewise((0.0, 0.25, 0.5, 1.0), (0.5, 0.0, 0.5)),
+        Moments((0.3, 0.12, 0.06, 0.034)),
+    ],
+    ids=repr,
+)
+def test_simulated_draws_have_the_moments(hyper: HyperDistribution) -> None:
+    """The quantiles of 4,096 evenly spaced uniforms; the midpoint rule is off by the ends' density."""
+    flips = hyper.draw(((np.arange(4096) + 0.5) / 4096)[:, None])
+    for power in (1, 2, 5):
+        exact = float(exact_moment(hyper, power, power))
+        assert float(np.mean(flips**power)) == pytest.approx(exact, rel=1e-2)
+
+
+def test_moments_of_a_uniform_law_make_gauss_s_rule() -> None:
+    """E[P^j] = 1/(j + 1): three moments have the two nodes 1/2 ± 1/√12, of equal shares."""
+    flips, shares = Moments((0.5, 1 / 3, 0.25)).points
+    assert flips == pytest.approx((0.5 - 12**-0.5, 0.5 + 12**-0.5))
+    assert shares == pytest.approx((0.5, 0.5))
+
+
+@hypothesis.given(st.lists(st.floats(0.05, 0.95), min_size=1, max_size=7), st.sampled_from([(0.0, 1.0), (0.1, 0.6)]))
+def test_any_moments_of_a_law_are_those_of_what_is_drawn(places: list[float], ends: tuple[float, float]) -> None:
+    """Canonical moments are free: of any in (0, 1) a law is made, and its first moments make it again."""
+    low, high = ends
+    rule = gauss_rule([*places, 0.5, 0.5][: len(places) + 1 + len(places) % 2])
+    mixture = mixture_on(rule, low, high)
+    moments = tuple(float(np.sum(np.exp(mixture.log_shares) * mixture.flips**j)) for j in range(1, len(places) + 1))
+    try:
+        hyper = Moments(moments, low, high)
+    except ConfigurationError:
+        hypothesis.reject()  # rounded out of what is possible: the interval of the last moment is as narrow as a float
+    for power, moment in enumerate(moments, start=1):
+        assert math.exp(hyper.log_moment(power, power)) == pytest.approx(moment, rel=1e-9)
+
+
 def test_the_default_uniform_begins_at_zero_and_ends_at_one_at_most() -> None:
     assert uniform_for(0.0) == Uniform(0.0, 0.0)
     assert uniform_for(0.3) == Uniform(0.0, 0.6)
@@ -180,7 +265,10 @@ def test_the_default_uniform_has_the_mean_asked_for(mean: float) -> None:
     assert uniform_for(mean).mean == pytest.approx(mean, rel=1e-15, abs=2e-16)
 
 
-@pytest.mark.bad_input("p^f above (s - 1)/s; a > b; [a, b] outside [0, 1]")
+@pytest.mark.bad_input(
+    "p^f above (s - 1)/s; a > b; [a, b] outside [0, 1]",
+    "moments of no distribution; a table that is none; a hyper-distribution's parameters out of range",
+)
 @pytest.mark.parametrize(
     ("make", "field"),
     [
@@ -192,8 +280,8 @@ def test_the_default_uniform_has_the_mean_asked_for(mean: float) -> None:
         (lambda: Uniform(0.5, 0.4), "hyper.low"),
         (lambda: Beta(0, 1), "hyper.alpha"),
         (lambda: Beta(1, 0), "hyper.beta"),
-        (lambda: Beta(2.0, 1), "hyper.alpha"),  # pyright: ignore[reportArgumentType]  on purpose: no integer
-        (lambda: Beta(33, 33), "hyper.alpha"),
+        (lambda: Beta(1000.5, 1), "hyper.alpha"),
+        (lambda: Beta(1, math.nan), "hyper.beta"),
         (lambda: Beta(2, 2, 0.6, 0.5), "hyper.low"),
         (lambda: Discrete((), ()), "hyper.probabilities"),
         (lambda: Discrete((0.2, 1.5), (0.5, 0.5)), "hyper.probabilities"),
@@ -203,6 +291,27 @@ def test_the_default_uniform_has_the_mean_asked_for(mean: float) -> None:
         (lambda: Discrete((0.2, 0.5), (1.0, 1.0)), "hyper.shares"),
         (lambda: Discrete((0.2, 0.5), (1.0, 0.0)), "hyper.shares"),
         (lambda: Discrete((0.2, 0.5), (math.nan, 0.5)), "hyper.shares"),
+        (lambda: TruncatedNormal(0.2, 0.0), "hyper.scale"),
+        (lambda: TruncatedNormal(0.2, 0.02), "hyper.scale"),
+        (lambda: TruncatedNormal(0.2, math.inf), "hyper.scale"),
+        (lambda: TruncatedNormal(math.nan, 1.0), "hyper.location"),
+        (lambda: TruncatedNormal(1001.0, 100.0), "hyper.location"),
+        (lambda: TruncatedNormal(0.2, 0.1, 0.5, 0.5), "hyper.high"),
+        (lambda: TruncatedNormal(0.2, 0.1, 0.5, 1.5), "hyper.high"),
+        (lambda: Piecewise((0.2,), ()), "hyper.edges"),
+        (lambda: Piecewise((0.2, 0.2), (1.0,)), "hyper.edges"),
+        (lambda: Piecewise((0.2, 1.2), (1.0,)), "hyper.edges"),
+        (lambda: Piecewise((0.0, 0.2, 0.4), (1.0,)), "hyper.shares"),
+        (lambda: Piecewise((0.0, 0.2, 0.4), (1.5, -0.5)), "hyper.shares"),
+        (lambda: Piecewise((0.0, 0.2, 0.4), (0.5, 0.4)), "hyper.shares"),
+        (lambda: Moments(()), "hyper.moments"),
+        (lambda: Moments((0.5,) * 33), "hyper.moments"),
+        (lambda: Moments((1.5,)), "hyper.moments"),
+        (lambda: Moments((math.nan,)), "hyper.moments"),
+        (lambda: Moments((0.5, 0.2)), "hyper.moments"),
+        (lambda: Moments((0.5, 0.5)), "hyper.moments"),
+        (lambda: Moments((0.5,), 0.6, 0.9), "hyper.moments"),
+        (lambda: Moments((0.5,), 0.5, 0.5), "hyper.high"),
     ],
 )
 def test_what_is_no_distribution_of_probabilities_is_refused_by_field(make: object, field: str) -> None:
@@ -210,6 +319,28 @@ def test_what_is_no_distribution_of_probabilities_is_refused_by_field(make: obje
     with pytest.raises(ConfigurationError) as caught:
         make()
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Moments((0.5, 0.2)), "such that moment 2 is inside (0.25, 0.5), as those before it demand, got 0.2"),
+        (
+            lambda: Moments((0.25, 0.1, 0.2)),
+            "such that moment 3 is inside (0.04, 0.07), as those before it demand, got 0.2",
+        ),
+        (
+            lambda: Moments((0.25, 0.1), 0.0, 0.375),
+            "such that moment 2 is inside (0.0625, 0.09375), as those before it demand, got 0.1",
+        ),
+    ],
+)
+def test_what_a_moment_may_be_is_said(make: object, words: str) -> None:
+    """Of the mean 1/4: the second moment from 1/16 to 1/4; of laws on [0, 3/8] up to 3/32."""
+    assert callable(make)
+    with pytest.raises(ConfigurationError) as caught:
+        make()
+    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("slip", [-1e-10, 1e-10])

@@ -9,13 +9,16 @@ from fractions import Fraction
 
 import hypothesis
 import pytest
-from exact_laws import exact_log
+from exact_laws import exact_log, exact_moment
 from hypothesis import strategies as st
 from psephos.protocol.mechanisms import (
     Beta,
     Discrete,
     HyperDistribution,
+    Moments,
+    Piecewise,
     PointMass,
+    TruncatedNormal,
     Uniform,
     compare_hypers,
     epsilon_of,
@@ -44,11 +47,35 @@ HYPERS: list[HyperDistribution] = [
     Beta(1, 4, 0.1, 0.7),
     Discrete((0.1, 0.6), (0.5, 0.5)),
     Discrete((0.0, 0.6, 1.0), (0.5, 0.25, 0.25)),
+    Beta(0.5, 1.5),
+    Beta(2.5, 0.25, 0.1, 0.6),
+    TruncatedNormal(0.2, 0.1, 0.0, 0.5),
+    TruncatedNormal(3.0, 0.1, 0.0, 0.9),
+    Piecewise((0.0, 0.2, 0.5), (0.75, 0.25)),
+    Moments((0.3, 0.14, 0.08, 0.05, 0.033)),
 ]
 ROWS = [(2,), (4,), (2, 2), (2, 2, 2, 2, 2), (3, 3, 3), (2, 4), (4, 3, 2), (3, 2, 3, 2), (4, 4, 2, 2), (2, 2, 3, 3)]
 
 hypers = pytest.mark.parametrize("hyper", HYPERS, ids=repr)
 rows = pytest.mark.parametrize("sizes", ROWS, ids=str)
+
+
+@hypers
+@pytest.mark.parametrize("num_answers", [1, 2, 9])
+@pytest.mark.parametrize("size", [2, 4])
+def test_losses_are_never_below_those_of_exact_moments(hyper: HyperDistribution, num_answers: int, size: int) -> None:
+    """Of one size: J is the greatest difference of ln L(k) − k·ln(s − 1), R that of neighboring k, in exact numbers."""
+    moments = [exact_moment(hyper, num_answers, k) / (size - 1) ** k for k in range(num_answers + 1)]
+    of_all = loss_of_all_answers((size,) * num_answers, hyper)
+    of_one = loss_of_one_answer((size,) * num_answers, hyper)
+    if not all(moments):
+        assert math.inf in {of_all, of_one}
+        return
+    logs = [exact_log(moment) for moment in moments]
+    exact_of_all = max(logs) - min(logs)
+    exact_of_one = max(abs(after - before) for before, after in itertools.pairwise(logs))
+    assert 0 <= decimal.Decimal(of_all) - exact_of_all <= SLACK
+    assert 0 <= decimal.Decimal(of_one) - exact_of_one <= SLACK
 
 
 def brute_force(sizes: Sequence[int], hyper: HyperDistribution, num_changed: int) -> float:

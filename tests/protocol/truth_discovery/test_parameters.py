@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 import pytest
 from psephos.protocol import Inputs, SimulatedNoise, run_population
-from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.mechanisms import MAX_EPSILON, Beta, Discrete, PointMass, Uniform
-from psephos.protocol.truth_discovery import Outcome, Parameters, TruthDiscovery
+from psephos.protocol.errors import ConfigurationError, PluginError
+from psephos.protocol.mechanisms import MAX_EPSILON, Beta, Discrete, Moments, PointMass, Uniform
+from psephos.protocol.truth_discovery import Outcome, OwnOutcome, Parameters, TruthDiscovery
 from psephos.protocol.truth_discovery.parameters import MAX_LABELS, MAX_NAME_LENGTH, ROUNDED
 
 
@@ -79,6 +79,10 @@ REFUSALS: list[tuple[str, str, dict[str, Any]]] = [
         {"flip_probability": 0.3, "hyper": Uniform(0.0, 0.6), "mechanism": "two_layer"},
     ),
     ("hyper", "left out: only the two-layer", {"hyper": Uniform(0.0, 0.6)}),
+    ("hyper.moments", "at least 2, one for each", {"hyper": Moments((0.3,)), "mechanism": "two_layer"}),
+    ("weight_function", "left out, except with truth_discovery", {"weight_function": "linear"}),
+    ("normalization", "left out, except with truth_discovery", {"normalization": "all", "estimator": "crh"}),
+    ("weight_function", "names of 1 to", {"weight_function": "", "estimator": "truth_discovery"}),
     ("hyper", "left out: only the two-layer", {"hyper": Uniform(0.0, 0.6), "mechanism": "auto"}),
 ]
 
@@ -250,3 +254,74 @@ def test_rounds_are_on_the_wire_only_where_they_are_given() -> None:
     given = make(estimator="dawid_skene", rounds=7)
     assert msgspec.to_builtins(given)["rounds"] == 7
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(given), type=Parameters) == given
+
+
+def test_a_weight_function_and_a_divisor_are_on_the_wire_only_where_they_are_given() -> None:
+    """So that sessions without them have the same bytes as before there were any."""
+    plain = make(estimator="truth_discovery")
+    assert not {"weight_function", "normalization"} & set(msgspec.to_builtins(plain))
+    given = make(estimator="truth_discovery", weight_function="linear", normalization="all")
+    assert bytes(TruthDiscovery(plain).encoded_parameters)[0] == 0x80 + 14  # a map of fourteen, its number in one byte
+    assert msgspec.to_builtins(given)["weight_function"] == "linear"
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(given), type=Parameters) == given
+
+
+def test_moments_may_be_fewer_than_answers_where_each_answer_has_its_own_draw() -> None:
+    assert make(hyper=Moments((0.3,)), mechanism="fresh_two_layer").max_answers == 2
+
+
+PUBLIC = np.array([[0, 0, 1], [1, 0, 1], [2, 0, -1]], dtype=np.int64)
+ROWS = np.array([[0, 1], [1, 0], [1, -1]], dtype=np.int64)
+
+
+def weights_of(protocol: TruthDiscovery) -> list[float]:
+    """Return what workers are told, without noise to speak of."""
+    result = run_population(protocol, Inputs(ROWS, PUBLIC), noise=SimulatedNoise(3, session="s"))
+    own = cast("dict[int, OwnOutcome]", result.own_outcomes)
+    return [own[worker].weight for worker in sorted(own)]
+
+
+def of_weights(name: str) -> Parameters:
+    return make(estimator="truth_discovery", weight_function=name, epsilon=30.0)
+
+
+def test_a_function_of_somebody_s_own_is_what_its_name_stands_for() -> None:
+    """Workers are told weights that are g of the qualities that they are told."""
+    square = TruthDiscovery(of_weights("square"), weight_function=lambda share: 16 * share * share)
+    assert weights_of(square) == pytest.approx([16 * share**2 for share in qualities_of(square)], abs=1e-4)
+    linear = TruthDiscovery(of_weights("linear"))
+    assert weights_of(linear) == pytest.approx([2 * share - 1 for share in qualities_of(linear)], abs=1e-5)
+
+
+def qualities_of(protocol: TruthDiscovery) -> list[float]:
+    result = run_population(protocol, Inputs(ROWS, PUBLIC), noise=SimulatedNoise(3, session="s"))
+    own = cast("dict[int, OwnOutcome]", result.own_outcomes)
+    return [own[worker].quality for worker in sorted(own)]
+
+
+def test_a_worker_does_without_the_function_and_the_finder_of_truths_does_not() -> None:
+    """A client makes the protocol of the parameters alone, and reports; only truths ask for the weights."""
+    protocol = TruthDiscovery(of_weights("square"))
+    assert protocol.foreign_weight_function == "square"
+    assert protocol.phase.mechanism.slots_of(2) == 2
+    with pytest.raises(PluginError, match="weight_function must be one of log_odds, linear, or given as a function"):
+        weights_of(protocol)
+
+
+@pytest.mark.bad_input("a weight function that does not increase, is not known, or is no function")
+@pytest.mark.parametrize("name", ["linear", "log_odds", None])
+def test_a_function_that_no_parameter_names_is_refused(name: str | None) -> None:
+    parameters = of_weights(name) if name else make(estimator="truth_discovery")
+    with pytest.raises(ConfigurationError, match="weight_function must be named by the parameters"):
+        TruthDiscovery(parameters, weight_function=math.sqrt)
+
+
+def test_a_function_that_does_not_increase_is_refused_before_anything_runs() -> None:
+    with pytest.raises(ConfigurationError, match="weight_function must be increasing"):
+        TruthDiscovery(of_weights("falling"), weight_function=lambda share: -share)
+
+
+def test_other_parameters_keep_the_function() -> None:
+    square = TruthDiscovery(of_weights("square"), weight_function=lambda share: share * share)
+    other = square.with_parameters(msgspec.structs.replace(square.parameters, epsilon=20.0))
+    assert weights_of(other) == weights_of(square)

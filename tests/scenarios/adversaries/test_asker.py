@@ -78,3 +78,37 @@ def test_a_ledger_answers_as_many_votes_as_its_budget_holds(budget: float | None
     losses = scene().protocol.losses  # 2 in all
     allowed = None if budget is None else Budget(epsilon=budget)
     assert votes_answered(losses, budget=allowed, votes=5) == answered
+
+
+@pytest.fixture(scope="module")
+def of_game(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    folder: Path = tmp_path_factory.mktemp("game")
+    scenario = load_scenario("averaging", ["count=6", "parameters.game=board"])
+    scenario = msgspec.structs.replace(scenario, adversary=[TABLE])
+    (lesson,) = run_in_folder(resolve(scenario), RunFolder(folder / "run"), pictures=False).lessons
+    return lesson
+
+
+def test_votes_of_a_game_teach_no_more_of_a_weight_than_the_first(of_game: Lesson, lesson: Lesson) -> None:
+    keep = math.exp(0.5) / (math.exp(0.5) + 2)
+    by_name = {series.name: series.y for series in of_game.figures[0].series}
+    assert by_name["sessions with fresh noise"] == pytest.approx((keep, keep, keep), rel=1e-12)
+    assert by_name["proven bound"] == pytest.approx((keep, keep, keep), rel=1e-12)
+    bits = lesson.rows[0]["bits"]
+    rows = [row for row in of_game.rows if "session" in str(row["asked"])]
+    assert {row["epsilon"] for row in rows} == {0.5}
+    assert [float(row["bits"]) for row in rows] == pytest.approx([float(bits)] * len(rows), rel=1e-9)
+    text = " ".join(of_game.sentences)
+    assert "but for the reports of phase 'weights' (game 'board'), which are repeated as they are" in text
+    assert "One session's proven loss of it is 0.5, that of all 0.5" in text
+
+
+def test_a_budget_holds_for_more_votes_of_a_game(of_game: Lesson) -> None:
+    # The first costs 1/2 + 3 · 1/2 = 2 and each other 3/2, where 4 are allowed.
+    assert "refuses from session 3 on" in " ".join(of_game.sentences)
+    protocol = resolve(load_scenario("averaging", ["count=6", "parameters.game=board"])).protocol
+    again = [loss for phase in protocol.phases[1:] for loss in phase.losses]
+    for budget, answered, of_others in ((2.0, 1, 1), (5.0, 3, 2), (6.5, 4, 3)):
+        own = Budget(epsilon=budget)
+        assert votes_answered(protocol.losses, budget=own, votes=9, again=again) == answered
+        assert votes_answered(protocol.losses, budget=own, votes=9) == of_others

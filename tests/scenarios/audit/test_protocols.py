@@ -57,6 +57,10 @@ def test_cases_have_names_of_their_own() -> None:
         ("dpwevote: joint, two candidates, twice", 3, 3),
         ("dpwevote: joint, two candidates, the weight alone, twice", 1, 1),
         ("dpwevote: laplace, weights again for each candidate, twice", 4, 4),
+        # A game's weight is paid once: ε/2, and ε/2 for each of two candidates in each of two votes.
+        ("dpwevote: joint, two votes of a game, twice", 2.5, 2.5),
+        ("dpwevote: laplace, two votes of a game, twice", 2.5, 2.5),
+        ("dpwevote: joint, two votes of a game, the weight alone, twice", 0.5, 0.5),
         ("dpwevote: optimal, two candidates, twice", 4, 4),
         ("truth-discovery: one_layer, 5 answers, twice", 10, 10),
         # Reading T3's numbers.

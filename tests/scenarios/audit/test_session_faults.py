@@ -47,6 +47,8 @@ def found(fault: Fault, case: Case) -> Audited:
         ("secure draw shared by candidates", (0, 1)),  # the weight with the opinion on either candidate
         ("secure draw shared by candidates", (0, 2)),
         ("raw values in the agents", (0,)),  # the first phase
+        ("a weight drawn again", (0, 1, 3)),  # the first vote, and the opinion in the second
+        ("a weight drawn again", (1, 2, 3)),
         ("second answer set in clear", (0, 1)),  # the tasks of the first set
     ],
 )

@@ -232,6 +232,18 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a budget that is no number": ((*JOIN, "ann.csv", "--budget", "nan"), "budget must be at least 0, got nan"),
     "a budget below nought": ((*JOIN, "ann.csv", "--budget", -1), "budget must be at least 0, got -1.0"),
+    "a budget by periods of no length": (
+        (*JOIN, "ann.csv", "--budget", 1, "--budget-period", "1 month"),
+        "--budget-period must be a number of minutes, hours, days, weeks, such as '7 days', got '1 month'",
+    ),
+    "periods without a budget": (
+        (*JOIN, "ann.csv", "--budget-period", "7 days"),
+        "--budget-period must be left out without --budget, got 'given'",
+    ),
+    "periods without a journal": (
+        (*JOIN, "ann.csv", "--simulate", "--seed", 7, "--budget", 1, "--budget-period", "7 days"),
+        "--budget-period must be left out without a journal, which alone knows when other sessions were, got 'given'",
+    ),
     "a name that is none": (
         ("join", NOBODY_LISTENS, *PLAIN, "--as", " ann", "--input", "ann.csv", "--out", "out"),
         "--as must be 1 to 128 printable characters without a space at either end, got ' ann'",

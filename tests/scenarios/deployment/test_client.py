@@ -11,6 +11,7 @@ import msgspec
 import pytest
 import trio
 from deployments import ENTRIES, PATIENCE, SEED, Serving, invitations_of, report, serving, write_vote
+from psephos.agents.person_journal import PersonJournal
 from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.errors import BudgetExceededError, PsephosError, RemoteProtocolError, SessionAborted
@@ -245,6 +246,28 @@ def test_a_budget_below_the_price_is_refused_before_the_server_hears_a_name(
     # It has not said Hello, so that it may still come.
     heard = [session.join(name) for name in ENTRIES]
     assert [each.result(PATIENCE) for each in heard] == [session.result().outcome] * 3
+
+
+def test_a_budget_by_periods_holds_by_the_times_in_the_journal(vote: str, tmp_path: Path) -> None:
+    text = Path(vote).read_text(encoding="utf-8")
+    for number, day in enumerate((0, 3, 7), start=1):
+        now = 1_900_000_000.0 + 86_400 * day
+        scenario = tmp_path / f"vote-{number}.toml"
+        scenario.write_text(text, encoding="utf-8")
+        with (
+            serving(str(scenario)) as session,
+            PersonJournal.open(tmp_path / "ann.sqlite", now=now, clock=lambda now=now: now) as journal,
+        ):
+            kept: dict[str, Any] = {"journal": journal, "budget": 1.5, "budget_period_seconds": 7 * 86_400.0}
+            others = [session.join(name) for name in ("bob", "cid")] if day != 3 else []
+            if day == 3:
+                with pytest.raises(BudgetExceededError, match=r"holds epsilon = 0\.5, requested 1 "):
+                    join_as(session.address, **kept)
+            else:
+                heard = join_as(session.address, **kept)
+                assert [other.result(PATIENCE) for other in others] == [heard.outcome] * 2
+    with PersonJournal.open(tmp_path / "ann.sqlite", now=0.0) as journal:
+        assert journal.ledger("ann", None).spent == 2.0
 
 
 def test_an_invitation_is_an_agreement_to_its_price(vote: str) -> None:

@@ -22,6 +22,17 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         ["error_prior=mixed", "quota_fraction=0.667"],
         ["error_prior must be 'uniform', since the quota is not half of all weight", "got 'mixed'"],
     ),
+    "a game without a name": (FINE, ["game="], ["game must be", "got ''"]),
+    "a game of public weights": (
+        FINE,
+        ["game=board", "public_weights=true"],
+        ["game must be left out where weights are public", "got 'board'"],
+    ),
+    "a game whose weights are collected again": (
+        FINE,
+        ["game=board", "weight_collection=per_candidate"],
+        ["weight_collection must be 'once' in a game", "got 'per_candidate'"],
+    ),
     "a level of one half": (FINE, ["level=0.5"], ["level must be a number in (0, 0.5), got 0.5"]),
     "a weight outside the set": (
         "partner,weight,merger\nann,1,1\nbob,4,0\n",

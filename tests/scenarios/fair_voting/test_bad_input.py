@@ -180,6 +180,34 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
         ["mechanism=sampling", "calibration=proven", "epsilon=0.01", "num_samples=1000"],
         ["epsilon must be at least", "n_s is 1000 and γ 0.5", "got 0.01"],
     ),
+    "private groups that are added or removed": (
+        ["mechanism=joint", "relation=add-remove-one"],
+        ["relation must be 'replace-one' for mechanism 'joint', got 'add-remove-one'"],
+    ),
+    "private groups and pairs of plurality": (
+        ["mechanism=joint_pair", "scores=plurality"],
+        ["mechanism must be another one, or equally spaced scores", "got 'joint_pair'"],
+    ),
+    "a public group as a secret": (
+        ["adversary=[{role='coalition', members=['server'], secret='group'}]", "mechanism=local"],
+        ["secret must be one of ranking, favorite, pair: groups are public with mechanism 'local', got 'group'"],
+    ),
+    "a feature of too few groups": (
+        ["features=[{name='size', of=['large']}]"],
+        ["feature 'size' must be a group of it for each of the 2 groups of the session: north, south", "got ['large']"],
+    ),
+    "a feature of one group": (
+        ["features=[{name='size', of=['all', 'all']}]"],
+        ["feature 'size' must be two groups of it or more, got ['all']"],
+    ),
+    "features of Algorithm 2": (
+        ["mechanism=sampling", "features=[{name='size', of=['large', 'small']}]"],
+        ["features must be left out with mechanism 'sampling'", "got ['size']"],
+    ),
+    "a misreporter of two": (
+        ["adversary=[{role='misreporter', members=['voter-1', 'voter-2']}]"],
+        ["members must be one voter, got '2 voters'"],
+    ),
     "too few voters for the samples": (
         ["mechanism=sampling", "epsilon=0.3"],
         ["epsilon must be at least 0.406 for a group of 500", "takes 369 samples", "= 150, got 0.3"],
@@ -327,6 +355,8 @@ def test_a_wrong_election_gets_one_sentence_status_2_and_no_folder(psephos: Psep
     "too few voters for the samples of Algorithm 2",
     "a calibration that a mechanism ignores; an ε that cannot be proven; a share of welfare outside (0, 1]",
     "an empty group; one group; one alternative",
+    "groups that cannot be private; crossings of private groups",
+    "features that are none, or that a mechanism has no proof for; crossings without voters",
 )
 @pytest.mark.parametrize("case", list(SOCIETY))
 def test_a_wrong_setting_of_a_society_gets_one_sentence_and_status_2(psephos: Psephos, case: str) -> None:
@@ -348,6 +378,32 @@ def test_a_wrong_file_of_orders_gets_one_sentence_and_status_2(psephos: Psephos,
     write(f"x.{suffix}", content.replace(old, new))
     write("g.csv", groups.replace(old, new))
     check_refused(psephos, "two-societies", [f"voters=x.{suffix}", "voters.groups_file=g.csv"], words)
+
+
+@pytest.mark.bad_input(
+    "groups that cannot be private; crossings of private groups",
+    "features that are none, or that a mechanism has no proof for; crossings without voters",
+)
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            ["mechanism=joint"],
+            ["voters.group_columns must be left out with mechanism 'joint'", "tell of private groups"],
+        ),
+        (
+            ["groups=['F × old', 'M × old', 'F × young', 'M × young']"],
+            ["groups (mine.csv line 1) must be left out: it follows from mine.csv", "'M × young'"],
+        ),
+    ],
+    ids=["private", "without voters"],
+)
+def test_crossings_that_are_not_there_get_one_sentence_and_status_2(
+    psephos: Psephos, write: Write, settings: list[str], words: list[str]
+) -> None:
+    write("mine.csv", "voter,sex,age,ranking\nann,F,old,a > b\nbob,M,old,b > a\ncy,F,young,a > b\n")
+    found = ["voters.file=mine.csv", "voters.group_columns=['sex', 'age']"]
+    check_refused(psephos, "two-societies", [*found, *settings], words)
 
 
 @pytest.mark.bad_input(

@@ -291,6 +291,23 @@ def test_every_mechanism_and_objective_has_its_words(mechanism: MechanismName, o
     assert ("nobody: voters randomize" in page.text) == (model == "local")
 
 
+def test_features_have_tables_of_their_own_and_the_worst_of_them_counts(psephos: Any, tmp_path: Path) -> None:
+    """On the terminal and in the file, as estimated and in truth."""
+    ended = psephos("run", "two-features", "--transport", "array", "--out", "out")
+    assert ended.status == 0
+    assert re.search(r"Disparity of gender$", ended.out, re.MULTILINE)
+    assert re.search(r"Disparity of diet$", ended.out, re.MULTILINE)
+    assert re.search(r"^Features +gender \(women, men\); diet \(vegan, any\)", ended.out, re.MULTILINE)
+    with (tmp_path / "out" / "estimates.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4
+    for row in rows:
+        for kind in ("disparity", "true_disparity"):
+            of_features = (float(row[f"{kind} (gender)"]), float(row[f"{kind} (diet)"]))
+            assert float(row[kind]) == pytest.approx(max(of_features))
+        assert {"utility (gender: women)", "utility_standard_error (diet: any)"} <= row.keys()
+
+
 def test_notes_say_what_errors_mean_in_each_model() -> None:
     assert "the noise; who sent nothing counts as indifferent" in shown(released()).text
     local: dict[str, Any] = {"model": "local", "num_reports": (300, 100)}

@@ -5,7 +5,7 @@ import io
 import pytest
 from psephos.protocol.estimators import Estimate
 from psephos.scenarios.presentation import make_console
-from psephos.scenarios.presentation.terminal import estimate_text, percent
+from psephos.scenarios.presentation.terminal import estimate_text, percent, show_paragraph
 from rich.table import Table
 from rich.text import Text
 
@@ -53,6 +53,13 @@ def test_a_console_takes_out_what_a_terminal_would_obey() -> None:
     assert shown.replace("\n", "").isprintable()
     assert "vote�[2J �1m�turned" in shown
     assert "second line" in shown
+
+
+def test_a_paragraph_takes_as_many_lines_as_the_console_needs() -> None:
+    console = make_console()
+    console.file, console.width = io.StringIO(), 20
+    show_paragraph(console, "one two three four five six")
+    assert console.file.getvalue() == "  one two three four\n  five six\n"
 
 
 def test_a_console_on_a_terminal_keeps_colors_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

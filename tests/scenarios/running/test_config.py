@@ -39,7 +39,7 @@ def refusal(source: str, *settings: str) -> ConfigurationError:
 def test_the_shipped_scenarios_resolve() -> None:
     # Those over data sets need a folder that is not ours: datasets/test_datasets.py has them.
     of_data_sets = {"duchenne", "eu-council-treaties", "imf", "un-roll-call"}
-    expected = {"consortium": 2000, "crowd": 50, "eu-council": 27, "peer-grading": 72}
+    expected = {"consortium": 2000, "crowd": 50, "eu-council": 27, "hyper-laws": 72, "peer-grading": 72}
     assert expected.keys() | of_data_sets <= set(shipped_scenarios())
     assert {name: len(resolve(load_scenario(name)).names) for name in expected} == expected
     council = resolve(load_scenario("eu-council"))
@@ -109,6 +109,7 @@ PARAMETER_KEYS: dict[str, tuple[str, object]] = {
     "project_counts": ("true", True),
     "level": ("0.01", 0.01),
     "error_prior": ("uniform", "uniform"),
+    "game": ("spring", "spring"),
 }
 
 

@@ -133,6 +133,61 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         ["epsilon=1", "flip_probability=0.2"],
         ["epsilon and flip_probability must be given one of them alone"],
     ),
+    "a second moment that no law of this mean has": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='Moments', moments=[0.3, 0.05]}"],
+        ["hyper.moments must be such that moment 2 is inside (0.09, 0.3)", "got 0.05"],
+    ),
+    "a mean that no law on a range has": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='Moments', moments=[0.3, 0.1], high=0.25}"],
+        ["hyper.moments must be such that moment 1 is inside (0, 0.25)", "got 0.3"],
+    ),
+    "fewer moments than a worker has answers": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='Moments', moments=[0.3]}"],
+        ["hyper.moments must be at least 2, one for each of the max_answers", "got '1 of them'"],
+    ),
+    "a table whose shares do not sum to 1": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='Piecewise', edges=[0, 0.2, 0.5], shares=[0.5, 0.6]}"],
+        ["hyper.shares must be 0, or at least 1e-09, with the sum 1", "0.5, 0.6"],
+    ),
+    "edges that fall": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='Piecewise', edges=[0, 0.6, 0.5], shares=[0.5, 0.5]}"],
+        ["hyper.edges must be rising"],
+    ),
+    "a normal law as narrow as a point": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='TruncatedNormal', location=0.2, scale=0.001}"],
+        ["hyper.scale must be finite, and at least 0.025", "got 0.001"],
+    ),
+    "a beta law of a negative parameter": (
+        CROWD_FINE,
+        [TWO_LAYERS, "hyper={type='Beta', alpha=-0.5, beta=2}"],
+        ["hyper.alpha must be in [0.01, 1000], got -0.5"],
+    ),
+    "an unknown weight function": (
+        CROWD_FINE,
+        ["estimator=truth_discovery", "weight_function=sqrt"],
+        ["weight_function must be one of linear, log_odds, got 'sqrt'"],
+    ),
+    "a weight function of an estimator that has none": (
+        CROWD_FINE,
+        ["estimator=majority", "weight_function=linear"],
+        ["weight_function must be left out, except with truth_discovery, got 'linear'"],
+    ),
+    "a divisor of an estimator that has none": (
+        CROWD_FINE,
+        ["normalization=all"],
+        ["normalization must be left out, except with truth_discovery, got 'all'"],
+    ),
+    "an unknown divisor": (
+        CROWD_FINE,
+        ["estimator=truth_discovery", "normalization=some"],
+        ["normalization must be one of", "got 'some'"],
+    ),
     "an unknown mechanism": (CROWD_FINE, ["mechanism=three_layer"], ["mechanism must be one of", "got 'three_layer'"]),
     "an unknown estimator": (CROWD_FINE, ["estimator=best"], ["estimator must be one of", "got 'best'"]),
     "a budget below the price": (CROWD_FINE, ["epsilon=2", "budget=3"], ["budget must be at least", "4", "got 3"]),
@@ -186,6 +241,9 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "a worker who answers a task twice with different labels",
     "one class",
     "p^f above (s - 1)/s; a > b; [a, b] outside [0, 1]",
+    "moments of no distribution; a table that is none; a hyper-distribution's parameters out of range",
+    "a law with fewer moments than a worker has answers",
+    "a weight function that does not increase, is not known, or is no function",
     "an empty file, wrong columns, text that is not UTF-8",
 )
 @pytest.mark.parametrize("case", list(CROWD))
@@ -215,7 +273,16 @@ def found(
     return dict(zip(outcome["tasks"], outcome["truths"], strict=True))
 
 
-ESTIMATORS = ("majority", "truth_discovery", "one_coin", "dawid_skene", "noise_aware", "noise_aware_dawid_skene")
+ESTIMATORS = (
+    "majority",
+    "truth_discovery",
+    "one_coin",
+    "dawid_skene",
+    "crh",
+    "noise_aware",
+    "noise_aware_dawid_skene",
+    "noise_aware_crh",
+)
 
 
 @pytest.mark.bad_input("a worker who answers a task twice with different labels")

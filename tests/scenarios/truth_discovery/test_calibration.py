@@ -59,7 +59,10 @@ def test_each_estimator_is_fitted_and_each_crowd_is_shown() -> None:
     assert list(found) == ["confidences", "crowds", "supports"]
     fitted = [row for row in found["confidences"].rows if isinstance(row, CreditRow)]
     assert [(row.estimator, row.mechanism) for row in fitted] == [
-        (estimator, mechanism) for estimator in CREDITS for mechanism in ("one_layer", "two_layer")
+        (estimator, mechanism)
+        for estimator in CREDITS
+        if "crh" not in estimator
+        for mechanism in ("one_layer", "two_layer")
     ]
     for row in fitted:
         assert row.least_left_out <= row.fitted <= row.most_left_out

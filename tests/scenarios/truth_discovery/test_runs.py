@@ -77,6 +77,15 @@ def refusal(scenario: str, *settings: str) -> ConfigurationError:
         ("estimator=dawid_skene", "round=3"),
         ("parameters={mechanism='two_layer', hyper={type='Beta', alpha=1, beta=3}}",),
         ("parameters={epsilon_worker=4.0}",),
+        ("parameters={mechanism='two_layer', hyper={type='Beta', alpha=0.5, beta=1.5}, estimator='noise_aware_crh'}",),
+        (
+            "parameters={mechanism='two_layer', hyper={type='TruncatedNormal', location=0.2, scale=0.1}}",
+            "estimator=truth_discovery",
+            "weight_function=linear",
+        ),
+        ("parameters={mechanism='two_layer', hyper={type='Piecewise', edges=[0, 0.1, 0.5], shares=[0.6, 0.4]}}",),
+        ("parameters={mechanism='two_layer', hyper={type='Moments', moments=[0.3, 0.14, 0.08, 0.05, 0.033]}}",),
+        ("estimator=truth_discovery", "normalization=all", "round=2"),
     ],
 )
 def test_peers_grade_alike_on_every_path(tmp_path: Path, settings: tuple[str, ...]) -> None:

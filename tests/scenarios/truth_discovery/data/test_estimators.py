@@ -9,10 +9,12 @@ import pytest
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.estimators.truth_inference import Answers, KnownNoise, noise_aware_one_coin
 from psephos.scenarios.truth_discovery.data.estimators import (
+    CRH,
     CautiousTruthDiscovery,
     DawidSkene,
     DebiasedMajority,
     MajorityVote,
+    NoiseAwareCRH,
     NoiseAwareDawidSkene,
     NoiseAwareOneCoin,
     OneCoinDawidSkene,
@@ -32,12 +34,14 @@ ALL: list[Any] = [
     TruthDiscovery(),
     OneCoinDawidSkene(),
     DawidSkene(),
+    CRH(),
+    NoiseAwareCRH(epsilon=2.0),
     NoiseAwareOneCoin(epsilon=2.0),
     NoiseAwareDawidSkene(flip_probability=0.1),
     CautiousTruthDiscovery(epsilon=2.0),
     DebiasedMajority(epsilon=1.0),
 ]
-KNOWING = [NoiseAwareOneCoin, NoiseAwareDawidSkene, CautiousTruthDiscovery, DebiasedMajority]
+KNOWING = [NoiseAwareCRH, NoiseAwareOneCoin, NoiseAwareDawidSkene, CautiousTruthDiscovery, DebiasedMajority]
 
 
 def codes_of(frame: pd.DataFrame) -> tuple[IntArray, IntArray, IntArray]:
@@ -102,6 +106,13 @@ def test_weights_are_named() -> None:
     weights: Any = TruthDiscovery(n_iter=3, clamp=0.1).fit(FRAME).weights_
     assert weights["ann"] == pytest.approx(np.log(9))
     assert weights["dan"] == pytest.approx(0)
+
+
+def test_a_weight_function_is_handed_on() -> None:
+    linear: Any = TruthDiscovery(weight_function="linear").fit(FRAME).weights_
+    assert linear.to_dict() == pytest.approx({"ann": 0.9, "bob": 0.9, "cid": 0.9, "dan": 0.0}, abs=1e-9)
+    square: Any = TruthDiscovery(weight_function=lambda share: share**2).fit(FRAME).weights_
+    assert square.to_dict() == pytest.approx({"ann": 0.9025, "bob": 0.9025, "cid": 0.9025, "dan": 0.25}, abs=1e-9)
 
 
 def test_counts_and_their_standard_errors_are_named() -> None:

@@ -1,0 +1,112 @@
+"""How much a worker's votes weigh, by its share of right answers: any increasing function g, as equation (3) asks.
+
+Two by name. `log_odds` is log(p(s − 1)/(1 − p)) for a task of s labels, what votes of independent workers are worth.
+`linear` is (s·p − 1)/(s − 1): 1 for a worker who is always right, 0 for one who guesses, and less for one who is worse.
+And one of a caller's own, g(p), the same for all sizes of answer sets. It is checked where it is used: at each share
+that workers have. One that does not increase there is refused.
+
+Source: Li et al. (2018), equation (3): "g(·) is a monotonically increasing function".
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from ...arguments import exact_arguments
+from ...arrays import FloatArray, IntArray
+from ...errors import ConfigurationError
+from .elementwise import log, log_odds, snap_weights
+
+__all__ = ["WEIGHT_FUNCTIONS", "WeightFunction", "check_weight_function", "shares_of_answers", "weigh"]
+
+WeightFunction: TypeAlias = str | Callable[[float], float]
+"""A name of `WEIGHT_FUNCTIONS`, or a function of a worker's share of right answers in (0, 1)."""
+
+WEIGHT_FUNCTIONS: Final = ("log_odds", "linear")
+"""Those that have a name of ours."""
+
+# Sums of weights are exact below 2²⁰, with hundreds of votes a task.
+_MOST_WEIGHT: Final = 1000.0
+_FIELD: Final = "weight_function"
+# Shares that are tried: all that workers of few answers can have, and evenly spaced ones for the others.
+_FEW_ANSWERS: Final = 64
+_NUM_PLACES: Final = 1024
+
+
+def weigh(shares: FloatArray, sizes: IntArray, function: WeightFunction) -> FloatArray:
+    """Return each worker's weight for each kind of task, on the grid of weights.
+
+    Args:
+        shares: p of each worker, in (0, 1), shape (workers,).
+        sizes: s of each kind of task, shape (kinds,).
+        function: g.
+
+    Raises:
+        ConfigurationError: g is no name that is known, does not increase from share to share, or is not a number of at
+            most 1000 in size.
+    """
+    if function == "log_odds":
+        return snap_weights(log_odds(shares)[:, None] + log(sizes - 1.0))
+    if function == "linear":
+        return snap_weights((shares[:, None] * sizes - 1.0) / (sizes - 1.0))
+    if isinstance(function, str):
+        allowed = f"one of {', '.join(WEIGHT_FUNCTIONS)}, or given as a function"
+        raise ConfigurationError(field=_FIELD, value=function, allowed=allowed)
+    distinct, places = np.unique(shares, return_inverse=True)
+    weights = np.array(_checked_weights(function, distinct.tolist()), dtype=np.float64)
+    return np.repeat(weights[places.reshape(-1), None], len(sizes), axis=1)
+
+
+@exact_arguments
+def check_weight_function(function: Callable[[float], float], *, num_answers: int, clamp: float) -> None:
+    """Raise ConfigurationError unless a function increases over the shares that workers may have, or on a bad argument.
+
+    Args:
+        function: g.
+        num_answers: the most that a worker has, at least 1.
+        clamp: shares are within [clamp, 1 − clamp]; in (0, 1/2).
+    """
+    if num_answers < 1:
+        raise ConfigurationError(field="num_answers", value=num_answers, allowed="at least 1")
+    if not 0 < clamp < 0.5:  # noqa: PLR2004  1/2 would leave one share
+        raise ConfigurationError(field="clamp", value=clamp, allowed="in (0, 1/2)")
+    _checked_weights(function, shares_of_answers(num_answers, clamp))
+
+
+def shares_of_answers(num_answers: int, clamp: float) -> list[float]:
+    """Return shares at which a function is tried, rising.
+
+    Args:
+        num_answers: the most that a worker has. All k/n are among them, for n up to 64.
+        clamp: they are within [clamp, 1 − clamp], as are 1,025 evenly spaced ones.
+    """
+    most = min(num_answers, _FEW_ANSWERS)
+    fractions = {k / n for n in range(1, most + 1) for k in range(n + 1)}
+    fractions |= {clamp + (1 - 2 * clamp) * place / _NUM_PLACES for place in range(_NUM_PLACES + 1)}
+    return sorted({min(max(share, clamp), 1 - clamp) for share in fractions})
+
+
+def _checked_weights(function: Callable[[float], Any], shares: Sequence[float]) -> list[float]:
+    """Return g of rising shares, on the grid of weights."""
+    weights = [_weight_at(function, share) for share in shares]
+    for (low, high), (weight, next_weight) in zip(itertools.pairwise(shares), itertools.pairwise(weights), strict=True):
+        # Shares that are as good as equal may have one weight on the grid.
+        if not (next_weight > weight or (next_weight == weight and high - low < 2.0**-20)):
+            value = f"one with g({low:.6g}) = {weight:.6g} and g({high:.6g}) = {next_weight:.6g}"
+            raise ConfigurationError(field=_FIELD, value=value, allowed="increasing in the share of right answers")
+    return weights
+
+
+def _weight_at(function: Callable[[float], Any], share: float) -> float:
+    allowed = f"a function from a share to a number of at most {_MOST_WEIGHT:g} in size"
+    try:
+        weight = float(function(share))
+    except Exception as error:
+        value = f"one that fails at {share:.6g} with {type(error).__name__}: {error}"
+        raise ConfigurationError(field=_FIELD, value=value, allowed=allowed) from error
+    if not math.isfinite(weight) or abs(weight) > _MOST_WEIGHT:
+        raise ConfigurationError(field=_FIELD, value=f"one with g({share:.6g}) = {weight:g}", allowed=allowed)
+    return float(snap_weights(np.array(weight)))

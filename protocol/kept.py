@@ -1,0 +1,163 @@
+"""Reports that outlive their session: drawn once in a scope, and repeated in its later sessions.
+
+The rule that holds here: in a scope a person has one report of a phase. Its first session draws and charges it, and
+every later one repeats the same numbers, which is post-processing of what was told before and costs nothing. What
+would make the old report a wrong one is refused and never drawn anew: another scope, another law, other values.
+
+A report of a scope is one that all its sessions' servers know to be the same: it links a person's sessions.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from .errors import ConfigurationError
+
+__all__ = [
+    "Kept",
+    "KeptReport",
+    "KeptReports",
+    "ReceivedReports",
+    "Scope",
+    "check_kept_names",
+    "check_values",
+    "has_changed",
+    "seal_of",
+]
+
+_SEAL_BYTES: Final = 16
+
+
+class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the reports of a phase are kept from session to session.
+
+    Args:
+        kind: what users call it, such as "game".
+        name: which one it is.
+        law: everything that the law of a report depends on, by name and as text; public. A phase adds a digest of its
+            randomizer's own.
+    """
+
+    kind: str
+    name: str
+    law: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        """Return what users call it."""
+        return f"{self.kind} {self.name!r}"
+
+    def with_law(self, name: str, value: str) -> "Scope":
+        """Return the same scope, with something else that the law depends on, or another value of it."""
+        return msgspec.structs.replace(
+            self, law=(*((own, text) for own, text in self.law if own != name), (name, value))
+        )
+
+    def check(self, other: "Scope") -> None:
+        """Refuse to use here what was kept in another scope, or drawn by another law.
+
+        Args:
+            other: of the kept reports.
+
+        Raises:
+            ConfigurationError: they differ; the field is what differs.
+        """
+        if (self.kind, self.name) != (other.kind, other.name):
+            raise ConfigurationError(field=self.kind, value=self.name, allowed=f"{other}, whose reports are kept")
+        ours, theirs = dict(self.law), dict(other.law)
+        for field in dict.fromkeys((*theirs, *ours)):
+            if ours.get(field) != theirs.get(field):
+                allowed = (
+                    f"{theirs.get(field, 'left out')}, as in the earlier sessions of {self}; another needs another"
+                )
+                raise ConfigurationError(field=field, value=ours.get(field), allowed=f"{allowed} {self.kind}")
+
+
+class KeptReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One person's report of one phase, as an earlier session drew it.
+
+    Args:
+        scope: where it is kept.
+        report: its numbers.
+        seal: tells its owner whether its values are still those that were reported (`seal_of`); empty where it has no
+            secret, or where somebody else has compared them.
+    """
+
+    scope: Scope
+    report: tuple[int, ...]
+    seal: str = ""
+
+
+class Kept(msgspec.Struct, kw_only=True):
+    """All persons' reports of one phase in one scope, with whoever runs all parties; by their names.
+
+    `values` are private. Nothing of this is written.
+
+    Args:
+        scope: where they are kept.
+        drawn: by the persons' own machines.
+        received: by the server, which a person that deviates may have told something else.
+        values: what they are reports of.
+    """
+
+    scope: Scope
+    drawn: dict[str, tuple[int, ...]] = {}
+    received: dict[str, tuple[int, ...]] = {}
+    values: dict[str, tuple[int, ...]] = {}
+
+
+KeptReports: TypeAlias = dict[tuple[str, str], Kept]
+"""What sessions leave to later ones, by the scope's name and the phase's. Sessions add to it; pass it on as it is."""
+
+ReceivedReports: TypeAlias = Mapping[str, Mapping[str, tuple[int, ...]]]
+"""What a server has from earlier sessions: reports by phase and party."""
+
+
+def seal_of(secret: bytes, scope: Scope, phase: str, values: Sequence[int]) -> str:
+    """Return what a person keeps beside a report, to tell later whether its values have changed.
+
+    Few values are possible, so that a digest of them alone, salted or not, would tell them to whoever reads it. This is
+    a keyed one: without the secret, which is not kept beside it, it tells nothing. Before the dot it says which secret
+    that was, since under another one nothing can be compared.
+
+    Args:
+        secret: the person's; without one there is no seal, and nothing is compared.
+        scope: of the report.
+        phase: its name.
+        values: what is reported.
+    """
+    if not secret:
+        return ""
+    told = msgspec.msgpack.encode((scope.kind, scope.name, phase, tuple(values)))
+    key = hashlib.sha256(secret).digest()
+    which, seal = (hashlib.blake2b(text, key=key, digest_size=_SEAL_BYTES).hexdigest() for text in (b"", told))
+    return f"{which}.{seal}"
+
+
+def has_changed(earlier: str, now: str) -> bool:
+    """Return whether two seals show that the values have changed; not where they are of two secrets, or of none."""
+    return earlier != now and bool(earlier) and earlier.partition(".")[0] == now.partition(".")[0]
+
+
+def check_values(scope: Scope, *, is_changed: bool, party: str) -> None:
+    """Refuse a report that is of other values than its person has now; they are private, and are not shown.
+
+    Raises:
+        ConfigurationError: they have changed.
+    """
+    if is_changed:
+        allowed = f"as it was when {party} first took part in {scope}: a changed one needs a new {scope.kind}"
+        raise ConfigurationError(field=f"what {party} holds", value="changed", allowed=allowed)
+
+
+def check_kept_names(kept: Mapping[str, object], scopes: Mapping[str, Scope | None]) -> None:
+    """Refuse reports that are kept of phases which keep none.
+
+    Raises:
+        ConfigurationError: there is one.
+    """
+    for name in kept:
+        if scopes.get(name) is None:
+            allowed = "a phase that keeps its reports"
+            raise ConfigurationError(field="kept", value=f"a report of phase {name!r}", allowed=allowed)

@@ -1,0 +1,235 @@
+"""What all hyper-distributions have: draws, exact flips, and their moments as those of a finite mixture.
+
+The moments L(k) = E[P^k (1 − P)^(m−k)] are the whole of what a report's law needs to know of a hyper-distribution
+(`joint_law`). They are means of polynomials, so a rule of quadrature with enough nodes is a finite mixture with exactly
+these moments, or, of a density that is nearly a polynomial, with these moments up to an error that is proved
+(`hyper_normal`). All its terms are positive and are added in logarithms, so that the tails keep their digits.
+"""
+
+import abc
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+from scipy import special
+
+from ..arguments import exact_arguments
+from ..arrays import FloatArray
+from ..errors import ConfigurationError
+from .exact import Below, has_happened
+from .logarithms import log_of, log_sums
+from .quadrature import Rule
+
+__all__ = [
+    "UNIFORM_BITS",
+    "HyperLaw",
+    "HyperQuantiles",
+    "Mixture",
+    "check_probability",
+    "check_range",
+    "mixture_of_points",
+    "mixture_on",
+    "scale_exactly",
+    "snapped",
+]
+
+UNIFORM_BITS: Final = 256
+"""Random bits of each uniform from which a flip probability is drawn exactly."""
+
+_NEARLY_EQUAL: Final = 0.4
+# To which quantiles are rounded that a processor's vector instructions may change in the last bit.
+_GRID: Final = 2.0**44
+# Entries of the table of terms that is held at one time.
+_MAX_TERMS: Final = 1 << 21
+
+
+class Mixture(NamedTuple):
+    """A finite mixture of flip probabilities.
+
+    Args:
+        flips: p, shape (n,), in [0, 1].
+        keeps: 1 − p, shape (n,), each precise by itself.
+        log_shares: the logarithm of each one's share, shape (n,).
+    """
+
+    flips: FloatArray
+    keeps: FloatArray
+    log_shares: FloatArray
+
+
+class HyperLaw(msgspec.Struct, frozen=True, tag=True):
+    """What all hyper-distributions have."""
+
+    @property
+    @abc.abstractmethod
+    def slots(self) -> int:
+        """Uniforms that one draw takes."""
+
+    @property
+    @abc.abstractmethod
+    def exact_mean(self) -> Fraction:
+        """E[P], exactly for the parameters as their floats hold them; where it is irrational, to sixty digits."""
+
+    @property
+    def mean_bounds(self) -> tuple[Fraction, Fraction]:
+        """Two numbers between which E[P] lies: the mean itself, twice, where it is rational."""
+        return self.exact_mean, self.exact_mean
+
+    @property
+    @abc.abstractmethod
+    def support(self) -> tuple[float, float]:
+        """The least and the greatest flip probability."""
+
+    @abc.abstractmethod
+    def draw(self, uniforms: FloatArray) -> FloatArray:
+        """Return one flip probability for each row of uniforms.
+
+        Args:
+            uniforms: float64 in [0, 1), shape (n, slots).
+
+        Returns:
+            float64 in [0, 1], shape (n,).
+        """
+
+    @abc.abstractmethod
+    def draw_one(self, uniforms: Sequence[float]) -> float:
+        """Return `draw` of one row, bit for bit, without the cost of arrays."""
+
+    @abc.abstractmethod
+    def flips_exactly(self, below: Below) -> Iterator[bool]:
+        """Yield, without end, whether one answer after another is flipped, where all share one draw of P.
+
+        This is what deployments draw by. Given P, each is flipped with probability P independently; so the chance that
+        k given ones of m are flipped, and the others are not, is L(k).
+
+        Args:
+            below: where randomness comes from.
+        """
+
+    @abc.abstractmethod
+    def mixture(self, degree: int) -> Mixture:
+        """Return a finite mixture with the same E[f(P)] for every polynomial f of at most this degree."""
+
+    @property
+    def mean(self) -> float:
+        """E[P]: the flip probability of one answer by itself."""
+        return float(self.exact_mean)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether each worker flips all of its answers or none."""
+        mixture = self.mixture(0)
+        return not bool(np.any((mixture.flips > 0) & (mixture.keeps > 0)))
+
+    @exact_arguments
+    def log_moments(self, num_answers: int) -> FloatArray:
+        """Return ln E[P^k (1 − P)^(m−k)] for k = 0, …, m.
+
+        Args:
+            num_answers: m ≥ 0.
+
+        Returns:
+            float64, shape (m + 1,): right to about 1e-12 for m in the thousands; −∞ where the moment is 0.
+        """
+        flips, keeps, log_shares = self.mixture(num_answers)
+        log_moments = np.empty(num_answers + 1)
+        step = max(1, _MAX_TERMS // len(flips))
+        for start in range(0, num_answers + 1, step):
+            ks = np.arange(start, min(start + step, num_answers + 1), dtype=np.float64)[:, None]
+            terms = special.xlogy(ks, flips) + special.xlogy(num_answers - ks, keeps) + log_shares
+            log_moments[start : start + step] = log_sums(terms, axis=1)
+        return log_moments
+
+    def log_moment(self, num_answers: int, num_flips: int) -> float:
+        """Return entry k of `log_moments`, by itself.
+
+        Args:
+            num_answers: m ≥ 0.
+            num_flips: k, in [0, m].
+        """
+        flips, keeps, log_shares = self.mixture(num_answers)
+        terms = special.xlogy(num_flips, flips) + special.xlogy(num_answers - num_flips, keeps) + log_shares
+        return float(log_sums(terms[None, :], axis=1)[0])
+
+    def log_moment_step(self, num_answers: int, num_flips: int) -> float:
+        """Return ln L(k + 1) − ln L(k), precisely also where the two are nearly equal.
+
+        Both are sums of the same terms, times p and times 1 − p.
+
+        Args:
+            num_answers: m ≥ 1.
+            num_flips: k, in [0, m).
+
+        Raises:
+            ValueError: both moments are 0.
+        """
+        flips, keeps, log_shares = self.mixture(num_answers)
+        terms = special.xlogy(num_flips, flips) + special.xlogy(num_answers - 1 - num_flips, keeps) + log_shares
+        greatest = float(terms.max())
+        if greatest == -math.inf:
+            raise ValueError(f"E[P^{num_flips} (1 - P)^{num_answers - num_flips}] and the next moment are 0")
+        both = np.stack([terms + log_of(flips), terms + log_of(keeps)])
+        above, below = log_sums(both, axis=1).tolist()
+        if not abs(above - below) < _NEARLY_EQUAL:
+            return above - below
+        # Nearly equal sums share their greatest terms: the difference of the sums keeps its digits, that of their
+        # logarithms would not.
+        common = special.expm1(terms - greatest) + 1.0
+        return float(special.log1p(float(np.sum(common * (flips - keeps))) / float(np.sum(common * keeps))))
+
+
+class HyperQuantiles(HyperLaw, frozen=True):
+    """A hyper-distribution whose draws are exact numbers too, made of a few uniforms."""
+
+    @abc.abstractmethod
+    def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
+        """Return `draw` of one row in exact arithmetic, for uniforms of more digits than a float has."""
+
+    def flips_exactly(self, below: Below) -> Iterator[bool]:
+        """Draw P of uniforms of `UNIFORM_BITS` bits, and compare. See the base class."""
+        whole = 1 << UNIFORM_BITS
+        flip = self.draw_exact([Fraction(below(whole), whole) for _ in range(self.slots)])
+        while True:
+            yield has_happened(flip, below)
+
+
+def check_probability(field: str, value: float) -> None:
+    """Raise ConfigurationError unless it is a probability."""
+    if not 0 <= value <= 1:
+        raise ConfigurationError(field=field, value=value, allowed="in [0, 1]")
+
+
+def check_range(low: float, high: float) -> None:
+    """Raise ConfigurationError unless flip probabilities can be from this range."""
+    check_probability("hyper.low", low)
+    check_probability("hyper.high", high)
+    if low > high:
+        raise ConfigurationError(field="hyper.low", value=low, allowed=f"at most high = {high}")
+
+
+def scale_exactly(place: Fraction, low: float, high: float) -> Fraction:
+    """Return low + (high − low)·place."""
+    return Fraction(low) + (Fraction(high) - Fraction(low)) * place
+
+
+def snapped(places: FloatArray) -> FloatArray:
+    """Return the nearest multiples of 2⁻⁴⁴: numbers that are as good, and the same on every processor."""
+    return np.rint(places * _GRID) / _GRID
+
+
+@functools.lru_cache(maxsize=256)
+def mixture_of_points(probabilities: tuple[float, ...], shares: tuple[float, ...]) -> Mixture:
+    """Return points with their shares, divided by their sum."""
+    flips = np.array(probabilities, dtype=np.float64)
+    log_shares = log_of(np.array(shares, dtype=np.float64) / math.fsum(shares))
+    return Mixture(flips, 1.0 - flips, log_shares)
+
+
+def mixture_on(rule: Rule, low: float, high: float) -> Mixture:
+    """Return the nodes of a rule, on [low, high]."""
+    width = high - low
+    return Mixture(low + width * rule.places, (1.0 - high) + width * rule.complements, rule.log_weights)

@@ -1,0 +1,185 @@
+"""The truncated normal distribution of flip probabilities, with bounds on the error of its moments.
+
+The density on [low, high] is proportional to e^(−x²/2) with x = (p − location)/scale. Write Q for half of the range
+that the exponent has there; it is at most 256, since the scale may not be smaller. With d + 1 terms of the exponential
+series about the middle of that range, the density is a polynomial of degree 2d in p up to a relative error of at most δ
+= Q^(d+1) e^Q/(d+1)!. A Gauss-Legendre rule of n nodes is exact for polynomials of degree 2n − 1, its weights are
+positive, and so are the functions p^k (1 − p)^(m−k) f(p) whose integrals are taken: with n > d + m/2 the rule and the
+integral differ in proportion by at most 2δ/(1 − δ). Of L(k), a ratio of two such, the logarithm is right to 5δ, and d
+is taken such that δ < 2⁻⁶⁰. What is added to each loss for rounding (`joint_law`) is a thousand million times that.
+
+The mean, on which the loss of a single answer hangs, is between two rational numbers, sixty digits apart.
+
+In a deployment P is drawn by rejection: a uniform place of 256 bits in the range is taken with probability
+e^(−(x² − least x²)/2), x² being rational there. So P's law is the normal density's at the points of a grid of 2⁻²⁵⁶,
+and each report's probability is that of the truncated normal law up to 2⁻²⁰⁰ in proportion.
+"""
+
+import decimal
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from scipy import special
+
+from ..arguments import make_fields_exact
+from ..arrays import FloatArray
+from ..errors import ConfigurationError
+from .exact import Below, has_happened, has_happened_exp
+from .hyper_law import UNIFORM_BITS, HyperLaw, Mixture, check_range, mixture_on, scale_exactly, snapped
+from .logarithms import log_sums
+from .quadrature import legendre_rule, num_nodes_for
+
+__all__ = ["TruncatedNormal"]
+
+_MOST_SCALES: Final = 32
+"""So far may the range reach from the location: the density there is e^−512 of its peak."""
+_MOST_AWAY: Final = 1000.0
+_LOG_TOLERANCE: Final = -60 * math.log(2)
+# Integrals of e^(−x²/2) may share their first 222 digits, where both ends are 32 scales away: enough are left.
+_DIGITS: Final = 400
+_DIGITS_OF_MEAN: Final = 60
+
+
+class TruncatedNormal(HyperLaw, frozen=True):
+    """A normal distribution, of those values alone that are in [low, high].
+
+    Args:
+        location: the mean before it is cut, which may be outside of the range; in [−1000, 1000].
+        scale: the standard deviation before it is cut; at least a 32nd of the way from the location to the range's
+            farther end.
+        low: in [0, 1).
+        high: in (low, 1].
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+    """
+
+    location: float
+    scale: float
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self, prefix="hyper.")
+        check_range(self.low, self.high)
+        if self.low == self.high:
+            raise ConfigurationError(field="hyper.high", value=self.high, allowed=f"above low = {self.low}")
+        if not abs(self.location) <= _MOST_AWAY:
+            raise ConfigurationError(
+                field="hyper.location", value=self.location, allowed=f"in [{-_MOST_AWAY:g}, {_MOST_AWAY:g}]"
+            )
+        least = max(abs(self.low - self.location), abs(self.high - self.location)) / _MOST_SCALES
+        if not least <= self.scale < math.inf:
+            allowed = (
+                f"finite, and at least {least:g}: the location is at most {_MOST_SCALES} of it from the range's ends"
+            )
+            raise ConfigurationError(field="hyper.scale", value=self.scale, allowed=allowed)
+
+    @property
+    def slots(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def exact_mean(self) -> Fraction:
+        """The middle of `mean_bounds`: the mean is irrational."""
+        return sum(self.mean_bounds, Fraction()) / 2
+
+    @property
+    def mean_bounds(self) -> tuple[Fraction, Fraction]:
+        """Two numbers around location + scale·(φ(a) − φ(b))/(Φ(b) − Φ(a)), 10⁻⁶⁰ apart."""
+        return _mean_bounds(self.location, self.scale, self.low, self.high)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """[low, high]."""
+        return self.low, self.high
+
+    def draw(self, uniforms: FloatArray) -> FloatArray:
+        """Return the quantile of each uniform. See the base class."""
+        ends = [(end - self.location) / self.scale for end in (self.low, self.high)]
+        # The tail that holds more of the range is the upper one: there the mirrored range has the digits.
+        sign = -1.0 if ends[0] + ends[1] > 0 else 1.0
+        start, stop = sorted(sign * end for end in ends)
+        shares = 1.0 - uniforms[:, 0] if sign < 0 else uniforms[:, 0]
+        log_stop = special.log_ndtr(stop)
+        below = special.expm1(special.log_ndtr(start) - log_stop) + 1.0
+        places = sign * special.ndtri_exp(log_stop + special.xlogy(1.0, below + shares * (1.0 - below)))
+        flips = snapped(self.location + self.scale * np.asarray(places, dtype=np.float64))
+        return np.clip(flips, self.low, self.high)
+
+    def draw_one(self, uniforms: Sequence[float]) -> float:
+        """Return `draw` of one row, bit for bit."""
+        return float(self.draw(np.array([uniforms]))[0])
+
+    def flips_exactly(self, below: Below) -> Iterator[bool]:
+        """Draw P by rejection, and compare. See the base class."""
+        whole, location = 1 << UNIFORM_BITS, Fraction(self.location)
+        twice, (least, _) = 2 * Fraction(self.scale) ** 2, self._squares
+        while True:
+            flip = scale_exactly(Fraction(below(whole), whole), self.low, self.high)
+            if has_happened_exp(((flip - location) ** 2 - least) / twice, below):
+                break
+        while True:
+            yield has_happened(flip, below)
+
+    def mixture(self, degree: int) -> Mixture:
+        """Return the nodes of a Gauss-Legendre rule on the range, each with the density in its share."""
+        terms = _num_terms(float(self._squares[1] - self._squares[0]) / (4 * self.scale**2))
+        return _mixture(self.location, self.scale, self.low, self.high, num_nodes_for(degree + 2 * terms))
+
+    @property
+    def _squares(self) -> tuple[Fraction, Fraction]:
+        """The least and the greatest (p − location)² in the range, exactly."""
+        ends = [(Fraction(end) - Fraction(self.location)) ** 2 for end in (self.low, self.high)]
+        return Fraction(0) if self.low <= self.location <= self.high else min(ends), max(ends)
+
+
+def _num_terms(half: float) -> int:
+    """Return the least d with half^(d+1) e^half/(d+1)! below 2⁻⁶⁰ and d ≥ half."""
+    terms = math.ceil(half)
+    while (terms + 1) * math.log(max(half, 1e-300)) + half - math.lgamma(terms + 2) > _LOG_TOLERANCE:
+        terms += 1
+    return terms
+
+
+@functools.lru_cache(maxsize=64)
+def _mixture(location: float, scale: float, low: float, high: float, num_nodes: int) -> Mixture:
+    rule = legendre_rule(num_nodes)
+    flips, keeps, _ = mixture_on(rule, low, high)
+    places = (flips - location) / scale
+    log_shares = rule.log_weights - places * places / 2
+    return Mixture(flips, keeps, log_shares - log_sums(log_shares[None, :], axis=1)[0])
+
+
+@functools.lru_cache(maxsize=256)
+def _mean_bounds(location: float, scale: float, low: float, high: float) -> tuple[Fraction, Fraction]:
+    """Return bounds of the mean.
+
+    The integral of e^(−t²/2) from 0 to x is e^(−x²/2)·(x + x³/3 + x⁵/(3·5) + …), a series of terms of one sign. Four
+    hundred digits leave many more than sixty right ones of the ratio.
+    """
+    with decimal.localcontext(decimal.Context(prec=_DIGITS)):
+        ends = [(decimal.Decimal(end) - decimal.Decimal(location)) / decimal.Decimal(scale) for end in (low, high)]
+        densities = [(-end * end / 2).exp() for end in ends]
+        integrals = [density * _series(end) for end, density in zip(ends, densities, strict=True)]
+        ratio = (densities[0] - densities[1]) / (integrals[1] - integrals[0])
+        middle = Fraction(decimal.Decimal(location) + decimal.Decimal(scale) * ratio)
+    reach = Fraction(1, 2 * 10**_DIGITS_OF_MEAN)
+    return max(middle - reach, Fraction(low)), min(middle + reach, Fraction(high))
+
+
+def _series(place: decimal.Decimal) -> decimal.Decimal:
+    """Return x + x³/3 + x⁵/(3·5) + …, to the digits of the context."""
+    term = total = place
+    square, odd = place * place, 1
+    least = decimal.Decimal(10) ** -_DIGITS
+    while abs(term) > abs(total) * least or square > odd + 2:
+        odd += 2
+        term = term * square / odd
+        total += term
+    return total

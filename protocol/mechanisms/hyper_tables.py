@@ -1,0 +1,302 @@
+"""Hyper-distributions of a user's own: points, pieces, and moments.
+
+A `Discrete` law has points with their shares, a `Piecewise` one is uniform within each of a few pieces, and `Moments`
+stands for every law with these first moments E[P], E[P²], …: of a worker with no more answers than there are moments,
+all of them give reports the same law, hence the same losses. One of these laws is drawn, a Gauss rule of the moments,
+and the losses are of just what is drawn.
+
+Source: Dette and Studden (1997), The Theory of Canonical Moments, Section 1.3, for which moments are possible.
+"""
+
+import abc
+import functools
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from scipy import special
+
+from ..arguments import make_fields_exact
+from ..arrays import FloatArray
+from ..errors import ConfigurationError
+from .hyper_law import (
+    HyperQuantiles,
+    Mixture,
+    check_probability,
+    check_range,
+    mixture_of_points,
+    mixture_on,
+    scale_exactly,
+    snapped,
+)
+from .logarithms import log_of
+from .quadrature import Rule, canonical_moments, gauss_rule, legendre_rule, num_nodes_for
+
+__all__ = ["MAX_MOMENTS", "Discrete", "Moments", "Piecewise"]
+
+MAX_MOMENTS: Final = 32
+"""The most moments that a law may be given by; floats tell hardly a dozen apart from impossible ones."""
+
+# Rarer points would be too rare for uniforms of 53 bits to tell apart.
+_MIN_SHARE: Final = 1e-9
+_MAX_POINTS: Final = 1_000
+_MAX_PIECES: Final = 100
+# How far shares may be from summing to 1: more would be a slip of the pen, not of rounding.
+_SHARES_TOLERANCE: Final = 1e-9
+
+
+class _Points(HyperQuantiles, frozen=True):
+    """One of a few flip probabilities."""
+
+    @property
+    @abc.abstractmethod
+    def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The flip probabilities, and their shares."""
+
+    @property
+    def slots(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def exact_mean(self) -> Fraction:
+        """The mean of the probabilities, by their shares."""
+        flips, shares = ([Fraction(number) for number in numbers] for numbers in self.points)
+        total = sum((flip * share for flip, share in zip(flips, shares, strict=True)), Fraction())
+        return total / sum(shares)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The least and the greatest of the probabilities."""
+        flips, _ = self.points
+        return min(flips), max(flips)
+
+    def draw(self, uniforms: FloatArray) -> FloatArray:
+        """Return the probability in whose share each uniform falls. See the base class."""
+        flips, shares = self.points
+        bounds = np.array([float(bound) for bound in _bounds(shares)], dtype=np.float64)
+        places = np.searchsorted(bounds, uniforms[:, 0], side="right")
+        return np.array(flips, dtype=np.float64)[places]
+
+    def draw_one(self, uniforms: Sequence[float]) -> float:
+        """Return `draw` of one row, bit for bit."""
+        flips, shares = self.points
+        bounds = [float(bound) for bound in _bounds(shares)]
+        return float(flips[bisect_right(bounds, uniforms[0])])
+
+    def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
+        """Return the probability in whose share the uniform falls, exactly."""
+        flips, shares = self.points
+        return Fraction(flips[bisect_right(_bounds(shares), uniforms[0])])
+
+    def mixture(self, degree: int) -> Mixture:
+        """Return the distribution itself, for any degree."""
+        del degree
+        return mixture_of_points(*self.points)
+
+
+class Discrete(_Points, frozen=True):
+    """One of a few flip probabilities.
+
+    Args:
+        probabilities: 1 to 1,000, each in [0, 1].
+        shares: how often each comes, at least 1e-9; they sum to 1 up to rounding, and are divided by their sum.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+    """
+
+    probabilities: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self, prefix="hyper.")
+        if not 0 < len(self.probabilities) <= _MAX_POINTS:
+            value = f"{len(self.probabilities)} of them"
+            raise ConfigurationError(field="hyper.probabilities", value=value, allowed=f"1 to {_MAX_POINTS}")
+        for probability in self.probabilities:
+            check_probability("hyper.probabilities", probability)
+        if len(self.shares) != len(self.probabilities):
+            allowed = f"as many as probabilities ({len(self.probabilities)})"
+            raise ConfigurationError(field="hyper.shares", value=self.shares, allowed=allowed)
+        _check_shares(self.shares, "")
+
+    @property
+    def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The flip probabilities, and their shares."""
+        return self.probabilities, self.shares
+
+
+class Moments(_Points, frozen=True):
+    """A law of these moments E[P], E[P²], …, on [low, high].
+
+    Reports of a worker with at most as many answers as there are moments have the same law under all such laws. Of
+    them the one is drawn that has the fewest points; for an even number of moments, with the next one in the middle of
+    what is possible.
+
+    Args:
+        moments: 1 to `MAX_MOMENTS`. Each has to be inside the interval that those before it leave for laws on [low,
+            high]: at an end of it there is but one law, of a few points, which `PointMass` or `Discrete` says exactly.
+        low: in [0, 1].
+        high: in [low, 1].
+
+    Raises:
+        ConfigurationError: no law on [low, high] has these moments, or one alone has; or a parameter is out of range.
+    """
+
+    moments: tuple[float, ...]
+    low: float = 0.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self, prefix="hyper.")
+        check_range(self.low, self.high)
+        if self.low == self.high:
+            raise ConfigurationError(field="hyper.high", value=self.high, allowed=f"above low = {self.low}")
+        if not 0 < len(self.moments) <= MAX_MOMENTS:
+            value = f"{len(self.moments)} of them"
+            raise ConfigurationError(field="hyper.moments", value=value, allowed=f"1 to {MAX_MOMENTS}")
+        for moment in self.moments:
+            check_probability("hyper.moments", moment)
+        found = canonical_moments(_moments_of_place(self.moments, self.low, self.high))
+        number = len(found)
+        canonical, least, greatest = found[-1]
+        if not 0 < canonical < 1:
+            # E[P^j] is linear in E[T^j], with the slope (high − low)^j.
+            moment, scale = Fraction(self.moments[number - 1]), (Fraction(self.high) - Fraction(self.low)) ** number
+            own = least + canonical * (greatest - least)
+            ends = moment + scale * (least - own), moment + scale * (greatest - own)
+            shown = ", ".join(f"{float(end):.12g}" for end in ends)
+            allowed = f"such that moment {number} is inside ({shown}), as those before it demand"
+            raise ConfigurationError(field="hyper.moments", value=float(moment), allowed=allowed)
+
+    @property
+    def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The flip probabilities that are drawn, and their shares."""
+        return _points_of_moments(self.moments, self.low, self.high)
+
+
+class Piecewise(HyperQuantiles, frozen=True):
+    """Uniform within each of a few pieces that follow one another: a histogram.
+
+    Args:
+        edges: 2 to 101, rising, in [0, 1].
+        shares: how often P is in each piece: 0, or at least 1e-9; they sum to 1 up to rounding, and are divided by
+            their sum.
+
+    Raises:
+        ConfigurationError: a parameter is out of range.
+    """
+
+    edges: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self, prefix="hyper.")
+        if not 1 < len(self.edges) <= _MAX_PIECES + 1:
+            value = f"{len(self.edges)} of them"
+            raise ConfigurationError(field="hyper.edges", value=value, allowed=f"2 to {_MAX_PIECES + 1}")
+        for edge in self.edges:
+            check_probability("hyper.edges", edge)
+        if not all(low < high for low, high in itertools.pairwise(self.edges)):
+            raise ConfigurationError(field="hyper.edges", value=self.edges, allowed="rising")
+        if len(self.shares) != len(self.edges) - 1:
+            allowed = f"one for each piece between two edges ({len(self.edges) - 1})"
+            raise ConfigurationError(field="hyper.shares", value=self.shares, allowed=allowed)
+        _check_shares(self.shares, "0, or ")
+
+    @property
+    def slots(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def exact_mean(self) -> Fraction:
+        """The mean of the pieces' middles, by their shares."""
+        shares = [Fraction(share) for share in self.shares]
+        middles = [(Fraction(low) + Fraction(high)) / 2 for low, high in itertools.pairwise(self.edges)]
+        return sum((middle * share for middle, share in zip(middles, shares, strict=True)), Fraction()) / sum(shares)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The first and the last edge."""
+        return self.edges[0], self.edges[-1]
+
+    def draw(self, uniforms: FloatArray) -> FloatArray:
+        """Return the place in its piece's share of each uniform, scaled to the piece. See the base class."""
+        bounds = np.array([0.0, *(float(bound) for bound in _bounds(self.shares)), 1.0])
+        edges = np.array(self.edges)
+        pieces = np.searchsorted(bounds[1:-1], uniforms[:, 0], side="right")
+        starts, lows, highs = bounds[pieces], edges[pieces], edges[pieces + 1]
+        places = (uniforms[:, 0] - starts) / (bounds[pieces + 1] - starts)
+        return np.minimum(lows + (highs - lows) * places, highs)
+
+    def draw_one(self, uniforms: Sequence[float]) -> float:
+        """Return `draw` of one row, bit for bit."""
+        return float(self.draw(np.array([uniforms]))[0])
+
+    def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
+        """Return `draw` of one row, exactly."""
+        bounds = [Fraction(0), *_bounds(self.shares), Fraction(1)]
+        piece = bisect_right(bounds, uniforms[0], 1, len(bounds) - 1) - 1
+        place = (uniforms[0] - bounds[piece]) / (bounds[piece + 1] - bounds[piece])
+        return scale_exactly(place, self.edges[piece], self.edges[piece + 1])
+
+    def mixture(self, degree: int) -> Mixture:
+        """Return the nodes of a Gauss-Legendre rule on each piece."""
+        return _mixture_of_pieces(self.edges, self.shares, num_nodes_for(degree))
+
+
+def _check_shares(shares: tuple[float, ...], or_else: str) -> None:
+    """Raise ConfigurationError unless shares sum to 1, and are large enough, or 0 where that is allowed."""
+    are_large = all(share >= _MIN_SHARE or (or_else and share == 0) for share in shares)
+    if not are_large or abs(math.fsum(shares) - 1) > _SHARES_TOLERANCE:
+        allowed = f"{or_else}at least {_MIN_SHARE:g}, with the sum 1"
+        raise ConfigurationError(field="hyper.shares", value=shares, allowed=allowed)
+
+
+@functools.lru_cache(maxsize=256)
+def _bounds(shares: tuple[float, ...]) -> tuple[Fraction, ...]:
+    """Return where the share of each but the last ends."""
+    ends = list(itertools.accumulate(Fraction(share) for share in shares))
+    return tuple(end / ends[-1] for end in ends[:-1])
+
+
+def _moments_of_place(moments: tuple[float, ...], low: float, high: float) -> list[Fraction]:
+    """Return the moments of T = (P − low)/(high − low), exactly."""
+    own, start = [Fraction(1), *map(Fraction, moments)], Fraction(low)
+    width = Fraction(high) - start
+    return [
+        sum((math.comb(j, i) * own[i] * (-start) ** (j - i) for i in range(j + 1)), Fraction()) / width**j
+        for j in range(1, len(own))
+    ]
+
+
+@functools.lru_cache(maxsize=256)
+def _points_of_moments(
+    moments: tuple[float, ...], low: float, high: float
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return a law of so many moments, of the fewest points; rounded, so that every processor has the same one."""
+    canonical = [float(each) for each, _, _ in canonical_moments(_moments_of_place(moments, low, high))]
+    if len(canonical) % 2 == 0:
+        canonical.append(0.5)
+    mixture = mixture_on(gauss_rule(canonical), low, high)
+    shares = snapped(special.expm1(mixture.log_shares) + 1.0)
+    return tuple(np.clip(snapped(mixture.flips), low, high).tolist()), tuple(shares.tolist())
+
+
+@functools.lru_cache(maxsize=64)
+def _mixture_of_pieces(edges: tuple[float, ...], shares: tuple[float, ...], num_nodes: int) -> Mixture:
+    """Return the nodes of one rule on every piece with a share."""
+    rule, total = legendre_rule(num_nodes), math.fsum(shares)
+    pieces = [
+        mixture_on(Rule(rule.places, rule.complements, rule.log_weights + log_of(np.array(share / total))), low, high)
+        for (low, high), share in zip(itertools.pairwise(edges), shares, strict=True)
+        if share
+    ]
+    flips, keeps, log_shares = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    return Mixture(flips, keeps, log_shares)

@@ -1,0 +1,219 @@
+"""What an adversary that has the server believes after each vote of a series, of a secret that stays the same.
+
+Bayes, vote by vote: what is believed after one is the prior of the next. Parties come and go, so each target has its
+own votes. A report that a vote repeats from an earlier one is no new evidence, and is left out: that is why votes of
+one game teach nothing more about what the game keeps.
+"""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...agents.adversaries import SERVER
+from ...protocol.arrays import FloatArray
+from ...protocol.privacy import NeighboringRelation, total_of
+from ..attacks import Attack, Coalition, Seen, infer, success_bound
+from .role import Figure, InferringRole, Lesson, Row, Series, Voted
+
+__all__ = ["Belief", "beliefs_over", "lesson_over"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Belief:
+    """What is believed after a vote, of all targets that have voted so far.
+
+    Args:
+        number: the vote's.
+        names: the targets.
+        probabilities: shape (targets, labels).
+        truths: the places of the true labels, shape (targets,), to see how right that is.
+        epsilon: the proven loss of the secret over the votes so far, of whoever lost most.
+    """
+
+    number: int
+    names: tuple[str, ...]
+    probabilities: FloatArray
+    truths: tuple[int, ...]
+    epsilon: float
+
+    @property
+    def success(self) -> float:
+        """Of how many targets the likeliest label is the true one, as a share."""
+        right = np.equal(np.argmax(self.probabilities, axis=1), np.array(self.truths))
+        return float(np.count_nonzero(right)) / len(right)
+
+    @property
+    def surest(self) -> float:
+        """The greatest probability that any label of any target has."""
+        return float(self.probabilities.max())
+
+
+def beliefs_over(role: InferringRole, votes: Sequence[Voted], *, target: str = "") -> list[Belief]:
+    """Return what a role believes after each vote; nothing where the secret is not one and the same in all of them.
+
+    It is the same where all of what targets hold is, or where it is a column of theirs that keeps its entries while the
+    others are new in each vote.
+
+    Args:
+        role: with the server among its members.
+        votes: of a series, in order.
+        target: whose secret; empty for everybody's who is no member.
+    """
+    believed: dict[str, FloatArray] = {}
+    evidence: dict[str, FloatArray] = {}
+    truths: dict[str, int] = {}
+    epsilons: dict[str, float] = {}
+    found: list[Belief] = []
+    labels: tuple[str, ...] = ()
+    is_row_kept = _keeps_rows(votes)
+    for voted in votes:
+        scene = voted.scene
+        attack, secret = role.attack(scene)
+        if not is_row_kept and any(secret not in _columns_of(each) for each in votes):
+            return []
+        coalition = scene.coalition([name for name in role.members if name == SERVER or name in scene.names])
+        candidates = attack.candidates(secret)
+        if found and candidates.labels != labels:
+            return []
+        labels = candidates.labels
+        names = [name for name in scene.names if name not in role.members and target in {"", name}]
+        places = np.array([scene.names.index(name) for name in names], dtype=np.int64)
+        true: list[int] = attack.truths(secret, scene.inputs)[places].tolist()
+        if any(truths.setdefault(name, place) != place for name, place in zip(names, true, strict=True)):
+            return []
+        if names:
+            seen = _without_repeated(voted, coalition)
+            likelihoods = attack.log_likelihoods(seen, places, candidates)
+            uniform = np.full(len(labels), 1 / len(labels))
+            if is_row_kept:
+                for name, own in zip(names, likelihoods, strict=True):
+                    evidence[name] = evidence.get(name, 0.0) + own
+                told, before = np.array([evidence[name] for name in names]), uniform
+            else:
+                told, before = likelihoods, np.array([believed.get(name, uniform) for name in names])
+            after = infer(told, places=candidates.places, labels=labels, prior=before).probabilities
+            believed |= dict(zip(names, after, strict=True))
+            for name, place in zip(names, places.tolist(), strict=True):
+                own_loss = _epsilon(voted, attack, secret, place, coalition)
+                epsilons[name] = epsilons.get(name, 0.0) + own_loss
+        if believed:
+            found.append(
+                Belief(
+                    number=voted.number,
+                    names=tuple(believed),
+                    probabilities=np.array(list(believed.values())),
+                    truths=tuple(truths[name] for name in believed),
+                    epsilon=max(epsilons.values()),
+                )
+            )
+    return found
+
+
+def lesson_over(
+    role: InferringRole, votes: Sequence[Voted], *, who: str, trust: str, target: str = ""
+) -> Lesson | None:
+    """Return what a role learnt over all votes of a series, where the secret stays the same; else None.
+
+    Args:
+        role: with the server among its members.
+        votes: at least one.
+        who: the adversary, as a phrase.
+        trust: whom it has to be.
+        target: as for `beliefs_over`.
+    """
+    beliefs = beliefs_over(role, votes, target=target)
+    if not beliefs:
+        return None
+    _, secret = role.attack(votes[0].scene)
+    last = beliefs[-1]
+    number = len(last.probabilities[0])
+    prior = np.full(number, 1 / number)
+    repeated = sum(len(names) for voted in votes for names in voted.repeated.values())
+    again = f" {repeated:,} reports were repeated from earlier votes, and told nothing new." if repeated else ""
+    sentence = (
+        f"After {len(votes):,} votes it names the {secret} of {last.success:.0%} of {len(last.names):,} rightly, by "
+        f"guessing of {1 / number:.0%}; how many of so few is chance as well. Its surest belief about one of them is "
+        f"{last.surest:.4f}; what the ledgers lost of it, {last.epsilon:g}, allows "
+        f"{success_bound(last.epsilon, prior):.4f}.{again}"
+    )
+    return Lesson(
+        role=role.name,
+        who=who,
+        trust=trust,
+        sentences=(sentence,),
+        rows=tuple(_row(each, prior) for each in beliefs),
+        figures=(_figure(beliefs, prior, secret=secret),),
+    )
+
+
+def _row(belief: Belief, prior: FloatArray) -> Row:
+    return {
+        "after vote": belief.number,
+        "targets": len(belief.names),
+        "epsilon": belief.epsilon,
+        "named rightly": belief.success,
+        "surest belief": belief.surest,
+        "at most": success_bound(belief.epsilon, prior),
+    }
+
+
+def _figure(beliefs: Sequence[Belief], prior: FloatArray, *, secret: str) -> Figure:
+    votes = tuple(str(each.number) for each in beliefs)
+    bounds = tuple(success_bound(each.epsilon, prior) for each in beliefs)
+    return Figure(
+        title=f"What is believed of the {secret} from vote to vote",
+        x_label="vote",
+        y_label="probability",
+        series=(
+            Series(name="surest belief", x=votes, y=tuple(each.surest for each in beliefs)),
+            Series(name="most that it may be", x=votes, y=bounds, style="bound"),
+            Series(name="share named rightly", x=votes, y=tuple(each.success for each in beliefs), style="reference"),
+            Series(name="guessing", x=votes, y=(1 / len(prior),) * len(votes), style="reference"),
+        ),
+    )
+
+
+def _columns_of(voted: Voted) -> list[str]:
+    return [column.name for column in voted.scene.protocol.columns() if column.private]
+
+
+def _keeps_rows(votes: Sequence[Voted]) -> bool:
+    """Return whether every party holds the same in all of its votes."""
+    held: dict[str, tuple[int, ...]] = {}
+    for voted in votes:
+        rows: list[list[int]] = voted.scene.inputs.private.tolist()
+        if _columns_of(voted) != _columns_of(votes[0]):
+            return False
+        if any(
+            held.setdefault(name, tuple(row)) != tuple(row) for name, row in zip(voted.scene.names, rows, strict=True)
+        ):
+            return False
+    return True
+
+
+def _without_repeated(voted: Voted, coalition: Coalition) -> Seen:
+    """Return what was seen in a vote for the first time."""
+    seen = voted.happened.seen(voted.scene, coalition)
+    told = [
+        known & np.array([name not in voted.repeated.get(phase.name, ()) for name in voted.scene.names])
+        for phase, known in zip(seen.protocol.phases, seen.told, strict=True)
+    ]
+    return dataclasses.replace(seen, told=tuple(told))
+
+
+def _epsilon(voted: Voted, attack: Attack, secret: str, place: int, coalition: Coalition) -> float:
+    """Return what a vote proves to have been lost of a secret: of the new reports of its unit, or else of all."""
+    scene = voted.scene
+    name, public = scene.names[place], scene.inputs.public[place].tolist()
+    whole = attack.loss(secret, scene.inputs.public, np.array([place]), coalition)
+    if math.isinf(whole):
+        return whole
+    replaced = NeighboringRelation.REPLACE_ONE
+    of_unit = [(phase.name, loss) for phase in scene.protocol.phases for loss in phase.losses_of(public)]
+    of_unit = [(phase, loss) for phase, loss in of_unit if loss.unit == secret]
+    if of_unit and whole <= total_of([loss for _, loss in of_unit], relation=replaced).proven:
+        fresh = [loss for phase, loss in of_unit if name not in voted.repeated.get(phase, ())]
+        return total_of(fresh, relation=replaced).proven
+    return min(whole, voted.paid.get(name, whole))

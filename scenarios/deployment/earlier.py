@@ -1,0 +1,104 @@
+"""What the server of a later session knows of earlier ones of the same scope: the reports in their journals.
+
+Parties are matched by their certificates, and by their names where these are new.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ...agents.journal_format import decode_record, read_journal
+from ...agents.session_journal import SESSION
+from ...protocol.errors import ConfigurationError, quote
+from ...protocol.kept import ReceivedReports
+from ...protocol.phases import PhasedProtocol
+from ...protocol.records import Accepted, ServerRecord
+from ...protocol.roles import SessionKind
+from ..reading.conversion import convert
+from ..running.blaming import blaming
+from ..running.resolution import Resolved
+from ..running.rosters import PARAMETERS_FILE, fingerprints_in, read_roster
+from .server import JOURNAL_FILE
+
+__all__ = ["read_kept"]
+
+_AFTER: Final = "--after"
+_decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
+
+
+def read_kept(side: Resolved, folders: Sequence[Path], *, kind: SessionKind) -> ReceivedReports:
+    """Return what parties of a session reported in earlier ones, in phases that keep their reports.
+
+    Args:
+        side: the session that is to be served.
+        folders: of the earlier sessions, as `psephos roster` wrote them and `psephos serve` left them.
+        kind: the session's.
+
+    Raises:
+        ConfigurationError: the session keeps nothing, is a simulation, or an earlier one was of another scope or law;
+            a folder is none; a party reported differently in two of them.
+        JournalError: a journal cannot be read.
+    """
+    if not folders:
+        return {}
+    phases = {phase.name: phase for phase in side.protocol.phases if phase.kept is not None}
+    if not phases:
+        allowed = "left out where the session keeps no reports, as one of a game does"
+        raise ConfigurationError(field=_AFTER, value=str(folders[0]), allowed=allowed)
+    if kind is SessionKind.SIMULATION:
+        allowed = "left out with --simulate, which leaves no journals"
+        raise ConfigurationError(field=_AFTER, value=str(folders[0]), allowed=allowed)
+    roster = side.roster
+    by_certificate = dict(zip(roster.fingerprints or (), roster.names, strict=False))
+    kept: dict[str, dict[str, tuple[int, ...]]] = {name: {} for name in phases}
+    for folder in folders:
+        earlier = _protocol_of(side, folder)
+        for number, theirs in enumerate(earlier.phases):
+            if theirs.kept is None or (ours := phases.get(theirs.name)) is None or ours.kept is None:
+                continue
+            ours.kept.check(theirs.kept)
+            for (name, certificate), payload in _reports(folder, earlier, number):
+                party = by_certificate.get(certificate, name)
+                report = theirs.decoder.decode(payload)
+                if party in roster.names and kept[theirs.name].setdefault(party, report) != report:
+                    allowed = f"sessions in which {party} reported the same in phase {theirs.name!r}"
+                    raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed)
+    return kept
+
+
+def _protocol_of(side: Resolved, folder: Path) -> PhasedProtocol[Any, Any]:
+    kind = type(side.protocol)
+    path = folder / PARAMETERS_FILE
+    try:
+        parameters = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except (OSError, ValueError, RecursionError) as error:
+        allowed = f"the --roster folder of an earlier session ({error})"
+        raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed) from None
+    try:
+        with blaming(kind):
+            earlier = kind(convert(parameters, kind.parameters_type, "parameters"))
+    except ConfigurationError as error:
+        allowed = f"of an earlier session of protocol {side.protocol.name!r} ({error})"
+        raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed) from None
+    if not any(phase.kept is not None for phase in earlier.phases):
+        scopes = ", ".join(str(phase.kept) for phase in side.protocol.phases if phase.kept is not None)
+        allowed = f"the folder of an earlier session of {scopes}: that one kept nothing"
+        raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed)
+    return earlier
+
+
+def _reports(folder: Path, protocol: PhasedProtocol[Any, Any], phase: int) -> Iterator[tuple[tuple[str, str], bytes]]:
+    """Yield who has reported in a phase, by name and certificate, and what."""
+    path = folder / JOURNAL_FILE
+    if not path.exists():
+        allowed = f"the folder of a session that was held: {quote(JOURNAL_FILE)} is not in it"
+        raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed)
+    parties = read_roster(folder, type(protocol))
+    names = list(parties.names)
+    fingerprints = fingerprints_in(parties) or [""] * len(names)
+    for row in read_journal(path, kind=SESSION).rows:
+        record = decode_record(row.body, _decoder, path)
+        if isinstance(record, Accepted) and record.phase == phase:
+            yield (names[record.place], fingerprints[record.place]), record.report

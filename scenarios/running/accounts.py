@@ -1,0 +1,101 @@
+"""One ledger a person over all votes of a series, and who may take part in the next one.
+
+The rule that holds here: what a vote costs is checked against all limits before anybody is asked, and by a party's own
+ledger again before it draws. Whoever has not enough left is not on that vote's roster. What anybody pays follows from
+what is public of them, so that nobody's values are told by who is not there.
+"""
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ...protocol.errors import BudgetExceededError
+from ...protocol.privacy import Budget, Ledger, LedgerEntry, PrivacyLoss
+from ...protocol.privacy.periods import within
+from .series import Allowance
+
+__all__ = ["Accounts"]
+
+_NO_CLOCK: Final = 0.0
+"""The time of every vote of a series without a clock, whose budget has no period."""
+
+
+class Accounts:
+    """The ledgers of everybody who ever takes part.
+
+    Args:
+        allowance: what each may lose.
+    """
+
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
+        self._paid: dict[str, list[tuple[float, LedgerEntry]]] = {}
+
+    @property
+    def persons(self) -> Sequence[str]:
+        """Who has paid anything, in the order in which they first did."""
+        return tuple(self._paid)
+
+    @property
+    def entries(self) -> Sequence[LedgerEntry]:
+        """All losses, person by person."""
+        return tuple(entry for paid in self._paid.values() for _, entry in paid)
+
+    def entries_of(self, person: str) -> Sequence[LedgerEntry]:
+        """Return all that a person has paid, in order."""
+        return tuple(entry for _, entry in self._paid.get(person, ()))
+
+    def ledger(self, person: str, at: dt.datetime | None) -> Ledger:
+        """Return a person's ledger as of a vote: with all that counts against the budget, or against its period's.
+
+        Args:
+            person: the name.
+            at: when the vote is; None without a clock.
+        """
+        paid = self._paid.get(person, [])
+        seconds = self._allowance.period_seconds
+        counted = [entry for _, entry in paid]
+        if seconds is not None:
+            counted = within(paid, now=_seconds(at), seconds=seconds)
+        return Ledger(person, budget=self._allowance.budget, entries=counted)
+
+    def refusal(self, person: str, losses: Iterable[PrivacyLoss], at: dt.datetime | None) -> BudgetExceededError | None:
+        """Return why a person cannot take part in a vote; None where there is room for it.
+
+        Args:
+            person: the name.
+            losses: what the vote costs this person.
+            at: when it is.
+        """
+        needed = list(losses)
+        try:
+            self.ledger(person, at).check(needed)
+            if self._allowance.in_all is not None:
+                self._whole(person, self._allowance.in_all).check(needed)
+        except BudgetExceededError as error:
+            return error
+        return None
+
+    def remaining(self, person: str, at: dt.datetime | None) -> float:
+        """Return the greatest loss that a person can still have at a time; infinity without a budget."""
+        left = self.ledger(person, at).remaining
+        return (
+            left if self._allowance.in_all is None else min(left, self._whole(person, self._allowance.in_all).remaining)
+        )
+
+    def book(self, entries: Iterable[LedgerEntry], at: dt.datetime | None) -> None:
+        """Take up what was charged, each by its person.
+
+        Args:
+            entries: the losses.
+            at: when.
+        """
+        for entry in entries:
+            self._paid.setdefault(entry.person, []).append((_seconds(at), entry))
+
+    def _whole(self, person: str, budget: Budget) -> Ledger:
+        return Ledger(person, budget=budget, entries=self.entries_of(person))
+
+
+def _seconds(at: dt.datetime | None) -> float:
+    return _NO_CLOCK if at is None else at.timestamp()

@@ -1,0 +1,115 @@
+"""What one process that runs all parties keeps of their reports, from session to session of a scope.
+
+Each party gets its own earlier report alone, and the server what it received. Where a party's values have changed in a
+scope, or the scope's law has, nothing begins.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...protocol.arrays import IntArray
+from ...protocol.kept import Kept, KeptReport, KeptReports, ReceivedReports, check_values
+from ...protocol.phases import Inputs, Phase, PhasedProtocol
+
+__all__ = ["Keeping"]
+
+
+class Keeping:
+    """The kept reports of one session: what its parties bring along, and what they leave (`all`).
+
+    Args:
+        protocol: what is run.
+        names: the parties, in roster order.
+        inputs: their rows.
+        kept: the caller's, by scope and phase; it gets what the session leaves. None where nobody asks for that.
+
+    Raises:
+        ConfigurationError: a report is of another law, or of values that have changed.
+        ValueError: reports are kept and the parties have no names.
+    """
+
+    def __init__(
+        self, protocol: PhasedProtocol[Any, Any], names: Sequence[str], inputs: Inputs, kept: KeptReports | None
+    ) -> None:
+        self._names = names
+        self._inputs = inputs
+        self.all: KeptReports = {} if kept is None else kept
+        self._phases = [(phase, phase.kept) for phase in protocol.phases if phase.kept is not None and kept is not None]
+        self._kept: dict[str, Kept] = {}
+        if self._phases and len(names) != len(inputs):
+            raise ValueError(f"reports are kept by the parties' names, and {len(inputs)} parties have {len(names)}")
+        for phase, scope in self._phases:
+            earlier = self.all.get((scope.name, phase.name))
+            if earlier is None:
+                self._kept[phase.name] = Kept(scope=scope)
+                continue
+            scope.check(earlier.scope)
+            for name, values in self._values(phase):
+                check_values(scope, is_changed=earlier.values.get(name, values) != values, party=name)
+            self._kept[phase.name] = earlier
+
+    def of_client(self, name: str) -> dict[str, Any]:
+        """Return what a party brings along, as an argument of its agent; none where that is nothing."""
+        own = {
+            phase: KeptReport(scope=kept.scope, report=kept.drawn[name])
+            for phase, kept in self._kept.items()
+            if name in kept.drawn
+        }
+        return {"kept": own} if own else {}
+
+    def of_server(self) -> dict[str, Any]:
+        """Return what the server brings along, as an argument of its agent; none where that is nothing."""
+        received = {phase: kept.received for phase, kept in self._kept.items() if kept.received}
+        return {"kept": received} if received else {}
+
+    def of_arrays(self) -> dict[str, dict[int, tuple[int, ...]]]:
+        """Return all parties' reports by phase and place."""
+        return {
+            phase: {place: kept.drawn[name] for place, name in enumerate(self._names) if name in kept.drawn}
+            for phase, kept in self._kept.items()
+        }
+
+    def public_of_new(self, phase: Phase) -> IntArray:
+        """Return the public rows of those who pay for a phase: all but those whose reports are kept."""
+        if (kept := self._kept.get(phase.name)) is None or not kept.drawn:
+            return self._inputs.public
+        return self._inputs.public[np.array([name not in kept.drawn for name in self._names], dtype=np.bool_)]
+
+    def take_up(
+        self,
+        drawn: Mapping[str, Mapping[str, tuple[int, ...]]],
+        received: ReceivedReports,
+    ) -> None:
+        """Keep what a session of agents leaves.
+
+        Args:
+            drawn: by the parties, by name and phase.
+            received: by the server, by phase and name.
+        """
+        for phase, scope in self._phases:
+            kept = self._kept[phase.name]
+            values = dict(self._values(phase))
+            for name, reports in drawn.items():
+                if phase.name in reports:
+                    kept.drawn[name] = reports[phase.name]
+                    kept.values[name] = values[name]
+            for name, report in received.get(phase.name, {}).items():
+                kept.received.setdefault(name, report)
+            self.all[scope.name, phase.name] = kept
+
+    def take_up_arrays(self, reports: Mapping[str, IntArray]) -> None:
+        """Keep what a session of arrays leaves: everybody's reports by phase, in roster order."""
+        drawn: dict[str, dict[str, tuple[int, ...]]] = {name: {} for name in self._names if reports}
+        received: dict[str, dict[str, tuple[int, ...]]] = {}
+        for phase, table in reports.items() if self._phases else ():
+            rows: list[list[int]] = table.tolist()
+            received[phase] = dict(zip(self._names, map(tuple, rows), strict=True))
+            for name, report in received[phase].items():
+                drawn[name][phase] = report
+        self.take_up(drawn, received)
+
+    def _values(self, phase: Phase) -> Iterator[tuple[str, tuple[int, ...]]]:
+        rows: list[list[int]] = self._inputs.private[:, phase.columns].tolist()
+        return zip(self._names, map(tuple, rows), strict=True)

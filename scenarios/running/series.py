@@ -1,0 +1,402 @@
+"""Series: votes of the same parties that follow one another, as data.
+
+A file with `[[votes]]` is a series. Each vote is the file's own scenario with some of its keys replaced, and has its
+number, from 1, as its `round`, so that no two votes share noise. What is wrong is said before anything runs, with the
+vote.
+"""
+
+import contextlib
+import copy
+import datetime as dt
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import PhasedProtocol
+from ...protocol.privacy import Budget
+from ..reading.conversion import convert
+from ..reading.files import header_of, read_rows
+from ..reading.settings import Tables, did_you_mean, read_setting
+from ..reading.times import read_period, read_time
+from .config import (
+    VOTES,
+    Scenario,
+    drop_replaced,
+    find_source,
+    name_parties,
+    protocol_of,
+    read_tables,
+    scenario_of,
+    unknown_key,
+)
+from .parties import sources_of
+from .turnout import Turnout
+
+__all__ = ["Allowance", "Series", "Vote", "is_series", "load_series", "naming_vote"]
+
+_OF_SERIES: Final = (VOTES, "budget_period", "budget_in_all")
+"""The keys of a series that no scenario has."""
+_OF_VOTE: Final = ("at", "absent", "join", "leave", "entries")
+"""The keys of a vote that no scenario has."""
+_REFUSED: Final = {
+    "budget": "the budget is the series'",
+    "budget_delta": "the budget is the series'",
+    "budget_in_all": "the budget is the series'",
+    "budget_period": "the budget is the series'",
+    "name": "all votes of a series have its name",
+    "noise": "all votes of a series have the same",
+    "protocol": "all votes of a series have the same",
+    "round": "it is the vote's number",
+    "seed": "all votes of a series have the same, and noise of their own by their numbers",
+    "transport": "all votes of a series have the same",
+}
+"""The scenario's keys that a vote cannot replace, each with the reason."""
+_TABLES: Final = ("parameters", "phases", "network")
+"""Of these a vote replaces single keys."""
+
+
+class Allowance(msgspec.Struct, frozen=True, kw_only=True):
+    """What each party may lose over a series.
+
+    Args:
+        budget: over all votes, or with a period in any window of that length; None for no limit.
+        period_seconds: the window's length; None for all votes together.
+        in_all: over all votes, beside a budget by periods; None for no other limit.
+    """
+
+    budget: Budget | None = None
+    period_seconds: float | None = None
+    in_all: Budget | None = None
+
+
+class Vote(msgspec.Struct, frozen=True, kw_only=True):
+    """One vote of a series.
+
+    Args:
+        number: from 1; the scenario's `round` as well.
+        scenario: what is run; its parties are the series', before `turnout`.
+        turnout: who of them is there.
+        at: when; None where the series has no clock.
+    """
+
+    number: int
+    scenario: Scenario
+    turnout: Turnout
+    at: dt.datetime | None = None
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """Votes of the same parties, in order.
+
+    Args:
+        name: the series', and each vote's.
+        title: one line.
+        description: what it is about.
+        protocol: of all votes.
+        client_role: what a party is called.
+        allowance: what each party may lose.
+        votes: at least one.
+    """
+
+    name: str
+    title: str
+    description: str
+    protocol: str
+    client_role: str
+    allowance: Allowance
+    votes: tuple[Vote, ...]
+
+
+def is_series(source: str, settings: Sequence[str] = ()) -> bool:
+    """Return whether a file, or what is set of it, has votes.
+
+    Args:
+        source: as for `load_series`.
+        settings: the same.
+
+    Raises:
+        ConfigurationError: there is no such file, it cannot be read, or a setting is none.
+    """
+    return any(read_setting(setting)[0] == VOTES for setting in settings) or VOTES in read_tables(find_source(source))
+
+
+def load_series(source: str, settings: Sequence[str] = (), *, data: str | None = None) -> Series:
+    """Return a series with some values set anew, in all of its votes.
+
+    Args:
+        source: a shipped series' name, or the path of a TOML or JSON file.
+        settings: as for `config.load_scenario`; they win over what a vote says.
+        data: the folder of data sets, in place of the file's.
+
+    Raises:
+        ConfigurationError: there is no such file, it cannot be read, or a key or a value is not allowed.
+    """
+    path = find_source(source)
+    tables = read_tables(path)
+    pairs = {setting: read_setting(setting) for setting in settings}
+    tables |= {key: value for key, value in pairs.values() if key in _OF_SERIES}
+    others = [setting for setting, (key, _) in pairs.items() if key not in _OF_SERIES]
+    chosen = {key: value for key, value in pairs.values() if key not in _OF_SERIES}
+    protocol = protocol_of(tables, chosen)
+    word = f"{protocol.client_role}s"
+    known = {*Scenario.__struct_fields__, *_OF_SERIES, word}
+    for key in tables:
+        if key not in known:
+            raise unknown_key(key, known)
+    if "round" in tables or "round" in chosen:
+        allowed = "left out: the first vote has round 1, the second round 2, and so on"
+        raise ConfigurationError(field="round", value=chosen.get("round", tables.get("round")), allowed=allowed)
+    period, in_all = tables.pop("budget_period", None), tables.pop("budget_in_all", None)
+    told, folder = _votes_of(tables.pop(VOTES, None), path.parent, protocol)
+    title, description = (str(tables.get(key, "")) for key in ("title", "description"))
+    reader = _Reader(tables, protocol, folder=path.parent, settings=others, data=data)
+    votes = tuple(reader.read(own, number=number, folder=folder) for number, own in enumerate(told, start=1))
+    allowance = _allowance_of(votes[0].scenario, period, in_all)
+    _check_clock(votes, is_needed=allowance.period_seconds is not None)
+    return Series(
+        name=votes[0].scenario.name,
+        title=title or votes[0].scenario.name,
+        description=description,
+        protocol=protocol.name,
+        client_role=protocol.client_role,
+        allowance=allowance,
+        votes=votes,
+    )
+
+
+class _Reader:
+    """Reads votes in order, and knows who has joined and left so far."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        protocol: type[PhasedProtocol[Any, Any]],
+        *,
+        folder: Path,
+        settings: Sequence[str],
+        data: str | None,
+    ) -> None:
+        self._tables = tables
+        self._protocol = protocol
+        self._folder = folder
+        self._settings = settings
+        self._data = data
+        self._left: set[str] = set()
+        self._joined: dict[str, Mapping[str, Any]] = {}
+
+    def read(self, own: Tables, *, number: int, folder: Path) -> Vote:
+        """Return a vote.
+
+        Args:
+            own: its keys.
+            number: its, from 1.
+            folder: from which its paths lead.
+
+        Raises:
+            ConfigurationError: a key or a value is not allowed; the field names the vote.
+        """
+        with naming_vote(number):
+            word = f"{self._protocol.client_role}s"
+            known = {*Scenario.__struct_fields__, *_OF_VOTE, word}.difference(_REFUSED)
+            for key in own:
+                if key in _REFUSED:
+                    raise ConfigurationError(field=key, value=own[key], allowed=f"left out: {_REFUSED[key]}")
+                if key not in known and key != _PRESENT:
+                    allowed = f"left out{did_you_mean(key, sorted(known))}"
+                    raise ConfigurationError(field=f"unknown key {key!r}", value=key, allowed=allowed)
+            if _PRESENT in own and not (self._tables.get(word) or self._tables.get("parties")):
+                own = {**own, word: self._rows_of(own), _PRESENT: None, "entries": {}}  # a CSV that has all of them
+            rest = {key: value for key, value in own.items() if key not in {*_OF_VOTE, _PRESENT}}
+            turnout = self._turnout_of(own)
+            title = self._tables.get("title", self._tables["name"])
+            merged = self._merged({"title": f"{title}, vote {number}", **rest}, word, folder)
+            scenario = scenario_of(merged, self._settings, folder=self._folder)
+            changes: dict[str, Any] = {"round": number} | ({} if self._data is None else {"data": self._data})
+            at = None if "at" not in own else read_time(own["at"], field="at")
+            return Vote(number=number, scenario=msgspec.structs.replace(scenario, **changes), turnout=turnout, at=at)
+
+    def _rows_of(self, own: Tables) -> list[Tables]:
+        """Return the parties of a vote that a CSV file tells, a table each."""
+        entries: dict[str, dict[str, str]] = own["entries"]
+        return [
+            {self._protocol.client_role: name}
+            | {column: told[name] for column, told in entries.items() if name in told}
+            for name in own[_PRESENT]
+        ]
+
+    def _turnout_of(self, own: Tables) -> Turnout:
+        """Return who is there, and take note of who joins and leaves."""
+        absent, leaving = (_names(own.get(key, []), field=key) for key in ("absent", "leave"))
+        role = self._protocol.client_role
+        joining: dict[str, Mapping[str, Any]] = {}
+        rows: list[dict[str, Any]] = convert(own.get("join", []), list[dict[str, Any]], "join")
+        for row in rows:
+            name = row.get(role)
+            if not isinstance(name, str):
+                raise ConfigurationError(field="join", value=row, allowed=f"a table with the key {role!r}, a name")
+            if name in joining or name in self._joined:
+                raise ConfigurationError(field="join", value=name, allowed="named once")
+            joining[name] = {column: entry for column, entry in row.items() if column != role}
+        for name in leaving:
+            if self._joined.pop(name, None) is None:
+                if name in self._left:
+                    raise ConfigurationError(field="leave", value=name, allowed="a party that has not left before")
+                self._left.add(name)
+        self._joined |= joining
+        entries: dict[str, dict[str, Any]] = convert(own.get("entries", {}), dict[str, dict[str, Any]], "entries")
+        return Turnout(
+            present=own.get(_PRESENT),
+            absent=absent,
+            left=frozenset(self._left),
+            joined=dict(self._joined),
+            joining=frozenset(joining),
+            entries=entries,
+        )
+
+    def _merged(self, own: Tables, word: str, folder: Path) -> Tables:
+        """Return the series' tables with a vote's keys in them."""
+        tables = copy.deepcopy(self._tables)
+        sources = sources_of(self._protocol)
+        if "parties" in tables and word != "parties":
+            tables.setdefault(word, tables.pop("parties"))
+        own = dict(own)
+        name_parties(own, word, folder=folder.resolve(), sources=sources)
+        chosen = {f"parameters.{key}": None for key in own.get("parameters", {})}
+        chosen |= {word: own[word]} if word in own else {}
+        drop_replaced(tables, chosen, (word,), sources)
+        for key, value in own.items():
+            before = tables.get(key)
+            is_part = key in _TABLES or (key == word and not _is_elsewhere(value, before, sources.keys))
+            if is_part and isinstance(before, dict) and isinstance(value, dict):
+                tables[key] = {**before, **value}
+            else:
+                tables[key] = value
+        return tables
+
+
+_PRESENT: Final = " present"
+"""Of a vote that a CSV file tells, who has a line; no TOML key that anybody would write."""
+
+
+@contextlib.contextmanager
+def naming_vote(number: int) -> Generator[None]:
+    """Let errors name the vote in which something is wrong.
+
+    Args:
+        number: its, from 1.
+
+    Raises:
+        ConfigurationError: what the code inside raises.
+    """
+    try:
+        yield
+    except ConfigurationError as error:
+        field = f"{error.field} (vote {number})"
+        raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
+
+
+def _is_elsewhere(value: object, before: object, keys: frozenset[str]) -> bool:
+    """Return whether a table of parties names another source than the one before it."""
+    if not (isinstance(value, dict) and isinstance(before, dict)):
+        return True
+    named, others = cast("Tables", value), cast("Tables", before)
+    return any(key in named and key not in others for key in keys)
+
+
+def _names(value: object, *, field: str) -> list[str]:
+    names: list[str] = convert(value, list[str], field)
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise ConfigurationError(field=field, value=name, allowed="named once")
+    return names
+
+
+def _votes_of(value: object, folder: Path, protocol: type[PhasedProtocol[Any, Any]]) -> tuple[list[Tables], Path]:
+    """Return a table for each vote, and the folder from which their paths lead."""
+    if isinstance(value, str):
+        path = folder / value
+        if path.suffix == ".csv":
+            return _votes_in_csv(path, protocol.client_role), path.parent
+        tables = read_tables(path)
+        for key in tables.keys() - {VOTES, "name"}:
+            raise ConfigurationError(field=f"unknown key {key!r} ({path.name})", value=key, allowed="left out")
+        value, folder = tables.get(VOTES), path.parent
+    votes: list[Tables] = convert(value, list[dict[str, Any]], VOTES)
+    if not votes:
+        raise ConfigurationError(field=VOTES, value="none", allowed="at least one vote")
+    return votes, folder
+
+
+def _votes_in_csv(path: Path, role: str) -> list[Tables]:
+    """Return the votes of a CSV file: a line for each party in each vote, with its entries.
+
+    Columns are `vote` (what tells one from the others: its title), the party's name under the role, and optionally
+    `at`; the others are columns of the parties. An empty cell says nothing. Who has no line in a vote is not there.
+    """
+    header = header_of(path)
+    for place, name in enumerate(header):
+        if not name or name in header[:place]:
+            allowed = "a header of distinct, non-empty names"
+            raise ConfigurationError(field=f"{path.name} line 1", value=name, allowed=allowed)
+    votes: dict[str, Tables] = {}
+    for line, row in read_rows(
+        path, "vote", role, *(name for name in header if name not in {"vote", role}), field=VOTES
+    ):
+        title, name, *rest = (cell.strip() for cell in row)
+        cells = dict(zip((each for each in header if each not in {"vote", role}), rest, strict=True))
+        for field, value in (("vote", title), (role, name)):
+            if not value:
+                raise ConfigurationError(field=f"{field} ({path.name} line {line})", value="", allowed="a name")
+        vote = votes.setdefault(title, {"title": title, _PRESENT: {}, "entries": {}})
+        if (at := cells.pop("at", "")) and vote.setdefault("at", at) != at:
+            where = f"at ({path.name} line {line})"
+            raise ConfigurationError(field=where, value=at, allowed=f"{vote['at']}, as {title!r} has above, or empty")
+        if name in vote[_PRESENT]:
+            allowed = f"named once in a vote (it is also in line {vote[_PRESENT][name]})"
+            raise ConfigurationError(field=f"{role} ({path.name} line {line})", value=name, allowed=allowed)
+        vote[_PRESENT][name] = line
+        for column, cell in cells.items():
+            if cell:
+                vote["entries"].setdefault(column, {})[name] = cell
+    if not votes:
+        raise ConfigurationError(field=VOTES, value=str(path), allowed="a file with at least one vote")
+    return list(votes.values())
+
+
+def _allowance_of(scenario: Scenario, period: object, in_all: object) -> Allowance:
+    budget = scenario.budget_of_parties
+    for field, value in (("budget_period", period), ("budget_in_all", in_all)):
+        if value is not None and budget is None:
+            raise ConfigurationError(field=field, value=value, allowed="left out without a budget")
+    if in_all is None:
+        seconds = None if period is None else read_period(period, field="budget_period")
+        return Allowance(budget=budget, period_seconds=seconds)
+    if period is None:
+        allowed = "left out without a budget_period: budget is then over all votes"
+        raise ConfigurationError(field="budget_in_all", value=in_all, allowed=allowed)
+    epsilon: float = convert(in_all, float, "budget_in_all")
+    if not epsilon >= cast("Budget", budget).epsilon:
+        raise ConfigurationError(
+            field="budget_in_all", value=epsilon, allowed=f"at least the budget, {scenario.budget}"
+        )
+    whole = Budget(epsilon=epsilon, delta=scenario.budget_delta)
+    return Allowance(budget=budget, period_seconds=read_period(period, field="budget_period"), in_all=whole)
+
+
+def _check_clock(votes: Sequence[Vote], *, is_needed: bool) -> None:
+    """Raise ConfigurationError if dates go backwards, or one is missing where a budget is by periods."""
+    last: Vote | None = None
+    for vote in votes:
+        field = f"at (vote {vote.number})"
+        if vote.at is None:
+            if is_needed:
+                allowed = "a date or a time in each vote, since the budget is by periods (budget_period)"
+                raise ConfigurationError(field=field, value="left out", allowed=allowed)
+            continue
+        if last is not None and last.at is not None and vote.at < last.at:
+            allowed = f"not before vote {last.number}, which is at {last.at:%Y-%m-%d %H:%M %Z}"
+            raise ConfigurationError(field=field, value=f"{vote.at:%Y-%m-%d %H:%M %Z}", allowed=allowed)
+        last = vote

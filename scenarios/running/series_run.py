@@ -1,0 +1,385 @@
+"""Running a series: each vote as a run of its own, in a folder of its own, and one ledger a person over all of them.
+
+The same bits on every path: who is on a vote's roster follows from what is public, and each vote's noise from its
+number.
+"""
+
+import dataclasses
+import functools
+import importlib.metadata
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+import msgspec
+
+from ...protocol.errors import BudgetExceededError, PsephosError, QuorumError, UnheardError
+from ...protocol.kept import Kept, KeptReports, check_values
+from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, common_relation, total_of
+from ...protocol.roles import SessionKind
+from ...protocol.rules import JOIN, hidden_phases
+from ..adversaries.role import Lesson, Voted
+from ..plugins import ARRAY
+from .accounts import Accounts
+from .blaming import blaming_plugins
+from .folder import RunFolder
+from .progress import Watcher
+from .resolution import Resolved, resolve
+from .run import Finished, run_in_folder, write_lessons
+from .series import Series, Vote, naming_vote
+from .statements import certainty_of
+from .writing import describe_failure
+
+__all__ = ["FinishedSeries", "Held", "resolve_series", "run_series"]
+
+Watching = Callable[[Resolved], AbstractContextManager[Watcher]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Held:
+    """What became of one vote.
+
+    Args:
+        vote: which.
+        folder: the name of its folder, below the series'.
+        names: who was on its roster.
+        refused: who was not, since it would have passed a budget; each with the error.
+        paid: what each of the roster lost in it (ε proven, replace-one neighbors).
+        repeated: by phase whose reports were those of an earlier vote.
+        finished: its run; None where it did not come to an outcome.
+        failure: why not.
+    """
+
+    vote: Vote
+    folder: str
+    names: Sequence[str]
+    refused: Mapping[str, BudgetExceededError]
+    paid: Mapping[str, float]
+    repeated: Mapping[str, Collection[str]] = dataclasses.field(default_factory=dict[str, Collection[str]])
+    finished: Finished | None = None
+    failure: PsephosError | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinishedSeries:
+    """A series that was run.
+
+    Args:
+        held: its votes, in order.
+        accounts: what everybody paid.
+        result: the content of the series' `result.json`.
+        lessons: what adversaries learnt from all votes together.
+    """
+
+    held: Sequence[Held]
+    accounts: Accounts
+    result: Mapping[str, Any]
+    lessons: Sequence[Lesson] = ()
+
+
+def resolve_series(series: Series, *, record: bool = False) -> list[Resolved]:
+    """Look up and check everything that the votes name, as if each party had room for all of them.
+
+    Args:
+        series: what is to be run.
+        record: as for `resolve`.
+
+    Raises:
+        ConfigurationError: something is not allowed; the field names the vote.
+    """
+    resolved: list[Resolved] = []
+    told: dict[tuple[str, str], Kept] = {}
+    for vote in series.votes:
+        with naming_vote(vote.number):
+            side = resolve(vote.scenario, record=record, turnout=vote.turnout)
+            _check_kept(side, told)
+            resolved.append(side)
+    return resolved
+
+
+def _check_kept(side: Resolved, told: dict[tuple[str, str], Kept]) -> None:
+    """Refuse a vote that would repeat reports of other values, or of another law, than in a vote before it.
+
+    Args:
+        side: the vote.
+        told: what all votes before it would report, which gets what this one would.
+
+    Raises:
+        ConfigurationError: there is such a report.
+    """
+    for phase in side.protocol.phases:
+        if (scope := phase.kept) is None:
+            continue
+        earlier = told.setdefault((scope.name, phase.name), Kept(scope=scope))
+        scope.check(earlier.scope)
+        rows: list[list[int]] = side.inputs.private[:, phase.columns].tolist()
+        for name, values in zip(side.names, map(tuple, rows), strict=True):
+            check_values(scope, is_changed=earlier.values.setdefault(name, values) != values, party=name)
+
+
+def run_series(
+    series: Series,
+    resolved: Sequence[Resolved],
+    folder: RunFolder,
+    *,
+    pictures: bool = True,
+    watching: Watching | None = None,
+    on_vote: Callable[[Held], None] | None = None,
+) -> FinishedSeries:
+    """Run votes one after another, and leave all that came of them in a folder.
+
+    A vote that misses its quorum, or whose outcome nobody heard, is over, and the next one is held; what it cost stays
+    paid. Whatever happens, all that was charged is in the ledger.
+
+    Args:
+        series: what is run.
+        resolved: of each vote, as `resolve_series` returns them.
+        folder: the series'; each vote has a folder in it.
+        pictures: also draw the outcomes, and the series.
+        watching: makes what shows a vote while it runs.
+        on_vote: told of each vote, as it is over.
+
+    Raises:
+        ConfigurationError, PluginError, OSError: as `run_session`.
+    """
+    accounts = Accounts(series.allowance)
+    kept: KeptReports = {}
+    started = time.perf_counter()
+    how = {"transport": resolved[0].scenario.transport, "noise": resolved[0].scenario.noise, "votes": len(resolved)}
+    failure: dict[str, Any] = {}
+    held: list[Held] = []
+    try:
+        for vote, side in zip(series.votes, resolved, strict=True):
+            held.append(_hold(series, vote, side, accounts, kept, folder, pictures=pictures, watching=watching))
+            if on_vote is not None:
+                on_vote(held[-1])
+    except BaseException as error:
+        failure["failure"] = describe_failure(error)
+        raise
+    finally:
+        folder.write_ledger(accounts.entries)
+        versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
+        folder.write_json("run.json", {**how, "seconds": time.perf_counter() - started, **versions, **failure})
+    result = _result_of(series, held, accounts, noise=resolved[0].scenario.noise)
+    folder.write_json("result.json", result)
+    if rows := _rows_of(series, held, accounts):
+        folder.write_table("losses.csv", rows)
+    lessons = _learn(resolved, held)
+    if lessons:
+        write_lessons(folder, lessons, pictures=pictures)
+    return FinishedSeries(held=held, accounts=accounts, result=result, lessons=lessons)
+
+
+def _learn(resolved: Sequence[Resolved], held: Sequence[Held]) -> list[Lesson]:
+    """Return what adversaries that every vote has learnt from all of them together."""
+    votes = [
+        Voted(
+            number=each.vote.number,
+            scene=each.finished.happened[0],
+            happened=each.finished.happened[1],
+            paid=each.paid,
+            repeated=each.repeated,
+        )
+        for each in held
+        if each.finished is not None and each.finished.happened is not None
+    ]
+    roles = [role for role in resolved[0].adversaries if all(role in side.adversaries for side in resolved)]
+    if not votes:
+        return []
+    with blaming_plugins(resolved[0].plugins, is_private=resolved[0].protocol.keeps_words):
+        lessons = [role.learn_over(votes) for role in roles]
+    return [lesson for lesson in lessons if lesson is not None]
+
+
+def _hold(
+    series: Series,
+    vote: Vote,
+    side: Resolved,
+    accounts: Accounts,
+    kept: KeptReports,
+    folder: RunFolder,
+    *,
+    pictures: bool,
+    watching: Watching | None,
+) -> Held:
+    """Hold one vote, with those who have room for it."""
+    repeated = _repeated(side, kept)
+    prices = _prices(side, repeated)
+    refusals = {name: accounts.refusal(name, [loss for _, loss in own], vote.at) for name, own in prices.items()}
+    refused = {name: refusal for name, refusal in refusals.items() if refusal is not None}
+    name_of_folder = f"vote-{vote.number:0{len(str(len(series.votes)))}}"
+    outcome = functools.partial(Held, vote=vote, folder=name_of_folder, refused=refused, repeated=repeated)
+    if refused:
+        try:
+            side = _without(side, vote, refused)
+        except PsephosError as error:
+            return outcome(names=(), paid={}, failure=error)
+    ledgers = {name: accounts.ledger(name, vote.at) for name in side.names}
+    before = {name: len(ledger.entries) for name, ledger in ledgers.items()}
+    finished: Finished | None = None
+    failure: PsephosError | None = None
+    run = functools.partial(
+        run_in_folder,
+        side,
+        RunFolder(folder.path / name_of_folder),
+        pictures=pictures,
+        ledgers=None if side.scenario.transport == ARRAY else ledgers,
+        kept=kept,
+    )
+    try:
+        if watching is None:
+            finished = run()
+        else:
+            with watching(side) as watcher:
+                finished = run(listener=watcher.on_effect, on_progress=watcher.poll)
+    except (QuorumError, UnheardError) as error:
+        failure = error
+    finally:
+        if side.scenario.transport == ARRAY:  # which has one line for all of them together
+            for name, ledger in ledgers.items():
+                for phase, loss in prices[name]:
+                    ledger.charge(loss, session=series.name, phase=phase)
+        charged = [entry for name, ledger in ledgers.items() for entry in ledger.entries[before[name] :]]
+        session = f"{series.name}, vote {vote.number}"
+        accounts.book((msgspec.structs.replace(entry, session=session) for entry in charged), vote.at)
+    return outcome(names=side.names, paid=_paid(charged, side.names), finished=finished, failure=failure)
+
+
+def _without(side: Resolved, vote: Vote, refused: Mapping[str, BudgetExceededError]) -> Resolved:
+    """Return a vote without those who have no room for it, if its quorum among all who are there is met by the others.
+
+    Raises:
+        QuorumError: it is not.
+        ConfigurationError: the others cannot hold it.
+    """
+    scenario, protocol = side.scenario, side.protocol
+    hidden = hidden_phases(protocol)
+    remaining = len(side.names) - len(refused)
+    required: dict[str, int] = {}
+    for name in (JOIN, *(phase.name for phase in protocol.phases)):
+        if name in hidden:
+            continue
+        rule = side.rules.get(name, side.default_rules)
+        required[name] = rule.required(len(side.names))
+        if remaining < required[name]:
+            raise QuorumError(
+                phase=name, received=remaining, required=required[name], missing=tuple(refused), first_drop=_NO_ROOM
+            )
+    changes: dict[str, Any] = {}
+    if not hidden:
+        changes["quorum"] = side.default_rules.required(len(side.names))
+    changes["phases"] = {
+        name: {**own, "quorum": required[name]} if "quorum" in own and name in required else own
+        for name, own in scenario.phases.items()
+    }
+    smaller = msgspec.structs.replace(scenario, **changes)
+    return resolve(smaller, record=side.record, turnout=vote.turnout.without(refused))
+
+
+_NO_ROOM: Final = "its budget has no room for this vote"
+
+
+def _repeated(side: Resolved, kept: KeptReports) -> dict[str, Collection[str]]:
+    """Return by phase whose reports a vote repeats."""
+    repeated: dict[str, Collection[str]] = {}
+    for phase in side.protocol.phases:
+        earlier = None if phase.kept is None else kept.get((phase.kept.name, phase.name))
+        if earlier is not None:
+            repeated[phase.name] = earlier.drawn.keys() & set(side.names)
+    return repeated
+
+
+def _prices(side: Resolved, repeated: Mapping[str, Collection[str]]) -> dict[str, list[tuple[str, PrivacyLoss]]]:
+    """Return what a vote costs each party, with the phase: nothing where it repeats what an earlier vote drew."""
+
+    @functools.cache  # many parties have the same public row
+    def losses_of(phase: int, public: tuple[int, ...]) -> tuple[PrivacyLoss, ...]:
+        return side.protocol.phases[phase].losses_of(public)
+
+    rows: list[list[int]] = side.inputs.public.tolist()
+    return {
+        name: [
+            (phase.name, loss)
+            for place, phase in enumerate(side.protocol.phases)
+            if name not in repeated.get(phase.name, ())
+            for loss in losses_of(place, tuple(public))
+        ]
+        for name, public in zip(side.names, rows, strict=True)
+    }
+
+
+def _paid(entries: Sequence[LedgerEntry], names: Sequence[str]) -> dict[str, float]:
+    """Return what each person lost."""
+    own: dict[str, list[LedgerEntry]] = {name: [] for name in names}
+    for entry in entries:
+        own[entry.person].append(entry)
+    return {name: total_of(paid, relation=NeighboringRelation.REPLACE_ONE).proven for name, paid in own.items()}
+
+
+def _result_of(series: Series, held: Sequence[Held], accounts: Accounts, *, noise: str) -> dict[str, Any]:
+    """Return the content of the series' `result.json`."""
+    kind = SessionKind.DEPLOYMENT if noise == "secure" else SessionKind.SIMULATION
+    return {
+        "series": series.name,
+        "protocol": series.protocol,
+        "kind": kind.value,
+        "votes": [_result_of_vote(each) for each in held],
+        "privacy": _privacy_of(series, accounts),
+    }
+
+
+def _result_of_vote(held: Held) -> dict[str, Any]:
+    result: dict[str, Any] = {"vote": held.vote.number, "title": held.vote.scenario.title, "folder": held.folder}
+    if held.vote.at is not None:
+        result["at"] = held.vote.at.isoformat()
+    result["num_parties"] = len(held.names)
+    if held.refused:
+        result["refused"] = list(held.refused)
+    if held.finished is not None:
+        result["outcome"] = held.finished.result["outcome"]
+    else:
+        result["failure"] = str(held.failure)
+    return result
+
+
+def _privacy_of(series: Series, accounts: Accounts) -> dict[str, Any]:
+    """Return what the series cost whoever paid most, and what each was allowed."""
+    allowance = series.allowance
+    paid = [accounts.entries_of(person) for person in accounts.persons]
+    relation = common_relation(accounts.entries)
+    worst = max(
+        (total_of(own, relation=relation) for own in paid), key=lambda total: total.proven, default=total_of(())
+    )
+    replaced = max((total_of(own, relation=NeighboringRelation.REPLACE_ONE).proven for own in paid), default=0.0)
+    privacy: dict[str, Any] = {
+        "person": {
+            "claimed": worst.claimed,
+            "proven": worst.proven,
+            "relation": worst.relation.value,
+            "certainty": certainty_of(replaced),
+        }
+    }
+    if allowance.budget is not None:
+        budget: dict[str, Any] = {"epsilon": allowance.budget.epsilon, "delta": allowance.budget.delta}
+        if allowance.period_seconds is not None:
+            budget["period_seconds"] = allowance.period_seconds
+        if allowance.in_all is not None:
+            budget["in_all"] = allowance.in_all.epsilon
+        privacy["budget"] = budget
+    return privacy
+
+
+def _rows_of(series: Series, held: Sequence[Held], accounts: Accounts) -> list[dict[str, object]]:
+    """Return a row for each person: what it lost in each vote, in all, and what is left of its budget."""
+    last = held[-1].vote.at
+    names = dict.fromkeys(name for each in held for name in (*each.names, *each.refused))
+    rows: list[dict[str, object]] = []
+    for name in names:
+        row: dict[str, object] = {series.client_role: name}
+        row |= {f"vote {each.vote.number}": each.paid.get(name, "") for each in held}
+        row["in all"] = sum(each.paid.get(name, 0.0) for each in held)
+        if series.allowance.budget is not None:
+            row["left"] = accounts.remaining(name, last)
+        rows.append(row)
+    return rows

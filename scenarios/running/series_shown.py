@@ -1,0 +1,281 @@
+"""What a terminal and a picture show of a series: its votes side by side, and what each person paid."""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.text import Text
+
+from ..presentation import briefs_of
+from ..presentation.drawing import (
+    COLORS,
+    ERRORS_SHOWN,
+    INK,
+    MOST_ROWS,
+    MUTED,
+    POOR,
+    RULE,
+    WIDTH,
+    Marks,
+    Picture,
+    annotate_row,
+    clean,
+    fold,
+    label_lines,
+    name_rows,
+    save_picture,
+)
+from ..presentation.numbers import some
+from ..presentation.presenter import Brief
+from ..presentation.terminal import Cell, show_note, show_table
+from ..reading.times import say_period
+from .series import Series, Vote
+from .series_run import FinishedSeries, Held
+from .statements import meaning_of
+
+__all__ = ["draw_series", "say_allowance", "show_losses", "show_votes"]
+
+_MOST_BRIEFS: Final = 3
+"""Things that are said of one vote in its row."""
+_MOST_DRAWN: Final = 20
+"""Things that are drawn of all votes, as many of each."""
+_MOST_NAMES: Final = 3
+"""Names in a row of persons who paid alike."""
+_MOST_LINES: Final = 12
+_MOST_VOTES: Final = 6
+"""Columns of single votes; of a longer series only sums are shown."""
+_LEGEND_LINES: Final = 8
+_GAP: Final = 0.07
+_LOSS_INCHES: Final = 2.6
+_ROW_INCHES: Final = 0.36
+_FRAME_INCHES: Final = 1.5
+
+
+def say_allowance(series: Series) -> str:
+    """Return what each party may lose, as a phrase; empty where nothing limits it."""
+    allowance = series.allowance
+    if allowance.budget is None:
+        return ""
+    at_delta = f" (δ = {allowance.budget.delta:g})" if allowance.budget.delta else ""
+    limit = f"ε at most {allowance.budget.epsilon:g}{at_delta}"
+    if allowance.period_seconds is None:
+        return f"{limit} for each {series.client_role} in all"
+    in_all = "" if allowance.in_all is None else f", and {allowance.in_all.epsilon:g} in all"
+    return f"{limit} for each {series.client_role} in any {say_period(allowance.period_seconds)}{in_all}"
+
+
+def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
+    """Print a row for each vote: when it was, who took part, and what came of it; below, who could not take part.
+
+    Args:
+        console: where to.
+        series: whose votes.
+        held: what became of them.
+    """
+    rows: list[Sequence[Cell]] = []
+    for each in held:
+        vote = each.vote
+        title = vote.scenario.title.removeprefix(f"{series.title}, ")  # what it is called that names itself nothing
+        rows.append((str(vote.number), _when(vote), title, _outcome_of(each), _turnout(each)))
+    if all(each.vote.at is None for each in held):
+        rows = [(row[0], *row[2:]) for row in rows]
+    texts = ("", *(["When"] if any(each.vote.at for each in held) else []), "Vote", "Outcome")
+    show_table(console, texts, (f"{series.client_role.capitalize()}s",), rows=rows, drop=("When",))
+    for note in _refusals(series, held):
+        show_note(console, note, style="yellow")
+    for each in held:
+        if each.failure is not None:
+            show_note(console, f"vote {each.vote.number}: {each.failure}", style="red")
+
+
+def show_losses(console: Console, series: Series, finished: FinishedSeries) -> None:
+    """Print what each person lost in each vote, in all, and what is left; persons who paid alike have one row.
+
+    Args:
+        console: where to.
+        series: what was run.
+        finished: what came of it.
+    """
+    alike = _alike(series, finished)
+    with_votes = len(finished.held) <= _MOST_VOTES
+    votes = [f"Vote {each.vote.number}" for each in finished.held] if with_votes else []
+    allowance = series.allowance
+    last = finished.held[-1].vote.at
+    rows: list[Sequence[Cell]] = []
+    for names, paid in list(alike)[:_MOST_LINES]:
+        cells: list[Cell] = [_named(names, series.client_role)]
+        if with_votes:
+            cells += [_number_or_dash(number) for number in paid]
+        cells.append(Text(f"{_total(paid):g}", style="bold"))
+        if allowance.budget is not None:
+            cells.append(f"{finished.accounts.remaining(names[0], last):g}")
+        rows.append(cells)
+    numbers = [*votes, "In all", *(["Left"] if allowance.budget is not None else [])]
+    show_table(console, ("ε proven",), numbers, rows=rows, drop=votes)
+    if len(alike) > _MOST_LINES:
+        show_note(console, f"… and {some(len(alike) - _MOST_LINES, 'more row')} in losses.csv")
+    if said := say_allowance(series):
+        show_note(console, said)
+    if allowance.period_seconds is not None:
+        show_note(console, "left is what the last vote's window still holds")
+    show_note(console, "replace-one neighbors; what one person pays in several votes adds up")
+    worst = max(finished.accounts.persons, key=lambda name: _total(_paid_by(name, finished)), default=None)
+    if worst is not None:
+        for line in meaning_of(finished.accounts.entries_of(worst), party=series.client_role):
+            show_note(console, line)
+
+
+def draw_series(series: Series, finished: FinishedSeries, *, folder: Path) -> list[Path]:
+    """Draw a series as `series.svg` and `series.png`: each person's loss from vote to vote, and what each vote decided.
+
+    Args:
+        series: what was run.
+        finished: what came of it.
+        folder: where to.
+
+    Returns:
+        The files; none where matplotlib is not installed.
+    """
+    most = max(1, _MOST_DRAWN // len(finished.held))
+    briefs = [(each.vote, brief) for each in finished.held for brief in _briefs(each)[:most]]
+    drawn = [(vote, brief) for vote, brief in briefs if _is_drawn(brief)][:MOST_ROWS]
+    heights = [_LOSS_INCHES] + ([_ROW_INCHES * len(drawn) + 1.0] if drawn else [])
+
+    def draw(panels: Any) -> Marks | None:
+        panels[0, 0].get_gridspec().set_height_ratios(heights)
+        _draw_losses(panels[0, 0], series, finished)
+        if drawn:
+            _draw_outcomes(panels[1, 0], drawn)
+        return None
+
+    picture = Picture(draw=draw, size=(WIDTH, _FRAME_INCHES + sum(heights)), panels=(len(heights), 1))
+    return save_picture(picture, folder=folder, name="series", title=series.title)
+
+
+def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
+    """Draw what each person lost up to each vote, or in the window that ends with it, below what is allowed."""
+    held, allowance = finished.held, series.allowance
+    votes = list(range(1, len(held) + 1))
+    ends: dict[str, tuple[float, str]] = {}
+    palette = list(COLORS.values())
+    for place, (names, paid) in enumerate(list(_alike(series, finished))[:_LEGEND_LINES]):
+        color = palette[place % len(palette)]
+        heights = [_counted(held, paid, number, allowance.period_seconds) for number in range(len(held))]
+        axes.plot(votes, heights, marker="o", markersize=4, linewidth=1.8, color=color, clip_on=False)
+        ends[_named(names, series.client_role)] = (heights[-1], color)
+    if allowance.budget is not None:
+        axes.axhline(allowance.budget.epsilon, color=POOR, linestyle="--", linewidth=1.4)
+        ends["budget"] = (allowance.budget.epsilon, POOR)
+    axes.set_ylim(bottom=0)
+    axes.margins(y=0.12)
+    axes.set_xticks(votes, [_tick(each.vote) for each in held])
+    over = "" if allowance.period_seconds is None else f" in the {say_period(allowance.period_seconds)} up to each vote"
+    clean(axes, title=f"What each {series.client_role} lost{over or ' so far'}", y="ε proven", grid="y")
+    label_lines(axes, ends, gap=_GAP)
+
+
+def _counted(held: Sequence[Held], paid: Sequence[float | None], number: int, seconds: float | None) -> float:
+    """Return the loss up to a vote, or within the period that ends with it."""
+    at = held[number].vote.at
+    return math.fsum(
+        own or 0.0
+        for each, own in zip(held[: number + 1], paid, strict=False)
+        if seconds is None or at is None or each.vote.at is None or (at - each.vote.at).total_seconds() < seconds
+    )
+
+
+def _draw_outcomes(axes: Any, briefs: Sequence[tuple[Vote, Brief]]) -> None:
+    """Draw a row for each thing that was decided, by the number behind it."""
+    names: list[str] = []
+    for row, (vote, brief) in enumerate(briefs):
+        names.append(fold(f"{vote.number}  {brief.name}", most_lines=2))
+        if brief.estimate is not None:
+            error = ERRORS_SHOWN * brief.estimate.standard_error
+            axes.errorbar(brief.estimate.value, row, xerr=error, fmt="o", color=RULE, capsize=4, linewidth=2)
+        annotate_row(axes, row, brief.said.plain, color=INK)
+    axes.axvline(0, color=MUTED, linewidth=0.8)
+    name_rows(axes, names, x="estimate ± 2 standard errors")
+    axes.set_title("What each vote released")
+
+
+def _is_drawn(brief: Brief) -> bool:
+    estimate = brief.estimate
+    return estimate is not None and math.isfinite(estimate.value) and math.isfinite(estimate.standard_error)
+
+
+def _briefs(held: Held) -> Sequence[Brief]:
+    return () if held.finished is None else briefs_of(held.finished.record.outcome)
+
+
+def _outcome_of(held: Held) -> Text:
+    """Return what came of a vote, in a few words."""
+    if held.finished is None:
+        return Text("not held" if not held.paid else "no outcome", style="red")
+    briefs = _briefs(held)
+    said = Text()
+    for place, brief in enumerate(briefs[:_MOST_BRIEFS]):
+        said.append("; " if place else "")
+        if len(briefs) > 1 or brief.name != held.vote.scenario.title:
+            said.append(f"{brief.name}: ", style="dim")
+        said.append_text(brief.said)
+    if len(briefs) > _MOST_BRIEFS:
+        said.append(f"; and {len(briefs) - _MOST_BRIEFS:,} more", style="dim")
+    return said
+
+
+def _turnout(held: Held) -> str:
+    number = len(held.names)
+    return f"{number:,} of {number + len(held.refused):,}" if held.refused else f"{number:,}"
+
+
+def _refusals(series: Series, held: Sequence[Held]) -> Iterator[str]:
+    """Yield a line for each vote in which somebody had no budget left."""
+    for each in held:
+        if not each.refused:
+            continue
+        first = next(iter(each.refused.values()))
+        verb = "has" if len(each.refused) == 1 else "have"
+        who = _named(list(each.refused), series.client_role)
+        room = f"{first.remaining:g} of {first.requested:g}"
+        pay = "pays" if len(each.refused) == 1 else "pay"
+        yield f"vote {each.vote.number}: {who} {verb} too little budget left ({room}), and {pay} nothing"
+
+
+def _alike(series: Series, finished: FinishedSeries) -> list[tuple[list[str], tuple[float | None, ...]]]:
+    """Return the persons who paid alike in every vote, with what they paid; None where they were not there."""
+    del series
+    groups: dict[tuple[float | None, ...], list[str]] = {}
+    for name in dict.fromkeys(name for each in finished.held for name in (*each.names, *each.refused)):
+        groups.setdefault(_paid_by(name, finished), []).append(name)
+    return [(names, paid) for paid, names in groups.items()]
+
+
+def _paid_by(name: str, finished: FinishedSeries) -> tuple[float | None, ...]:
+    return tuple(each.paid.get(name) for each in finished.held)
+
+
+def _total(paid: Sequence[float | None]) -> float:
+    return math.fsum(number for number in paid if number is not None)
+
+
+def _named(names: Sequence[str], role: str) -> str:
+    return ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names):,} {role}s"
+
+
+def _number_or_dash(number: float | None) -> Cell:
+    return Text("–", style="dim") if number is None else f"{number:g}"
+
+
+def _when(vote: Vote) -> str:
+    """Return the moment of a vote as its file told it: a date alone where that is midnight."""
+    if vote.at is None:
+        return ""
+    is_date = (vote.at.hour, vote.at.minute, vote.at.second) == (0, 0, 0)
+    return f"{vote.at:%Y-%m-%d}" if is_date else f"{vote.at:%Y-%m-%d %H:%M}"
+
+
+def _tick(vote: Vote) -> str:
+    when = _when(vote)
+    return f"{vote.number}\n{when[5:]}" if when else str(vote.number)

@@ -1,0 +1,122 @@
+"""Who of a series' parties is there in one of its votes, and what of their entries holds for that vote alone.
+
+Parties are changed after they were read, wherever they are from: a file, a generator, a data set or a list.
+"""
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import Entries
+from ..reading.settings import did_you_mean
+from ..reading.sources import PartiesTable
+
+__all__ = ["Turnout"]
+
+_MOST_NAMED: Final = 12
+"""Parties in an error message."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Turnout:
+    """Who is there in a vote, of the parties that a series has and of those who joined it.
+
+    Args:
+        present: the only ones who are there; None for everybody.
+        absent: who is not there, in this vote.
+        left: who has left, in this vote or before.
+        joined: who joined, in this vote or before, each with its entries by column; those that the parties' table does
+            not have count in the vote with which the party joins.
+        joining: those of them who join with this vote.
+        entries: by column and party, what holds in this vote in place of, or beside, the parties' table.
+        refused: whose budget this vote would pass; each is present otherwise.
+    """
+
+    present: Collection[str] | None = None
+    absent: Collection[str] = ()
+    left: Collection[str] = ()
+    joined: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict[str, Mapping[str, Any]])
+    joining: Collection[str] = ()
+    entries: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict[str, Mapping[str, Any]])
+    refused: Collection[str] = ()
+
+    def without(self, refused: Collection[str]) -> "Turnout":
+        """Return the same without these, whose entries are then not looked at."""
+        return dataclasses.replace(self, refused=frozenset(refused))
+
+    def applied(self, parties: PartiesTable, *, role: str) -> PartiesTable:
+        """Return the parties of this vote.
+
+        Args:
+            parties: the series'.
+            role: what a party is called.
+
+        Raises:
+            ConfigurationError: a name is no party's, nobody is left, or a column lacks somebody's entry.
+        """
+        if not (self.present is not None or self.absent or self.left or self.joined or self.entries or self.refused):
+            return parties
+        own = {name: place for place, name in enumerate(parties.names)}
+        _check_known("leave", self.left, own)
+        rows = {name: place for name, place in own.items() if name not in self.left}
+        for name in self.joined:
+            if name in rows:
+                allowed = f"named once: the series has this {role} already"
+                raise ConfigurationError(field="join", value=name, allowed=allowed)
+        everybody = [*rows, *self.joined]
+        _check_known("absent", self.absent, everybody)
+        _check_known(f"{role}s", self.present or (), everybody)
+        there = [
+            name for name in everybody if name not in self.absent and (self.present is None or name in self.present)
+        ]
+        for column, entries in self.entries.items():
+            _check_known(f"entries.{column}", entries, there)
+        there = [name for name in there if name not in self.refused]
+        if not there:
+            raise ConfigurationError(field=f"{role}s", value="none", allowed=f"at least one {role} who is there")
+        table = {column: self._column(column, parties.table, own, there) for column in self._columns(parties, role)}
+        kept = [own[name] for name in there if name in rows]
+        is_as_read = len(kept) == len(there) and not self.entries
+        return dataclasses.replace(
+            parties,
+            names=there,
+            table=table,
+            lines=[parties.lines[place] for place in kept] if is_as_read and parties.lines else (),
+            is_generated=parties.is_generated and is_as_read,
+            is_public_record=parties.is_public_record and is_as_read,
+        )
+
+    def _columns(self, parties: PartiesTable, role: str) -> list[str]:
+        """Return the columns of this vote's table; those of whoever joins with it among them."""
+        of_joining = [column for name in self.joining for column in self.joined[name] if column != role]
+        return list(dict.fromkeys([*parties.table, *self.entries, *of_joining]))
+
+    def _column(
+        self, column: str, table: Mapping[str, Entries], places: Mapping[str, int], there: Sequence[str]
+    ) -> Entries:
+        """Return the entries of a column, of each party that is there."""
+        of_vote, of_all = self.entries.get(column, {}), table.get(column)
+        filled: list[Any] = []
+        for name in there:
+            if name in of_vote:
+                filled.append(of_vote[name])
+            elif column in self.joined.get(name, {}):
+                filled.append(self.joined[name][column])
+            elif of_all is not None and name not in self.joined:
+                filled.append(of_all[places[name]])
+            else:
+                allowed = f"an entry for {name} too, who is there"
+                field = f"entries.{column}" if of_vote else column
+                raise ConfigurationError(field=field, value="left out", allowed=allowed)
+        return filled
+
+
+def _check_known(field: str, names: Collection[str], known: Collection[str]) -> None:
+    """Raise ConfigurationError unless all names are parties'."""
+    for name in names:
+        if name not in known:
+            shown = [*known][:_MOST_NAMED]
+            more = ", ..." if len(known) > len(shown) else ""
+            allowed = f"one of {', '.join(shown)}{more}{did_you_mean(name, known)}"
+            raise ConfigurationError(field=field, value=name, allowed=allowed)

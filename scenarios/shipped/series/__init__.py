@@ -1,0 +1,3 @@
+"""The series of votes that come with Psephos."""
+
+__all__: tuple[str, ...] = ()

@@ -1,0 +1,76 @@
+"""Budgets by periods: no window of the length holds more than the budget, against sums over all windows."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol.errors import BudgetExceededError, ConfigurationError
+from psephos.protocol.privacy import (
+    Budget,
+    Ledger,
+    LedgerEntry,
+    NeighboringRelation,
+    PrivacyLoss,
+    RandomizedResponse,
+    TrustModel,
+)
+from psephos.protocol.privacy.periods import within
+from strategies import CHECKED
+
+PERIOD = 7.0
+
+
+def loss_of(epsilon: float) -> PrivacyLoss:
+    return PrivacyLoss(
+        mechanism="randomized response",
+        event=RandomizedResponse(epsilon, 2),
+        unit="opinion",
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=TrustModel.LOCAL,
+        claimed=epsilon,
+    )
+
+
+@CHECKED
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 8)), min_size=1, max_size=25),
+    budget=st.integers(1, 16),
+)
+def test_no_window_holds_more_than_the_budget_and_nothing_is_refused_that_fits(
+    steps: list[tuple[int, int]], budget: int
+) -> None:
+    """Times in thirds of a day and losses in eighths, so that sums are exact and times often exactly a period apart."""
+    timed: list[tuple[float, LedgerEntry]] = []
+    third = 0
+    for step, eighths in steps:
+        third += 7 * step if step > 6 else step  # now and then a step of exactly some periods
+        now, loss = third / 3, loss_of(eighths / 8)
+        before = sum(entry.proven for time, entry in timed if now - PERIOD < time <= now)
+        ledger = Ledger("Ann", budget=Budget(epsilon=budget / 4), entries=within(timed, now=now, seconds=PERIOD))
+        if before + loss.proven <= budget / 4 + 1e-9:
+            timed.append((now, ledger.charge(loss, session="s", phase="p").entry))
+        else:
+            with pytest.raises(BudgetExceededError):
+                ledger.check((loss,))
+    # Brute force: a window's sum is greatest where it begins with a loss.
+    for begin, _ in timed:
+        held = [entry.proven for time, entry in timed if begin <= time < begin + PERIOD]
+        assert math.fsum(held) <= budget / 4 + 1e-9
+
+
+def test_a_loss_counts_until_it_is_a_period_old() -> None:
+    timed = [(0.0, "a"), (1.0, "b")]
+    assert within(timed, now=6.999, seconds=PERIOD) == ["a", "b"]
+    assert within(timed, now=7.0, seconds=PERIOD) == ["b"]
+
+
+def test_a_loss_from_after_now_counts_since_a_clock_was_set_back() -> None:
+    assert within([(100.0, "a")], now=0.0, seconds=PERIOD) == ["a"]
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, math.inf, math.nan])
+def test_a_period_without_a_length_is_refused(seconds: float) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        within([], now=0.0, seconds=seconds)
+    assert caught.value.field == "budget_period"

@@ -1,0 +1,150 @@
+"""Adversaries of a whole series: Bayes from vote to vote, on what was really seen, and nothing twice."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from psephos.scenarios import FinishedSeries, RunFolder, load_series, resolve_series, run_series
+from psephos.scenarios.adversaries.asker import AskerRole
+from psephos.scenarios.adversaries.over_votes import Belief, beliefs_over
+from psephos.scenarios.adversaries.role import Voted
+
+Write = Callable[[str, str], Path]
+
+HEAD = """
+protocol = "dpwevote"
+made_up = true
+seed = 5
+[parameters]
+weights = [1, 2, 3]
+candidates = ["m"]
+"""
+PARTNERS = """
+[partners]
+count = 30
+[[adversary]]
+role = "coalition"
+members = ["server"]
+secret = "SECRET"
+[[votes]]
+absent = ["partner-2"]
+[[votes]]
+[[votes]]
+"""
+
+
+def hold(text: str, folder: Path, write: Write, *settings: str) -> FinishedSeries:
+    series = load_series(str(write("plan.toml", text)), settings)
+    return run_series(series, resolve_series(series), RunFolder(folder), pictures=False)
+
+
+def voted_in(finished: FinishedSeries) -> list[Voted]:
+    """Return a series as its adversaries find it."""
+    votes: list[Voted] = []
+    for each in finished.held:
+        assert each.finished is not None
+        assert each.finished.happened is not None
+        scene, happened = each.finished.happened
+        votes.append(
+            Voted(number=each.vote.number, scene=scene, happened=happened, paid=each.paid, repeated=each.repeated)
+        )
+    return votes
+
+
+def wanting(secret: str) -> AskerRole:
+    return AskerRole(secret=secret)
+
+
+def of(belief: Belief, name: str) -> list[float]:
+    return belief.probabilities[belief.names.index(name)].tolist()
+
+
+@pytest.mark.parametrize("secret", ["weight", "opinions"])
+def test_the_last_belief_is_the_posterior_of_all_votes_together(tmp_path: Path, write: Write, secret: str) -> None:
+    text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace("SECRET", secret).replace('absent = ["partner-2"]\n', "")
+    votes = voted_in(hold(text, tmp_path / "out", write))
+    role = wanting(secret)
+    beliefs = beliefs_over(role, votes)
+    scene = votes[0].scene
+    attack, _ = role.attack(scene)
+    seen = [voted.happened.seen(voted.scene, voted.scene.coalition(["server"])) for voted in votes]
+    for number in (1, 2, 3):
+        together = attack.posteriors(seen[:number], np.arange(30), secret=secret)
+        np.testing.assert_allclose(beliefs[number - 1].probabilities, together.probabilities, rtol=1e-9)
+
+
+def test_a_secret_is_followed_through_votes_on_other_matters(tmp_path: Path, write: Write) -> None:
+    """The weight stays; opinions are on something new in each vote, and are summed out in each by itself."""
+    text = HEAD.replace('candidates = ["m"]\n', "epsilon = 1.0\n") + PARTNERS.replace("SECRET", "weight")
+    head, *votes_told = text.split("[[votes]]\n")
+    told = (f'[[votes]]\nparameters = {{candidates = ["m{number}"]}}\n{own}' for number, own in enumerate(votes_told))
+    text = head + "".join(told)
+    votes = voted_in(hold(text, tmp_path / "out", write))
+    beliefs = beliefs_over(wanting("weight"), votes)
+    belief = np.full(3, 1 / 3)
+    for voted, after in zip(votes, beliefs, strict=True):
+        if "partner-2" in voted.scene.names:
+            attack, secret = wanting("weight").attack(voted.scene)
+            place = np.array([voted.scene.names.index("partner-2")])
+            coalition = voted.scene.coalition(["server"])
+            seen = voted.happened.seen(voted.scene, coalition)
+            belief = attack.posteriors([seen], place, secret=secret, prior=belief).probabilities[0]
+            np.testing.assert_allclose(of(after, "partner-2"), belief, rtol=1e-9)
+        else:
+            assert "partner-2" not in after.names
+    assert [after.epsilon for after in beliefs] == [0.5, 1.0, 1.5]
+    assert beliefs_over(wanting("opinions"), votes) == []  # which are on something else each time
+
+
+@pytest.mark.parametrize("path", ["array", pytest.param("memory", marks=pytest.mark.full("the same bits by agents"))])
+def test_what_a_game_repeats_teaches_nothing_more(tmp_path: Path, write: Write, path: str) -> None:
+    game = 'game = "board"\nepsilon_weight = 0.5\nepsilon_opinion = 0.5\n'
+    text = HEAD + game + PARTNERS.replace("SECRET", "weight")
+    finished = hold(text, tmp_path / "out", write, f"transport={path}")
+    first, second, third = beliefs_over(wanting("weight"), voted_in(finished))
+    assert of(first, "partner-1") == pytest.approx(of(third, "partner-1"))
+    assert second.probabilities == pytest.approx(third.probabilities)
+    assert [each.epsilon for each in (first, second, third)] == [0.5, 0.5, 0.5]
+    (lesson,) = finished.lessons
+    assert "59 reports were repeated from earlier votes, and told nothing new" in lesson.sentences[0]
+    # Without the game each vote tells more, at a price.
+    fresh = hold(text.replace('game = "board"\n', ""), tmp_path / "fresh", write, f"transport={path}")
+    beliefs = beliefs_over(wanting("weight"), voted_in(fresh))
+    assert [each.epsilon for each in beliefs] == [0.5, 1.0, 1.5]
+    assert beliefs[-1].surest > third.surest
+
+
+def test_no_belief_is_surer_than_the_ledgers_allow(tmp_path: Path, write: Write) -> None:
+    text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace("SECRET", "weight")
+    (lesson,) = hold(text, tmp_path / "out", write).lessons
+    for row in lesson.rows:
+        assert float(row["surest belief"]) <= float(row["at most"]) + 1e-9
+    assert [row["targets"] for row in lesson.rows] == [29, 30, 30]
+
+
+def test_a_secret_that_changes_between_votes_adds_up_to_nothing(tmp_path: Path, write: Write) -> None:
+    changed = "[votes.entries]\nweight = {partner-1 = 3, partner-3 = 1, partner-4 = 2, partner-5 = 3}\n"
+    text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace("SECRET", "weight") + changed
+    assert not hold(text, tmp_path / "out", write).lessons
+
+
+def test_the_asker_of_a_series_is_held_to_the_ledgers_as_they_were(tmp_path: Path, write: Write) -> None:
+    asker = '[[adversary]]\nrole = "asker"\nsecret = "weight"\nvotes = 1\n'
+    text = PARTNERS.replace('[[adversary]]\nrole = "coalition"\nmembers = ["server"]\nsecret = "SECRET"\n', asker)
+    finished = hold("budget = 2\n" + HEAD + "epsilon = 1.0\n" + text, tmp_path / "out", write, "quorum=0.01")
+    # After two votes all but partner-2 are out of budget: the third tells of it alone.
+    assert [len(each.names) for each in finished.held] == [29, 30, 1]
+    (lesson,) = finished.lessons
+    assert [row["epsilon"] for row in lesson.rows] == [0.5, 1.0, 1.0]
+    told = json.loads((tmp_path / "out" / "adversaries.json").read_bytes())
+    assert told[0]["who"] == "the cloud server, over the series"
+    assert (tmp_path / "out" / "adversary-1.csv").exists()
+
+
+def test_a_role_that_has_nothing_to_say_of_a_series_says_nothing(tmp_path: Path, write: Write) -> None:
+    text = PARTNERS.replace('"server"', '"partner-1"').replace("SECRET", "weight")
+    finished = hold(HEAD + "epsilon = 1.0\n" + text, tmp_path / "out", write)
+    assert not finished.lessons
+    assert not (tmp_path / "out" / "adversaries.json").exists()

@@ -1,0 +1,318 @@
+"""Votes of one game over TLS, with journals: a weight's report leaves once and again as it is, and is paid once."""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+import trio
+from bad_input import Psephos
+from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, read_json, write_vote
+from psephos.agents.journal_format import read_journal
+from psephos.agents.person_journal import PersonJournal, read_sessions
+from psephos.agents.session_journal import SESSION
+from psephos.protocol import ConfigurationError, Scope, SessionResult
+from psephos.protocol.errors import JournalError
+from psephos.protocol.kept import seal_of
+from psephos.protocol.messages import NIL, Report, Request, encode
+from psephos.protocol.privacy import total_of
+from psephos.protocol.records import Accepted, Drawn, Remembered, Reserved, ServerRecord
+from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.deployment import Agreement, Joining, find_invitation, join, serve_in_folder
+from psephos.scenarios.deployment.common import make_mode
+from psephos.scenarios.deployment.earlier import read_kept
+from psephos.scenarios.deployment.invitations import read_opening
+from psephos.scenarios.deployment.journal_care import prune
+from psephos.scenarios.deployment.server import JOURNAL_FILE
+from psephos.scenarios.running.folder import RunFolder, read_ledger
+
+GAME = ("parameters.game=board",)
+MORE = pytest.mark.full("the same check as in `protocol/test_kept.py`, over TLS")
+EXPIRED = 4_000_000_000.0
+DECODER: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
+
+
+@dataclasses.dataclass
+class Game:
+    """A folder with enrolled parties, their journals, and votes."""
+
+    folder: Path
+    psephos: Psephos
+    scenario: str = ""
+
+    def __post_init__(self) -> None:
+        self.scenario = write_vote(self.folder)
+        for name in ENTRIES:
+            assert self.psephos("enroll", name, "--out", f"keys/{name}").status == 0
+
+    def draw_up(self, name: str, *settings: str) -> Path:
+        words = [word for setting in (*GAME, *settings) for word in ("--set", setting)]
+        ended = self.psephos("roster", self.scenario, *words, "--enrolled", "keys", "--out", name)
+        assert (ended.status, ended.err) == (0, "")
+        return self.folder / name
+
+    def hold(
+        self,
+        name: str,
+        *settings: str,
+        after: Sequence[Path] = (),
+        quorum: int = 3,
+        ann: Callable[[Path, str], None] | None = None,
+    ) -> tuple[SessionResult | BaseException, dict[str, Agreement | BaseException]]:
+        """Hold a vote, and return what it leaves with the server, and what each party agreed to or failed with.
+
+        `ann` takes part for Ann, in this thread, with the roster's folder and the server's address.
+        """
+        folder = self.draw_up(name, *settings)
+        rules = tuple(f"phases.{phase}.quorum={quorum}" for phase in ("join", "weights", "opinions"))
+        side = resolve(load_scenario(self.scenario, (*GAME, *settings, *rules)), is_served=True, roster=folder)
+        assert side.fingerprints is not None
+        opening, keys = read_opening(folder, fingerprints=side.fingerprints)
+        mode = make_mode(side.scenario.name, seed=None)
+        kept = read_kept(side, after, kind=mode.kind)
+        is_up, address = threading.Event(), list[str]()
+
+        def on_listening(told: str) -> None:
+            address.append(told)
+            is_up.set()
+
+        with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
+            serving = pool.submit(
+                serve_in_folder,
+                side,
+                RunFolder(self.folder / f"{name}-server"),
+                address="127.0.0.1:0",
+                keys=keys,
+                charter=opening.charter,
+                mode=mode,
+                journal=folder / JOURNAL_FILE,
+                kept=kept,
+                pictures=False,
+                on_listening=on_listening,
+            )
+            assert is_up.wait(PATIENCE) or serving.result()
+            others = [party for party in ENTRIES if ann is None or party != "ann"]
+            joined = {party: pool.submit(self._join, folder, address[0], party) for party in others}
+            if ann is not None:
+                ann(folder, address[0])
+            endings: dict[str, Agreement | BaseException] = {}
+            for party, each in joined.items():
+                error = each.exception(PATIENCE)
+                endings[party] = each.result() if error is None else error
+            failure = serving.exception(PATIENCE)
+            return serving.result() if failure is None else failure, endings
+
+    @contextlib.contextmanager
+    def joining(
+        self, folder: Path, party: str, *, address: str = NOBODY_LISTENS, entries: Mapping[str, str] | None = None
+    ) -> Generator[Joining]:
+        """Yield how a party means to take part, with its journal open."""
+        invitation = find_invitation(folder / "invitations", party=party)
+        with PersonJournal.open(self.folder / f"{party}.sqlite", now=0.0) as journal:
+            yield Joining(
+                address=address,
+                party=party,
+                entries=entries or ENTRIES[party],
+                seed=None,
+                invitation=invitation,
+                keys=invitation.find_keys([self.folder / "keys" / party]),
+                journal=journal,
+            )
+
+    def _join(self, folder: Path, address: str, party: str) -> Agreement:
+        agreed: list[Agreement] = []
+        with self.joining(folder, party, address=address) as joining:
+            trio.run(lambda: join(joining, on_agreed=agreed.append))
+        return agreed[0]
+
+    def weights(self, name: str) -> dict[int, bytes]:
+        """Return the weight reports that a vote's server keeps, by place."""
+        rows = read_journal(self.folder / name / JOURNAL_FILE, kind=SESSION).rows
+        records = [DECODER.decode(row.body) for row in rows]
+        return {each.place: each.report for each in records if isinstance(each, Accepted) and not each.phase}
+
+    def paid(self, party: str) -> float:
+        """Return what all votes together cost a person, by its journal."""
+        _, sessions = read_sessions(self.folder / f"{party}.sqlite")
+        return total_of([entry for session in sessions.values() for entry in session.entries]).proven
+
+
+@pytest.fixture
+def game(tmp_path: Path, psephos: Psephos) -> Game:
+    return Game(tmp_path, psephos)
+
+
+def test_three_votes_of_a_game_pay_for_one_weight(game: Game) -> None:
+    folders: list[Path] = []
+    for number in range(3):
+        name = f"vote-{number}"
+        result, endings = game.hold(name, after=folders)
+        assert isinstance(result, SessionResult)
+        for party, agreement in endings.items():
+            assert isinstance(agreement, Agreement), party
+            assert agreement.cost == pytest.approx(0.5 if number else 1.0)
+            assert [each.session for each in agreement.recalled.values()] == (["vote"] if number else [])
+        assert game.weights(name) == game.weights("vote-0")
+        folders = [game.folder / name]
+    for party in ENTRIES:
+        assert game.paid(party) == pytest.approx(0.5 + 3 * 0.5)
+
+
+def test_join_and_ledger_say_what_was_kept(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    game.hold("first")
+    journal = game.folder / "ann.sqlite"
+    said: list[str] = []
+
+    def by_command(folder: Path, address: str) -> None:
+        words = (
+            "--key",
+            "keys/ann",
+            "--input",
+            "ann.csv",
+            "--journal",
+            journal,
+            "--address",
+            address,
+            "--out",
+            "ann-2",
+        )
+        ended = game.psephos("join", folder / "invitations" / "1-ann.json", *words)
+        assert (ended.status, ended.err) == (0, "")
+        said.append(" ".join(ended.out.split()))
+
+    result, _ = game.hold("second", after=[game.folder / "first"], ann=by_command)
+    assert isinstance(result, SessionResult)
+    (text,) = said
+    assert "costs epsilon = 0.5 in all" in text
+    assert "weights: kept from session 'vote' of game 'board', nothing paid" in text
+    assert "weights: kept from an earlier session of game 'board', nothing paid" in text
+    assert read_json(game.folder / "ann-2" / "run.json")["kept"] == {
+        "weights": "session 'vote' of game 'board', nothing paid"
+    }
+    assert [entry.phase for entry in read_ledger(game.folder / "ann-2")] == ["opinions"]
+    monkeypatch.setenv("PSEPHOS_JOURNAL", str(journal))
+    shown = " ".join(game.psephos("ledger").out.split())
+    assert "vote: weights kept from an earlier session of game 'board', nothing paid" in shown
+    assert "ε proven = 1.5" in shown
+
+
+@pytest.mark.bad_input("a game: none to keep, another's weights, changed weights or settings")
+def test_changed_weight_is_refused_before_anybody_is_called(game: Game) -> None:
+    game.hold("first")
+    folder = game.draw_up("second")
+    words = "ann first took part in game 'board': a changed one needs a new game"
+    changed = {"weight": "3", "merger": "1"}
+    with game.joining(folder, "ann", entries=changed) as joining, pytest.raises(ConfigurationError, match=words):
+        joining.agree_beforehand()
+    with game.joining(folder, "ann") as joining:
+        agreement = joining.agree_beforehand()
+    assert agreement is not None
+    assert agreement.cost == pytest.approx(0.5)
+    assert game.paid("ann") == pytest.approx(1.0)
+
+
+def test_seal_in_the_journal_tells_nothing_without_the_key(game: Game) -> None:
+    game.hold("first")
+    _, sessions = read_sessions(game.folder / "ann.sqlite")
+    (kept,) = [each.kept for session in sessions.values() for each in session.reports_kept]
+    assert kept is not None
+    public = [b"", b"ann", kept.scope.name.encode(), str(kept.scope).encode()]
+    guessed = {seal_of(guess, kept.scope, kept.phase, (group,)) for guess in public for group in range(3)}
+    assert kept.seal
+    assert kept.seal not in guessed
+
+
+def test_party_that_lost_its_journal_leaves_before_it_draws(game: Game) -> None:
+    game.hold("first")
+    (game.folder / "bob.sqlite").unlink()
+    (game.folder / "bob.sqlite.lock").unlink(missing_ok=True)
+    result, endings = game.hold("second", after=[game.folder / "first"], quorum=2)
+    assert isinstance(result, SessionResult)
+    assert result.num_received == (2, 2)
+    assert isinstance(endings["bob"], JournalError)
+    assert "does not know a report that server has from bob in game 'board'" in str(endings["bob"])
+    assert game.paid("bob") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("parameters.epsilon=2", "epsilon_weight must be 0.5"),
+        ("parameters.weights=[1,2,3,4]", "weights must be 1.0, 2.0, 3.0"),
+        pytest.param("parameters.groups=[[1,2],[3]]", "groups must be one for each weight", marks=MORE),
+        pytest.param("parameters.variant=laplace", "mechanism of the weights must be k-RR", marks=MORE),
+    ],
+)
+def test_other_law_is_refused_by_either_side(game: Game, setting: str, words: str) -> None:
+    game.hold("first")
+    folder = game.draw_up("second", setting)
+    side = resolve(load_scenario(game.scenario, (*GAME, setting)), is_served=True, roster=folder)
+    with pytest.raises(ConfigurationError) as caught:
+        read_kept(side, [game.folder / "first"], kind=make_mode("vote", seed=None).kind)
+    assert words in str(caught.value)
+    with game.joining(folder, "ann") as joining, pytest.raises(ConfigurationError) as caught:
+        joining.agree_beforehand()
+    assert words in str(caught.value)
+
+
+def test_another_games_weights_are_refused_by_the_server_and_drawn_anew_by_a_party(game: Game) -> None:
+    game.hold("first")
+    other = "parameters.game=club"
+    folder = game.draw_up("second", other)
+    side = resolve(load_scenario(game.scenario, (*GAME, other)), is_served=True, roster=folder)
+    with pytest.raises(ConfigurationError, match="game must be game 'board', whose reports are kept, got 'club'"):
+        read_kept(side, [game.folder / "first"], kind=make_mode("vote", seed=None).kind)
+    with game.joining(folder, "ann") as joining:
+        agreement = joining.agree_beforehand()
+    assert agreement is not None
+    assert agreement.cost == pytest.approx(1.0)
+
+
+def test_pruned_journal_keeps_what_later_votes_repeat(game: Game) -> None:
+    game.hold("first")
+    pruned = prune(game.folder / "ann.sqlite", now=EXPIRED * 2)
+    assert pruned[0] == 1
+    assert prune(game.folder / "ann.sqlite", now=EXPIRED * 2)[0] == 0
+    result, endings = game.hold("second", after=[game.folder / "first"])
+    assert isinstance(result, SessionResult)
+    assert isinstance(endings["ann"], Agreement)
+    assert game.weights("second") == game.weights("first")
+
+
+def test_two_sessions_at_once_keep_one_report(tmp_path: Path) -> None:
+    scope = Scope(kind="game", name="board", law=())
+
+    def drawn(report: int) -> Drawn:
+        payload = msgspec.Raw(msgspec.msgpack.encode([report]))
+        kept = Remembered(phase="weights", scope=scope, seal="")
+        encoded = encode(Request(0, NIL)), encode(Report(0, payload))
+        return Drawn(phase=0, request=encoded[0], report=encoded[1], entries=(), kept=kept)
+
+    with PersonJournal.open(tmp_path / "ann.sqlite", now=0.0) as journal:
+        first, second = journal.sitting("1" * 32), journal.sitting("2" * 32)
+        for sitting in (first, second):
+            sitting.keep([Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=())])
+        first.keep([drawn(1)])
+        with pytest.raises(JournalError, match="has another report of phase 'weights' in game 'board'"):
+            second.keep([drawn(2)])
+        second.keep([drawn(1)])
+
+
+def test_earlier_folder_that_is_none_is_refused(game: Game, psephos: Psephos) -> None:
+    folder = game.draw_up("first")
+    side = resolve(load_scenario(game.scenario, GAME), is_served=True, roster=folder)
+    kind = make_mode("vote", seed=None).kind
+    with pytest.raises(ConfigurationError, match="--after must be the folder of a session that was held"):
+        read_kept(side, [folder], kind=kind)
+    with pytest.raises(ConfigurationError, match="--after must be the --roster folder of an earlier session"):
+        read_kept(side, [game.folder], kind=kind)
+    apart = resolve(load_scenario(game.scenario, ()), is_served=True, roster=folder)
+    with pytest.raises(ConfigurationError, match="--after must be left out where the session keeps no reports"):
+        read_kept(apart, [folder], kind=kind)
+    ended = psephos("serve", game.scenario, "--roster", folder, "--after", folder, "--out", "out")
+    assert (ended.status, ended.out) == (2, "")
+    assert "--after must be left out" in ended.err
