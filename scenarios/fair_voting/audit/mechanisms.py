@@ -195,7 +195,7 @@ def _choice_cases() -> Iterator[Case]:
     choice = ExponentialChoice(scoring, _CROSSINGS, overlapping, _SECURE_CHOICES)
     for voter, proven in enumerate(choice.proven):
         yield _case(
-            f"exponential by two features, crossing {voter + 1}, at {_SECURE_CHOICES:g}",
+            f"exponential, two features, ε = {_SECURE_CHOICES:g}, crossing {voter + 1}",
             "exponential",
             claimed=proven,
             proven=proven,

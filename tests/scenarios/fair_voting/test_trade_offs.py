@@ -164,6 +164,7 @@ def test_the_command_writes_a_table_and_a_picture_of_ones_own_rankings(psephos: 
         ("two-societies", ["--epsilons", "0"], ["epsilon must be in [0.0001, 30], got 0.0"]),
         ("two-societies", ["--trials", "1"], ["trials must be in [2, 100000], got 1"]),
         ("two-societies", ["--mechanism", "sampling"], ["mechanism must be one of laplace; sampling, by label;"]),
+        ("two-features", [], ["features must be none: elections are held on the groups", "got ['gender', 'diet']"]),
         ("consortium", [], ["protocol must be 'fair-voting'", "got 'dpwevote'"]),
     ],
 )
