@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from psephos.protocol import Inputs, PhaseRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.fair_voting import FairVoting
+from psephos.protocol.fair_voting import FairVoting, Feature
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
 from psephos.protocol.fair_voting.parameters import DEFAULT_GAMMA, JOINT
 from psephos.protocol.mechanisms import Beta, Discrete, Uniform
@@ -390,6 +390,8 @@ def fair_votes(draw: st.DrawFn, *, largest: int = 9) -> FairVoting:
             given |= {"calibration": "proven", "epsilon": max(given["epsilon"], 2.0), "gamma": DEFAULT_GAMMA}
     if given["objective"] == "welfare_constrained":
         given["welfare_share"] = draw(st.sampled_from([0.25, 0.9, 1.0]))
+    if num_groups == 3 and draw(st.booleans()):
+        given["features"] = (Feature(name="one", of=("a", "a", "b")), Feature(name="other", of=("c", "d", "d")))
     return FairVoting(
         FairVotingParameters(
             alternatives=tuple(f"alternative {number}" for number in range(num_alternatives)),

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from helpers import make_fair_vote
 from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.fair_voting import Feature
 from psephos.protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedResponse, optimal
 from psephos.protocol.phases import Entries
 from psephos.protocol.randomness import SimulatedNoise, philox_rows
@@ -46,6 +47,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "optimal, uniform prior, grouped": {"variant": "optimal", "prior": "uniform", "groups": ((0.1, 1.3), (2.7, 7.9))},
     "best at the price": {"variant": "auto", "epsilon": 2.9, "quota": 500.0},
 }
+FEATURES = (Feature(name="one", of=("x", "x", "y")), Feature(name="other", of=("x", "y", "y")))
 # What glibc calls the instructions that its exp, log and pow choose between; unknown names are ignored.
 LIBRARY_OFF = "glibc.cpu.hwcaps=" + ",".join(
     f"-{name}" for name in ("AVX", "AVX2", "FMA", "FMA4", "AVX512F", "AVX512VL", "AVX2_Usable", "FMA_Usable")
@@ -120,6 +122,10 @@ def all_laws() -> dict[str, Any]:
         )
         plan = vote.parameters.plan
         laws[f"samples to a proven epsilon, {objective}"] = [plan.num_samples, plan.gamma.hex()]
+        crossed = msgspec.structs.replace(
+            vote.parameters, groups=("a", "b", "c"), group_sizes=(70, 40, 30), features=FEATURES
+        )
+        laws[f"the same with features, {objective}"] = [crossed.plan.num_samples, crossed.plan.gamma.hex()]
     for scale in (3.7, 181.3, 5000.1):
         values = np.zeros(PARTNERS, dtype=np.int64)
         laws[f"reports, scale = {scale}"] = DiscreteLaplace(scale, 0, 16).randomize(values, uniforms).tolist()

@@ -16,9 +16,10 @@ import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaln, expm1, xlogy
 
 from ..arrays import FloatArray, IntArray
@@ -295,30 +296,48 @@ class SampledChoice(Choice):
         whole = math.lcm(*(step.denominator for step in steps))
         unit = Fraction(math.gcd(*(int(step * whole) for step in steps)), whole)
         weight = objective.fairness_weight * sum(self.group_sizes)
+        parts = math.lcm(*map(self._size_of, itertools.chain.from_iterable(objective.partitions)))
         greatest = (
             self.num_samples * max(steps) / unit * (sum(self.group_sizes) * weight.denominator + weight.numerator)
-        )
+        ) * parts
         # Python's integers have no limit, and take ten times as long.
         counts = np.arange(self.num_samples + 1).astype(np.int64 if greatest < _GREATEST else object)
         utilities = [
             (counts * int(step / unit)).reshape([-1 if other == place else 1 for other in range(num_groups)])
             for place, step in enumerate(steps)
         ]
-        disparities = functools.reduce(np.maximum, utilities) - functools.reduce(np.minimum, utilities)
-        welfare = functools.reduce(
-            np.add, [own * size for own, size in zip(utilities, self.group_sizes, strict=True)]
-        )  # times the number of voters
+        of_voters = [own * size for own, size in zip(utilities, self.group_sizes, strict=True)]
+        ranges = [
+            functools.reduce(np.maximum, means) - functools.reduce(np.minimum, means)
+            for means in self._means_of_features(of_voters, parts) or [utilities]
+        ]
+        disparities = functools.reduce(np.maximum, ranges)  # times `parts`
+        welfare = functools.reduce(np.add, of_voters)  # times the number of voters
         match objective.name:
             case "parity":
                 merits = -disparities
             case "penalized":
-                merits = welfare * weight.denominator - disparities * weight.numerator
+                merits = welfare * (parts * weight.denominator) - disparities * weight.numerator
             case "constrained":
                 # Whoever is within the limit is ahead: its welfare is at least 0 here, and the others' number below.
-                merits = np.where(disparities <= math.floor(objective.max_disparity / unit), welfare, -disparities)
+                limit = math.floor(parts * objective.max_disparity / unit)
+                merits = np.where(disparities <= limit, welfare, -disparities)
             case "welfare_constrained":
                 raise ValueError("an alternative's rank follows from the greatest welfare, too")
         return np.unique(merits.reshape(-1), return_inverse=True)[1].reshape(-1)
+
+    def _means_of_features(self, of_voters: Sequence[NDArray[Any]], parts: int) -> list[list[NDArray[Any]]]:
+        """Return for each feature its groups' mean utilities, times `parts`, from the sums of the crossings' voters."""
+        return [
+            [
+                functools.reduce(np.add, [of_voters[place] for place in places]) * (parts // self._size_of(places))
+                for places in partition
+            ]
+            for partition in self.objective.partitions
+        ]
+
+    def _size_of(self, places: Sequence[int]) -> int:
+        return sum(self.group_sizes[place] for place in places)
 
     def hit_probabilities(self, values: Sequence[int]) -> list[list[Fraction]]:
         """Return θ_k(a), group by group.

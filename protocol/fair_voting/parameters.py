@@ -112,8 +112,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         scale: of Algorithm 2, line 17: as printed, or without bias (reading F3).
         level: of the verdict on the winner, in (0, ½); see `Assurance`.
         features: protected features that overlap, of which the groups are the crossings; disparities are then those
-            between the groups of each. Left out where the groups are compared themselves. Not with Algorithm 2, whose
-            proof is of one disparity.
+            between the groups of each. Left out where the groups are compared themselves.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -154,10 +153,6 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 raise ConfigurationError(field=field, value=value, allowed=f"in [0, {MAX_SCORE:g}]")
         if self.features is not msgspec.UNSET:
             check_features(self.features, self.groups)
-            if self.mechanism == "sampling":
-                value = [feature.name for feature in self.features]
-                allowed = "left out with mechanism 'sampling': its proof is of the disparity between the groups alone"
-                raise ConfigurationError(field="features", value=value, allowed=allowed)
         self._check_welfare_share()
         self._check_relation()
         self._check_calibration()

@@ -171,8 +171,9 @@ def ranges_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) ->
         return utilities.max(axis=1) - utilities.min(axis=1)
     ranges: FloatArray = np.zeros((len(utilities), utilities.shape[2]))
     for partition in objective.partitions:
-        of_groups = np.einsum("gc,kcm->kgm", shares_of(partition, sizes), utilities)
-        ranges = np.maximum(ranges, of_groups.max(axis=1) - of_groups.min(axis=1))
+        # Sums in one order, by additions alone: a product of matrices rounds by what the processor has.
+        of_groups = [(utilities * own[:, None]).sum(axis=1) for own in shares_of(partition, sizes)]
+        ranges = np.maximum(ranges, np.maximum.reduce(of_groups) - np.minimum.reduce(of_groups))
     return ranges
 
 

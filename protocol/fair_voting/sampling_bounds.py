@@ -240,6 +240,7 @@ def proven_epsilon(
     if reading == "subsample" or gamma == 0:
         return proven
     comparison: Comparison = "any"
+    # Two groups are the groups of any feature, so that features that overlap change nothing there.
     if objective == "parity" and len(group_sizes) == 2:  # noqa: PLR2004  the paper's groups
         comparison = "counts" if scale == "unbiased" or len(set(group_sizes)) == 1 else "weighted counts"
     by_spread = spread_bound(

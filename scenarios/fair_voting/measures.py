@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ...protocol import Tally
-from ...protocol.fair_voting import FairVoting, Outcome, disparity_of, welfare_of
+from ...protocol.fair_voting import FairVoting, Outcome, welfare_of
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..experiments.measures import Measure, Measures
 
@@ -29,11 +29,12 @@ class ElectionMeasures(Measures):
         assert isinstance(protocol, FairVoting)  # noqa: S101  what the descriptor says
         parameters = protocol.parameters
         utilities, sizes = protocol.utilities_in(inputs), parameters.group_sizes
-        best = parameters.make_objective().best(utilities, sizes)
+        objective = parameters.make_objective()
+        best = objective.best(utilities, sizes)
         self._of = {
             name: {
                 _EQUAL.name: float(place in best),
-                _DISPARITY.name: float(disparity_of(utilities, place)),
+                _DISPARITY.name: float(objective.disparity(utilities, sizes, place)),
                 _WELFARE.name: float(welfare_of(utilities, sizes, place)),
             }
             for place, name in enumerate(parameters.alternatives)

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol.fair_voting import FairVoting, Parameters
-from ...protocol.fair_voting.parameters import CENTRAL, LOCAL, MAX_EPSILON, MIN_EPSILON, MechanismName
+from ...protocol.fair_voting.parameters import CENTRAL, JOINT, LOCAL, MAX_EPSILON, MIN_EPSILON, MechanismName
 from ...protocol.phases import PhasedProtocol
 from ..experiments.variants import Offered, SimulatedVariants, epsilon_at, price_of
 
@@ -23,7 +23,7 @@ _RELAXED: Final = (
 )
 _NOTE: Final = (
     "other winners: the share of elections with another winner than without noise, by this objective; ± is one "
-    "standard error of {:,} trials. ε in all is proven; Algorithm 2 has as many samples as it allows, with this γ"
+    "standard error of {:,} trials. ε in all is proven"
 )
 
 
@@ -38,8 +38,8 @@ class ElectionVariants(SimulatedVariants):
 
     @property
     def names(self) -> Sequence[str]:
-        """The mechanisms."""
-        return _NAMES
+        """The mechanisms; where groups are private those that keep them so, since the others tell more at one ε."""
+        return JOINT if self._parameters.is_joint else _NAMES
 
     @property
     def measure(self) -> str:
@@ -53,7 +53,10 @@ class ElectionVariants(SimulatedVariants):
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
         """Return the parameters of a mechanism at a price that is proven."""
-        mechanism = next(each for each in _NAMES if each == name)
+        mechanism = next(each for each in (*_NAMES, *JOINT) if each == name)
+        if mechanism == "sampling" and self._parameters.calibration == "proven":
+            is_allowed = MIN_EPSILON <= price <= MAX_EPSILON
+            return {"mechanism": name, "epsilon": price, "num_samples": None} if is_allowed else None
         if mechanism == "sampling":
             samples = self._samples_at(price)
             return None if samples is None else {"mechanism": name, "num_samples": samples}
@@ -87,8 +90,13 @@ class ElectionVariants(SimulatedVariants):
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         """Return what the numbers are of, and who is missing."""
         missing = sorted({*self.names} - {offered.name for offered in offers})
+        parameters = self._parameters
+        of_samples = "Algorithm 2 has as many samples as it allows, with this γ"
+        if parameters.calibration == "proven":
+            of_samples = "Algorithm 2 has the γ and the samples that serve best of those it allows"
         return (
-            _NOTE.format(self.trials),
-            *([_RELAXED] if self._parameters.objective == "constrained" else []),
+            _NOTE.format(self.trials) + ("" if parameters.is_joint else f"; {of_samples}"),
+            *(["groups are private in all of these, as they are in the session"] if parameters.is_joint else []),
+            *([_RELAXED] if parameters.objective == "constrained" and not parameters.is_joint else []),
             *([f"not at this price, or not here: {', '.join(missing)}"] if missing else []),
         )

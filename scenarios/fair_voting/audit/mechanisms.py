@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.fair_voting import FairVoting, Parameters
+from ....protocol.fair_voting import FairVoting, Feature, Parameters
 from ....protocol.fair_voting.choices import Choice, ExponentialChoice, SampledChoice, SampleScale
 from ....protocol.fair_voting.objective import Objective
 from ....protocol.fair_voting.rankings import cells_of_members
@@ -195,13 +195,31 @@ def _choice_cases() -> Iterator[Case]:
     choice = ExponentialChoice(scoring, _CROSSINGS, overlapping, _SECURE_CHOICES)
     for voter, proven in enumerate(choice.proven):
         yield _case(
-            f"exponential by two features, crossing {voter + 1}, at {_SECURE_CHOICES:g}",
+            f"exponential, two features, ε = {_SECURE_CHOICES:g}, crossing {voter + 1}",
             "exponential",
             claimed=proven,
             proven=proven,
             pairs=_all_profiles(choice, voter, is_secure=False),
             law_checks=_profile_checks(choice),
         )
+    three = Parameters(
+        alternatives=_NAMES[:_NUM_ALTERNATIVES],
+        groups=("one", "both", "other"),
+        group_sizes=_CROSSINGS,
+        mechanism="sampling",
+        num_samples=1,
+        gamma=0.25,
+        features=(Feature(name="first", of=("a", "a", "b")), Feature(name="second", of=("a", "b", "b"))),
+    )
+    sampled = FairVoting(three).disclosed.elects_by(SampledChoice)
+    yield _case(
+        "Algorithm 2, two features, one sample",
+        "sampled-choice",
+        claimed=three.claimed,
+        proven=sampled.proven[1],
+        pairs=_all_profiles(sampled, 1, is_secure=False),
+        law_checks=_profile_checks(sampled),
+    )
     scales: tuple[SampleScale, ...] = ("unbiased", "printed")
     for scale, gamma in itertools.product(scales, (0.01, 0.05)):
         vote = _vote(mechanism="sampling", gamma=gamma, scale=scale)

@@ -81,6 +81,9 @@ def show_trade_off(console: Console, found: TradeOff) -> None:
     trials = max((row.trials for row in found.rows), default=0)
     show_note(console, f"objective {parameters.objective}; means of the true values of the winners")
     show_note(console, f"± is one standard error over {trials:,} elections; without ± the law is computed")
+    if parameters.is_joint:
+        told = "groups are public in all of these, and private in the scenario: see psephos group-prices"
+        show_note(console, told, style="yellow")
     show_note(console, "computed from the rankings themselves: this table is not private", style="yellow")
 
 

@@ -315,7 +315,8 @@ def _notes(outcome: Outcome, known: Known) -> Iterable[str]:
         return
     yield "welfare: the mean utility of all voters; a utility is the score of a position"
     if not outcome.alternatives:
-        yield "disparity: the greatest mean utility of a group less the least"
+        of_worst = ", for the feature where that is most" if outcome.features else ""
+        yield f"disparity: the greatest mean utility of a group less the least{of_worst}"
         return
     if outcome.features:
         yield "disparity: the greatest mean utility of a group less the least, for the feature where that is most;"

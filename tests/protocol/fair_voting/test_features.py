@@ -1,5 +1,6 @@
 """Features that overlap: disparities by brute force over voters, what one voter moves, losses, and outcomes."""
 
+import dataclasses
 import itertools
 import math
 from fractions import Fraction
@@ -10,8 +11,8 @@ import numpy as np
 import pytest
 from helpers import Session, make_fair_inputs, make_fair_vote
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
-from psephos.protocol.fair_voting import FairVoting, Feature, Objective, reference_run
-from psephos.protocol.fair_voting.choices import ExponentialChoice
+from psephos.protocol.fair_voting import Details, FairVoting, Feature, Objective, reference_run
+from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from psephos.protocol.fair_voting.confirmation import p_value_of
 from psephos.protocol.fair_voting.objective import Utilities, joined
 from psephos.protocol.fair_voting.parameters import CENTRAL, LOCAL, MechanismName
@@ -71,10 +72,10 @@ def test_a_disparity_is_the_greatest_between_groups_of_any_feature() -> None:
             assert objective.disparity(utilities, SIZES, place) == worst
 
 
-@pytest.mark.parametrize("name", ["parity", "penalized", "constrained"])
+@pytest.mark.parametrize("name", ["parity", "penalized", "constrained", "welfare_constrained"])
 def test_no_voter_moves_a_quality_by_more_than_is_said(name: Any) -> None:
     """Over all neighboring profiles of two alternatives; parity attains it in the middle crossing."""
-    objective = Objective(name, Fraction(1, 4), Fraction(3, 2), PARTITIONS)
+    objective = Objective(name, Fraction(1, 4), Fraction(3, 2), PARTITIONS, welfare_share=Fraction(3, 4))
     scores = (1, 0)
     rankings: list[tuple[int, ...]] = [(0, 1), (1, 0)]
     moved = [Fraction(0)] * 3
@@ -89,10 +90,12 @@ def test_no_voter_moves_a_quality_by_more_than_is_said(name: Any) -> None:
                 moved[crossing] = max(moved[crossing], abs(one - other))
     said = [objective.quality_sensitivity(1, SIZES, crossing) for crossing in range(3)]
     assert all(one <= other for one, other in zip(moved, said, strict=True))
-    assert said == [
-        Fraction(1, 6) + Fraction(3, 2) * own if name != "parity" else own
-        for own in (1, Fraction(1, 3), Fraction(1, 3))
-    ]
+    of_disparity, of_welfare = Fraction(3, 2), Fraction(1, 6)
+    if name == "parity":
+        of_disparity, of_welfare = Fraction(1), Fraction(0)
+    if name == "welfare_constrained":  # the floor's price is of welfare, and the share counts twice
+        of_disparity, of_welfare = Fraction(1), Fraction(3, 2) * Fraction(7, 4) / 6
+    assert said == [of_welfare + of_disparity * own for own in (1, Fraction(1, 3), Fraction(1, 3))]
     assert moved[1] == said[1] if name == "parity" else moved[1] > 0
 
 
@@ -151,12 +154,14 @@ def test_a_release_has_every_feature_and_the_objective_takes_the_worst() -> None
     assert "least disparity" in vote.truth(inputs)
 
 
-MECHANISMS = sorted((CENTRAL - {"sampling"}) | {*LOCAL, "joint"})
+MECHANISMS = sorted(CENTRAL | {*LOCAL, "joint"})
 
 
+@pytest.mark.parametrize("objective", ["penalized", "welfare_constrained"])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_agents_arrays_and_reference_agree_with_features_too(mechanism: MechanismName) -> None:
-    vote = make(mechanism=mechanism, objective="penalized", epsilon=2.0)
+def test_agents_arrays_and_reference_agree_with_features_too(mechanism: MechanismName, objective: Any) -> None:
+    given: dict[str, Any] = {"calibration": "proven", "num_samples": 1} if mechanism == "sampling" else {}
+    vote = make(mechanism=mechanism, objective=objective, epsilon=2.0, **given)
     inputs = make_fair_inputs(vote, seed=5)
     session = Session(vote, inputs, seed=3)
     wire = session.play(lambda _: 0)
@@ -165,9 +170,9 @@ def test_agents_arrays_and_reference_agree_with_features_too(mechanism: Mechanis
     assert wire.result.outcome == reference_run(vote, inputs, noise=session.fresh_noise())
 
 
-@pytest.mark.parametrize("name", ["parity", "penalized", "constrained"])
+@pytest.mark.parametrize("name", ["parity", "penalized", "constrained", "welfare_constrained"])
 def test_merits_of_floats_are_those_of_fractions(name: Any) -> None:
-    objective = Objective(name, Fraction(1, 2), Fraction(3, 2), PARTITIONS)
+    objective = Objective(name, Fraction(1, 2), Fraction(3, 2), PARTITIONS, welfare_share=Fraction(3, 4))
     generator = np.random.default_rng(2)
     sizes = np.array(SIZES, dtype=np.float64)
     for _ in range(30):
@@ -179,10 +184,10 @@ def test_merits_of_floats_are_those_of_fractions(name: Any) -> None:
 
 
 @pytest.mark.full("a second of CPU")
-@pytest.mark.parametrize("name", ["parity", "penalized"])
+@pytest.mark.parametrize("name", ["parity", "penalized", "welfare_constrained"])
 def test_a_wrong_winner_is_confirmed_as_seldom_as_is_said(name: Any) -> None:
     """Two alternatives alike in truth: at level .05 one is confirmed in at most 5 % of 300 draws and four errors."""
-    objective = Objective(name, Fraction(1, 2), Fraction(1), PARTITIONS)
+    objective = Objective(name, Fraction(1, 2), Fraction(1), PARTITIONS, welfare_share=Fraction(3, 4))
     noise = UtilityNoise.of_sums([0.3, 0.2, 0.1])
     sizes = np.array(SIZES, dtype=np.float64)
     truth = np.array([[1.0, 1.0], [1.5, 1.5], [0.4, 0.4]])
@@ -220,9 +225,85 @@ def test_features_that_are_none_are_refused(features: tuple[Feature, ...], field
     assert caught.value.field == field
 
 
-def test_algorithm_2_has_no_proof_for_several_disparities() -> None:
-    with pytest.raises(ConfigurationError, match="the disparity between the groups alone"):
-        make(mechanism="sampling", num_samples=1)
+OBJECTIVES: list[dict[str, Any]] = [
+    {"objective": "parity"},
+    {"objective": "penalized", "fairness_weight": 0.7},
+    {"objective": "constrained", "max_disparity": 0.5},
+    {"objective": "welfare_constrained", "welfare_share": 0.75},
+]
+
+
+@pytest.mark.parametrize("scale", ["unbiased", "printed"])
+@pytest.mark.parametrize("given", OBJECTIVES, ids=repr)
+def test_the_law_of_samples_is_that_of_all_counts_of_the_crossings(given: dict[str, Any], scale: Any) -> None:
+    """Two alternatives, one sample: all 64 vectors of counts, elected by the objective, with their exact chances."""
+    vote = make(mechanism="sampling", num_alternatives=2, num_samples=1, scale=scale, scores=(3.0, 1.0), **given)
+    choice = vote.disclosed.elects_by(SampledChoice)
+    inputs = make_fair_inputs(vote, seed=6)
+    values: list[int] = vote.disclosed.sums_of(inputs.private, inputs.public[:, 0]).reshape(-1).tolist()
+    chances = choice.hit_probabilities(values)
+    objective = vote.parameters.make_objective()
+    if scale == "printed":
+        objective = dataclasses.replace(objective, least_utility=Fraction(0))
+    law = [Fraction(0)] * 2
+    for flat in itertools.product((0, 1), repeat=6):
+        counts = [flat[start : start + 2] for start in (0, 2, 4)]
+        best = objective.best(choice.utilities_of(counts), SIZES)
+        chance = Fraction(1)
+        for own, hits in zip(chances, counts, strict=True):
+            for theta, hit in zip(own, hits, strict=True):
+                chance *= theta if hit else 1 - theta
+        for place in best:
+            law[place] += chance / len(best)
+    gamma = Fraction(choice.gamma)
+    expected = [float(gamma / 2 + (1 - gamma) * own) for own in law]
+    assert choice.probabilities(values) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("given", OBJECTIVES, ids=repr)
+def test_a_proven_epsilon_of_samples_holds_with_features(given: dict[str, Any]) -> None:
+    """By the law of the winner for all neighbors of all profiles of three alternatives, in groups of 1, 1 and 1."""
+    vote = make_fair_vote(
+        1, 1, 1, features=BOTH, mechanism="sampling", calibration="proven", epsilon=2.0, num_samples=1, **given
+    )
+    choice = vote.disclosed.elects_by(SampledChoice)
+    assert max(choice.proven) <= 2.0
+    assert choice.proven == tuple(loss.proven for loss in vote.losses) * 3
+    step = np.array(choice.scoring.steps)
+    rankings = list(itertools.permutations(range(3)))
+    laws: dict[tuple[int, ...], tuple[float, ...]] = {}
+    for profile in itertools.product(range(6), repeat=3):
+        values = np.concatenate([step[list(rankings[own])] for own in profile])
+        laws[profile] = choice.probabilities(values.tolist())
+    found = 0.0
+    for profile, law in laws.items():
+        for voter, other in itertools.product(range(3), range(6)):
+            neighbor = (*profile[:voter], other, *profile[voter + 1 :])
+            found = max(found, *(math.log(a / b) for a, b in zip(law, laws[neighbor], strict=True)))
+    assert 0 < found <= max(choice.proven)
+
+
+def test_features_change_no_proof_of_samples_but_that_of_parity_between_two() -> None:
+    """What is proven of three crossings is of any objective; of two, each feature's groups are these."""
+    for sizes, features in ((SIZES, BOTH), ((2, 3), (Feature(name="side", of=("left", "right")),))):
+        for reading in ("group", "subsample"):
+            given: dict[str, Any] = {"mechanism": "sampling", "num_samples": 1, "reading": reading}
+            plain = make_fair_vote(*sizes, **given)
+            vote = make_fair_vote(*sizes, features=features, **given)
+            assert [loss.proven for loss in vote.losses] == [loss.proven for loss in plain.losses]
+
+
+def test_private_groups_pay_alike_whatever_is_elected() -> None:
+    """Reports do not depend on the objective; features and a floor are computed from them."""
+    plain = make_fair_vote(*SIZES, mechanism="joint_pair")
+    vote = make(mechanism="joint_pair", objective="welfare_constrained", welfare_share=0.75)
+    assert [loss.proven for loss in vote.losses] == [loss.proven for loss in plain.losses] == [1.0]
+    inputs = make_fair_inputs(vote)
+    one, other = (run_population(each, inputs, noise=SimulatedNoise(1, session="s")) for each in (vote, plain))
+    assert [tally.totals.tolist() for tally in one.tallies] == [tally.totals.tolist() for tally in other.tallies]
+    assert one.outcome.features == BOTH
+    assert isinstance(one.outcome.details, Details)
+    assert one.outcome.details.welfare_share == 0.75
 
 
 def test_features_go_with_either_relation() -> None:

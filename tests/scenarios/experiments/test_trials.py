@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from msgspec.structs import replace
@@ -106,6 +107,22 @@ def test_truths_are_held_against_those_known_and_those_without_noise() -> None:
     found = {"a": "yes", "b": "no", "c": "yes", "d": None}
     assert error_rate_of(found, {"a": "yes", "b": "yes", "c": "yes"}) == 1 / 3
     assert error_rate_of(found, {"a": "no", "b": "yes", "c": "yes", "d": "no"}) == 2 / 3
+
+
+def test_a_disparity_is_that_of_the_features_where_these_overlap() -> None:
+    """By the mean Borda scores of all voters of each gender and of each diet, and not by those of the crossings."""
+    resolved = resolve(load_scenario("two-features"))
+    parameters, inputs = resolved.protocol.parameters, resolved.inputs
+    record = run_arrays(resolved.protocol, inputs=inputs, noise=SimulatedNoise(1, session="s"), session="s")
+    assert isinstance(record.outcome, ElectionOutcome)
+    winner = parameters.alternatives.index(record.outcome.winner)
+    scores = len(parameters.alternatives) - 1 - inputs.private[:, winner]
+    gaps: list[float] = []
+    for feature in parameters.features:
+        of = np.array(feature.of)[inputs.public[:, 0]]
+        means = [scores[of == name].mean() for name in set(feature.of)]
+        gaps.append(max(means) - min(means))
+    assert measures_of(resolved).of(record.outcome, record.tallies)["disparity"] == pytest.approx(max(gaps))
 
 
 def test_an_election_is_measured_by_its_winner_s_true_utilities() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from psephos.protocol.fair_voting.parameters import JOINT
 from psephos.protocol.privacy import total_of
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.experiments.variants import VariantTable, epsilon_at, price_for, table_of
@@ -43,6 +44,31 @@ def test_all_variants_have_the_session_s_price_or_less(name: str) -> None:
         if priced:  # in place of the scenario's own ε
             scenario.parameters.pop("epsilon", None)
         assert total_of(resolve(scenario).protocol.losses).proven == pytest.approx(offered.epsilon)
+
+
+CROSSINGS = ("women × vegan", "women × any", "men × vegan", "men × any")
+FEW_OF_EACH = [f"voters.groups.{name}.voters={number}" for name, number in zip(CROSSINGS, (9, 14, 6, 11), strict=True)]
+
+
+@pytest.mark.parametrize("name", ["two-societies", "two-features"])
+def test_samples_to_a_proven_epsilon_are_a_variant_at_their_price(name: str) -> None:
+    few = SMALL.get(name, FEW_OF_EACH)
+    compared = table(name, *few, "mechanism=sampling", "calibration=proven", "epsilon=2")
+    offered = compared.offer("sampling", 2.5)
+    assert offered is not None
+    assert compared.price < offered.epsilon <= 2.5
+    assert offered.settings["epsilon"] == 2.5
+    assert compared.offer("laplace", compared.price) is not None
+    assert any("that serve best" in note for note in compared.notes([offered]))
+    assert compared.offer("sampling", 1e-6) is None
+
+
+def test_private_groups_are_compared_with_what_keeps_them_private() -> None:
+    compared = table("two-societies", "mechanism=joint")
+    offers = compared.offers()
+    assert {offered.name for offered in offers} == set(JOINT)
+    assert {offered.epsilon for offered in offers} == {compared.price}
+    assert any("groups are private" in note for note in compared.notes(offers))
 
 
 def test_a_vote_s_price_for_its_own_error_is_its_own() -> None:

@@ -200,10 +200,6 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
         ["features=[{name='size', of=['all', 'all']}]"],
         ["feature 'size' must be two groups of it or more, got ['all']"],
     ),
-    "features of Algorithm 2": (
-        ["mechanism=sampling", "features=[{name='size', of=['large', 'small']}]"],
-        ["features must be left out with mechanism 'sampling'", "got ['size']"],
-    ),
     "a misreporter of two": (
         ["adversary=[{role='misreporter', members=['voter-1', 'voter-2']}]"],
         ["members must be one voter, got '2 voters'"],

@@ -121,6 +121,12 @@ def test_what_is_not_allowed_is_refused_by_its_field(field: str, given: dict[str
     assert caught.value.field == field
 
 
+def test_private_groups_are_said_to_be_public_here(psephos: Psephos) -> None:
+    ended = psephos("trade-off", "private-groups", "--trials", "2", "--epsilons", "2", "--mechanism", "laplace")
+    assert ended.status == 0
+    assert "groups are public in all of these" in ended.out
+
+
 def test_features_that_overlap_are_refused() -> None:
     features = (Feature(name="side", of=("left", "right")),)
     vote = FairVoting(msgspec.structs.replace(VOTE.parameters, features=features))
@@ -158,6 +164,7 @@ def test_the_command_writes_a_table_and_a_picture_of_ones_own_rankings(psephos: 
         ("two-societies", ["--epsilons", "0"], ["epsilon must be in [0.0001, 30], got 0.0"]),
         ("two-societies", ["--trials", "1"], ["trials must be in [2, 100000], got 1"]),
         ("two-societies", ["--mechanism", "sampling"], ["mechanism must be one of laplace; sampling, by label;"]),
+        ("two-features", [], ["features must be none: elections are held on the groups", "got ['gender', 'diet']"]),
         ("consortium", [], ["protocol must be 'fair-voting'", "got 'dpwevote'"]),
     ],
 )
