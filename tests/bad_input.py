@@ -62,6 +62,7 @@ ITEMS: Final = (
     "a response without its second row; unknown characters or columns; a truncated file",
     "nothing accepted is lost",
     "an unknown prior; a level outside (0, 1/2); a verdict without errors",
+    "too few alternatives, or too many; a feature that voters were not asked about",
     "an epsilon that is no level, or another one than was chosen before",
     "neighbors or a norm that a mechanism has not",
     # Fair voting.

@@ -42,6 +42,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "faults": Callable,
     "claims": Callable,
     "calibration": Calibration,
+    "equip": Callable,
     "reproduction": Paper,
 }
 CLASSES: Final[Mapping[str, type]] = {
