@@ -139,7 +139,7 @@ def test_a_server_that_restarts_holds_parties_to_their_choices() -> None:
         effects = greet(server, name, choice)
         assert isinstance(effects[0], Keep)
         assert effects[0].record == Chosen(session.names.index(name), (choice,))
-        kept += [effect.record for effect in effects if isinstance(effect, Keep)]  # type: ignore[misc]
+        kept += [each.record for each in effects if isinstance(each, Keep) and isinstance(each.record, Chosen)]
         again = session.server(records=tuple(kept))
         again.start()
         mine: Mapping[str, Any] = {"protocol": "moral-preferences", "session_id": CHARTER.id}

@@ -10,6 +10,7 @@ from psephos.protocol.arrays import IntArray
 from psephos.protocol.moral_preferences import NoisyMaxima, Outcome, Paradigm, PerturbedPhase, decide
 from psephos.protocol.moral_preferences.functional import NoisyObjective
 from psephos.protocol.moral_preferences.maxima import NUM_PARTS, NoiseOfLevel, simulate_answers
+from psephos.protocol.moral_preferences.parameters import Remedy
 from psephos.protocol.moral_preferences.protocol import MoralPreferences
 
 RECORDS = 20
@@ -74,11 +75,11 @@ def test_without_noise_a_release_is_where_objectives_are_greatest_and_with_much_
 
 
 @pytest.mark.parametrize("remedy", ["project", "trim"])
-def test_levels_answer_by_their_shares(remedy: str) -> None:
+def test_levels_answer_by_their_shares(remedy: Remedy) -> None:
     """Where one level hears nothing, the slope is the other's, by its share."""
     law = protocol_of(2, 1.0).summary.maxima
     assert law is not None
-    changed = NoisyMaxima(num_records=50, radius=2.0, scale=1e-3, remedy=remedy)  # type: ignore[arg-type]
+    changed = NoisyMaxima(num_records=50, radius=2.0, scale=1e-3, remedy=remedy)
     noises = (NoiseOfLevel(1e6, 0.75), NoiseOfLevel(1e-3, 0.25))
     slopes = [answer.slope for answer in simulate_answers(changed, num_features=2, noises=noises, size=1.0)]
     assert float(np.mean(slopes)) == pytest.approx(0.25, abs=0.02)
