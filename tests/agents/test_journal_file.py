@@ -136,7 +136,7 @@ def test_one_process_has_it_once_as_well(path: Path) -> None:
     kept(path)
 
 
-@pytest.mark.parametrize("count", ["1", "40"])
+@pytest.mark.parametrize("count", ["1", pytest.param("40", marks=pytest.mark.full("five seconds of commits"))])
 def test_a_process_that_is_killed_has_kept_what_it_said_and_nothing_by_halves(
     child: Callable[..., subprocess.Popen[str]], count: str
 ) -> None:

@@ -466,6 +466,7 @@ def deployment(
 Deployed = tuple[str, Path, dict[str, Ending]]
 
 
+@pytest.mark.full("processes, as two other systems have them")
 def test_processes_elect(deployment: Deployed) -> None:
     mechanism, folder, endings = deployment
     assert {name: (ended.status, ended.err) for name, ended in endings.items()} == dict.fromkeys(
@@ -488,6 +489,7 @@ def test_processes_elect(deployment: Deployed) -> None:
         assert paid == {"north": pytest.approx(1.5), "south": pytest.approx(1.5)}
 
 
+@pytest.mark.full("processes, as two other systems have them")
 def test_a_deployment_leaves_nobodys_ranking_with_anybody_else(deployment: Deployed) -> None:
     _, folder, _ = deployment
     left = {"estimates.csv", "events.jsonl", "result.json", "run.json", "scenario.json"}

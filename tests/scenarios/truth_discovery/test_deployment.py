@@ -150,6 +150,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
 Deployed = tuple[Path, dict[str, Ending]]
 
 
+@pytest.mark.full("processes, as two other systems have them")
 def test_processes_find_truths_without_anybody_else_having_their_answers(deployment: Deployed) -> None:
     folder, endings = deployment
     assert {name: (ended.status, ended.err) for name, ended in endings.items()} == dict.fromkeys(
@@ -165,6 +166,7 @@ def test_processes_find_truths_without_anybody_else_having_their_answers(deploym
         assert own.keys() == {"weight", "quality", "num_answers"}
 
 
+@pytest.mark.full("processes, as two other systems have them")
 def test_a_deployment_leaves_no_answer_no_report_and_no_weight_with_anybody_else(deployment: Deployed) -> None:
     folder, _ = deployment
     left = {"estimates.csv", "events.jsonl", "result.json", "run.json", "scenario.json"}
