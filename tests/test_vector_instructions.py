@@ -142,11 +142,8 @@ def here() -> dict[str, Any]:
     return json.loads(report())
 
 
-@pytest.mark.parametrize(
-    "library",
-    [False, pytest.param(True, marks=pytest.mark.full("the whole comparison again"))],
-    ids=["numpy", "numpy and the C library"],
-)
+@pytest.mark.full("processes that compute all over again")
+@pytest.mark.parametrize("library", [False, True], ids=["numpy", "numpy and the C library"])
 def test_other_vector_instructions_give_the_same_bits(here: dict[str, Any], *, library: bool) -> None:
     features = dispatched_features()
     if not features:

@@ -65,9 +65,8 @@ def test_certainties_are_calibrated_under_the_prior_that_they_name(prior: str) -
     check_claims(cells, slack=0.02)
 
 
-@pytest.mark.parametrize(
-    "sizes", [(3,), pytest.param((10, 23), marks=pytest.mark.full("thousands of sessions of slow maxima"))]
-)
+@pytest.mark.full("thousands of sessions of slow maxima")
+@pytest.mark.parametrize("sizes", [(3,), (10, 23)])
 @pytest.mark.parametrize("prior", ["ball", "size"])
 def test_certainties_of_noisy_maxima_are_calibrated_under_the_prior_that_they_name(
     prior: str, sizes: Sequence[int]

@@ -217,7 +217,9 @@ def test_an_event_that_says_less_than_is_drawn_is_found_by_outputs_where_no_law_
 
 
 @pytest.mark.parametrize(("kind", "relation"), [(Trusting, "replace-one"), (Hiding, "add-remove-one")])
-@pytest.mark.parametrize("source", ["simulated", "secure"])
+@pytest.mark.parametrize(
+    "source", ["simulated", pytest.param("secure", marks=pytest.mark.full("thousands of secure sessions"))]
+)
 def test_what_a_trusted_server_releases_is_audited(kind: type[Trusting], relation: str, source: Any) -> None:
     (case,) = cases_of_protocol(kind(Ballot()))
     assert (case.name, case.relation.value, case.proven) == (f"release of phase 'counts', {relation}", relation, 1.0)

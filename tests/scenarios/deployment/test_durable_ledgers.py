@@ -121,6 +121,7 @@ def _frames(*messages: Message) -> bytes:
     return encode_frames([encode(message) for message in messages])
 
 
+@pytest.mark.full("processes that come back")
 def test_who_joins_many_times_draws_once_whatever_the_server_asks(tmp_path: Path, psephos: Psephos) -> None:
     num_joins = draws(4, full=40)
     with Vote(tmp_path) as vote:

@@ -120,6 +120,7 @@ def test_two_thousand_half_frames_before_hello_cost_no_memory_and_the_vote_is_he
     assert peak < before + 40, f"{before:.0f} MB before, {peak:.0f} MB at most"
 
 
+@pytest.mark.full("processes that wait")
 def test_thirteen_hundred_idle_connections_leave_room_for_the_roster_where_files_are_few(tmp_path: Path) -> None:
     with serve(tmp_path, ulimit="-n 1024") as (server, address), crowd(address, 1300, b""):
         result, _ = decide(tmp_path, server, address)
@@ -145,6 +146,7 @@ def test_a_server_with_too_few_files_for_its_roster_says_so_by_name_and_number(t
     assert not (tmp_path / "server").exists()
 
 
+@pytest.mark.full("processes that wait")
 def test_a_log_that_cannot_be_written_is_said_in_the_end_and_the_vote_is_held(tmp_path: Path) -> None:
     with serve(tmp_path) as (server, address):
         _, hard = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
@@ -265,7 +267,16 @@ def test_names_that_are_orders_to_a_terminal_are_shown_without_them(tmp_path: Pa
     assert "\nSession �[2J�]0;owned��1m��You paid nothing�\n" in ended.out
 
 
-@pytest.mark.parametrize("replies", [[], [TERMS], [TERMS, WELCOME], [TERMS, WELCOME, Request(0, NIL)]])
+@pytest.mark.parametrize(
+    "replies",
+    [
+        [],
+        *(
+            pytest.param(replies, marks=pytest.mark.full("it waits"))
+            for replies in ([TERMS], [TERMS, WELCOME], [TERMS, WELCOME, Request(0, NIL)])
+        ),
+    ],
+)
 def test_a_server_that_falls_silent_is_left(tmp_path: Path, replies: list[Message]) -> None:
     ended = join(tmp_path, *replies, words=("--patience", "0.75"))
     assert (ended.status, ended.err) == (1, "psephos: server has said nothing for 0.75 seconds\n")
@@ -299,6 +310,7 @@ def test_a_loss_that_cannot_be_written_stops_the_report(tmp_path: Path) -> None:
 # What is left on the disk
 
 
+@pytest.mark.full("processes that wait")
 def test_a_name_that_is_a_formula_is_written_as_text_and_its_owner_takes_part(tmp_path: Path) -> None:
     scenario = write_vote(tmp_path)
     name = "=HYPERLINK(A1)"

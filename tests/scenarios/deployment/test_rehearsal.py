@@ -147,7 +147,7 @@ def lasting(name: str, *, trust: bool = False) -> Any:
 @pytest.mark.parametrize(
     ("name", "trust"),
     [
-        ("averaging", False),
+        lasting("averaging"),
         lasting("crowd"),
         lasting("fairness-judgements"),
         lasting("moral-synthetic", trust=True),
@@ -287,7 +287,16 @@ def processes_of(folder: Path) -> list[str]:
 
 
 @pytest.mark.bad_input("Ctrl-C on either side")
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        (signal.SIGINT, 130),
+        *(
+            pytest.param(number, status, marks=pytest.mark.full("processes once more"))
+            for number, status in ((signal.SIGTERM, 143), (signal.SIGHUP, 129))
+        ),
+    ],
+)
 def test_whoever_stops_a_rehearsal_leaves_no_process_and_no_temporary_folder(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, status: int
 ) -> None:

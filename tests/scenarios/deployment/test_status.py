@@ -166,6 +166,7 @@ def test_it_says_where_the_session_stands_and_who_is_counted(tmp_path: Path) -> 
         server.kill()
 
 
+@pytest.mark.full("it waits")
 def test_it_answers_503_once_the_session_has_failed_and_while_the_parties_are_told_so(tmp_path: Path) -> None:
     with serve(tmp_path, "--set", "deadline_seconds=2") as (server, address, page), Peer(address) as ann:
         ann.hello("ann")
@@ -249,6 +250,7 @@ def test_a_flood_at_the_page_holds_up_no_vote_and_the_page_still_answers(tmp_pat
     assert descriptors < 40
 
 
+@pytest.mark.full("it waits")
 def test_at_the_limit_of_descriptors_the_page_takes_none_of_the_rosters(tmp_path: Path) -> None:
     """A page has at most nine descriptors, of those that `reserve_for_server` leaves beside the roster's."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -26,6 +26,8 @@ from psephos.scenarios.truth_discovery.paper.rows import ChoiceRow, ComparisonRo
 from psephos.scenarios.truth_discovery.paper.tables import sheets_of
 from rich.console import Console
 
+pytestmark = pytest.mark.full("fifteen seconds of crowds; other papers are reproduced small as well")
+
 TABLE_NAMES = (
     "crowds",
     "table-2",
