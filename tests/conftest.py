@@ -13,7 +13,7 @@ import pytest
 from thoroughness import IS_FULL, draws
 
 hypothesis.settings.register_profile(
-    "psephos", derandomize=True, deadline=None, database=None, max_examples=draws(25, full=100)
+    "psephos", derandomize=True, deadline=None, database=None, max_examples=draws(15, full=100)
 )
 hypothesis.settings.load_profile("psephos")
 
