@@ -36,11 +36,10 @@ from ..mechanisms import (
     JointPosition,
     JointRanking,
     JointScores,
-    RowMechanism,
     rankings_of_codes,
 )
 from .parameters import JOINT, MechanismName, Parameters
-from .reports import estimates_of_positions
+from .reports import LocalReport, estimates_of_positions
 from .scoring import Scoring
 
 __all__ = ["JointReport", "Variances", "make_joint_report", "possible_joint_reports"]
@@ -60,7 +59,7 @@ class Variances(NamedTuple):
     greatest_pair: float
 
 
-class JointReport(abc.ABC):
+class JointReport(LocalReport):
     """One local mechanism for group and ranking together, its tally and its estimator.
 
     Args:
@@ -69,35 +68,16 @@ class JointReport(abc.ABC):
         group_sizes: how many voters each group has, as the public knows.
 
     Attributes:
-        name: the mechanism's.
-        is_balanced: whether a group's estimates always have the scores' sum.
-        is_laplace: whether they have Laplace noise.
-        width: how many numbers a group's tally has.
         own: what a voter of the group itself adds to its variance.
         other: what a voter of another group does.
     """
 
-    name: ClassVar[MechanismName]
-    is_balanced: ClassVar[bool] = False
-    is_laplace: ClassVar[bool] = False
-    width: int
     own: Variances
     other: Variances
 
     def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
-        self.epsilon = epsilon
-        self.size = scoring.num_alternatives
+        super().__init__(scoring, epsilon)
         self.group_sizes = tuple(group_sizes)
-        step = Fraction(scoring.step)
-        scores = [(own + scoring.center) * step for own in scoring.steps]
-        self.mean = sum(scores, Fraction(0)) / self.size
-        self.centered = [score - self.mean for score in scores]
-        self.spread = math.fsum(square(float(score)) for score in self.centered) / self.size
-
-    @property
-    @abc.abstractmethod
-    def mechanism(self) -> RowMechanism:
-        """The local randomizer of a group and a ranking."""
 
     @property
     def num_groups(self) -> int:

@@ -21,7 +21,7 @@ from .choices import Choice, ExponentialChoice, SampledChoice
 from .joint_reports import JointReport, make_joint_report
 from .parameters import Parameters
 from .rankings import cells_of_members, check_ranking, some_rankings
-from .reports import RankingReport, make_report
+from .reports import LocalReport, RankingReport, make_report
 from .sampling_bounds import proven_epsilon
 from .sampling_plans import SamplingPlan
 from .scoring import Scoring
@@ -172,6 +172,18 @@ class DisclosedRankings(CentralPhase):
         return sums
 
 
+def _local_loss(report: LocalReport, size: int) -> PrivacyLoss:
+    """Return what a voter pays who reports by a local mechanism."""
+    return PrivacyLoss(
+        mechanism=report.name,
+        event=report.mechanism.event_of(size),
+        unit=UNIT,
+        relation=NeighboringRelation.REPLACE_ONE,
+        model=TrustModel.LOCAL,
+        claimed=report.epsilon,
+    )
+
+
 class RandomizedRankings(Phase):
     """Voters randomize their rankings (the local model).
 
@@ -188,17 +200,9 @@ class RandomizedRankings(Phase):
     def __init__(self, parameters: Parameters) -> None:
         self.report: RankingReport = make_report(parameters)
         self._num_groups = len(parameters.groups)
-        mechanism = self.report.mechanism
         size = len(parameters.alternatives)
-        loss = PrivacyLoss(
-            mechanism=self.report.name,
-            event=mechanism.event_of(size),
-            unit=UNIT,
-            relation=NeighboringRelation.REPLACE_ONE,
-            model=TrustModel.LOCAL,
-            claimed=parameters.epsilon,
-        )
-        super().__init__(PHASE, columns=range(size), mechanism=mechanism, losses=[loss])
+        loss = _local_loss(self.report, size)
+        super().__init__(PHASE, columns=range(size), mechanism=self.report.mechanism, losses=[loss])
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return rankings. See `Phase.rows_of`."""
@@ -231,17 +235,9 @@ class JointRankings(Phase):
 
     def __init__(self, parameters: Parameters) -> None:
         self.report: JointReport = make_joint_report(parameters)
-        mechanism = self.report.mechanism
         size = len(parameters.alternatives)
-        loss = PrivacyLoss(
-            mechanism=self.report.name,
-            event=mechanism.event_of(size),
-            unit=UNIT,
-            relation=NeighboringRelation.REPLACE_ONE,
-            model=TrustModel.LOCAL,
-            claimed=parameters.epsilon,
-        )
-        super().__init__(PHASE, columns=range(size), mechanism=mechanism, losses=[loss])
+        loss = _local_loss(self.report, size)
+        super().__init__(PHASE, columns=range(size), mechanism=self.report.mechanism, losses=[loss])
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return rankings of some groups. See `Phase.rows_of`."""

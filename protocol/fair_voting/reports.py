@@ -37,11 +37,11 @@ from ..mechanisms import (
 from .parameters import LOCAL, MechanismName, Parameters
 from .scoring import Scoring
 
-__all__ = ["RankingReport", "best_report", "estimates_of_positions", "make_report", "possible_reports"]
+__all__ = ["LocalReport", "RankingReport", "best_report", "estimates_of_positions", "make_report", "possible_reports"]
 
 
-class RankingReport(abc.ABC):
-    """One local mechanism, its tally and its estimator.
+class LocalReport(abc.ABC):
+    """One local mechanism by which voters report, and the scores that it tells something of.
 
     Args:
         scoring: the utilities.
@@ -49,20 +49,19 @@ class RankingReport(abc.ABC):
 
     Attributes:
         name: the mechanism's.
-        is_balanced: whether the estimates of one voter's utilities always have the scores' sum.
-        is_laplace: whether the estimates have Laplace noise.
-        width: how many numbers a group's tally has, beside the number of its reports.
+        is_balanced: whether estimates always have the scores' sum.
+        is_laplace: whether they have Laplace noise.
+        width: how many numbers a group's tally has, beside the number of its reports where that is told.
+        size: how many alternatives there are: m.
+        mean: of the scores.
+        centered: the scores, about their mean.
+        spread: their mean square.
     """
 
     name: ClassVar[MechanismName]
     is_balanced: ClassVar[bool] = False
     is_laplace: ClassVar[bool] = False
     width: int
-
-    @property
-    @abc.abstractmethod
-    def mechanism(self) -> RowMechanism:
-        """The local randomizer of a ranking."""
 
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         self.epsilon = epsilon
@@ -72,6 +71,15 @@ class RankingReport(abc.ABC):
         self.mean = sum(scores, Fraction(0)) / self.size
         self.centered = [score - self.mean for score in scores]
         self.spread = math.fsum(square(float(score)) for score in self.centered) / self.size
+
+    @property
+    @abc.abstractmethod
+    def mechanism(self) -> RowMechanism:
+        """The local randomizer."""
+
+
+class RankingReport(LocalReport):
+    """One local mechanism for rankings, its tally and its estimator. See `LocalReport`."""
 
     @property
     @abc.abstractmethod
