@@ -85,7 +85,7 @@ def _show(console: Console, outcome: msgspec.Struct, known: Known) -> None:
         console.print()
     _show_fields(console, tables, known)
     if any(table.measured for table in tables):
-        show_note(console, "± is one standard error of the randomization")
+        show_note(console, "± is one standard error of the randomization.")
 
 
 def _show_table(console: Console, table: Table, known: Known) -> None:
@@ -106,11 +106,8 @@ def _show_table(console: Console, table: Table, known: Known) -> None:
             true.append(title)
     rows = list(zip(*texts.values(), *numbers.values(), strict=True))[:_MOST_LINES]
     drop = [*reversed(list(numbers)[1:]), *reversed(list(texts)[1:])]
-    left_out = show_table(
-        console, list(texts), list(numbers), rows=rows, drop=sorted(drop, key=lambda title: title in true)
-    )
-    if left_out:
-        show_note(console, f"no room for {', '.join(left_out)}: see {known.table}")
+    drop.sort(key=lambda title: title in true)
+    show_table(console, list(texts), list(numbers), rows=rows, drop=drop, whole=known.table)
     if len(table.lines) > len(rows):
         show_note(console, f"… and {some(len(table.lines) - len(rows), 'more line')} in {known.table}")
 

@@ -128,7 +128,7 @@ def test_an_outcome_made_from_another_is_shown_as_that() -> None:
         round_number=2,
     )
     show_outcome(page.console, derived, truth=None)
-    assert "from the reports of 7 partners" in page.text
+    assert "From the reports of 7 partners" in page.text
 
 
 def tea_and(number: int, *, prefix: str = "drink") -> Votes:
@@ -164,7 +164,7 @@ def test_a_long_table_is_cut_and_says_where_the_rest_is() -> None:
 def test_a_narrow_terminal_goes_without_columns_and_names_them() -> None:
     page = Page(width=30)
     show_outcome(page.console, tea_and(1), truth={"tea": 200.0})
-    assert "no room for True approvals: see estimates.csv" in " ".join(page.text.split())
+    assert "no room for the column True approvals: estimates.csv has it" in " ".join(page.text.split())
 
 
 def test_rows_of_structs_have_the_errors_the_truth_and_the_rest_of_the_outcome_beside_them() -> None:
