@@ -214,7 +214,8 @@ def run_in_folder(
         folder: the run's folder; temporary files of a stream are below it while that is read.
         pictures: also draw the outcome.
         listener: told of the server's effects.
-        on_progress: called a few times a second (agents), or after each batch (streams).
+        on_progress: called a few times a second (agents), or after each batch (streams); then with the name of an
+            adversary that takes long, and how many of its steps are done and are not.
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
         ledgers: as for `run_session`.
         kept: as for `run_session`.
@@ -256,7 +257,7 @@ def run_in_folder(
                     failure=error,
                     attempts=watched.attempts,
                 )
-                lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+                lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures, on_progress=on_progress)
                 if on_failure is not None:
                     on_failure(lessons)
             raise
@@ -291,7 +292,7 @@ def run_in_folder(
             endings=record.endings,
             attempts=watched.attempts,
         )
-        lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+        lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures, on_progress=on_progress)
         left = resolved.scene(seed=seed), happened
     if unheard is not None:
         if on_failure is not None:
@@ -310,13 +311,33 @@ def run_in_folder(
     )
 
 
-def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: int, pictures: bool) -> Sequence[Lesson]:
+def _learn(
+    resolved: Resolved,
+    happened: Happened,
+    folder: RunFolder,
+    *,
+    seed: int,
+    pictures: bool,
+    on_progress: Callable[[str, int, int], None] | None,
+) -> Sequence[Lesson]:
     """Let adversaries conclude, and write down what they learnt."""
     scene = resolved.scene(seed=seed)
+    lessons: list[Lesson] = []
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
-        lessons = [checked_lesson(role, scene, happened) for role in resolved.adversaries]
+        for role in resolved.adversaries:
+            watched = happened if on_progress is None else _watched(happened, role.name, on_progress)
+            lessons.append(checked_lesson(role, scene, watched))
     write_lessons(folder, lessons, pictures=pictures)
     return lessons
+
+
+def _watched(happened: Happened, name: str, on_progress: Callable[[str, int, int], None]) -> Happened:
+    """Return what happened, with somebody who sees how far a role has come."""
+
+    def tell(done: int, total: int) -> None:
+        on_progress(name, done, total - done)
+
+    return dataclasses.replace(happened, on_step=tell)
 
 
 def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool) -> None:
