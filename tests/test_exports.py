@@ -84,3 +84,9 @@ def test_a_name_that_a_room_does_not_have_is_an_attribute_error() -> None:
     scenarios = importlib.import_module("psephos.scenarios")
     with pytest.raises(AttributeError, match=r"'psephos\.scenarios' has no attribute 'simulated'"):
         _ = scenarios.simulated
+
+
+def test_every_public_name_is_found_by_tab_completion(modules: list[ModuleType]) -> None:
+    assert [
+        f"{module.__name__}.{name}" for module in modules for name in module.__all__ if name not in dir(module)
+    ] == []

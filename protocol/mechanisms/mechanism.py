@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..arguments import exact_arguments
 from ..arrays import FloatArray, IntArray
 from ..privacy.events import PrivacyEvent, SelfComposed
+from ..shown import Tabled
 from .logarithms import log_of
 
 __all__ = [
@@ -393,8 +394,8 @@ class Mechanism(RowMechanism):
         return total
 
 
-class FiniteMechanism(Mechanism):
-    """A mechanism on finitely many values and reports, whose law is a matrix."""
+class FiniteMechanism(Tabled, Mechanism):
+    """A mechanism on finitely many values and reports, whose law is a matrix, and its frame."""
 
     __slots__ = ()
 
