@@ -33,7 +33,7 @@ from ..presentation.drawing import (
     name_rows,
     size_of_rows,
 )
-from ..presentation.numbers import decimals_of, rounded, some
+from ..presentation.numbers import decimals_of, listed, rounded, some
 from ..presentation.presenter import Brief, Known, Presenter, Rows
 from ..presentation.terminal import Cell, show_facts, show_note, show_table
 from .agreement import agreement_of
@@ -44,6 +44,8 @@ __all__ = ["PRESENTERS"]
 _REACH: Final = 10
 _BAR_HEADER: Final = "against   0       for"
 _SURE, _UNSURE, _AXIS = "█", "░", "│"
+_SURE_ERRORS: Final = 2
+"""Standard errors from 0: nearer to it the noise may have turned a sign."""
 _MOST_LEVELS: Final = 10
 """Rows of the table of levels; more of them are joined to ranges."""
 
@@ -78,7 +80,7 @@ class _Feature:
     @property
     def is_sure(self) -> bool:
         """Whether the noise is hardly what the sign comes from; of what has no error nobody knows better."""
-        return self.error is None or abs(self.value) > ERRORS_SHOWN * self.error
+        return self.error is None or abs(self.value) > _SURE_ERRORS * self.error
 
     def written(self, decimals: int) -> str:
         """Return the preference, with its standard error where it has one."""
@@ -221,7 +223,7 @@ def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
     if outcome.is_projected:
         yield "preferences were projected to the ball of the bound; ± is from before that"
     if not all(feature.is_sure for feature in shown):
-        yield f"{_UNSURE} or pale: within {ERRORS_SHOWN} standard errors of 0; the noise may have turned the sign"
+        yield f"{_UNSURE} or pale: within {_SURE_ERRORS} standard errors of 0; the noise may have turned the sign"
 
 
 def _decimals(features: Sequence[_Feature]) -> int:
@@ -309,7 +311,45 @@ def _brief(outcome: Outcome) -> list[Brief]:
     ]
 
 
-PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief)
+# So many features are named on either side.
+_MOST_NAMED: Final = 3
+
+
+def _conclude(outcome: Outcome) -> str:
+    """Return what speaks most for an alternative and most against it, and of how much the noise may turn the sign."""
+    features = _features(outcome, Known())
+    if not any(feature.value for feature in features):
+        return "The reports cancel out: no feature speaks for or against an alternative."
+    sure = sorted((each for each in features if each.is_sure), key=lambda feature: -abs(feature.value))
+    unsure = [feature.name for feature in features if not feature.is_sure]
+    if not sure:
+        which = f"all {len(unsure):,} features are" if len(unsure) > 1 else f"{unsure[0]} is"
+        return f"Nothing stands out of the noise: {which} within {_SURE_ERRORS} standard errors of 0."
+    sides = {
+        "for an alternative": [each.name for each in sure if each.value > 0],
+        "against one": [each.name for each in sure if each.value < 0],
+    }
+    sentences = [f"{'; '.join(_speaking(names, side) for side, names in sides.items() if names)}."]
+    if outcome.errors is None:
+        sentences.append("How far the noise moved them is not known.")
+    if unsure:
+        which = listed(unsure) if len(unsure) <= _MOST_NAMED else f"{len(unsure):,} of {len(features):,} features"
+        near = f"within {_SURE_ERRORS} standard errors of 0"
+        sentences.append(
+            f"Of {which} the noise may have turned the sign: {'it is' if len(unsure) == 1 else 'they are'} {near}."
+        )
+    if outcome.is_direction:
+        sentences.append("Only how features compare is released, not how strong preferences are.")
+    return " ".join(sentences)
+
+
+def _speaking(names: Sequence[str], side: str) -> str:
+    """Return the first of the features on one side, as those that speak most where there are more."""
+    most = "most " if len(names) > _MOST_NAMED else ""
+    return f"{listed(names[:_MOST_NAMED])} {'speaks' if len(names) == 1 else 'speak'} {most}{side}"
+
+
+PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)
 """A row for each feature."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: PREFERENCES}

@@ -33,7 +33,7 @@ from ..presentation.drawing import (
     percent_scale,
     size_of_rows,
 )
-from ..presentation.numbers import some
+from ..presentation.numbers import listed, some
 from ..presentation.plain import PLAIN
 from ..presentation.presenter import Brief, Known, Presenter, Rows
 from ..presentation.terminal import Cell, show_note, show_table
@@ -375,10 +375,54 @@ def _brief(outcome: Outcome) -> list[Brief]:
     return [Brief(task, Text("nobody answered" if label is None else label)) for task, label in pairs]
 
 
-TRUTHS: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief)
+# So many tasks, or labels, are named in a sentence.
+_MOST_SAID: Final = 4
+
+
+def _conclude(outcome: Outcome) -> str:
+    """Return what was found, and how much of it is expected to be right, where an estimator claims a probability."""
+    found = {task: label for task, label in zip(outcome.tasks, outcome.truths, strict=True) if label is not None}
+    said = _found(found, len(outcome.tasks))
+    credit = CREDITS[outcome.estimator]
+    if not found or credit == 1:  # a share of votes is no probability
+        return said
+    told = [confidence for confidence in outcome.confidences if confidence is not None]
+    if len(told) == 1:
+        return f"{said} That is right with a probability of {_confidence(told[0])}, if the crowd {_AS_PUBLISHED}."
+    expected = f"{round(math.fsum(told)):,} of these {len(told):,}"
+    return f"{said} About {expected} labels are expected to be right, if the crowd {_AS_PUBLISHED}."
+
+
+_AS_PUBLISHED: Final = "errs as published crowds do on average"
+
+
+def _found(found: Mapping[str, str], num_tasks: int) -> str:
+    """Return the labels of some tasks, or of more how often each was found."""
+    if not found:
+        return f"No answer was found: nobody answered {'the task' if num_tasks == 1 else 'any task'}."
+    if num_tasks <= _MOST_SAID:
+        named = listed([f"{task} is {label}" for task, label in found.items()])
+        return f"{named}." if len(found) == num_tasks else f"{named}; nobody answered the rest."
+    answered = f"All {num_tasks:,} tasks have an answer"
+    if len(found) < num_tasks:
+        answered = f"{len(found):,} of {num_tasks:,} tasks {'has' if len(found) == 1 else 'have'} an answer"
+    labels = collections.Counter(found.values()).most_common()
+    shares = [f"{label} for {number:,}" for label, number in labels[:_MOST_SAID]]
+    if len(labels) > _MOST_SAID:
+        shares.append(f"{some(len(labels) - _MOST_SAID, 'other label')} for {sum(n for _, n in labels[_MOST_SAID:]):,}")
+    return f"{answered}: {listed(shares)}."
+
+
+TRUTHS: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)
 """A row for each task."""
 
-OWN_TRUTHS: Presenter[OwnOutcome] = Presenter(show=_show_own, rows=PLAIN.rows, draw=PLAIN.draw)
+
+def _conclude_own(own: OwnOutcome) -> str:
+    """Return how many answers of one worker counted, and how much."""
+    return f"{some(own.num_answers, 'answer')} of yours counted, with a weight of {own.weight:+,.2f} each."
+
+
+OWN_TRUTHS: Presenter[OwnOutcome] = Presenter(show=_show_own, rows=PLAIN.rows, draw=PLAIN.draw, verdict=_conclude_own)
 """What one worker alone is told."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: TRUTHS, OwnOutcome: OWN_TRUTHS}

@@ -16,6 +16,7 @@ from ....protocol.estimators import Estimate
 from ....protocol.fair_voting import RULES, Assurance, Feature, Outcome
 from ....protocol.fair_voting.assurance import CONFIRMED
 from ....protocol.fair_voting.parameters import JOINT
+from ....protocol.fair_voting.posteriors import DIFFERENCES, UTILITIES
 from ....protocol.privacy import TrustModel
 from ...presentation.drawing import MOST_ROWS
 from ...presentation.numbers import rounded
@@ -30,7 +31,7 @@ from .alternatives import (
     written_chance,
 )
 
-__all__ = ["show"]
+__all__ = ["conclude", "show"]
 
 _MECHANISMS: Final = {
     "laplace": "noise on the groups' utilities",
@@ -85,6 +86,38 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
         show_note(console, note)
 
 
+def conclude(outcome: Outcome) -> str:
+    """Return who wins, what for, and how sure it is that this is the best."""
+    elected = f"{outcome.winner} wins, elected for {_elected_for(outcome)}{_exceeding(outcome)}."
+    return f"{elected} {_assured(outcome.assurance)}"
+
+
+def _assured(assurance: Assurance) -> str:
+    """Return how sure a winner is, as a sentence."""
+    level = f"{100 * assurance.level:g} %"
+    if assurance.verdict == CONFIRMED:
+        rarely = f"an alternative that is not would be confirmed in at most {level} of votes, whatever the rankings are"
+        return f"It is confirmed as the best; {rarely}."
+    if assurance.verdict is None and assurance.shortfall is None:
+        return "Nothing tells how near the others come: any of them may be better."
+    if assurance.verdict is None:
+        sure = f"{100 * (1 - assurance.level):g} %"
+        said = f"With {sure} certainty no other one's quality is higher by {assurance.shortfall:.2g} or more."
+    else:
+        said = f"Whether it is truly the best is {assurance.verdict} at the {level} level."
+    if assurance.probability is None:
+        return said
+    chance, prior = written_chance(assurance.probability), _PRIORS.get(str(assurance.prior), assurance.prior)
+    return f"{said} The probability that it is the best is {chance}, {prior}."
+
+
+_PRIORS: Final = {
+    UTILITIES: "if all utilities of all groups are alike likely",
+    DIFFERENCES: "if all differences between the groups are alike likely",
+}
+"""In words."""
+
+
 def _show_header(console: Console, outcome: Outcome) -> None:
     """Print who wins, by what, and what that costs."""
     is_sure = outcome.assurance.verdict == CONFIRMED
@@ -132,20 +165,30 @@ def _verdict(assurance: Assurance) -> Text:
 
 def _objective(outcome: Outcome) -> Text:
     """Return what is elected; in another color where nothing keeps the limit."""
+    text = Text(f"{outcome.objective}: {_elected_for(outcome)}")
+    return text.append(_exceeding(outcome), style="yellow")
+
+
+def _elected_for(outcome: Outcome) -> str:
+    """Return what the objective asks for."""
     said = {
         "parity": "the least disparity",
         "constrained": f"the most welfare within a disparity of {outcome.max_disparity:g}",
         "penalized": f"the most welfare less {outcome.fairness_weight:g} times the disparity",
         "welfare_constrained": "the least disparity",
-    }
-    text = Text(f"{outcome.objective}: {said[outcome.objective]}")
+    }[outcome.objective]
     details = outcome.details
     if not isinstance(details, msgspec.UnsetType) and details.welfare_share is not None:
-        text.append(f" among those with {100 * details.welfare_share:g} % of the greatest welfare")
+        said = f"{said} among those with {100 * details.welfare_share:g} % of the greatest welfare"
+    return said
+
+
+def _exceeding(outcome: Outcome) -> str:
+    """Return what is elected where nothing keeps the limit; empty where something does, or there is none."""
     of_all = [own.disparity for own in outcome.alternatives]
     if outcome.objective == "constrained" and of_all and min(of_all) > outcome.max_disparity:
-        text.append("; none is within it, so that the least disparity wins", style="yellow")
-    return text
+        return "; none is within it, so that the least disparity wins"
+    return ""
 
 
 def _by_group(outcome: Outcome, numbers: Sequence[int]) -> str:

@@ -17,7 +17,7 @@ from psephos.protocol.fair_voting import AlternativeOutcome, Assurance, FairVoti
 from psephos.protocol.fair_voting.objective import ObjectiveName
 from psephos.protocol.fair_voting.parameters import CENTRAL, MechanismName
 from psephos.protocol.phases import Inputs
-from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome
+from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, verdict_of
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 RULES = ("this objective", "least disparity", "plurality", "borda", "copeland", "egalitarian")
@@ -505,3 +505,24 @@ def test_what_the_protocol_releases_is_shown_with_its_own_truth(tmp_path: Path, 
     assert [float(row["true_welfare"]) for row in read] == pytest.approx([1.0, 7 / 6, 5 / 6])
     assert all(row["welfare"] == "" or math.isfinite(float(row["welfare"])) for row in read)
     drawn(outcome, tmp_path, truth=truth)
+
+
+def test_a_verdict_says_who_wins_what_for_and_how_sure_that_is() -> None:
+    sure = verdict_of(released(assurance=SURE))
+    assert sure.startswith("fair wins, elected for the least disparity. It is confirmed as the best; ")
+    assert sure.endswith("would be confirmed in at most 5 % of votes, whatever the rankings are.")
+    close = verdict_of(released(assurance=CLOSE))
+    assert "Whether it is truly the best is too close to tell at the 5 % level. The probability that it is" in close
+    alone = verdict_of(released(assurance=ALONE))
+    assert alone.endswith("With 95 % certainty no other one's quality is higher by 0.09 or more.")
+
+
+def test_a_verdict_says_where_nothing_tells_how_near_the_others_come() -> None:
+    nothing = Assurance(probability=None, prior=None, verdict=None, level=0.05, p_value=None, shortfall=None)
+    said = verdict_of(released(assurance=nothing))
+    assert said.endswith("Nothing tells how near the others come: any of them may be better.")
+
+
+def test_a_verdict_says_where_nothing_keeps_the_limit() -> None:
+    said = verdict_of(released(objective="constrained", max_disparity=0.01))
+    assert "within a disparity of 0.01; none is within it, so that the least disparity wins." in said

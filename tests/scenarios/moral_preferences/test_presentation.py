@@ -14,7 +14,7 @@ import pytest
 from pages import Page
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.moral_preferences import LevelOutcome, MoralPreferences, Outcome, Paradigm, Parameters
-from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome
+from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, verdict_of
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # The features of the Moral Machine's published files, and the three of a dilemma's circumstances.
@@ -349,3 +349,32 @@ def test_what_the_protocol_releases_is_shown_with_its_own_truth(tmp_path: Path) 
     assert [float(row["clean_preference"]) for row in read] == list(truth.values())
     assert all(math.isfinite(float(row["standard_error"])) for row in read)
     drawn(outcome, tmp_path, truth=truth)
+
+
+def test_a_verdict_says_what_speaks_for_an_alternative_and_of_what_noise_may_have_turned_the_sign() -> None:
+    assert verdict_of(THREE) == (
+        "lives speaks for an alternative; [pets] speaks against one. Of law the noise may have turned the sign: it is "
+        "within 2 standard errors of 0."
+    )
+    assert verdict_of(released([0.1, -0.1])) == (
+        "Nothing stands out of the noise: all 2 features are within 2 standard errors of 0."
+    )
+    assert verdict_of(released([0.0, 0.0], is_direction=True)) == (
+        "The reports cancel out: no feature speaks for or against an alternative."
+    )
+
+
+def test_a_verdict_on_many_features_names_those_that_speak_most() -> None:
+    said = verdict_of(machine())
+    assert said.startswith(
+        "legality, passengers and intervention speak most for an alternative; Man, Woman and Pregnant"
+    )
+    assert "Of 9 of 23 features the noise may have turned the sign" in said
+
+
+def test_a_verdict_says_where_errors_are_not_known_and_where_only_directions_are() -> None:
+    said = verdict_of(released([0.6, -0.8], errors=None, is_direction=True, mechanism="direction"))
+    assert said == (
+        "f0 speaks for an alternative; f1 speaks against one. How far the noise moved them is not known. Only how "
+        "features compare is released, not how strong preferences are."
+    )

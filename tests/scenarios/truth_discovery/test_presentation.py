@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from pages import Page
 from psephos.protocol.truth_discovery import Outcome, OwnOutcome
-from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome
+from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, verdict_of
 from rich.console import Console
 from strategies import told
 
@@ -307,3 +307,27 @@ def test_a_task_or_a_label_of_any_name_is_drawn_as_it_is_written(tmp_path: Path)
     assert ">$a$ <b><" in text
     assert ">from $5 to $6, 75.0 %<" in text
     assert ">true: 日本<" in text
+
+
+def test_a_verdict_on_a_few_tasks_says_each_label() -> None:
+    two = found(["cat", None])
+    assert verdict_of(two).startswith("t0 is cat; nobody answered the rest. ")
+    assert verdict_of(found([None])) == "No answer was found: nobody answered the task."
+
+
+def test_a_verdict_on_many_tasks_counts_labels_and_those_that_are_expected_to_be_right() -> None:
+    confidences = (*(0.75 for _ in range(99)), None)
+    many = found([*("cat" for _ in range(60)), *("dog" for _ in range(39)), None], confidences=confidences)
+    assert verdict_of(many) == (
+        "99 of 100 tasks have an answer: cat for 60 and dog for 39. About 74 of these 99 labels are expected to be "
+        "right, if the crowd errs as published crowds do on average."
+    )
+
+
+def test_a_verdict_takes_no_share_of_votes_for_a_probability() -> None:
+    assert verdict_of(found(["cat"], estimator="majority")) == "t0 is cat."
+
+
+def test_a_worker_is_told_how_much_its_answers_counted() -> None:
+    own = OwnOutcome(weight=0.418, quality=0.8, num_answers=14)
+    assert verdict_of(own) == "14 answers of yours counted, with a weight of +0.42 each."
