@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from ...protocol.errors import printable
 from ...protocol.mechanisms import FiniteMechanism
 from ...protocol.privacy import Ledger, LedgerEntry, NeighboringRelation, PureAccountant
 from ...protocol.views import View, describe
 from ..adversaries.role import Lesson
-from . import briefs_of, rows_of
+from . import briefs_of, rows_of, verdict_of
 from .numbers import some
 
 if TYPE_CHECKING:
@@ -34,23 +35,39 @@ __all__ = [
 
 _MOST_ROWS: Final = 40
 """Of a table in a notebook; the frame has all of them."""
+_MOST_LINES: Final = 12
+"""Of what is printed below a verdict."""
 _MOST_ENTRIES: Final = 1024
 """Of a mechanism's matrix that is shown without being asked for."""
 
 
 def text_of(value: object) -> str:
-    """Return what is read of an object: one sentence, or a few."""
+    """Return what is read of an object: one sentence, or a few; of an outcome its verdict."""
     match value:
         case Ledger():
             left = "" if value.remaining == float("inf") else f"; the budget leaves {value.remaining:g}"
             relation = f"{value.relation.value} neighbors"
-            return f"{value.person}: {_losses(value.entries)}, ε = {value.spent:g} in all (proven, {relation}){left}"
+            told = f"{_losses(value.entries)}, ε = {value.spent:g} in all (proven, {relation}){left}"
+            return printable(f"{value.person}: {told}")
         case Lesson():
-            return "\n".join([f"{value.role}, {value.who}", *value.sentences])
+            return "\n".join(map(printable, [f"{value.role}, {value.who}", *value.sentences]))
         case msgspec.Struct():
-            return "\n".join(f"{brief.name}: {brief.said.plain}" for brief in briefs_of(value))
+            verdict = verdict_of(value)
+            return verdict if "±" in verdict else "\n".join([verdict, *_lines_of(value)])
         case _:
             return repr(value)
+
+
+def _lines_of(outcome: msgspec.Struct) -> Iterator[str]:
+    """Yield the numbers behind an outcome's verdict, a line for each of the first."""
+    briefs = [brief for brief in briefs_of(outcome) if brief.estimate is not None]
+    if not briefs:
+        return
+    for brief in briefs[:_MOST_LINES]:
+        yield printable(f"  {brief.name} {brief.told}" if brief.told else f"  {brief.name}: {brief.said.plain}")
+    more = len(briefs) - _MOST_LINES
+    left_out = f"and {more:,} more, which to_frame() has; " if more > 0 else ""
+    yield f"  ({left_out}± is one standard error)"
 
 
 def frame_of(value: object) -> "pd.DataFrame":

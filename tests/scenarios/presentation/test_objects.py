@@ -63,6 +63,19 @@ def test_an_outcome_of_every_system_prints_and_has_a_frame(name: str) -> None:
     assert "<table" in outcome._repr_html_()
 
 
+def test_an_outcome_prints_its_verdict_and_the_numbers_behind_it() -> None:
+    first, *lines, last = str(run(load("eu-council"), transport="array").outcome).splitlines()
+    assert first.startswith("Rail corridors and Data act pass; Fishing quotas fails.")
+    assert lines[0].strip() == "Fishing quotas fails: 215 ± 19 of 345, quota 255"
+    assert len(lines) == 3
+    assert last == "  (± is one standard error)"
+
+
+def test_what_a_terminal_would_obey_is_not_printed() -> None:
+    assert "\x1b" not in str(ledger_of("\x1b[2Jann"))
+    assert "\x1b" not in text_of(Answer("\x1b[2J", Estimate(0.5, 0.1)))
+
+
 def test_a_ledger_reads_well_and_has_a_frame() -> None:
     ledger = ledger_of("ann")
     assert str(ledger) == "ann: 2 losses, ε = 1 in all (proven, replace-one neighbors); the budget leaves 3"
