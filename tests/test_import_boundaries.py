@@ -58,10 +58,12 @@ ALSO = {
     "scenarios/deployment/status.py": frozenset({"h11", "prometheus_client"}),
 }
 
-# What single files may import where somebody asks for it alone, inside a function or for its types: an outcome's frame
-# and table are made by what shows outcomes, and nothing that a session computes depends on that.
+# What single files may import where somebody asks for it alone, inside a function or for its types, and nothing that a
+# session computes depends on: an outcome's frame and table are made by what shows outcomes, and who tries a mechanism
+# on an array by its own methods needs simulated noise and estimators, which come after it.
 LATE = {
     "protocol/shown.py": frozenset({"pandas", "psephos.scenarios.presentation.objects"}),
+    "protocol/mechanisms/mechanism.py": frozenset({"psephos.protocol.estimators", "psephos.protocol.trying"}),
 }
 
 # Inside `protocol/`, each may import those before it. A new module takes its place here.
@@ -83,6 +85,7 @@ ORDER = (
     "tally",
     "records",
     "randomness",
+    "trying",
     "guard",
     "columns",
     "phases",
@@ -344,6 +347,8 @@ def test_errors_roles_messages_states_phases_machine_is_the_order() -> None:
         ("protocol/shown.py", "from ..scenarios.presentation.objects import text_of", "psephos.scenarios"),
         ("protocol/shown.py", "def f():\n    from ..scenarios.presentation import verdict_of", "psephos.scenarios"),
         ("protocol/shown.py", "import pandas as pd", "pandas"),
+        ("protocol/mechanisms/mechanism.py", "from ..trying import perturb", "may not import trying"),
+        ("protocol/mechanisms/mechanism.py", "def f():\n    from ..randomness import stream_key", "import randomness"),
         ("protocol/phases.py", "from .server_machine import JOIN", "may not import server_machine"),
         ("protocol/phases.py", "from . import dpwevote", "may not import dpwevote"),
         ("protocol/phases.py", "from .dpwevote.protocol import DPWeVote", "may not import dpwevote"),
