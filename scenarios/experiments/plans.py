@@ -53,13 +53,17 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
         model: whom it trusts.
         offered: at the plan's ε, or at the least that brings the plan's error; None where it has none.
         people: for whom that is; None where no number of them is known to suffice.
-        curve: what it offers at other prices, the least first.
+        share: the error of what is offered to so many, as a share.
+        standard_error: of the share, where it is found by trials.
+        curve: what it offers at other prices to those who are there, the least price first.
     """
 
     name: str
     model: TrustModel
     offered: Offered | None
     people: int | None
+    share: float = 0.0
+    standard_error: float = 0.0
     curve: tuple[Offered, ...] = ()
 
     @property
@@ -131,7 +135,7 @@ def _rank(sought: Sought, planned: Planned) -> float:
     assert planned.people is not None  # noqa: S101  likewise
     if sought == "people":
         return planned.people
-    return planned.offered.epsilon if sought == "epsilon" else planned.offered.error.value
+    return planned.offered.epsilon if sought == "epsilon" else planned.share
 
 
 def make_table(kind: type[VariantTable], scenario: Scenario, *, trials: int, people: int | None) -> VariantTable:
@@ -215,11 +219,14 @@ class _Search:
         self._is_by_trials = table.needs_values
 
     def _planned(self, name: str, offered: Offered | None, people: int | None) -> Planned:
+        whole = self._table.unit.whole if people is None else self._table.of_people(people).unit.whole
         return Planned(
             name=name,
             model=self._table.model_of(name),
             offered=offered,
             people=people,
+            share=0.0 if offered is None else offered.error.value / whole,
+            standard_error=0.0 if offered is None else offered.error.standard_error / whole,
             curve=tuple(self._table.curve(name)),
         )
 
@@ -266,7 +273,7 @@ class _Search:
             if each.name in wanted:
                 self._tell(f"the number of people of {each.name}")
                 people, offered = self._people(self._table, each.name, aim, price)
-            found.append(msgspec.structs.replace(each, people=people, offered=offered))
+            found.append(self._planned(each.name, offered, people))
         if not any(each.is_met for each in found):
             best = self._best_to_be_had(self._table, at)
             raise ConfigurationError(
@@ -401,7 +408,7 @@ class _Search:
         """Return how an error becomes less than it is at a price."""
         first, *others = _best_of(found, "error")
         assert first.offered is not None  # noqa: S101  it is met
-        share = self._share_of(self._table, first.offered)
+        share = first.share
         options: list[Option] = []
         if share:
             options += self._with_people("ask more people", first.name, share / 2, price)

@@ -38,7 +38,7 @@ def _draw(panels: Any, *, plan: Plan, error: str) -> Marks:
     axes.set_yscale("log")
     shown = _most_telling(plan)
     ends: dict[str, tuple[float, str]] = {}
-    middle = plan.aim or _share(plan, plan.best[0])
+    middle = plan.aim or plan.best[0].share
     last, least, greatest = max(chosen), middle, middle
     for each, color in zip(shown, COLORS.values(), strict=False):
         points = [
@@ -96,14 +96,10 @@ def _marks(plan: Plan) -> Marks:
     return marks
 
 
-def _share(plan: Plan, each: Planned) -> float:
-    return 0.0 if each.offered is None else each.offered.error.value / plan.unit.whole
-
-
 def _most_telling(plan: Plan) -> list[Planned]:
     """Return as many variants as there are colors, the best first."""
     met = [each for each in plan.variants if each.offered is not None]
-    met.sort(key=lambda each: (each.offered.epsilon, each.offered.error.value) if each.offered else (0.0, 0.0))
+    met.sort(key=lambda each: (each.offered.epsilon, each.share) if each.offered else (0.0, 0.0))
     others = [each for each in plan.variants if each.offered is None]
     return [*met, *others][: len(COLORS)]
 

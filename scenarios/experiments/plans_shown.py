@@ -40,7 +40,7 @@ def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
         if plan.sought == "epsilon":
             said = f"{people} need {epsilon} for {_aim_of(plan)}"
         elif plan.sought == "error":
-            said = f"{people} at {epsilon} get {plan.unit.long(each.offered.error.value / plan.unit.whole)}"
+            said = f"{people} at {epsilon} get {plan.unit.long(each.share)}"
         else:
             said = f"it takes {some(each.people or 0, role)} at {epsilon} for {_aim_of(plan)}"
         sentences.append(f"{trust}, {said}: by {each.name}.")
@@ -111,27 +111,25 @@ def _cells(each: Planned, plan: Plan, table: VariantTable) -> list[str]:
     """Return people, ε, certainty and error; of a variant that cannot bring what is wanted that alone."""
     if each.offered is None or each.people is None:
         return ["", "", "", "not known" if table.needs_values and plan.sought == "people" else "out of reach"]
-    share = each.offered.error.value / table.unit.whole
-    return _numbers(each.people, each.offered.epsilon, _error_text(each.offered, share, plan, people=each.people))
+    error = _error_text(each.share, each.standard_error, plan, people=each.people)
+    return _numbers(each.people, each.offered.epsilon, error)
 
 
 def _numbers(people: int, epsilon: float, error: str) -> list[str]:
     return [f"{people:,}", f"{epsilon:.4g}", up_to(certainty_of(epsilon)), error]
 
 
-def _error_text(offered: Offered, share: float, plan: Plan, *, people: int) -> str:
+def _error_text(share: float, standard_error: float, plan: Plan, *, people: int) -> str:
     """Return an error for a table; the number behind it is that of the people who are there."""
     unit = plan.unit if people == plan.people else msgspec.structs.replace(plan.unit, noun="")
-    return unit.short(share, standard_error=offered.error.standard_error / plan.unit.whole)
+    return unit.short(share, standard_error=standard_error)
 
 
 def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
     rows: list[Sequence[Cell]] = []
     for option in plan.options:
-        unit = plan.unit if option.people == plan.people else msgspec.structs.replace(plan.unit, noun="")
-        numbers = _numbers(
-            option.people, option.epsilon, unit.short(option.share, standard_error=option.standard_error)
-        )
+        error = _error_text(option.share, option.standard_error, plan, people=option.people)
+        numbers = _numbers(option.people, option.epsilon, error)
         rows.append([option.do, option.name, *numbers])
     show_table(console, (_HEADINGS[plan.sought], "By"), _headers(table), rows=rows, drop=("By",))
 
@@ -187,9 +185,11 @@ def plan_in_json(plan: Plan, table: VariantTable) -> dict[str, Any]:
                 "name": each.name,
                 "trusted": _trusted(each.model, table),
                 "people": each.people,
-                "offered": None if each.offered is None else _plain(each.offered, plan),
+                "offered": None
+                if each.offered is None
+                else _plain(each.offered.epsilon, each.share, each.standard_error),
                 "settings": {} if each.offered is None else each.offered.settings,
-                "curve": [_plain(offered, plan) for offered in each.curve],
+                "curve": [_point(offered, plan) for offered in each.curve],
             }
             for each in plan.variants
         ],
@@ -197,25 +197,24 @@ def plan_in_json(plan: Plan, table: VariantTable) -> dict[str, Any]:
     }
 
 
-def _plain(offered: Offered, plan: Plan) -> dict[str, float]:
+def _plain(epsilon: float, share: float, standard_error: float) -> dict[str, float]:
     return {
-        "epsilon": offered.epsilon,
-        "certainty": certainty_of(offered.epsilon),
-        "error": offered.error.value / plan.unit.whole,
-        "standard_error_of_error": offered.error.standard_error / plan.unit.whole,
+        "epsilon": epsilon,
+        "certainty": certainty_of(epsilon),
+        "error": share,
+        "standard_error_of_error": standard_error,
     }
+
+
+def _point(offered: Offered, plan: Plan) -> dict[str, float]:
+    """Return what is offered to the people who are there."""
+    whole = plan.unit.whole
+    return _plain(offered.epsilon, offered.error.value / whole, offered.error.standard_error / whole)
 
 
 def _option(option: Option) -> dict[str, Any]:
-    return {
-        "do": option.do,
-        "name": option.name,
-        "people": option.people,
-        "epsilon": option.epsilon,
-        "certainty": certainty_of(option.epsilon),
-        "error": option.share,
-        "standard_error_of_error": option.standard_error,
-    }
+    numbers = _plain(option.epsilon, option.share, option.standard_error)
+    return {"do": option.do, "name": option.name, "people": option.people, **numbers}
 
 
 def write_plan(folder: RunFolder, plan: Plan, table: VariantTable, *, pictures: bool) -> None:
@@ -229,7 +228,7 @@ def write_plan(folder: RunFolder, plan: Plan, table: VariantTable, *, pictures: 
     """
     folder.write_json("plan.json", plan_in_json(plan, table))
     rows = [
-        {"variant": each.name, "trusted": _trusted(each.model, table), "people": plan.people, **_plain(offered, plan)}
+        {"variant": each.name, "trusted": _trusted(each.model, table), "people": plan.people, **_point(offered, plan)}
         for each in plan.variants
         for offered in each.curve
     ]
