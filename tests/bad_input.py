@@ -98,6 +98,7 @@ ITEMS: Final = (
     "too few samples for any statement",
     "trials that are too few, or of what cannot be tried; a grid of no key",
     "an error that is no error; a session without variants",
+    "a plan that no ε can meet, or no number of people; an aim that is none",
 )
 
 
