@@ -50,8 +50,10 @@ ITEMS: Final = (
     "moments of no distribution; a table that is none; a hyper-distribution's parameters out of range",
     "a law with fewer moments than a worker has answers",
     "a weight function that does not increase, is not known, or is no function",
-    "an empty file, wrong columns, text that is not UTF-8",
+    "an empty file, wrong columns, text that is none",
     "a large file",
+    "a file of another kind, or in two forms",
+    "columns and words of one's own that are none",
     # Moral preferences.
     "preferences outside the ball, nan, inf or of another dimension, from a peer",
     "a voter without records; records of different width",

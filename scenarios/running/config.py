@@ -48,6 +48,10 @@ VOTES: Final = "votes"
 """The key by which a file is a series, which `series.load_series` reads."""
 
 
+_MAX_BYTES: Final = 1 << 26
+"""Of a scenario: its parties stand in a file of their own where they are many."""
+
+
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is run.
 
@@ -393,6 +397,9 @@ def read_tables(path: Path) -> Tables:
 
 def _read(path: Path) -> Tables:
     try:
+        if (num_bytes := path.stat().st_size) > _MAX_BYTES:
+            allowed = f"a file of at most {_MAX_BYTES:,} bytes"
+            raise ConfigurationError(field="scenario", value=f"{path} of {num_bytes:,} bytes", allowed=allowed)
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
             return msgspec.json.decode(text, type=Tables)

@@ -13,8 +13,8 @@ import numpy as np
 
 from ....protocol.errors import ConfigurationError
 from ...datasets.loading import DataSet
-from ...reading.files import read_rows
 from ...reading.sources import PartiesTable
+from ...reading.text_forms import read_rows
 from .made_up import read_ballot
 
 __all__ = ["UN_GENERAL_ASSEMBLY", "RollCall"]

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from ....protocol.errors import ConfigurationError
 from ...datasets.loading import DataSet
-from ...reading.files import read_rows
 from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable
+from ...reading.text_forms import read_rows
 from .made_up import MadeUpOpinions, make_opinions, read_ballot
 
 __all__ = ["EU_COUNCIL_WEIGHTS", "IMF_VOTES", "TREATIES", "CouncilVotes", "Treaty"]

@@ -1,5 +1,6 @@
 """Crowds as the parties of a truth discovery session."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -13,8 +14,8 @@ from ....protocol.truth_discovery import NO_TASK
 from ....protocol.truth_discovery.parameters import PRICES
 from ...datasets.loading import DataSet
 from ...reading.conversion import convert
-from ...reading.files import header_of
 from ...reading.sources import PartiesTable, PartySources
+from ...reading.text_forms import form_of, header_of
 from .assembly import Repeats
 from .crowd import Crowd
 from .files import read_crowd
@@ -86,7 +87,9 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         repeats=file.repeats,
         answer_sets=given[0] if len(given) == 1 else None,
     )
-    return as_parties(crowd, source=Path(file.answers).name)
+    found = as_parties(crowd, source=Path(file.answers).name)
+    forms = [(path.name, form_of(path)) for path in map(Path, filter(None, (file.answers, file.truth)))]
+    return dataclasses.replace(found, note=" ".join(filter(None, (form.note(name) for name, form in forms))))
 
 
 def as_parties(
