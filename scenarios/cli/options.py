@@ -1,5 +1,6 @@
 """What commands have in common: a scenario with what may be set of it, and a folder for what comes of it."""
 
+import importlib.util
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from ..running.folder import RunFolder
 
 __all__ = ["load", "make_folder", "out_option", "print_json", "scenario_options", "simulate_options", "tell_folder"]
+
+_NO_PICTURES = "There is no picture, since matplotlib is not installed: pip install 'psephos[pictures]'\n"
 
 _CommandT = TypeVar("_CommandT", bound=Callable[..., Any])
 
@@ -82,9 +85,18 @@ def print_json(value: object) -> None:
     click.echo(msgspec.json.format(to_json(value), indent=2))
 
 
-def tell_folder(console: "Console", folder: "RunFolder") -> None:
-    """Print where everything is."""
+def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False) -> None:
+    """Print where everything is, and how to have pictures where the command would have drawn one and cannot.
+
+    Args:
+        console: where to.
+        folder: what holds everything.
+        draws: the command draws always; of others their option `--pictures` says it.
+    """
     console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+    draws = draws or click.get_current_context().params.get("pictures", False)
+    if draws and importlib.util.find_spec("matplotlib") is None:
+        console.print(_NO_PICTURES, soft_wrap=True, markup=False)
 
 
 def make_folder(out: Path | None, name: str) -> "RunFolder":
