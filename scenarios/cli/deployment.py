@@ -211,6 +211,8 @@ def serve(
     psephos serve eu-council --roster vote --status 9100
     psephos serve eu-council --transport tcp --listen 127.0.0.1:7000 --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...agents.noise import check_secure_noise
+    from ...protocol.roles import Side
     from ..deployment import serve_in_folder
     from ..deployment.common import check_address, check_seed, find_transport, make_mode
     from ..deployment.earlier import read_kept
@@ -224,6 +226,8 @@ def serve(
     check_seed(simulate=simulate, seed=seed)
     side = resolve(load(scenario, settings, data), is_served=True, roster=roster_file)
     mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
+    if seed is None:
+        check_secure_noise(side.protocol, sides=[Side.SERVER])
     check_authenticated(side, kind=mode.kind, transport=transport)
     opened = _open_session(side, mode, listen=listen, roster_file=roster_file)
     check_address(opened.address, field="--listen", transport=find_transport(transport, keys=opened.keys))

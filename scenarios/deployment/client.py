@@ -16,6 +16,7 @@ import trio
 from ...agents.client import PATIENCE_SECONDS, Client, answer_seconds, inquire
 from ...agents.events import Log
 from ...agents.journals import Sitting
+from ...agents.noise import check_secure_noise
 from ...agents.person_journal import PersonJournal, Recalled
 from ...agents.returning import take_part_durably
 from ...protocol.checked import check_own_columns
@@ -26,7 +27,7 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.privacy.periods import check_period
 from ...protocol.records import Drawn
-from ...protocol.roles import SessionKind
+from ...protocol.roles import SessionKind, Side
 from ...transports.abc import Channel, Transport
 from ..plugins import find_client_role
 from ..reading.conversion import convert
@@ -202,7 +203,7 @@ class Joining:
             ledger: where there must be room for it; asked after what is public, and before what is private.
 
         Raises:
-            ConfigurationError: as `agree_beforehand`.
+            ConfigurationError: as `agree_beforehand`, or what draws the party's noise is not installed.
             BudgetExceededError: it would cost too much.
         """
         _check_kind(terms.kind, SessionKind.DEPLOYMENT if self.seed is None else SessionKind.SIMULATION)
@@ -218,6 +219,8 @@ class Joining:
             protocol.check_losses(terms.public)
             recalled = self._recall(protocol, terms)
             to_draw = (phase for phase in protocol.phases if phase.name not in recalled)
+            if self.seed is None:
+                check_secure_noise(protocol, sides=[Side.CLIENT])
             losses = tuple(loss for phase in to_draw for loss in phase.losses_of(terms.public))
             if ledger is not None:
                 ledger.check(losses)
