@@ -34,6 +34,7 @@ def test_lots_are_uniform() -> None:
     assert sum((count - 2_000) ** 2 / 2_000 for count in counts.values()) < 42
 
 
+@pytest.mark.full("fifteen hundred sessions")
 def test_reports_that_say_nothing_of_the_alternatives_favor_none_of_them() -> None:
     """Two groups of four voters at a small ε: many sessions tie, and the first one must not win all of those.
 
