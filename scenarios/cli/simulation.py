@@ -168,7 +168,7 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
         if not as_json:
             _show_trust(console, resolved)
             for lesson in lessons:
-                show_lesson(console, lesson)
+                show_lesson(console, lesson, is_drawn=pictures)
 
     with watch(console=shown, errors=make_console(stderr=True), num_parties=len(resolved.names)) as watcher:
         finished = run_in_folder(
@@ -185,7 +185,7 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
     _show_end(console, resolved, finished)
     _show_trust(console, resolved)
     for lesson in finished.lessons:
-        show_lesson(console, lesson)
+        show_lesson(console, lesson, is_drawn=pictures)
     tell_folder(console, folder)
 
 
@@ -228,7 +228,7 @@ def _run_series(
         console.print()
         show_losses(console, series, finished)
         for lesson in finished.lessons:
-            show_lesson(console, lesson)
+            show_lesson(console, lesson, is_drawn=pictures)
         if resolved[0].adversaries:
             show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
     tell_folder(console, folder)

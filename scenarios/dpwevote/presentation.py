@@ -17,6 +17,7 @@ from ..presentation.drawing import (
     POOR,
     RULE,
     TRUTH,
+    WHISKERS,
     Marks,
     Picture,
     annotate_row,
@@ -179,8 +180,8 @@ def _marks(*, with_truth: bool) -> dict[str, dict[str, Any]]:
     """Return what the legend explains, in no candidate's color."""
     estimate: dict[str, Any] = {"color": MUTED, "marker": "o", "markersize": 7, "linewidth": 2}
     marks: dict[str, dict[str, Any]] = {
-        "estimate ± 2 standard errors": estimate,
-        "quota ± 2 standard errors": {"color": RULE, "linewidth": 2},
+        f"estimate, {WHISKERS}": estimate,
+        f"quota, band: {ERRORS_SHOWN} standard errors": {"color": RULE, "linewidth": 2},
     }
     return {**marks, "truth": TRUTH} if with_truth else marks
 
