@@ -85,7 +85,8 @@ def from_pabutools(instance: Any, profile: Any, *, group: str = _GROUP, alternat
         ranked = [str(getattr(project, "name", "")) for project in _in_order(ballot, voter)]
         if sorted(ranked) != names:
             raise ValueError(f"the ballot of {voter} must rank each of {len(names)} projects once, got {ranked}")
-        if (own := (ballot.meta or {}).get(group)) is None:
+        known: Mapping[str, Any] = ballot.meta or {}
+        if (own := known.get(group)) is None:
             raise ValueError(f"the ballot of {voter} must have its voter's group under {group!r} in its meta")
         orders.append([number_of[name] for name in ranked])
         members.append(groups.setdefault(str(own), len(groups)))
