@@ -25,7 +25,7 @@ _HEADINGS: Final = {
     "error": "If that is not enough",
     "people": "If these are too many",
 }
-_ERRORS: Final = "± is one standard error: some 19 of 20 results are within two of them"
+_ERRORS: Final = "± is one standard error: about 19 of 20 results are within two of them"
 
 
 def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
