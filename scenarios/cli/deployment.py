@@ -216,7 +216,7 @@ def serve(
     from ..deployment.earlier import read_kept
     from ..deployment.live import watch_server
     from ..deployment.server import check_authenticated
-    from ..presentation import make_console, show_outcome
+    from ..presentation import make_console, show_outcome, show_verdict
     from ..running.limits import reserve_for_server
     from ..running.report import show_privacy
     from ..running.resolution import resolve
@@ -272,8 +272,8 @@ def serve(
         click.echo((folder.path / "result.json").read_bytes(), nl=False)
         return
     console.print()
+    show_verdict(console, left.outcome)
     show_outcome(console, left.outcome)
-    console.print()
     show_privacy(console, side.protocol)
     _show_transcript(console, left.transcript)
     tell_folder(console, folder)
@@ -392,7 +392,7 @@ def join(
     from ..deployment.common import check_address, check_seed, find_transport
     from ..deployment.journals import open_journal
     from ..deployment.keys import slug_of
-    from ..presentation import make_console, show_outcome
+    from ..presentation import make_console, show_outcome, show_verdict
     from ..running.report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
@@ -447,11 +447,12 @@ def join(
     if as_json:
         print_json(heard.outcome)
         return
+    show_verdict(console, heard.outcome)
     show_outcome(console, heard.outcome, table="outcome.json")
     if heard.own is not None:
         console.print()
+        show_verdict(console, heard.own)
         show_outcome(console, heard.own)
-    console.print()
     show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public, kept=agreed[0].recalled)
     if heard.late_phase is not None:
         late = f"Late: your report of phase {heard.late_phase!r} came after its deadline and was not counted"

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -82,9 +82,29 @@ def print_json(value: object) -> None:
     click.echo(msgspec.json.format(to_json(value), indent=2))
 
 
+_FILES: Final = {
+    "report.html": "all of it on a page, for a browser",
+    "estimates.png": "the outcome as a picture",
+    "estimates.csv": "the outcome as a table",
+    "plan.png": "error over ε as a picture",
+    "plan.csv": "each variant at each price that was tried",
+    "plan.json": "the plan for programs",
+    "result.json": "the outcome for programs, to the last digit",
+    "ledger.jsonl": "every loss of every party: psephos ledger adds them up",
+    "run.json": "how it ran",
+}
+"""What is worth a look in a folder, by its name."""
+
+
 def tell_folder(console: "Console", folder: "RunFolder") -> None:
-    """Print where everything is."""
-    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+    """Print where everything is, and what of a run is worth a look."""
+    from ..presentation.terminal import show_facts
+
+    found = {name: words for name, words in _FILES.items() if (folder.path / name).exists()}
+    console.print(f"\nEverything is in {folder.path}", soft_wrap=True)
+    if found:
+        show_facts(console, found, indent=2, spaced=False)
+    console.print()
 
 
 def make_folder(out: Path | None, name: str) -> "RunFolder":

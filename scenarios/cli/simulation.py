@@ -165,8 +165,10 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
     shown = None if as_json else console
 
     def tell(lessons: "Sequence[Lesson]") -> None:
-        for lesson in () if as_json else lessons:
-            show_lesson(console, lesson)
+        if not as_json:
+            _show_trust(console, resolved)
+            for lesson in lessons:
+                show_lesson(console, lesson)
 
     with watch(console=shown, errors=make_console(stderr=True), num_parties=len(resolved.names)) as watcher:
         finished = run_in_folder(
@@ -181,10 +183,9 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
         print_json(finished.result)
         return
     _show_end(console, resolved, finished)
+    _show_trust(console, resolved)
     for lesson in finished.lessons:
         show_lesson(console, lesson)
-    if finished.note:
-        console.print(f"\n  {finished.note}", soft_wrap=True)
     tell_folder(console, folder)
 
 
@@ -252,7 +253,6 @@ def _show_series(console: "Console", series: "Series", first: "Resolved") -> Non
 
 def _show_beginning(console: "Console", resolved: "Resolved") -> None:
     from ..running.report import show_heading
-    from ..running.statements import trust_in
 
     scenario, protocol = resolved.scenario, resolved.protocol
     facts = [
@@ -262,14 +262,21 @@ def _show_beginning(console: "Console", resolved: "Resolved") -> None:
         {"array": "arrays, no agents"}.get(scenario.transport, f"agents over {scenario.transport}"),
         f"{scenario.noise} noise",
     ]
-    title = scenario.title or scenario.name
-    description = f"{scenario.description}\n{resolved.note}".strip()
-    trust = f"{trust_in(protocol)} {scenario.trust}"
-    show_heading(console, title=title, facts=facts, description=description, trust=trust)
+    show_heading(console, title=scenario.title or scenario.name, facts=facts, description="", trust="")
+
+
+def _show_trust(console: "Console", resolved: "Resolved") -> None:
+    """Print who was trusted with what, and what the scenario is about."""
+    from ..presentation.terminal import show_label
+    from ..running.statements import trust_in
+
+    scenario = resolved.scenario
+    show_label(console, "Trust", f"{trust_in(resolved.protocol)} {scenario.trust}")
+    show_label(console, "About", f"{scenario.description} {resolved.note}")
 
 
 def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") -> None:
-    from ..presentation import show_outcome
+    from ..presentation import show_outcome, show_verdict
     from ..presentation.terminal import show_note
     from ..running.offers import best_offer, sentence_of
     from ..running.report import show_privacy, show_release
@@ -277,11 +284,13 @@ def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") ->
     protocol, record = resolved.protocol, finished.record
     heard = None if protocol.hides_participation else finished.num_parties - len(record.endings)
     show_release(console, num_heard=heard, role=protocol.client_role)
+    show_verdict(console, record.outcome)
     show_outcome(console, record.outcome, truth=finished.truth, gold=finished.gold)
-    console.print()
+    if finished.note:
+        show_note(console, finished.note)
+    if record.endings and heard is not None:
+        name, error = next(iter(record.endings.items()))
+        show_note(console, f"{len(record.endings)} did not hear the outcome; {name}: {error}", style="yellow")
     show_privacy(console, protocol)
     if (offer := best_offer(protocol, num_parties=finished.num_parties)) is not None:
         show_note(console, sentence_of(offer))
-    if record.endings and heard is not None:
-        name, error = next(iter(record.endings.items()))
-        console.print(f"\n  {len(record.endings)} did not hear the outcome; {name}: {error}", style="yellow")

@@ -64,6 +64,8 @@ class Presenter(Generic[OutcomeT]):
         draw: returns its picture; None where it has none.
         say: what a line of the terminal adds of it, as its phase closes; by default nothing.
         brief: what is said of it beside others; by default its first estimates.
+        verdict: what came of it, in a few sentences to be read aloud: computed from the outcome alone, and of how sure
+            it is only what is calibrated, with its condition; by default what `brief` says.
     """
 
     show: Callable[[Console, OutcomeT, Known], None]
@@ -71,3 +73,4 @@ class Presenter(Generic[OutcomeT]):
     draw: Callable[[OutcomeT, Known], Picture | None]
     say: Callable[[OutcomeT], Text] = _nothing
     brief: Callable[[OutcomeT], Sequence[Brief]] | None = None
+    verdict: Callable[[OutcomeT], str] | None = None

@@ -126,7 +126,7 @@ def test_join_shows_what_it_takes_part_in_and_the_outcome(psephos: Psephos) -> N
         "Session vote",
         "as ann · protocol dpwevote · simulation · costs epsilon = 1",
         "Trust: Nobody is trusted with private values",
-        "ε = 1: from even odds, up to 73.2 % certainty of what one partner holds",
+        "Price: From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1).",
         "merger",
         "in mine",
     ):
