@@ -89,11 +89,14 @@ _FILES: Final = {
     "report.html": "all of it on a page, for a browser",
     "estimates.png": "the outcome as a picture",
     "estimates.csv": "the outcome as a table",
+    "plan.png": "error over ε as a picture",
+    "plan.csv": "each variant at each price that was tried",
+    "plan.json": "the plan for programs",
     "result.json": "the outcome for programs, to the last digit",
     "ledger.jsonl": "every loss of every party: psephos ledger adds them up",
     "run.json": "how it ran",
 }
-"""What is worth a look in a run's folder, by its name."""
+"""What is worth a look in a folder, by its name."""
 
 
 def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 from ...protocol.privacy import TrustModel
 from ..presentation.drawing import save_picture
 from ..presentation.numbers import some
-from ..presentation.terminal import Cell, show_note, show_paragraph, show_table
+from ..presentation.terminal import Cell, show_note, show_table
 from ..running.folder import RunFolder
 from ..running.statements import certainty_of, meaning_of, up_to, warning_of
 from .plans import Option, Plan, Planned
@@ -20,12 +20,13 @@ from .variants import Offered, VariantTable
 
 __all__ = ["plan_in_json", "show_plan", "verdict_of_plan", "write_plan"]
 
+_TABLE: Final = "plan.csv"
 _HEADINGS: Final = {
     "epsilon": "If that is too much",
     "error": "If that is not enough",
     "people": "If these are too many",
 }
-_ERRORS: Final = "± is one standard error: some 19 of 20 results are within two of them"
+_ERRORS: Final = "± is one standard error: about 19 of 20 results are within two of them"
 
 
 def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
@@ -73,7 +74,7 @@ def show_plan(console: Console, plan: Plan, table: VariantTable, *, source: str)
         console.print(Text(sentence, style="bold"))
         losses = table.losses_of(each.offered)
         for line in meaning_of(losses, party=table.resolved.protocol.client_role):
-            show_paragraph(console, line)
+            show_note(console, line)
         if warning := warning_of(losses):
             show_note(console, warning, style="yellow")
     console.print()
@@ -83,24 +84,25 @@ def show_plan(console: Console, plan: Plan, table: VariantTable, *, source: str)
         _show_options(console, plan, table)
     console.print()
     for note in _notes(plan, table):
-        show_paragraph(console, note)
+        show_note(console, note)
     _show_command(console, plan, table, source=source)
 
 
-def _headers(table: VariantTable) -> tuple[str, ...]:
+def _headers(table: VariantTable) -> tuple[str, str, str, str]:
     return f"{_words_of(table)[0].capitalize()}s", "ε in all", "Certainty", table.error
 
 
 def _show_variants(console: Console, plan: Plan, table: VariantTable) -> None:
     best = {each.name for each in plan.best}
+    is_trust_told = len({each.model for each in plan.variants}) > 1
+    numbers = _headers(table)[plan.sought != "people" :]  # else it is the same number in each line
     rows: list[Sequence[Cell]] = []
     for each in plan.variants:
-        cells = [each.name, _trusted(each.model, table), *_cells(each, plan, table)]
+        texts = [each.name, _trusted(each.model, table)] if is_trust_told else [each.name]
+        cells = [*texts, *_cells(each, plan, table)[-len(numbers) :]]
         rows.append([Text(cell, style="bold green") for cell in cells] if each.name in best else cells)
-    models = {each.model for each in plan.variants}
-    show_table(
-        console, ("Variant", "Trusted"), _headers(table), rows=rows, drop=("Trusted",) if len(models) == 1 else ()
-    )
+    headers = ("Variant", "Trusted") if is_trust_told else ("Variant",)
+    show_table(console, headers, numbers, rows=rows, drop=("Certainty",), whole=_TABLE)
 
 
 def _trusted(model: TrustModel, table: VariantTable) -> str:
@@ -129,9 +131,9 @@ def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
     rows: list[Sequence[Cell]] = []
     for option in plan.options:
         error = _error_text(option.share, option.standard_error, plan, people=option.people)
-        numbers = _numbers(option.people, option.epsilon, error)
-        rows.append([option.do, option.name, *numbers])
-    show_table(console, (_HEADINGS[plan.sought], "By"), _headers(table), rows=rows, drop=("By",))
+        do = option.do if option.name == plan.best[0].name else f"{option.do} ({option.name})"
+        rows.append([do, *_numbers(option.people, option.epsilon, error)])
+    show_table(console, (_HEADINGS[plan.sought],), _headers(table), rows=rows, drop=("Certainty",), whole="plan.json")
 
 
 def _notes(plan: Plan, table: VariantTable) -> list[str]:
@@ -232,7 +234,7 @@ def write_plan(folder: RunFolder, plan: Plan, table: VariantTable, *, pictures: 
         for each in plan.variants
         for offered in each.curve
     ]
-    folder.write_table("plan.csv", rows)
+    folder.write_table(_TABLE, rows)
     if pictures:
         scenario, role = table.resolved.scenario, _words_of(table)[0]
         title = f"{scenario.title or scenario.name}: {some(plan.people, role)}"
