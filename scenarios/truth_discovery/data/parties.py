@@ -173,7 +173,7 @@ def _data_set(name: str, crowd: PublishedCrowd) -> DataSet:
         # Whoever publishes answers lets everybody know them.
         return as_parties(crowd.load(options, folder), source=name, is_public_record=True)
 
-    return DataSet(options=crowd.options, load=load)
+    return DataSet(crowd.options, load, crowd.place, crowd.num_bytes)
 
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {name: _data_set(name, crowd) for name, crowd in CROWDS.items()}
