@@ -55,6 +55,8 @@ ITEMS: Final = (
     "a large file",
     "a file of another kind, or in two forms",
     "columns and words of one's own that are none",
+    "a file of one's own that does not tell what is needed",
+    "names with markup",
     # Moral preferences.
     "preferences outside the ball, nan, inf or of another dimension, from a peer",
     "a voter without records; records of different width",

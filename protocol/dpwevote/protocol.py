@@ -82,7 +82,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         shown = ", ".join(f"{weight:g}" for weight in parameters.weights[:12])
         more = ", ..." if len(parameters.weights) > 12 else ""  # noqa: PLR2004  as many as are shown
         weight = Column("weight", private=not parameters.public_weights, description=f"one of {shown}{more}")
-        return (weight, *(Column(name, private=True, description=OPINION_WORDS) for name in parameters.candidates))
+        return (weight, *(Column(name, private=True, description="yes or no") for name in parameters.candidates))
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Turn weights and opinions into rows, as the variant needs them. See `PhasedProtocol.encode`."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from .completion import complete_keys, complete_scenario
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -25,12 +27,13 @@ def scenario_options(command: _CommandT) -> _CommandT:
     """Give a command a scenario and what may be set of it: `scenario`, `settings` and `data`."""
     return _with(
         command,
-        click.argument("scenario"),
+        click.argument("scenario", shell_complete=complete_scenario),
         click.option(
             "--set",
             "settings",
             metavar="KEY=VALUE",
             multiple=True,
+            shell_complete=complete_keys,
             help="Set any value of the scenario; may be repeated.",
         ),
         click.option("--data", metavar="FOLDER", help="The folder of data sets (default: the variable PSEPHOS_DATA)."),

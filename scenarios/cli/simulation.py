@@ -76,15 +76,25 @@ def run(
 
 @cli.command()
 def scenarios() -> None:
-    """List the scenarios that come with Psephos."""
+    """List the scenarios that come with Psephos, and the data that some of them need."""
+    from ..datasets import DATA_VARIABLE, data_set_of
     from ..presentation import make_console
     from ..running.config import load_scenario, shipped_scenarios, shipped_series
     from ..running.report import show_scenarios
     from ..running.series import load_series
 
     loaded = [load_scenario(name) for name in shipped_scenarios()]
-    loaded += [load_series(name) for name in shipped_series()]
-    show_scenarios(make_console(), ((each.name, each.protocol, each.title) for each in loaded))
+    needs = {each.name: str(each.parties.get("data", "")) for each in loaded if isinstance(each.parties, dict)}
+    found = {name: data_set_of(name) for name in sorted({*needs.values()} - {""})}
+    show_scenarios(
+        make_console(),
+        (
+            (each.name, each.protocol, each.title, needs.get(each.name, ""))
+            for each in (*loaded, *map(load_series, shipped_series()))
+        ),
+        origins={name: data_set.origin for name, data_set in found.items() if data_set is not None},
+        variable=DATA_VARIABLE,
+    )
 
 
 @cli.command()

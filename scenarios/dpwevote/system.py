@@ -13,6 +13,7 @@ SYSTEM: Final = System(
     place=1,
     sources=f"{_HERE}.data.parties:SOURCES",
     data_sets=f"{_HERE}.data:DATA_SETS",
+    beginning=f"{_HERE}.beginning:BEGINNING",
     presenters=f"{_HERE}.presentation:PRESENTERS",
     attack=f"{_HERE}.attack.inference:DPWeVoteAttack",
     poisoning=f"{_HERE}.attack.poisoning:PoisonedVote",

@@ -39,6 +39,7 @@ __all__ = [
     "protocol_of",
     "read_tables",
     "scenario_of",
+    "settable_keys",
     "shipped_scenarios",
     "shipped_series",
     "unknown_key",
@@ -367,6 +368,25 @@ def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySource
             table = cast("Tables", parties[key])
             moved[key] = {name: move(path) if isinstance(path, str) and path else path for name, path in table.items()}
     return moved
+
+
+def settable_keys(source: str) -> list[str]:
+    """Return the keys by which values of a scenario can be set, sorted: its own, its parameters' and its parties'.
+
+    Args:
+        source: as for `load_scenario`.
+
+    Raises:
+        ConfigurationError: there is no such scenario, or it cannot be read.
+    """
+    path = find_source(source)
+    tables = read_tables(path)
+    protocol = protocol_of(tables, {})
+    word = f"{protocol.client_role}s"
+    own = {*Scenario.__struct_fields__, word} - {"parties", "parameters", "protocol", "name"}
+    parties = tables.get(word, tables.get("parties"))
+    of_parties = set(cast("Tables", parties)) if isinstance(parties, dict) else set[str]()
+    return sorted({*own, *protocol.parameters_type.__struct_fields__, *of_parties})
 
 
 def find_source(source: str) -> Path:

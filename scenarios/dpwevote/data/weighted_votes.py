@@ -121,9 +121,9 @@ def _load_fund(options: MadeUpOpinions, folder: Path, parameters: Mapping[str, A
     return _vote(members, options, source=path.name, parameters=parameters, own={})
 
 
-EU_COUNCIL_WEIGHTS: Final = DataSet(CouncilVotes, _load_council)
+EU_COUNCIL_WEIGHTS: Final = DataSet(CouncilVotes, _load_council, "github.com/sumtxt/coresize", 2_523)
 """Votes of each state in the Council of the European Union under successive treaties."""
-IMF_VOTES: Final = DataSet(MadeUpOpinions, _load_fund)
+IMF_VOTES: Final = DataSet(MadeUpOpinions, _load_fund, "github.com/yukiw997/PLSC31101-finalproject-YukiWang", 3_198)
 """Share of all votes of each member of the International Monetary Fund (2016)."""
 
 
