@@ -10,6 +10,7 @@ import click
 from .asking import ask_invitation, ask_keys, ask_own, given_or_asked
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, simulate_options, tell_folder
+from .reports import report_option, reporting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -182,6 +183,7 @@ def roster(
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
+@report_option
 def serve(
     scenario: str,
     settings: tuple[str, ...],
@@ -197,6 +199,7 @@ def serve(
     simulate: bool,
     as_json: bool,
     pictures: bool,
+    with_report: bool,
 ) -> None:
     """Be the server of SCENARIO. Each party is another process, `psephos join`.
 
@@ -237,6 +240,7 @@ def serve(
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))
         folder = make_folder(out, side.scenario.name)
+        stack.enter_context(reporting(folder, wanted=with_report))
         if not as_json:
             _show_session(console, side, kind=mode.kind.value)
         watching = stack.enter_context(
@@ -356,6 +360,7 @@ def serve(
 )
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON and nothing else.")
+@report_option
 def join(
     invitation_or_address: str | None,
     transport: str,
@@ -376,6 +381,7 @@ def join(
     simulate: bool,
     trust_server: bool,
     as_json: bool,
+    with_report: bool,
 ) -> None:
     """Take part in the session of INVITATION as one party, with that party's own values.
 
@@ -447,7 +453,8 @@ def join(
                 if kept is not None and kept.is_new:
                     console.print(f"\nJournal: {kept.path}, begun now; it knows of no earlier loss.", soft_wrap=True)
 
-        heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=_tell_of_loss)
+        with reporting(folder, wanted=with_report):
+            heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=_tell_of_loss)
     if as_json:
         print_json(heard.outcome)
         return

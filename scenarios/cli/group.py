@@ -64,13 +64,6 @@ class _Commands(click.Group):
         command = super().get_command(ctx, cmd_name) or of_systems().get(cmd_name)
         return None if command is None else with_traceback(command)
 
-
-def with_traceback(command: click.Command) -> click.Command:
-    """Return a command that takes `--traceback`."""
-    if _TRACEBACK not in command.params:
-        command.params.append(_TRACEBACK)
-    return command
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         names = self.list_commands(ctx)
         own = {name for section in SECTIONS.values() for name in section}
@@ -87,6 +80,13 @@ def with_traceback(command: click.Command) -> click.Command:
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+
+def with_traceback(command: click.Command) -> click.Command:
+    """Return a command that takes `--traceback`."""
+    if _TRACEBACK not in command.params:
+        command.params.append(_TRACEBACK)
+    return command
 
 
 @functools.cache

@@ -31,6 +31,7 @@ from ...protocol.roles import SessionKind, Side
 from ...transports.abc import Channel, Transport
 from ..plugins import find_client_role
 from ..reading.conversion import convert
+from ..running.about import about
 from ..running.blaming import Plugin, blaming, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.writing import describe_failure, open_run
@@ -486,6 +487,7 @@ def join_in_folder(
         for phase, each in agreement.recalled.items():
             source = f"session {quote(each.session)} of {each.report.scope}, nothing paid"
             run.ending.setdefault("kept", {})[phase] = source
+        run.ending["about"] = about(agreement.protocol)
         if on_agreed is not None:
             on_agreed(agreement)
 

@@ -307,6 +307,9 @@ def outside(folder: Path, ending: Ending, *, name: str, addresses: Sequence[str]
     left["outcome"] = sorted(result.pop("outcome"))
     left["result"] = result
     left["estimates.csv"] = left["estimates.csv"].splitlines()[0]
+    page = left.pop("report.html")
+    assert not any(who in page for who in NAMES)
+    left["report"] = page.partition(">What it cost<")[2]  # above it are noisy numbers
     out = functools.reduce(lambda text, address: text.replace(address, "ADDRESS"), addresses, ending.out)
     lines = out.replace(name, "FOLDER").splitlines()
     shown = [re.sub(r"-?\d[\d.]*", "N", line) for line in lines]
