@@ -100,7 +100,7 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
 def _begin(context: click.Context, protocol: str, beginning: "Beginning", given: "Mapping[str, Any]") -> None:
     """Look at the file, write the scenario, and run it."""
     from ..presentation import make_console
-    from ..presentation.terminal import show_paragraph
+    from ..presentation.terminal import show_note
     from ..running.beginnings import Sheet, samples, scenario_text
     from .simulation import run
 
@@ -130,7 +130,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     made_up = f"No file was given: {copy} is made up, and now yours to change." if own is None else ""
     for sentence in (made_up, *draft.said, sheet.form.note(sheet.path.name)):
         if sentence:
-            show_paragraph(console, sentence)
+            show_note(console, sentence)
     console.print(f"\n{text}", soft_wrap=True)
     console.print(f"Written to {target}", soft_wrap=True)
     if given["runs"]:

@@ -21,7 +21,7 @@ from ...protocol.privacy import (
 )
 from ...protocol.rules import JOIN
 from ..presentation import said_of
-from ..presentation.terminal import Cell, show_label, show_note, show_paragraph, show_table
+from ..presentation.terminal import Cell, show_label, show_note, show_table
 from .statements import meaning_of, warning_of
 
 __all__ = [
@@ -191,14 +191,14 @@ def show_scenarios(
     headers = ("Scenario", "Protocol", "What is decided", "Needs")
     show_table(console, headers, rows=list(rows), drop=("Protocol",))
     if origins:
-        show_paragraph(
+        show_note(
             console,
             "A data set is a folder of that name, in the folder that --data FOLDER or the variable"
             f" {variable} names; none comes with Psephos, since the licences are not ours to give:",
         )
         for name, origin in origins.items():
-            show_paragraph(console, f"{name}: {origin}")
-    show_paragraph(console, "psephos show SCENARIO prints one to copy; psephos new makes one of a file of your own.")
+            show_note(console, f"{name}: {origin}")
+    show_note(console, "psephos show SCENARIO prints one to copy; psephos new makes one of a file of your own.")
 
 
 def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:

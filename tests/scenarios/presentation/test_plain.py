@@ -263,7 +263,9 @@ def test_of_many_kinds_of_estimates_the_first_are_drawn_and_the_title_says_so() 
 def test_the_picture_of_an_outcome_of_somebody_is_written(tmp_path: Path) -> None:
     svg, png = draw_outcome(tea_and(1), title="What is served", truth={"tea": 200.0}, folder=tmp_path)
     text = html.unescape(svg.read_text(encoding="utf-8"))
-    assert all(f">{part}<" in text for part in ("What is served", "tea", "truth", "estimate, whiskers: 2 standard errors"))
+    assert all(
+        f">{part}<" in text for part in ("What is served", "tea", "truth", "estimate, whiskers: 2 standard errors")
+    )
     assert png.read_bytes().startswith(b"\x89PNG")
 
 
