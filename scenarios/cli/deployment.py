@@ -408,20 +408,10 @@ def join(
     check_seed(simulate=simulate, seed=seed)
     if party is not None:
         check_party_name(party, field="--as")
-    invitation, keys = None, None
-    if transport == "tls":
-        invitation, keys = _open_invitation(invitation_or_address, party=party, key=key)
-        server_address = address or invitation.address
-    else:
-        server_address = given_or_asked(
-            invitation_or_address, field="INVITATION", question="The server's address (HOST:PORT)", use=str
-        )
-        invitation = _invitation_for(party, invitation_file)
-    if party is None and invitation is not None:
-        party = invitation.party
-    party = given_or_asked(
-        party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
+    asked = _asked_by(
+        invitation_or_address, transport=transport, party=party, address=address, key=key, file=invitation_file
     )
+    party, server_address, invitation, keys = asked
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trust_server)
     with open_journal(journal, party=party, is_simulation=simulate) as kept:
@@ -526,6 +516,44 @@ def _patience_in(seconds: float | None) -> float:
     if not seconds > 0:  # nor is what is no number
         raise ConfigurationError(field="--patience", value=seconds, allowed="a positive number of seconds, or inf")
     return seconds
+
+
+class _Asked(NamedTuple):
+    """Who takes part, at which address, by which invitation, and with which keys."""
+
+    party: str
+    address: str
+    invitation: "Invitation | None"
+    keys: "Keys | None"
+
+
+def _asked_by(
+    invitation_or_address: str | None,
+    *,
+    transport: str,
+    party: str | None,
+    address: str | None,
+    key: Path | None,
+    file: Path | None,
+) -> _Asked:
+    """Return who takes part where, as given, as the invitation says, or as answered to questions."""
+    from ...protocol.roles import check_party_name
+
+    invitation, keys = None, None
+    if transport == "tls":
+        invitation, keys = _open_invitation(invitation_or_address, party=party, key=key)
+        server_address = address or invitation.address
+    else:
+        server_address = given_or_asked(
+            invitation_or_address, field="INVITATION", question="The server's address (HOST:PORT)", use=str
+        )
+        invitation = _invitation_for(party, file)
+    if party is None and invitation is not None:
+        party = invitation.party
+    party = given_or_asked(
+        party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
+    )
+    return _Asked(party, server_address, invitation, keys)
 
 
 def _open_invitation(source: str | None, *, party: str | None, key: Path | None) -> "tuple[Invitation, Keys]":

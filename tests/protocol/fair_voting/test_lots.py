@@ -4,6 +4,7 @@ import math
 from collections import Counter
 
 import numpy as np
+import pytest
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.fair_voting.lots import draw_lot, lot_of
