@@ -336,6 +336,12 @@ def serve(
     help="Let --budget hold in any window of this length, such as '7 days', by the times in the journal.",
 )
 @click.option(
+    "--budget-in-all",
+    type=float,
+    metavar="EPSILON",
+    help="Beside --budget-period, the largest epsilon that all sessions in the journal may cost together.",
+)
+@click.option(
     "--journal",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -372,6 +378,7 @@ def join(
     invitation_file: Path | None,
     budget: float | None,
     budget_period: float | None,
+    budget_in_all: float | None,
     journal: Path | None,
     patience: float | None,
     seed: int | None,
@@ -423,6 +430,7 @@ def join(
             invitation=invitation,
             budget=budget,
             budget_period_seconds=budget_period,
+            budget_in_all=budget_in_all,
             trusts_server=trust_server,
             choices=choices,
             round_number=round_number,

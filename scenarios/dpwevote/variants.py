@@ -30,6 +30,8 @@ __all__ = ["VoteVariants"]
 
 _PAPERS: Final = "joint, the paper's split"
 _ERROR: Final = "± of a margin"
+_OF_SOME: Final = ("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts")
+"""What only some variants have, and is left out of all of them."""
 _UNBIASED: Final[tuple[VariantName, ...]] = ("joint", "two_point", "signed_rr", "optimal")
 
 
@@ -137,18 +139,11 @@ class VoteVariants(VariantTable):
     def _offer(self, name: str, price: float) -> Offer | None:
         shares = (self._number + 1) / 2 if name == _PAPERS else self._number
         try:
-            parameters = msgspec.structs.replace(
-                self._parameters,
-                variant="joint",
-                prior=None,
-                epsilon=price / shares,
-                epsilon_weight=None,
-                epsilon_opinion=None,
-            )
-            if name == _PAPERS:
-                return make_paper_offer(parameters)
+            parameters = msgspec.structs.replace(self._plain, epsilon=price / shares)
             if parameters.public_weights:
                 return make_public_offer(parameters)
+            if name == _PAPERS:
+                return make_paper_offer(parameters)
             return make_offer(parameters, next(variant for variant in _UNBIASED if variant == name))
         except (ConfigurationError, ValueError):  # no mechanism has this ε
             return None
@@ -169,6 +164,9 @@ class VoteVariants(VariantTable):
             "epsilon_weight": None,
             "epsilon_opinion": None,
         }
+        plain = self._plain
+        own = (field for field in _OF_SOME if getattr(self._parameters, field) != getattr(plain, field))
+        settings |= dict.fromkeys(own)
         if offer.epsilon_weight:
             settings |= {"epsilon_weight": offer.epsilon_weight, "epsilon_opinion": offer.epsilon_opinion}
         else:

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from ...protocol.privacy import TrustModel
 from ..presentation.drawing import save_picture
-from ..presentation.numbers import some
+from ..presentation.numbers import listed, some
 from ..presentation.terminal import Cell, show_note, show_table
 from ..running.folder import RunFolder
+from ..running.parties import sources_of
 from ..running.statements import certainty_of, meaning_of, up_to, warning_of
 from .plans import Option, Plan, Planned
 from .plans_drawn import picture_of
@@ -161,7 +162,19 @@ def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: 
     if plan.best[0].people != len(table.resolved.names):
         words += ["--set", f"{role}s=FILE"]
     console.print()
-    console.print(Text.assemble(("To hold it: ", "bold"), shlex.join(words)), soft_wrap=True)
+    said = shlex.join(words)
+    if left_out := _left_out(offered, table):
+        said += f", and leave out {listed(left_out)}"
+    console.print(Text.assemble(("To hold it: ", "bold"), said), soft_wrap=True)
+
+
+def _left_out(offered: Offered, table: VariantTable) -> list[str]:
+    """Return the scenario's own parameters that a variant goes without, if none of its settings takes their place."""
+    given = {key for key, value in offered.settings.items() if value is not None}
+    alternatives = sources_of(type(table.resolved.protocol)).alternatives
+    replaced = {key for group in alternatives if group & given for key in group}
+    own = table.resolved.scenario.parameters
+    return [key for key in offered.settings if key in own and key not in given | replaced]
 
 
 def plan_in_json(plan: Plan, table: VariantTable) -> dict[str, Any]:

@@ -315,6 +315,27 @@ def test_the_command_that_is_shown_holds_what_was_planned(psephos: Psephos) -> N
     assert total_of(resolved.protocol.losses).proven == pytest.approx(chosen["offered"]["epsilon"], rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("name", "settings", "left_out"),
+    [
+        ("own-matrix", (), "and leave out weight_matrix and opinion_matrix"),
+        ("consortium", ("weight_collection=per_candidate", *TWO_WEIGHTS), "and leave out weight_collection"),
+    ],
+)
+def test_what_a_variant_goes_without_is_to_be_left_out(
+    psephos: Psephos, name: str, settings: tuple[str, ...], left_out: str
+) -> None:
+    words = [word for each in settings for word in ("--set", each)]
+    ended = psephos("plan", name, *words, "--out", "out", "--no-pictures")
+    assert ended.status == 0, ended.err
+    assert left_out in ended.out
+
+
+def test_a_matrix_of_one_s_own_does_not_set_what_other_variants_cost() -> None:
+    compared = table("own-matrix")
+    assert share_at(compared, "signed_rr", 1.0) > 2 * share_at(compared, "signed_rr", 3.0)
+
+
 def test_a_plan_leaves_json_a_table_and_a_picture(psephos: Psephos) -> None:
     ended = psephos("plan", "two-societies", "--epsilon", "0.5", "--json", "--out", "out")
     written = json.loads(ended.out)
