@@ -44,7 +44,10 @@ __all__ = ["drawn", "page_of_run", "settings_of", "verdict_in"]
 _MOST_CHARACTERS: Final = 160
 """Of a setting."""
 _NOT_SETTINGS: Final = ("name", "title", "description", "trust")
-_MODELS: Final = {"local": "local: against everybody else", "central": "central: the server is trusted"}
+_MODELS: Final = {
+    "local": "local model: against everybody else, all colluding",
+    "central": "central model: the server is trusted",
+}
 _REFUTED: Final = "proof refuted"
 _DROPPED: Final = b'"event":"party_dropped"'
 _NOTHING: Final = Cell("–")
@@ -194,7 +197,7 @@ def _cost(left: RunLeft) -> Iterator[Block]:
     if warning:
         yield Text(f"{warning}.", "warning")
     if entries:
-        yield _ledger(left, entries)
+        yield from _ledger(left, entries)
         if left.kind != "party":
             yield Text("Losses of one person add up over phases; those of different persons do not.", "quiet")
     elif about is not None:
@@ -206,15 +209,16 @@ def _cost(left: RunLeft) -> Iterator[Block]:
     yield from _audited(left)
 
 
-def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Table:
-    """Return the ledger: what each person lost by phase and unit; where that differs, the least and the most."""
+def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
+    """Yield the ledger: what each person lost by phase and unit; where that differs, the least and the most."""
     kinds: dict[tuple[str, ...], list[LedgerEntry]] = {}
     for entry in entries:
-        kind = (entry.phase, entry.mechanism, entry.unit, entry.relation.value, entry.model.value)
+        kind = (entry.phase, entry.mechanism, entry.unit, entry.relation.value, _MODELS[entry.model.value])
         kinds.setdefault(kind, []).append(entry)
-    hides = left.kind == "party" or (left.is_deployment and (left.about is None or left.about.hides_participation))
+    hides = left.kind == "party" or left.about is None or left.about.hides_participation
+    is_alike = len({kind[3:] for kind in kinds}) == 1  # then a sentence says it once
     rows: list[Sequence[Cell]] = []
-    for (phase, mechanism, unit, relation, model), paid in kinds.items():
+    for kind, paid in kinds.items():
         own: dict[tuple[str, str], list[LedgerEntry]] = {}
         for entry in paid:
             own.setdefault((entry.person, entry.session), []).append(entry)
@@ -222,15 +226,24 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Table:
         number = sum({entry.person: entry.num_persons for entry in paid}.values())
         rows.append(
             (
-                *map(Cell, (phase, mechanism, unit, relation, _MODELS[model])),
+                *map(Cell, kind[:3] if is_alike else kind),
                 *(() if hides else (shown(number),)),
                 _range(total.claimed for total in totals),
                 _range(total.proven for total in totals),
             )
         )
-    columns = ("Phase", "Mechanism", "Unit", "Neighbors", "Model", *(() if hides else ("Persons",)))
+    columns = (
+        "Phase",
+        "Mechanism",
+        "Unit",
+        *(() if is_alike else ("Neighbors", "Model")),
+        *(() if hides else ("Persons",)),
+    )
     caption = "The ledger: what you lost" if left.kind == "party" else "The ledger: what each person lost in a session"
-    return Table(caption=caption, name="ledger", columns=(*columns, "ε claimed", "ε proven"), rows=rows)
+    yield Table(caption=caption, name="ledger", columns=(*columns, "ε claimed", "ε proven"), rows=rows)
+    if is_alike:
+        relation, model = next(iter(kinds))[3:]
+        yield Text(f"{relation} neighbors; {model}.", "quiet")
 
 
 def _stated(about: About) -> Table:
