@@ -94,6 +94,10 @@ ITEMS: Final = (
     "a series without votes; an unknown key in a vote, or one that a vote cannot replace",
     "a vote without parties, with unknown ones, one twice, or without somebody's entry",
     "runs whose losses cannot be added",
+    # Folders of runs.
+    "a run's folder that is unfinished, damaged, of another kind, or of a later version",
+    "names with markup, quotes or marks that turn the direction of what follows",
+    "runs that cannot be compared",
     # Adversaries and audits.
     "a coalition that contains its target; unknown parties",
     "a role that nobody registered, or that a protocol does not have",

@@ -16,9 +16,9 @@ from rich.text import Text as Line
 from ...protocol.errors import ConfigurationError
 from ..presentation.terminal import show_note, show_table
 from ..running.reader import RunLeft, read_run
-from .estimates import estimates_table
+from .estimates import estimates_in
 from .page import Cell, Page, Section, Table, Text, epsilon_cell
-from .run_page import settings_of, verdict_in
+from .run_page import drawn, settings_of, verdict_in
 
 __all__ = ["Compared", "compare_runs", "page_of_comparison", "show_comparison"]
 
@@ -101,7 +101,7 @@ def _names(paths: Sequence[Path]) -> Sequence[str]:
 def _estimates(runs: Sequence[RunLeft]) -> Mapping[tuple[str, str], Sequence[Cell]]:
     found: dict[tuple[str, str], list[Cell]] = {}
     for place, run in enumerate(runs):
-        table = estimates_table(run, is_whole=True)
+        table = estimates_in(run, is_whole=True)[0]
         for row in () if table is None else table.rows:
             for column, cell in zip(table.columns[1:] if table is not None else (), row[1:], strict=True):
                 cells = found.setdefault((row[0].text, column), [Cell(_NOT_SAID)] * len(runs))
@@ -163,7 +163,7 @@ def page_of_comparison(compared: Compared) -> Page:
                 Table(
                     caption="What one party pays at most",
                     name="prices",
-                    columns=["", *names],
+                    columns=["Price", *names],
                     rows=[[Cell(name), *cells] for name, cells in compared.prices.items()],
                 ),
             ],
@@ -178,6 +178,11 @@ def page_of_comparison(compared: Compared) -> Page:
                     rows=[[Cell(of), Cell(what), *cells] for (of, what), cells in compared.estimates.items()],
                 ),
                 Text("± is one standard error of the randomization.", "quiet"),
+                *(
+                    drawing
+                    for name, run in zip(names, compared.runs, strict=True)
+                    for drawing in drawn(run.path / "estimates.svg", f"The estimates of {name}, with their errors")
+                ),
             ],
         ),
         Section(title="What differs in the scenarios", blocks=[_differences(compared)]),

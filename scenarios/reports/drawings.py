@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, printable
 from ..presentation.drawing import COLORS, GOOD, INK, MUTED, POOR, RULE
 
 if TYPE_CHECKING:
@@ -109,12 +109,16 @@ def _write(element: ET.Element, prefix: str, classes: Classes, parts: list[str])
     attributes = "".join(
         f' {key}="{html.escape(value)}"' for key, value in _attributes(element, name, prefix, classes).items()
     )
-    parts.append(f"<{name}{attributes}>{html.escape(element.text.strip()) if element.text else ''}")
+    parts.append(f"<{name}{attributes}>{_text(element.text)}")
     for child in element:
         _write(child, prefix, classes, parts)
-        if child.tail and child.tail.strip():
-            parts.append(html.escape(child.tail))
+        parts.append(_text(child.tail))
     parts.append(f"</{name}>")
+
+
+def _text(text: str | None) -> str:
+    """Return what stands between elements, as a terminal would show it."""
+    return html.escape(printable(" ".join(text.split()))) if text else ""
 
 
 def _attributes(element: ET.Element, name: str, prefix: str, classes: Classes) -> Mapping[str, str]:

@@ -13,46 +13,44 @@ from ..presentation.terminal import percent, title_of
 from ..reading.cells import plain_cell
 from ..reading.files import readable
 from ..running.reader import RunLeft
-from .page import Cell, Table, Tone, shown
+from .page import MOST_ROWS, Cell, Table, Tone, shown
 
-__all__ = ["estimates_table", "rows_in", "shared_by_all"]
+__all__ = ["estimates_in", "rows_in"]
 
 _ERROR: Final = "_standard_error"
 _FLAGS: Final = frozenset({"passed", "wins"})
 """Columns that have 1 for yes, and 0 for no."""
 
 
-def estimates_table(left: RunLeft, *, is_whole: bool = False) -> Table | None:
-    """Return what was estimated as a table; None where nothing was.
+def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None, str]:
+    """Return what was estimated as a table, and what all its rows share and the table therefore leaves out.
 
     Args:
         left: what a run left.
-        is_whole: also have columns of exact numbers that all rows share.
+        is_whole: leave nothing out.
+
+    Returns:
+        The table, None where nothing was estimated; and exact numbers by name, empty where nothing is left out.
 
     Raises:
-        ConfigurationError: the file of estimates is damaged.
+        ConfigurationError: the file of estimates cannot be read.
     """
     rows = _estimates(left)
     if not rows:
-        return None
+        return None, ""
     keys = list(rows[0])
     left_out: Mapping[str, Cell] = {} if is_whole else _same_in_all(rows)
     errors = {_error_of(key) for key in keys}
     shown_keys = [key for key in keys if key not in errors and key not in left_out]
-    columns = [_column(key, rows) for key in shown_keys]
-    return Table(
+    columns = [_column(key, rows[:MOST_ROWS]) for key in shown_keys]
+    table = Table(
         caption="What was estimated",
         name="estimates",
         columns=[title_of(key) for key in shown_keys],
         rows=list(zip(*columns, strict=True)),
         full=rows,
     )
-
-
-def shared_by_all(left: RunLeft) -> str:
-    """Return the exact numbers that a table of several rows leaves out, since all rows share them; empty for none."""
-    same = _same_in_all(_estimates(left))
-    return ", ".join(f"{title_of(key).lower()} {cell.text}" for key, cell in same.items())
+    return table, ", ".join(f"{title_of(key).lower()} {cell.text}" for key, cell in left_out.items())
 
 
 def _same_in_all(rows: Rows) -> Mapping[str, Cell]:

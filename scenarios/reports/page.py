@@ -26,6 +26,7 @@ from ..reading.cells import inert_cell
 from .drawings import Classes, inlined
 
 __all__ = [
+    "MOST_ROWS",
     "Block",
     "Cell",
     "Code",
@@ -46,8 +47,8 @@ __all__ = [
 
 Tone: TypeAlias = Literal["", "good", "poor", "quiet", "warning"]
 
-_MOST_ROWS: Final = 400
-"""Of a table; a longer one is for a file."""
+MOST_ROWS: Final = 300
+"""That a page shows of a table; a longer one is for a file."""
 _MOST_DOWNLOADED: Final = 5_000
 """Rows that a page carries to be downloaded."""
 _MARK: Final = b'<meta name="generator" content="Psephos'
@@ -92,7 +93,7 @@ class Table:
         caption: what it has.
         name: of the file that is downloaded, without its end.
         columns: the headers.
-        rows: a cell for each header.
+        rows: a cell for each header; the first of them are enough where `full` has them all.
         full: what is downloaded instead of the cells: columns with all digits.
     """
 
@@ -105,7 +106,12 @@ class Table:
     @property
     def shown_rows(self) -> Sequence[Sequence[Cell]]:
         """The rows that the page shows."""
-        return self.rows[:_MOST_ROWS]
+        return self.rows[:MOST_ROWS]
+
+    @property
+    def num_rows(self) -> int:
+        """How many there are."""
+        return max(len(self.rows), len(self.full))
 
     @property
     def is_number(self) -> Sequence[bool]:
@@ -119,7 +125,7 @@ class Table:
     @property
     def download(self) -> str:
         """The table as the address of a file; empty where it is too long to be carried."""
-        if not self.rows or max(len(self.rows), len(self.full)) > _MOST_DOWNLOADED:
+        if not self.rows or self.num_rows > _MOST_DOWNLOADED:
             return ""
         text = io.StringIO(newline="")
         writer = csv.writer(text)

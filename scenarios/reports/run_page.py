@@ -14,7 +14,6 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.privacy import LedgerEntry, total_of
-from ..audit.verdict import AuditVerdict
 from ..presentation import briefs_of, verdict_of
 from ..presentation.numbers import some
 from ..presentation.terminal import title_of
@@ -22,7 +21,7 @@ from ..reading.files import readable
 from ..running.about import About
 from ..running.reader import Learnt, RunLeft, read_json
 from ..running.statements import meaning_of, warning_of
-from .estimates import estimates_table, rows_in, shared_by_all
+from .estimates import estimates_in, rows_in
 from .exchange import exchange_of
 from .page import (
     Block,
@@ -40,12 +39,16 @@ from .page import (
     shown,
 )
 
-__all__ = ["page_of_run", "settings_of", "verdict_in"]
+__all__ = ["drawn", "page_of_run", "settings_of", "verdict_in"]
 
 _MOST_CHARACTERS: Final = 160
 """Of a setting."""
 _NOT_SETTINGS: Final = ("name", "title", "description", "trust")
-_MODELS: Final = {"local": "local: against everybody else", "central": "central: the server is trusted"}
+_MODELS: Final = {
+    "local": "local model: against everybody else, all colluding",
+    "central": "central model: the server is trusted",
+}
+_REFUTED: Final = "proof refuted"
 _DROPPED: Final = b'"event":"party_dropped"'
 _NOTHING: Final = Cell("–")
 
@@ -128,20 +131,30 @@ def _is_rehearsal(left: RunLeft) -> bool:
 
 def _outcome(left: RunLeft) -> Iterator[Block]:
     for name, words in (("estimates", "The estimates with their errors"), ("series", "The votes, one after another")):
-        yield from _drawn(left.path / f"{name}.svg", words)
+        yield from drawn(left.path / f"{name}.svg", words)
     yield from _votes(left)
-    if (table := estimates_table(left)) is not None:
+    table, shared = estimates_in(left)
+    if table is not None:
         yield table
         yield Text("± is one standard error of the randomization.", "quiet")
-        if same := shared_by_all(left):
-            yield Text(f"The same in all rows: {same}.", "quiet")
+        if shared:
+            yield Text(f"The same in all rows: {shared}.", "quiet")
     elif left.result is not None and left.result.outcome is not None:
         yield Code(text=json.dumps(left.result.outcome, indent=2, ensure_ascii=False), words="As it was written:")
     if left.result is not None and left.result.truth is not None:
         yield Text("What is true is shown, since nobody real stands behind the parties or everybody knows it.", "quiet")
 
 
-def _drawn(path: Path, words: str) -> Iterator[Drawing]:
+def drawn(path: Path, words: str) -> Iterator[Drawing]:
+    """Yield the picture in a file; nothing where there is none.
+
+    Args:
+        path: the file.
+        words: what it shows.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
     if path.exists():
         with readable(path, field="RUN", value=path.parent, what=f"the folder of a run with a readable {path.name}"):
             yield Drawing(svg=path.read_bytes(), words=words)
@@ -184,7 +197,7 @@ def _cost(left: RunLeft) -> Iterator[Block]:
     if warning:
         yield Text(f"{warning}.", "warning")
     if entries:
-        yield _ledger(left, entries)
+        yield from _ledger(left, entries)
         if left.kind != "party":
             yield Text("Losses of one person add up over phases; those of different persons do not.", "quiet")
     elif about is not None:
@@ -196,15 +209,16 @@ def _cost(left: RunLeft) -> Iterator[Block]:
     yield from _audited(left)
 
 
-def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Table:
-    """Return the ledger: what each person lost by phase and unit; where that differs, the least and the most."""
+def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
+    """Yield the ledger: what each person lost by phase and unit; where that differs, the least and the most."""
     kinds: dict[tuple[str, ...], list[LedgerEntry]] = {}
     for entry in entries:
-        kind = (entry.phase, entry.mechanism, entry.unit, entry.relation.value, entry.model.value)
+        kind = (entry.phase, entry.mechanism, entry.unit, entry.relation.value, _MODELS[entry.model.value])
         kinds.setdefault(kind, []).append(entry)
-    hides = left.kind == "party" or (left.is_deployment and (left.about is None or left.about.hides_participation))
+    hides = left.kind == "party" or left.about is None or left.about.hides_participation
+    is_alike = len({kind[3:] for kind in kinds}) == 1  # then a sentence says it once
     rows: list[Sequence[Cell]] = []
-    for (phase, mechanism, unit, relation, model), paid in kinds.items():
+    for kind, paid in kinds.items():
         own: dict[tuple[str, str], list[LedgerEntry]] = {}
         for entry in paid:
             own.setdefault((entry.person, entry.session), []).append(entry)
@@ -212,15 +226,24 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Table:
         number = sum({entry.person: entry.num_persons for entry in paid}.values())
         rows.append(
             (
-                *map(Cell, (phase, mechanism, unit, relation, _MODELS[model])),
+                *map(Cell, kind[:3] if is_alike else kind),
                 *(() if hides else (shown(number),)),
                 _range(total.claimed for total in totals),
                 _range(total.proven for total in totals),
             )
         )
-    columns = ("Phase", "Mechanism", "Unit", "Neighbors", "Model", *(() if hides else ("Persons",)))
+    columns = (
+        "Phase",
+        "Mechanism",
+        "Unit",
+        *(() if is_alike else ("Neighbors", "Model")),
+        *(() if hides else ("Persons",)),
+    )
     caption = "The ledger: what you lost" if left.kind == "party" else "The ledger: what each person lost in a session"
-    return Table(caption=caption, name="ledger", columns=(*columns, "ε claimed", "ε proven"), rows=rows)
+    yield Table(caption=caption, name="ledger", columns=(*columns, "ε claimed", "ε proven"), rows=rows)
+    if is_alike:
+        relation, model = next(iter(kinds))[3:]
+        yield Text(f"{relation} neighbors; {model}.", "quiet")
 
 
 def _stated(about: About) -> Table:
@@ -264,7 +287,7 @@ def _audited(left: RunLeft) -> Iterator[Block]:
     try:
         for row in report["rows"]:
             verdict = str(row["verdict"])
-            tone: Tone = "poor" if verdict == AuditVerdict.PROOF_REFUTED.value else ""
+            tone: Tone = "poor" if verdict == _REFUTED else ""
             audited = _NOTHING if row["audited"] is None else epsilon_cell(row["audited"])
             name = Cell(f"{row['group']}: {row['name']}")
             rows.append(
@@ -371,7 +394,7 @@ def _learnt(left: RunLeft, learnt: Learnt, place: int) -> Iterator[Block]:
     yield Text(f"Trust: {learnt.trust}", "quiet")
     for sentence in learnt.sentences:
         yield Text(sentence)
-    yield from _drawn(left.path / f"adversary-{place}.svg", f"What {learnt.role} learnt, or did")
+    yield from drawn(left.path / f"adversary-{place}.svg", f"What {learnt.role} learnt, or did")
     if learnt.rows:
         keys = list(learnt.rows[0])
         rows = [[shown(row.get(key)) for key in keys] for row in learnt.rows]
