@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from ...agents.noise import check_opendp
 from ...protocol.errors import ConfigurationError
 from ..running.processes import num_cores, open_worker
 from ..running.progress import OnStep
@@ -196,10 +197,13 @@ def audit_all(
         The report; where somebody ends the run by a signal, of the cases that were audited until then.
 
     Raises:
-        ConfigurationError: the name is unknown, a number is out of range, or the samples are too few for any statement.
+        ConfigurationError: the name is unknown, a number is out of range, the samples are too few for any statement, or
+            what draws secure noise is not installed.
         KeyboardInterrupt: somebody ended the run before any case was audited.
     """
     check_confidence(confidence)
+    if "secure" in samples:
+        check_opendp(otherwise="--source simulated")
     if cases is None:
         cases = cases_of(name)
     else:

@@ -4,6 +4,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from ...agents.noise import check_opendp
 from ..presentation.terminal import show_note, show_table
 from ..running.progress import OnStep
 from .engine import audit
@@ -58,8 +59,9 @@ def run_self_test(
         on_progress: told of each fault as it is done.
 
     Raises:
-        ConfigurationError: the samples are too few for any statement.
+        ConfigurationError: the samples are too few for any statement, or what draws secure noise is not installed.
     """
+    check_opendp()
     results: list[FaultResult] = []
     faults = planted_faults()
     if on_progress is not None:

@@ -234,8 +234,17 @@ def _brief(outcome: Outcome) -> list[Brief]:
         said = _decision(candidate)
         if candidate.verdict.verdict is Verdict.TOO_CLOSE:
             said.append(f" ({Verdict.TOO_CLOSE.value})", style="yellow")
-        briefs.append(Brief(candidate.name, said, candidate.margin))
+        briefs.append(Brief(candidate.name, said, candidate.margin, _told(candidate, outcome.total_weight)))
     return briefs
+
+
+def _told(candidate: CandidateOutcome, total: Estimate | None) -> str:
+    """Return a decision with the numbers that it rests on: "passes: 208 ± 53 of 600, quota 301 ± 21"."""
+    decision = _decision(candidate).plain
+    if candidate.support is None or candidate.quota is None or total is None:
+        return f"{decision}: {estimate_text(candidate.margin, signed=True).plain} from the quota"
+    support, of, quota = (estimate_text(each).plain for each in (candidate.support, total, candidate.quota))
+    return f"{decision}: {support} of {of}, quota {quota}"
 
 
 def _conclude(outcome: Outcome) -> str:

@@ -73,6 +73,7 @@ def test_where_to_look_names_what_is_there(psephos: Psephos) -> None:
     ended = psephos("run", "eu-council", "--no-pictures", "--out", "out")
     below = ended.out.partition("Everything is in out\n")[2]
     assert [line.split()[0] for line in below.splitlines() if line] == [
+        "report.html",
         "estimates.csv",
         "result.json",
         "ledger.jsonl",
