@@ -54,6 +54,7 @@ def trials(
     from ..experiments.trials_shown import show_trials, summary_in_json, write_trials
     from ..presentation import make_console
     from ..running.blaming import blaming_plugins
+    from ..running.progress import steps
     from ..running.report import show_heading
 
     check_trials(number, workers)
@@ -75,13 +76,14 @@ def trials(
             ]
             show_heading(console, title=title, facts=facts, description="", trust="")
         errors = make_console(stderr=True)
-        measured = run_trials(
-            [Cell(settings=own, scenario=each) for own, each, _ in prepared],
-            trials=number,
-            workers=workers,
-            resolved={own: resolved for own, _, resolved in prepared},
-            on_progress=(lambda line: errors.print(f"  {line}", style="dim")) if len(prepared) > 1 else None,
-        )
+        with steps(errors) as tell:
+            measured = run_trials(
+                [Cell(settings=own, scenario=each) for own, each, _ in prepared],
+                trials=number,
+                workers=workers,
+                resolved={own: resolved for own, _, resolved in prepared},
+                on_progress=tell if len(prepared) > 1 or errors.is_terminal else None,
+            )
         write_trials(folder, measured, name=name, title=title, pictures=pictures)
     if as_json:
         print_json(summary_in_json(measured, name=name))
@@ -118,6 +120,8 @@ def variants(
     A price is the proven loss of one party, of all that it says. Errors are exact in DPWeVote. In the other systems
     they are found by trials of the same parties, behind whom nobody real may stand.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import itertools
+
     import msgspec
 
     from ...protocol.errors import ConfigurationError
@@ -125,6 +129,7 @@ def variants(
     from ..experiments.variants import Priced, price_for, table_of
     from ..experiments.variants_shown import show_prices, show_variants, variants_in_json
     from ..presentation import make_console
+    from ..running.progress import steps
 
     loaded = load(scenario, settings, data)
     kind = _variants_of(loaded.protocol, "variants")
@@ -135,16 +140,19 @@ def variants(
         loaded = msgspec.structs.replace(loaded, seed=seed)
     table = table_of(kind, loaded, trials=number)
     errors = make_console(stderr=True)
+    total = len(table.names) * (1 if error is None else 2)
+    with steps(errors) as on_step:
+        begun = itertools.count()
 
-    def tell(line: str) -> None:
-        errors.print(f"  {line}", style="dim")
+        def tell(line: str) -> None:
+            if table.needs_values or errors.is_terminal:
+                on_step(line, next(begun), total)
 
-    offers = table.offers(tell if table.needs_values else None)
-    prices: list[Priced] = []
-    for name in () if error is None else table.names:
-        if table.needs_values:
+        offers = table.offers(tell)
+        prices: list[Priced] = []
+        for name in () if error is None else table.names:
             tell(f"the price of {name}")
-        prices.append(price_for(table, name, error or 0.0))
+            prices.append(price_for(table, name, error or 0.0))
     if as_json:
         print_json(variants_in_json(table, offers, prices, error=error))
         return
