@@ -51,6 +51,8 @@ class System:
             and asked for.
         data_sets: by the names of their folders, each a `datasets.DataSet`.
         stream: opens a `running.streams.PartyStream` of a table of parties that asks for one (`stream = true`).
+        beginning: a `running.beginnings.Beginning`: how `psephos new` makes a scenario of somebody's own file; a module
+            that imports nothing heavy.
         presenters: by the types of what they show, each a `presentation.Presenter`.
         attack: a subclass of `attacks.Attack`; without it `attacks.ReportAttack`, which infers from reports.
         poisoning: a subclass of `attacks.poisoning.Poisoning`; without it `attacks.extreme_reports` searches.
@@ -77,6 +79,7 @@ class System:
     own_entries: str = ""
     data_sets: str = ""
     stream: str = ""
+    beginning: str = ""
     presenters: str = ""
     attack: str = ""
     poisoning: str = ""

@@ -16,6 +16,7 @@ import trio
 from ...agents.client import PATIENCE_SECONDS, Client, answer_seconds, inquire
 from ...agents.events import Log
 from ...agents.journals import Sitting
+from ...agents.noise import check_secure_noise
 from ...agents.person_journal import PersonJournal, Recalled
 from ...agents.returning import take_part_durably
 from ...protocol.checked import check_own_columns
@@ -26,10 +27,11 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.privacy.periods import check_period
 from ...protocol.records import Drawn
-from ...protocol.roles import SessionKind
+from ...protocol.roles import SessionKind, Side
 from ...transports.abc import Channel, Transport
 from ..plugins import find_client_role
 from ..reading.conversion import convert
+from ..running.about import about
 from ..running.blaming import Plugin, blaming, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.writing import describe_failure, open_run
@@ -228,7 +230,7 @@ class Joining:
             ledger: where there must be room for it; asked after what is public, and before what is private.
 
         Raises:
-            ConfigurationError: as `agree_beforehand`.
+            ConfigurationError: as `agree_beforehand`, or what draws the party's noise is not installed.
             BudgetExceededError: it would cost too much.
         """
         _check_kind(terms.kind, SessionKind.DEPLOYMENT if self.seed is None else SessionKind.SIMULATION)
@@ -244,6 +246,8 @@ class Joining:
             protocol.check_losses(terms.public)
             recalled = self._recall(protocol, terms)
             to_draw = (phase for phase in protocol.phases if phase.name not in recalled)
+            if self.seed is None:
+                check_secure_noise(protocol, sides=[Side.CLIENT])
             losses = tuple(loss for phase in to_draw for loss in phase.losses_of(terms.public))
             if ledger is not None:
                 self.check_room(ledger, losses, session_id=terms.session_id)
@@ -280,7 +284,8 @@ async def join(
     """Take part in one session as one party.
 
     Args:
-        joining: how. With a journal the party comes back when its connection is lost, and goes on where it stood.
+        joining: how. Whose connection is lost comes back: until the server has welcomed it, and with a journal also
+            afterwards, to go on where it stood.
         log: where events go.
         on_agreed: told of what is taken part in, before anything is drawn.
         on_loss: told why the connection was lost, or cannot be made, before another try.
@@ -323,11 +328,15 @@ async def join(
             on_agreed(agreement)
         failing.pop_all()
     plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)), network)
-    patience = 0.0 if sitting is None else joining.patience_seconds
     try:
         with blaming_plugins(plugins, is_last=True):
             client, outcome = await take_part_durably(
-                make_client, connect, channel=channel, patience_seconds=patience, on_loss=on_loss
+                make_client,
+                connect,
+                channel=channel,
+                patience_seconds=joining.patience_seconds,
+                has_journal=sitting is not None,
+                on_loss=on_loss,
             )
     except HandshakeError as error:
         raise HandshakeError(f"{joining.address}: {error}", role="client") from None
@@ -505,6 +514,7 @@ def join_in_folder(
         for phase, each in agreement.recalled.items():
             source = f"session {quote(each.session)} of {each.report.scope}, nothing paid"
             run.ending.setdefault("kept", {})[phase] = source
+        run.ending["about"] = about(agreement.protocol)
         if on_agreed is not None:
             on_agreed(agreement)
 

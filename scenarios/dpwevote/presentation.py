@@ -17,6 +17,7 @@ from ..presentation.drawing import (
     POOR,
     RULE,
     TRUTH,
+    WHISKERS,
     Marks,
     Picture,
     annotate_row,
@@ -179,8 +180,8 @@ def _marks(*, with_truth: bool) -> dict[str, dict[str, Any]]:
     """Return what the legend explains, in no candidate's color."""
     estimate: dict[str, Any] = {"color": MUTED, "marker": "o", "markersize": 7, "linewidth": 2}
     marks: dict[str, dict[str, Any]] = {
-        "estimate ± 2 standard errors": estimate,
-        "quota ± 2 standard errors": {"color": RULE, "linewidth": 2},
+        f"estimate, {WHISKERS}": estimate,
+        f"quota, band: {ERRORS_SHOWN} standard errors": {"color": RULE, "linewidth": 2},
     }
     return {**marks, "truth": TRUTH} if with_truth else marks
 
@@ -233,8 +234,17 @@ def _brief(outcome: Outcome) -> list[Brief]:
         said = _decision(candidate)
         if candidate.verdict.verdict is Verdict.TOO_CLOSE:
             said.append(f" ({Verdict.TOO_CLOSE.value})", style="yellow")
-        briefs.append(Brief(candidate.name, said, candidate.margin))
+        briefs.append(Brief(candidate.name, said, candidate.margin, _told(candidate, outcome.total_weight)))
     return briefs
+
+
+def _told(candidate: CandidateOutcome, total: Estimate | None) -> str:
+    """Return a decision with the numbers that it rests on: "passes: 208 ± 53 of 600, quota 301 ± 21"."""
+    decision = _decision(candidate).plain
+    if candidate.support is None or candidate.quota is None or total is None:
+        return f"{decision}: {estimate_text(candidate.margin, signed=True).plain} from the quota"
+    support, of, quota = (estimate_text(each).plain for each in (candidate.support, total, candidate.quota))
+    return f"{decision}: {support} of {of}, quota {quota}"
 
 
 def _conclude(outcome: Outcome) -> str:

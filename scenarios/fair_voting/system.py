@@ -14,6 +14,7 @@ SYSTEM: Final = System(
     sources=f"{_HERE}.data.parties:SOURCES",
     own_entries=f"{_HERE}.data.own_ranking:OWN_RANKING",
     data_sets=f"{_HERE}.data.published_elections:DATA_SETS",
+    beginning=f"{_HERE}.beginning:BEGINNING",
     presenters=f"{_HERE}.presentation:PRESENTERS",
     attack=f"{_HERE}.attack.inference:FairVotingAttack",
     poisoning=f"{_HERE}.attack.poisoning:PoisonedRankings",

@@ -25,6 +25,7 @@ from ..presentation.drawing import (
     POOR,
     RULE,
     TRUTH,
+    WHISKERS,
     Marks,
     Picture,
     annotate_row,
@@ -240,7 +241,7 @@ def _marks(features: Sequence[_Feature]) -> dict[str, dict[str, Any]]:
     if not all(feature.is_sure for feature in features):
         marks["pale: the noise may have turned the sign"] = {**square, "color": MUTED, "alpha": _PALE}
     if any(feature.error is not None for feature in features):
-        marks[f"± {ERRORS_SHOWN} standard errors"] = _WHISKER
+        marks[WHISKERS] = _WHISKER
     if any(feature.clean is not None for feature in features):
         marks["without noise"] = TRUTH
     return marks

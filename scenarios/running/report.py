@@ -177,9 +177,28 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
         show_note(console, note)
 
 
-def show_scenarios(console: Console, rows: Iterable[tuple[str, str, str]]) -> None:
-    """Print the shipped scenarios: name, protocol, title."""
-    show_table(console, ("Scenario", "Protocol", "What is decided"), rows=list(rows), drop=("Protocol",))
+def show_scenarios(
+    console: Console, rows: Iterable[tuple[str, str, str, str]], *, origins: Mapping[str, str], variable: str
+) -> None:
+    """Print the shipped scenarios, and where the data are from that some of them need.
+
+    Args:
+        console: where to.
+        rows: name, protocol, title, and the data set that it needs or nothing.
+        origins: where each of these is from, and how large it is.
+        variable: the environment's name for the folder of data sets.
+    """
+    headers = ("Scenario", "Protocol", "What is decided", "Needs")
+    show_table(console, headers, rows=list(rows), drop=("Protocol",))
+    if origins:
+        show_note(
+            console,
+            "A data set is a folder of that name, in the folder that --data FOLDER or the variable"
+            f" {variable} names; none comes with Psephos, since the licences are not ours to give:",
+        )
+        for name, origin in origins.items():
+            show_note(console, f"{name}: {origin}")
+    show_note(console, "psephos show SCENARIO prints one to copy; psephos new makes one of a file of your own.")
 
 
 def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:

@@ -91,6 +91,16 @@ def test_pictures_are_drawn_unless_refused(psephos: Psephos) -> None:
     assert Path("with/estimates.png").exists()
 
 
+def test_where_no_picture_can_be_drawn_a_run_says_what_to_install(
+    psephos: Psephos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    drawn = psephos("run", "consortium", "--set", "count=6", "--out", "run")
+    assert not list(Path("run").glob("*.png"))
+    assert drawn.out.endswith("is not installed: pip install 'psephos[pictures]'\n\n")
+    assert "psephos[pictures]" not in psephos("run", "consortium", "--no-pictures", "--out", "plain").out
+
+
 def test_secure_noise_is_named(psephos: Psephos) -> None:
     ended = psephos(*SMALL, "--set", "noise=secure")
     assert ended.status == 0

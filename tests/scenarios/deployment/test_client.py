@@ -381,7 +381,7 @@ def test_own_entries_are_read_in_every_usual_form(write: Write, content: str) ->
         ("weight,merger\n3,0,1\n", "mine.csv line 2", "3 entries", "2 entries: weight, merger"),
         ("partner,weight\nbob,3\n", "partner (mine.csv line 2)", "bob", "'ann'"),
         ("voter,weight\nbob,3\n", "voter (mine.csv line 2)", "bob", "'ann'"),
-        (b"weight\n\xff\n", "--input", "mine.csv", "a readable CSV file"),
+        (b"weight\n\x81\n", "mine.csv line 2", "b'\\x81\\n'", "UTF-8 text"),
         ('weight\n"3\n', "--input", "mine.csv", "a well-formed CSV file"),
     ],
 )
@@ -402,8 +402,8 @@ def test_a_fault_in_its_file_is_named(
     ("entries", "reason"),
     [
         ({"weight": "9", "merger": "1"}, "weight must be one of 1, 2, 3, got '9'"),
-        ({"weight": "1", "merger": "2"}, "merger must be one of 0, 1, got '2'"),
-        ({"weight": "1", "merger": ""}, "merger must be one of 0, 1, got ''"),
+        ({"weight": "1", "merger": "2"}, "merger must be yes or no (y/n, true/false, 1/0), got '2'"),
+        ({"weight": "1", "merger": ""}, "merger must be yes or no (y/n, true/false, 1/0), got ''"),
         ({"weight": "1"}, "merger must be a column of the table, got 'no such column'"),
         ({"weight": "1", "merger": "1", "marger": "1"}, "column 'marger' must be one of weight, merger, got 'unknown'"),
     ],

@@ -180,7 +180,7 @@ def test_a_picture_is_an_svg_and_a_png(tmp_path: Path) -> None:
     assert paths == [tmp_path / "estimates.svg", tmp_path / "estimates.png"]
     assert paths[1].read_bytes().startswith(PNG_SIGNATURE)
     text = html.unescape(paths[0].read_text(encoding="utf-8"))
-    for shown in ("A vote", "rail", "fish & <chips>", "estimate ± 2 standard errors", "quota"):
+    for shown in ("A vote", "rail", "fish & <chips>", "estimate, whiskers: 2 standard errors", "quota"):
         assert shown in text
     for candidate in released.candidates:
         decision = "passes" if candidate.passed else "fails"

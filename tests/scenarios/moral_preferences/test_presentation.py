@@ -282,7 +282,7 @@ def test_a_picture_has_features_errors_and_whose_preferences_they_are(tmp_path: 
         "A society",
         "+0.55 ± 0.10",
         "−0.55 ± 0.10",
-        "± 2 standard errors",
+        "whiskers: 2 standard errors",
         "speaks against it",
     ):
         assert f">{said}<" in text, said
@@ -298,7 +298,7 @@ def test_the_truth_is_drawn_where_it_may_be_shown(tmp_path: Path) -> None:
 
 def test_a_legend_explains_nothing_that_is_not_there(tmp_path: Path) -> None:
     text = drawn(released([0.5], errors=None, mechanism="functional", paradigm="RLDP"), tmp_path)
-    for absent in ("speaks against it", "pale:", ">± 2 standard errors<", "without noise"):
+    for absent in ("speaks against it", "pale:", ">whiskers: 2 standard errors<", "without noise"):
         assert absent not in text
     assert "; no standard errors" in text
 

@@ -122,7 +122,8 @@ def test_a_narrow_table_goes_without_columns_and_names_them() -> None:
     text = file.getvalue()
     assert "Support  " not in text
     assert "P(wrong)" in text
-    assert "  no room for the column Support: all.csv\n  has it\n" in text
+    assert "  no room for the column Support:" in text
+    assert "all.csv has it" in " ".join(text.split())
 
 
 def test_where_nobody_says_what_to_leave_out_the_last_numbers_go_first_and_no_cell_is_cut() -> None:

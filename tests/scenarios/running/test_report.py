@@ -301,8 +301,12 @@ def test_a_total_of_both_models_says_against_whom() -> None:
 
 def test_scenarios_are_listed_with_what_they_decide() -> None:
     page = Page()
-    show_scenarios(page.console, [("council", "dpwevote", "A vote"), ("survey", "mean", "Salaries")])
+    rows = [("council", "dpwevote", "A vote", "weights"), ("survey", "mean", "Salaries", "")]
+    show_scenarios(page.console, rows, origins={"weights": "3 kB, from there"}, variable="FOLDER_OF_DATA")
     assert ["survey", "mean", "Salaries"] in [line.split() for line in page.text.splitlines()]
+    assert ["council", "dpwevote", "A", "vote", "weights"] in [line.split() for line in page.text.splitlines()]
+    assert "weights: 3 kB, from there" in page.text
+    assert "FOLDER_OF_DATA" in page.text
 
 
 @pytest.mark.parametrize("width", [50, 60, 80])
