@@ -40,7 +40,9 @@ PURE_NAMES = (
 PURE = frozenset(PURE_NAMES.split())
 # Global randomness, a second event loop, threads beside trio's, and bytes that run as code.
 NOWHERE = frozenset({"asyncio", "concurrent", "marshal", "multiprocessing", "pickle", "random", "shelve", "threading"})
-SCENARIOS_NAMES = "click duckdb matplotlib msgspec numpy pabutools pandas platformdirs pref_voting rich scipy structlog trio"
+SCENARIOS_NAMES = (
+    "click duckdb matplotlib msgspec numpy pabutools pandas platformdirs pref_voting rich scipy structlog trio"
+)
 
 RULES = {
     "protocol": Rule(("protocol",), frozenset({"dp_accounting", "msgspec", "numpy", "scipy"}), PURE),
