@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ROOMS := protocol transports agents scenarios
 # The installation links to every file, so a new or a removed one makes it stale; a changed one does not.
-FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name 'py.typed' | sort)
+FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name '*.j2' -o -name '*.css' -o -name '*.js' -o -name 'py.typed' | sort)
 
 .PHONY: demo test quick verify check style types bench bench-survey docs exchange mutate simulate clean FORCE
 
@@ -92,7 +92,7 @@ clean:
 	@echo 'Setting up .venv: about a minute, once.'
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'setuptools>=77' wheel
-	@$(BIN)/pip install --quiet '.[outofcore,pictures]' --group dev
+	@$(BIN)/pip install --quiet '.[deployment,outofcore,pictures]' --group dev
 	@touch $@
 
 # Rewritten only when the list of files has changed, or the links are gone.

@@ -39,6 +39,7 @@ __all__ = [
     "protocol_of",
     "read_tables",
     "scenario_of",
+    "settable_keys",
     "shipped_scenarios",
     "shipped_series",
     "unknown_key",
@@ -46,6 +47,10 @@ __all__ = [
 
 VOTES: Final = "votes"
 """The key by which a file is a series, which `series.load_series` reads."""
+
+
+_MAX_BYTES: Final = 1 << 26
+"""Of a scenario: its parties stand in a file of their own where they are many."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -365,6 +370,25 @@ def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySource
     return moved
 
 
+def settable_keys(source: str) -> list[str]:
+    """Return the keys by which values of a scenario can be set, sorted: its own, its parameters' and its parties'.
+
+    Args:
+        source: as for `load_scenario`.
+
+    Raises:
+        ConfigurationError: there is no such scenario, or it cannot be read.
+    """
+    path = find_source(source)
+    tables = read_tables(path)
+    protocol = protocol_of(tables, {})
+    word = f"{protocol.client_role}s"
+    own = {*Scenario.__struct_fields__, word} - {"parties", "parameters", "protocol", "name"}
+    parties = tables.get(word, tables.get("parties"))
+    of_parties = set(cast("Tables", parties)) if isinstance(parties, dict) else set[str]()
+    return sorted({*own, *protocol.parameters_type.__struct_fields__, *of_parties})
+
+
 def find_source(source: str) -> Path:
     """Return the file of a scenario or a series: one that is shipped, or a path.
 
@@ -393,6 +417,9 @@ def read_tables(path: Path) -> Tables:
 
 def _read(path: Path) -> Tables:
     try:
+        if (num_bytes := path.stat().st_size) > _MAX_BYTES:
+            allowed = f"a file of at most {_MAX_BYTES:,} bytes"
+            raise ConfigurationError(field="scenario", value=f"{path} of {num_bytes:,} bytes", allowed=allowed)
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
             return msgspec.json.decode(text, type=Tables)
