@@ -1,15 +1,11 @@
 """`trials`, `variants` and `plan`: one's own experiments, and what the variants of a session offer or have to."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
-
-if TYPE_CHECKING:
-    from ..experiments.variants import VariantTable
 
 __all__ = ["plan", "trials", "variants"]
 
@@ -126,13 +122,13 @@ def variants(
 
     from ...protocol.errors import ConfigurationError
     from ..experiments.trials import check_trials
-    from ..experiments.variants import Priced, price_for, table_of
+    from ..experiments.variants import Priced, price_for, table_of, variants_of
     from ..experiments.variants_shown import show_prices, show_variants, variants_in_json
     from ..presentation import make_console
     from ..running.progress import steps
 
     loaded = load(scenario, settings, data)
-    kind = _variants_of(loaded.protocol, "variants")
+    kind = variants_of(loaded.protocol)
     if error is not None and not 0 < error < float("inf"):
         raise ConfigurationError(field="--error", value=error, allowed="above 0, and finite")
     check_trials(number, 0)
@@ -207,12 +203,11 @@ def plan(
     from ..running.report import show_heading
 
     loaded = load(scenario, settings, data)
-    kind = _variants_of(loaded.protocol, "plan", "variants")
     check_trials(number, 0)
     if seed is not None:
         loaded = msgspec.structs.replace(loaded, seed=seed)
     wanted = None if error is None else _error_in(error)
-    table = make_table(kind, loaded, trials=number, people=people)
+    table = make_table(loaded, trials=number, people=people)
     errors = make_console(stderr=True)
 
     def tell(line: str) -> None:
@@ -247,22 +242,3 @@ def _error_in(text: str) -> float:
     except ValueError:
         allowed = "a number, as 0.05, or percent, as 5%"
         raise ConfigurationError(field="--error", value=text, allowed=allowed) from None
-
-
-def _variants_of(protocol: str, *parts: str) -> "type[VariantTable]":
-    """Return the first of a system's parts that it has.
-
-    Raises:
-        ConfigurationError: it has none.
-    """
-    from ...protocol.errors import ConfigurationError
-    from ..experiments.variants import VariantTable
-    from ..system import find_protocol, names_with, part_of
-
-    own = find_protocol(protocol)
-    for part in parts:
-        kind: type[VariantTable] | None = part_of(own, part, VariantTable, is_class=True)
-        if kind is not None:
-            return kind
-    allowed = f"one of {', '.join(names_with('variants'))}, of whose sessions there are variants to compare"
-    raise ConfigurationError(field="protocol", value=protocol, allowed=allowed)
