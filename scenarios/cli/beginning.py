@@ -12,7 +12,7 @@ import click
 
 from .asking import given_or_asked
 from .completion import complete_shipped
-from .group import cli, with_traceback
+from .group import Named, cli, with_traceback
 from .options import out_option
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _MAX_TITLE: Final = 100
 _MAX_NAME: Final = 64
 
 
-class _Kinds(click.Group):
+class _Kinds(Named):
     """A command for each system that says how it begins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -156,8 +156,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
     Raises:
         UnclearError: there is no terminal to ask.
     """
-    from ...protocol.errors import ConfigurationError
-    from ..reading.settings import did_you_mean
+    from ...protocol.errors import ConfigurationError, did_you_mean
     from ..running.beginnings import UnclearError
 
     while True:
@@ -230,13 +229,12 @@ def show(scenario: str) -> None:
     \b
     psephos show consortium > mine.toml
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import ConfigurationError
-    from ..reading.settings import did_you_mean
+    from ...protocol.errors import ConfigurationError, one_of
     from ..running.config import shipped_scenarios, shipped_series
 
     shipped = {**shipped_scenarios(), **shipped_series()}
     if scenario not in shipped:
-        allowed = f"one of {', '.join(shipped)}{did_you_mean(scenario, shipped)}"
+        allowed = one_of(shipped, scenario)
         raise ConfigurationError(field="scenario", value=scenario, allowed=allowed)
     click.echo(shipped[scenario].read_text(encoding="utf-8"), nl=False)
 

@@ -53,7 +53,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         parameters.append(Line("weights", weights, comment))
         if is_public:
             parameters.append(Line("public_weights", value=True, comment="everybody knows who has which weight"))
-    said = [f"{len(sheet.rows):,} partners by the column {partner!r}; voted on: {', '.join(candidates)}."]
+    said = [f"{sheet.count(len(sheet.rows))} partners by the column {partner!r}; voted on: {', '.join(candidates)}."]
     if weight:
         is_public = bool(chosen.get("public-weights"))
         said.append(f"Weights are those of the column {weight!r}, and {'public' if is_public else 'private'}.")

@@ -52,7 +52,8 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     if len(groups) < _LEAST:
         allowed = "a column with two groups or more, which the winner is to serve alike"
         raise ConfigurationError(field="--group", value=group, allowed=allowed)
-    said = [f"{len(sheet.rows):,} voters of {len(groups):,} groups ({', '.join(groups[:9])}) rank {', '.join(names)}."]
+    voters = f"{sheet.count(len(sheet.rows))} voters of {len(groups):,} groups ({', '.join(groups[:9])})"
+    said = [f"{voters} rank {', '.join(names)}."]
     return Draft(
         title=f"Which of {', '.join(names)} serves all groups alike",
         role="voter",

@@ -4,14 +4,13 @@ A key is a name that stands in one place only (`epsilon`, `count`), or a dotted 
 Here a scenario is still the tables that its file holds; what is set is checked with the rest.
 """
 
-import difflib
 import tomllib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any, TypeAlias, cast
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, one_of
 
-__all__ = ["Tables", "did_you_mean", "read_setting", "set_value"]
+__all__ = ["Tables", "read_setting", "set_value"]
 
 Tables: TypeAlias = dict[str, Any]
 """A scenario as its file holds it."""
@@ -60,12 +59,6 @@ def set_value(
     inner[name] = value
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a hint at the known word that is closest, to end a sentence with; empty where none is close."""
-    close = difflib.get_close_matches(word, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
 def _path_of(
     tables: Tables, key: str, *, own: Collection[str], parameters: Collection[str], parties: str
 ) -> tuple[str, ...]:
@@ -76,4 +69,4 @@ def _path_of(
         if key in names:
             return (*path, key)
     known = sorted({*own, *parameters, *generated})
-    raise ConfigurationError(field="--set", value=key, allowed=f"one of {', '.join(known)}{did_you_mean(key, known)}")
+    raise ConfigurationError(field="--set", value=key, allowed=one_of(known, key))

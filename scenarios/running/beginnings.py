@@ -13,9 +13,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-from ...protocol.errors import ConfigurationError, printable
+from ...protocol.errors import ConfigurationError, did_you_mean, printable
 from ..reading.files import readable
-from ..reading.settings import did_you_mean
 from ..reading.text_forms import PLAIN, TextForm, form_of, open_table
 
 __all__ = [
@@ -32,7 +31,8 @@ __all__ = [
     "scenario_text",
 ]
 
-_ROWS_LOOKED_AT: Final = 10_000
+_ROWS_LOOKED_AT: Final = 200_000
+"""Of larger files the others are checked as the scenario is read."""
 _MOST_SHOWN: Final = 12
 MOST_LINES: Final = 15
 """Of a scenario that is written: it is to be read."""
@@ -93,6 +93,10 @@ class Sheet:
         if not rows:
             raise ConfigurationError(field=path.name, value="no rows", allowed="a CSV file with a header and rows")
         return cls(path=path, written=written, form=form, header=header, rows=rows)
+
+    def count(self, number: int) -> str:
+        """Return how many of something there are, as words: of a large file at least so many."""
+        return f"{number:,}{' or more' if len(self.rows) == _ROWS_LOOKED_AT else ''}"
 
     def column(self, name: str) -> list[str]:
         """Return the entries of a column."""

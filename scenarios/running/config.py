@@ -16,13 +16,13 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, did_you_mean, one_of
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget
 from ...transports.faults import Faults
 from ..plugins import ARRAY
 from ..reading.conversion import convert
-from ..reading.settings import Tables, did_you_mean, read_setting, set_value
+from ..reading.settings import Tables, read_setting, set_value
 from ..reading.sources import PartySources
 from ..system import find_protocol
 from .parties import sources_of
@@ -135,7 +135,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         known = [field.name for field in dataclasses.fields(Faults)]
         for key in self.network:
             if key not in known:
-                allowed = f"one of {', '.join(known)}{did_you_mean(key, known)}"
+                allowed = one_of(known, key)
                 raise ConfigurationError(field="network", value=key, allowed=allowed)
         if self.transport == ARRAY:
             raise ConfigurationError(

@@ -13,12 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, did_you_mean
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import check_party_name
 from ..datasets import load_data_set
 from ..reading.files import readable
-from ..reading.settings import did_you_mean
 from ..reading.sources import PartiesTable, PartySources
 from ..reading.text_forms import PLAIN, form_of, open_table
 from ..system import part_of

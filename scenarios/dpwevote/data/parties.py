@@ -10,12 +10,12 @@ import numpy as np
 
 from ....protocol.dpwevote import DPWeVote
 from ....protocol.dpwevote.protocol import OPINIONS
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
-from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable, PartySources
 from ...running.parties import read_parties_file
+from ...running.rosters import FINGERPRINT_COLUMN
 from .made_up import make_partners
 
 __all__ = ["SOURCES", "VoteFile", "load_partners"]
@@ -47,7 +47,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         known = (DPWeVote.client_role, _WEIGHT)
         for name in self.columns:
             if name not in known:
-                allowed = f"one of {', '.join(known)}{did_you_mean(name, known)}"
+                allowed = one_of(known, name)
                 raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=allowed)
         meanings = {**OPINIONS, "1": 1.0, "0": 0.0}
         for key, opinion in (("yes", 1.0), ("no", 0.0)):
@@ -87,8 +87,8 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
         table = {name: entries for name, entries in table.items() if name in candidates}
     if _WEIGHT in read.table:
         return dataclasses.replace(read, table={_WEIGHT: read.table[_WEIGHT], **table})
-    if not table:  # of names alone: whoever holds the rest says it
-        return read
+    if not any(name in candidates if candidates else name != FINGERPRINT_COLUMN for name in table):
+        return read  # of names, and no opinion: whoever holds the rest says it
     _check_without_weights(read, candidates, parameters)
     note = f"{path.name} has no column {_WEIGHT!r}: one person, one vote, and nothing is spent on weights."
     return dataclasses.replace(

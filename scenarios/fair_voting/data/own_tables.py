@@ -7,10 +7,9 @@ from typing import Final
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.parameters import SEPARATOR
-from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable
 from ...running.parties import read_parties_file
 
@@ -41,7 +40,7 @@ class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def __post_init__(self) -> None:
         for name in self.columns:
             if name not in _COLUMNS:
-                allowed = f"one of {', '.join(_COLUMNS)}{did_you_mean(name, _COLUMNS)}"
+                allowed = one_of(_COLUMNS, name)
                 raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=allowed)
         if self.places and self.choices:
             raise ConfigurationError(field=f"{_FIELD}.choices", value="given", allowed="left out beside places")

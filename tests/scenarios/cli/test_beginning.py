@@ -1,6 +1,7 @@
 """From nothing, or a file of one's own, to a first scenario: what is told is used, what is not is asked or refused."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.cli import cli
 from psephos.scenarios.running.beginnings import MOST_LINES, samples
 from terminals import Terminal
+from thoroughness import IS_FULL
 
 BOARD = (
     "Name;Stimmrecht;Anbau;Neues Dach;Bemerkung\n"
@@ -326,3 +328,15 @@ def test_every_kind_is_a_command_with_its_own_options() -> None:
         command = new.get_command(context, kind)
         assert command is not None
         assert {"file", "epsilon", "title", "to", "runs", "out"} <= {each.name for each in command.params}
+
+
+def test_the_pages_commands_run_one_after_another(psephos: Psephos) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "your-own-vote.md").read_text(encoding="utf-8")
+    blocks: list[str] = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    lines = [line.partition("  #")[0].split()[2:] for block in blocks for line in block.splitlines()]
+    assert len(lines) > 9
+    for words in lines:
+        is_run = words[0] == "new" and "--no-run" not in words and not IS_FULL
+        ended = psephos(*words, *(["--no-run"] if is_run else []))
+        assert (ended.status, ended.err) == (0, ""), words
+    assert f"```toml\n{Path('board.toml').read_text(encoding='utf-8')}```" in page
