@@ -59,6 +59,7 @@ class System:
         asking: what asking again is said to cost: a scene → sentences.
         offers: a `running.offers.Offers`: what other variants offer at a session's price.
         variants: a subclass of `experiments.variants.VariantTable`: what every variant offers, for `psephos variants`.
+        plan: the same, with the errors that `psephos plan` plans for, where these are others; without it `variants`.
         measures: a subclass of `experiments.measures.Measures`: what trials are measured by; without it errors of
             estimates.
         mechanism_cases: makes cases (`audit.Case`) of single mechanisms; without them `audit.any_protocol` does.
@@ -85,6 +86,7 @@ class System:
     asking: str = ""
     offers: str = ""
     variants: str = ""
+    plan: str = ""
     measures: str = ""
     mechanism_cases: str = ""
     session_cases: str = ""

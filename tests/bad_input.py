@@ -25,6 +25,7 @@ ITEMS: Final = (
     "an unknown scenario, key or transport",
     "an error prior that is unknown, or impossible for a quota; a level outside (0, 1/2)",
     "an unreachable or a taken address",
+    "secure noise without OpenDP, the extra `deployment`",
     "a page for monitors at no address of this machine",
     "a peer of another version, session or kind",
     "another's certificate, one that is on no roster, one that has expired",
@@ -94,6 +95,10 @@ ITEMS: Final = (
     "a series without votes; an unknown key in a vote, or one that a vote cannot replace",
     "a vote without parties, with unknown ones, one twice, or without somebody's entry",
     "runs whose losses cannot be added",
+    # Folders of runs.
+    "a run's folder that is unfinished, damaged, of another kind, or of a later version",
+    "names with markup, quotes or marks that turn the direction of what follows",
+    "runs that cannot be compared",
     # Adversaries and audits.
     "a coalition that contains its target; unknown parties",
     "a role that nobody registered, or that a protocol does not have",
@@ -103,6 +108,7 @@ ITEMS: Final = (
     "too few samples for any statement",
     "trials that are too few, or of what cannot be tried; a grid of no key",
     "an error that is no error; a session without variants",
+    "a plan that no ε can meet, or no number of people; an aim that is none",
 )
 
 

@@ -100,7 +100,7 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
 def _begin(context: click.Context, protocol: str, beginning: "Beginning", given: "Mapping[str, Any]") -> None:
     """Look at the file, write the scenario, and run it."""
     from ..presentation import make_console
-    from ..presentation.terminal import show_paragraph
+    from ..presentation.terminal import show_note
     from ..running.beginnings import Sheet, samples, scenario_text
     from .simulation import run
 
@@ -130,7 +130,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     made_up = f"No file was given: {copy} is made up, and now yours to change." if own is None else ""
     for sentence in (made_up, *draft.said, sheet.form.note(sheet.path.name)):
         if sentence:
-            show_paragraph(console, sentence)
+            show_note(console, sentence)
     console.print(f"\n{text}", soft_wrap=True)
     console.print(f"Written to {target}", soft_wrap=True)
     if given["runs"]:
@@ -156,7 +156,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
     Raises:
         UnclearError: there is no terminal to ask.
     """
-    from ...protocol.errors import ConfigurationError, did_you_mean
+    from ...protocol.errors import ConfigurationError
     from ..running.beginnings import UnclearError
 
     while True:
@@ -169,7 +169,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
 
         def use(answer: str, unclear: UnclearError = unclear) -> str:
             if answer not in unclear.choices:
-                allowed = f"one of {', '.join(unclear.choices)}{did_you_mean(answer, unclear.choices)}"
+                allowed = one_of(unclear.choices, answer)
                 raise ConfigurationError(field=f"--{unclear.option}", value=answer, allowed=allowed)
             return answer
 

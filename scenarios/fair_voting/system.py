@@ -24,6 +24,7 @@ SYSTEM: Final = System(
     claims=f"{_HERE}.paper.claims_audited:findings_on_fair_voting",
     offers=f"{_HERE}.offers:offers_at_price",
     variants=f"{_HERE}.variants:ElectionVariants",
+    plan=f"{_HERE}.welfare:WelfareErrors",
     measures=f"{_HERE}.measures:ElectionMeasures",
     calibration=f"{_HERE}.calibration:CALIBRATION",
     reproduction=f"{_HERE}.paper:PAPER",

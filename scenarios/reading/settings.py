@@ -5,15 +5,29 @@ Here a scenario is still the tables that its file holds; what is set is checked 
 """
 
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from ...protocol.errors import ConfigurationError, one_of
 
-__all__ = ["Tables", "read_setting", "set_value"]
+__all__ = ["Settings", "Tables", "read_setting", "read_settings", "set_value"]
 
 Tables: TypeAlias = dict[str, Any]
 """A scenario as its file holds it."""
+
+Settings: TypeAlias = Sequence[str] | Mapping[str, object]
+"""What is set: "key=value" each, or values by key."""
+
+
+def read_settings(settings: Settings) -> list[tuple[str, Any]]:
+    """Return keys and values in order.
+
+    Raises:
+        ConfigurationError: a text has another form than "key=value".
+    """
+    if isinstance(settings, Mapping):
+        return list(settings.items())
+    return [read_setting(setting) for setting in settings]
 
 
 def read_setting(text: str) -> tuple[str, Any]:

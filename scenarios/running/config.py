@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import re
 import tomllib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, cast
@@ -19,10 +19,11 @@ import msgspec
 from ...protocol.errors import ConfigurationError, did_you_mean, one_of
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget
+from ...protocol.shown import brief
 from ...transports.faults import Faults
 from ..plugins import ARRAY
 from ..reading.conversion import convert
-from ..reading.settings import Tables, read_setting, set_value
+from ..reading.settings import Settings, Tables, read_settings, set_value
 from ..reading.sources import PartySources
 from ..system import find_protocol
 from .parties import sources_of
@@ -143,6 +144,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             )
         _ = self.faults  # which says what is wrong with a number
 
+    def __repr__(self) -> str:
+        """Return what tells it from others: neither its seed nor anybody's values."""
+        told = {"protocol": self.protocol, "parameters": self.parameters, "transport": self.transport}
+        return f"Scenario({self.name!r}, {', '.join(f'{key}={brief(value)}' for key, value in told.items())})"
+
     @property
     def faults(self) -> Faults | None:
         """How bad the network is; None where it is as it is."""
@@ -174,13 +180,13 @@ def _shipped(pattern: str) -> dict[str, Path]:
     return dict(sorted((path.stem, path) for path in folder.glob(pattern)))
 
 
-def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
+def load_scenario(source: str, settings: Settings = ()) -> Scenario:
     """Return a scenario with some values set anew.
 
     Args:
         source: a shipped scenario's name, or the path of a TOML or JSON file.
         settings: "key=value" each. A key is a name that only one table has, or a dotted path; a value is read as
-            TOML where that is possible, else as text.
+            TOML where that is possible, else as text. Or a mapping of such keys to values as they are.
 
     Raises:
         ConfigurationError: there is no such scenario, it cannot be read, or a key or a value is not allowed.
@@ -193,7 +199,7 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
     return scenario_of(tables, settings, folder=path.parent)
 
 
-def scenario_of(tables: Tables, settings: Sequence[str] = (), *, folder: Path) -> Scenario:
+def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Scenario:
     """Return the scenario of tables as a file holds them, which are changed, with some values set anew.
 
     Args:
@@ -204,7 +210,7 @@ def scenario_of(tables: Tables, settings: Sequence[str] = (), *, folder: Path) -
     Raises:
         ConfigurationError: a key or a value is not allowed.
     """
-    pairs = [read_setting(setting) for setting in settings]
+    pairs = read_settings(settings)
     chosen = dict(pairs)
     # First of all, since the other keys' meaning depends on it.
     protocol = protocol_of(tables, chosen)

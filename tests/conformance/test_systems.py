@@ -51,6 +51,7 @@ CLASSES: Final[Mapping[str, type]] = {
     "attack": Attack,
     "measures": Measures,
     "poisoning": Poisoning,
+    "plan": VariantTable,
     "variants": VariantTable,
 }
 NO_PARTS: Final = {"protocol", "place", "commands"}

@@ -95,7 +95,7 @@ def test_what_is_typed_stays_in_the_terminal(vote: Path) -> None:
         session.result()
         events = str(session.events)
     left = {path.name: path.read_text(encoding="utf-8") for path in (folder / "as-ann").iterdir()}
-    assert left.keys() == {"events.jsonl", "ledger.jsonl", "outcome.json", "run.json"}
+    assert left.keys() == {"events.jsonl", "ledger.jsonl", "outcome.json", "report.html", "run.json"}
     for text in (events, *left.values()):
         assert TYPED not in text
         assert not re.search(r'"(?:merger|weight|entries|row|value)": *"?[13]"?[,}]', text)

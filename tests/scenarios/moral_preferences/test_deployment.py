@@ -437,6 +437,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
 Deployed = tuple[Path, dict[str, Ending]]
 
 
+@pytest.mark.full("processes, which other systems' quick tests have as well")
 def test_processes_find_the_societys_preferences(deployment: Deployed) -> None:
     folder, endings = deployment
     assert {name: (ended.status, ended.err) for name, ended in endings.items()} == dict.fromkeys(
