@@ -113,6 +113,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     title = given["title"] or draft.title
     text = scenario_text(
         dataclasses.replace(draft, title=title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"),
+        name=target.name,
         protocol=protocol,
         epsilon=given["epsilon"],
         made_by=" ".join(["psephos new", beginning.word, *([] if own is None else [own.name])]),
@@ -156,7 +157,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
     Raises:
         UnclearError: there is no terminal to ask.
     """
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import ConfigurationError, one_of
     from ..running.beginnings import UnclearError
 
     while True:

@@ -245,21 +245,22 @@ def samples() -> dict[str, Path]:
     return dict(sorted((path.name, path) for path in folder.iterdir() if path.is_file() and path.suffix != ".py"))
 
 
-def scenario_text(draft: Draft, *, protocol: str, epsilon: float, made_by: str, is_made_up: bool) -> str:
+def scenario_text(draft: Draft, *, name: str, protocol: str, epsilon: float, made_by: str, is_made_up: bool) -> str:
     """Return a scenario as TOML, of at most `MOST_LINES` lines.
 
     Args:
         draft: what it says.
+        name: its file's.
         protocol: whose.
         epsilon: ε.
         made_by: the command that made it.
         is_made_up: nobody real stands behind its parties.
     """
-    lines = [f"# Made by `{printable(made_by)}`. Run it again, changed or not: psephos run THIS FILE"]
+    lines = [f"# Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"]
     lines += map(_written, [Line("title", draft.title), Line("protocol", protocol)])
     if is_made_up:
         lines.append("made_up = true  # nobody real: the truth may be shown beside the estimates")
-        lines.append("seed = 1  # of the simulated noise; with votes of your own leave it out: it is a secret")
+        lines.append("seed = 2026  # of the simulated noise; with votes of your own leave it out: it is a secret")
     price = Line("epsilon", epsilon, f"the price of {draft.price}: less is more private, and less exact")
     lines += ["", "[parameters]", *map(_written, [*draft.parameters, price])]
     lines += ["", f"[{draft.role}s]", *map(_written, draft.parties)]

@@ -49,6 +49,7 @@ VOTES: Final = "votes"
 """The key by which a file is a series, which `series.load_series` reads."""
 
 
+_TABLES: Final = frozenset({".csv", ".tsv"})
 _MAX_BYTES: Final = 1 << 26
 """Of a scenario: its parties stand in a file of their own where they are many."""
 
@@ -420,11 +421,13 @@ def _read(path: Path) -> Tables:
         if (num_bytes := path.stat().st_size) > _MAX_BYTES:
             allowed = f"a file of at most {_MAX_BYTES:,} bytes"
             raise ConfigurationError(field="scenario", value=f"{path} of {num_bytes:,} bytes", allowed=allowed)
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         if path.suffix == ".json":
             return msgspec.json.decode(text, type=Tables)
         return tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(field="scenario", value=str(path), allowed=f"a readable file ({error})") from None
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, RecursionError) as error:
-        raise ConfigurationError(field="scenario", value=str(path), allowed=f"well-formed ({error})") from None
+        is_table = path.suffix.lower() in _TABLES
+        hint = "; a table is no scenario: `psephos new` makes one of it" if is_table else ""
+        raise ConfigurationError(field="scenario", value=str(path), allowed=f"well-formed ({error}){hint}") from None

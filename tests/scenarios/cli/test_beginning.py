@@ -298,6 +298,28 @@ def test_a_terminal_is_asked_until_it_is_clear(write: Write, tmp_path: Path) -> 
     assert tables["partners"] == {"file": "board.csv", "columns": {"partner": "name"}, "yes": ["ja"], "no": ["nein"]}
 
 
+def test_a_table_in_place_of_a_scenario_is_told_what_makes_one(psephos: Psephos, write: Write) -> None:
+    write("board.csv", "name,roof\nann,yes\n")
+    ended = psephos("run", "board.csv")
+    assert (ended.status, ended.out) == (2, "")
+    assert "a table is no scenario: `psephos new` makes one of it" in ended.err
+
+
+def test_a_scenario_may_have_a_byte_order_mark(write: Write) -> None:
+    write("board.csv", "partner,roof\nann,yes\n")
+    path = write("b.toml", '\ufeffprotocol = "dpwevote"\npartners = "board.csv"\n')
+    assert list(resolve(load_scenario(str(path))).names) == ["ann"]
+
+
+@pytest.mark.bad_input("a large file")
+def test_a_scenario_of_a_gigabyte_is_refused_before_it_is_read(psephos: Psephos, tmp_path: Path) -> None:
+    with (tmp_path / "big.toml").open("wb") as file:
+        file.truncate(1 << 30)
+    ended = psephos("run", "big.toml")
+    assert (ended.status, ended.out) == (2, "")
+    assert "scenario must be a file of at most 67,108,864 bytes" in ended.err
+
+
 def test_show_prints_a_scenario_that_can_be_run(psephos: Psephos) -> None:
     ended = psephos("show", "consortium")
     Path("mine.toml").write_text(ended.out, encoding="utf-8")
