@@ -23,6 +23,7 @@ from ...protocol.shown import brief
 from ...transports.faults import Faults
 from ..plugins import ARRAY
 from ..reading.conversion import convert
+from ..reading.files import check_size
 from ..reading.settings import Settings, Tables, read_settings, set_value
 from ..reading.sources import PartySources
 from ..system import find_protocol
@@ -418,9 +419,7 @@ def read_tables(path: Path) -> Tables:
 
 def _read(path: Path) -> Tables:
     try:
-        if (num_bytes := path.stat().st_size) > _MAX_BYTES:
-            allowed = f"a file of at most {_MAX_BYTES:,} bytes"
-            raise ConfigurationError(field="scenario", value=f"{path} of {num_bytes:,} bytes", allowed=allowed)
+        check_size(path, field="scenario", most=_MAX_BYTES)
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix == ".json":
             return msgspec.json.decode(text, type=Tables)

@@ -17,15 +17,13 @@ from ...protocol.errors import ConfigurationError, did_you_mean
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import check_party_name
 from ..datasets import load_data_set
-from ..reading.files import readable
+from ..reading.files import MAX_FILE_BYTES, check_size, readable
 from ..reading.sources import PartiesTable, PartySources
 from ..reading.text_forms import PLAIN, form_of, open_table
 from ..system import part_of
 
 __all__ = ["check_names", "read_parties", "read_parties_file", "sources_of"]
 
-_MAX_FILE_BYTES: Final = 1 << 28
-"""As objects these are a few GB."""
 _AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -104,16 +102,13 @@ def read_parties_file(path: Path, role: str, columns: Mapping[str, str] = _AS_TH
     """
     line = 1  # where a record begins, which may go on over the lines that follow
     field = f"{role}s"
-    with contextlib.suppress(OSError):
-        if (num_bytes := path.stat().st_size) > _MAX_FILE_BYTES:
-            allowed = f"a file of at most {_MAX_FILE_BYTES:,} bytes: all of it has to fit into memory"
-            raise ConfigurationError(field=field, value=f"{path} of {num_bytes:,} bytes", allowed=allowed)
+    check_size(path, field=field)
     form = PLAIN
     try:
         with contextlib.ExitStack() as stack:
             stack.enter_context(readable(path, field=field, what="a readable CSV file"))
             form = form_of(path, [columns.get(role, role)])
-            reader = stack.enter_context(open_table(path, form))
+            reader = stack.enter_context(open_table(path, form, most=MAX_FILE_BYTES))
             header = _header_in(reader, path, role, columns)
             rows: list[tuple[str, ...]] = []
             lines: list[int] = []

@@ -63,7 +63,7 @@ def test_keys_of_a_file_of_ones_own_are_completed(
         ("run consortium --transport tpc", "tcp"),
         ("run sybil --set=adversary=[{role='sybls'}]", "sybils"),
         ("run two-societies --set mechanism=laplac", "laplace"),
-        ("audit k-r", "k-rr"),
+        pytest.param("audit k-r", "k-rr", marks=pytest.mark.full("it makes every case of the audit")),
         ("calibrate dpwevot", "dpwevote"),
     ],
 )
