@@ -18,6 +18,7 @@ from ..reading.files import readable
 from ..reading.text_forms import PLAIN, TextForm, form_of, open_table
 
 __all__ = [
+    "NONE",
     "Beginning",
     "Chosen",
     "Draft",
@@ -204,8 +205,10 @@ class UnclearError(ConfigurationError):
         super().__init__(field=f"--{option}", value="left out", allowed=f"given ({question}): one of {shown}")
 
 
-def chosen_column(sheet: Sheet, chosen: Chosen, option: str, *, names: Sequence[str], question: str) -> str:
-    """Return a column that was chosen, or the one whose name tells it.
+def chosen_column(
+    sheet: Sheet, chosen: Chosen, option: str, *, names: Sequence[str], question: str, may_lack: bool = False
+) -> str:
+    """Return a column that was chosen, or the one whose name tells it; empty where it may be lacking, and was said to.
 
     Args:
         sheet: the table.
@@ -213,17 +216,24 @@ def chosen_column(sheet: Sheet, chosen: Chosen, option: str, *, names: Sequence[
         option: that names the column.
         names: which tell it, in any case.
         question: where neither does.
+        may_lack: whether `NONE` is an answer.
 
     Raises:
         UnclearError: no column has such a name, or several have.
         ConfigurationError: there is no column of the name that was chosen.
     """
     if given := chosen.get(option, ()):
-        return check_column(sheet, given[-1], option)
+        return "" if may_lack and given[-1] == NONE else check_column(sheet, given[-1], option)
     found = [name for name in sheet.header if name.casefold() in names]
     if len(found) == 1:
         return found[0]
-    raise UnclearError(option=option, question=question, choices=found or sheet.header)
+    raise UnclearError(
+        option=option, question=question, choices=[*(found or sheet.header), *([NONE] if may_lack else [])]
+    )
+
+
+NONE: Final = "none"
+"""In place of a column: there is no such."""
 
 
 def check_column(sheet: Sheet, name: str, option: str) -> str:

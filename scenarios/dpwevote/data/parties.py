@@ -33,6 +33,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         columns: what the file calls `partner` or `weight`, where it calls them otherwise.
         yes: words for yes, beside yes, y, true and 1; in any case.
         no: words for no, beside no, n, false and 0.
+        numbered: it has no names: partners are called by their number in it.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -42,6 +43,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     columns: dict[str, str] = {}
     yes: tuple[str, ...] = ()
     no: tuple[str, ...] = ()
+    numbered: bool = False
 
     def __post_init__(self) -> None:
         known = (DPWeVote.client_role, _WEIGHT)
@@ -80,7 +82,7 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
         return make_partners(parties, parameters=parameters)
     options: VoteFile = VoteFile(file=parties) if isinstance(parties, str) else convert(dict(parties), VoteFile, _FIELD)
     path = Path(options.file)
-    read = read_parties_file(path, DPWeVote.client_role, options.columns)
+    read = read_parties_file(path, DPWeVote.client_role, options.columns, numbered=options.numbered)
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
     table = {name: _opinions(entries, options.words) for name, entries in read.table.items() if name != _WEIGHT}
     if candidates and not isinstance(parties, str):

@@ -27,6 +27,7 @@ class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         columns: what the file calls these, where it calls them otherwise.
         places: in place of rankings, the columns of the alternatives, each with its place: 1 is the best.
         choices: in place of rankings, the columns of the first, the second and further choices.
+        numbered: it has no names: voters are called by their number in it.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -36,6 +37,7 @@ class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     columns: dict[str, str] = {}
     places: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    numbered: bool = False
 
     def __post_init__(self) -> None:
         for name in self.columns:
@@ -53,7 +55,7 @@ def load_table(options: RankingTable) -> PartiesTable:
         ConfigurationError: it cannot be read or is not what it should be.
     """
     path = Path(options.file)
-    read = read_parties_file(path, FairVoting.client_role, options.columns)
+    read = read_parties_file(path, FairVoting.client_role, options.columns, numbered=options.numbered)
     named = options.places or options.choices
     for name in named:
         if name not in read.table:

@@ -160,11 +160,11 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         ("--weight", "shar"),
         ["--weight must be a column of", "did you mean 'share'?"],
     ),
-    "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner must be given", "one of age, roof"]),
+    "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner must be given", "or 'none'", "one of age, roof, none"]),
     "two columns of names": (
         "name,member,roof\na,b,yes\n",
         (),
-        ["--partner must be given", "one of name, member, got"],
+        ["--partner must be given", "one of name, member, none, got"],
     ),
     "words that nobody has explained": (
         "name,roof\nann,ja\nbob,nein\n",
@@ -296,6 +296,23 @@ def test_a_terminal_is_asked_until_it_is_clear(write: Write, tmp_path: Path) -> 
     assert "did you mean 'none'?" in terminal.seen
     tables = tomllib.loads((tmp_path / "board.toml").read_text(encoding="utf-8"))
     assert tables["partners"] == {"file": "board.csv", "columns": {"partner": "name"}, "yes": ["ja"], "no": ["nein"]}
+
+
+@pytest.mark.parametrize(("kind", "option"), [("vote", "--partner"), ("ranking", "--voter")])
+def test_who_has_no_name_has_a_number(psephos: Psephos, write: Write, kind: str, option: str) -> None:
+    lines = [f"2026-01-0{1 + n // 2},team {n % 2},{'Yes' if n % 3 else 'No'},b > a\n" for n in range(10)]
+    write("form.csv", "Timestamp,Team,Do you agree?,Order\n" + "".join(lines))
+    assert psephos("new", kind, "form.csv", option, "none", "--no-run").status == 0
+    *_, parties = scenario("form.toml").values()
+    assert parties["numbered"]
+    role = option.removeprefix("--")
+    assert resolve(load_scenario("form.toml")).names[::9] == [f"{role} 01", f"{role} 10"]
+
+
+def test_weights_that_are_all_alike_are_no_secret(psephos: Psephos, write: Write) -> None:
+    write("own.csv", "name,weight,m\nann,2,yes\nbob,2,no\n")
+    assert psephos("new", "vote", "own.csv", "--no-run").status == 0
+    assert resolve(load_scenario("own.toml")).protocol.parameters.loss_of_weight == 0
 
 
 def test_a_table_in_place_of_a_scenario_is_told_what_makes_one(psephos: Psephos, write: Write) -> None:
