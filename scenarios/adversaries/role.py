@@ -21,7 +21,7 @@ import msgspec
 
 from ...agents.adversaries import SERVER, Attempt, Deviation
 from ...protocol.arrays import FloatArray
-from ...protocol.errors import ConfigurationError, PsephosError
+from ...protocol.errors import ConfigurationError, PsephosError, did_you_mean
 from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import Budget, LedgerEntry
@@ -31,7 +31,6 @@ from ...protocol.tally import Tally
 from ...protocol.views import View
 from ...transports.tap import Traffic
 from ..attacks import Attack, Coalition, Seen, find_attack, seen_by_agents, seen_by_arrays
-from ..reading.settings import did_you_mean
 
 __all__ = [
     "Figure",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .group import cli
+from .group import Named, cli
 from .options import make_folder, out_option, tell_folder
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["reproduce"]
 
 
-class _Papers(click.Group):
+class _Papers(Named):
     """A group with a command for each system that brings its paper's experiments."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
