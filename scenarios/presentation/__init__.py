@@ -32,6 +32,7 @@ __all__ = [
     "said_of",
     "show_lesson",
     "show_outcome",
+    "show_verdict",
     "verdict_of",
     "written_lesson",
 ]
@@ -89,6 +90,12 @@ def verdict_of(outcome: msgspec.Struct) -> str:
     with _blaming(presenter, "verdict", outcome):
         said = plain_verdict(briefs_of(outcome)) if presenter.verdict is None else presenter.verdict(outcome)
     return printable(said)
+
+
+def show_verdict(console: Console, outcome: msgspec.Struct) -> None:
+    """Print what came of a session, and an empty line below it."""
+    console.print(Text(verdict_of(outcome), style="bold"))
+    console.print()
 
 
 def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Rows:

@@ -18,6 +18,7 @@ from .drawing import (
     INK,
     MOST_ROWS,
     TRUTH,
+    WHISKERS,
     Marks,
     Picture,
     annotate_row,
@@ -85,7 +86,7 @@ def _show(console: Console, outcome: msgspec.Struct, known: Known) -> None:
         console.print()
     _show_fields(console, tables, known)
     if any(table.measured for table in tables):
-        show_note(console, "± is one standard error of the randomization")
+        show_note(console, "± is one standard error of the randomization.")
 
 
 def _show_table(console: Console, table: Table, known: Known) -> None:
@@ -106,11 +107,8 @@ def _show_table(console: Console, table: Table, known: Known) -> None:
             true.append(title)
     rows = list(zip(*texts.values(), *numbers.values(), strict=True))[:_MOST_LINES]
     drop = [*reversed(list(numbers)[1:]), *reversed(list(texts)[1:])]
-    left_out = show_table(
-        console, list(texts), list(numbers), rows=rows, drop=sorted(drop, key=lambda title: title in true)
-    )
-    if left_out:
-        show_note(console, f"no room for {', '.join(left_out)}: see {known.table}")
+    drop.sort(key=lambda title: title in true)
+    show_table(console, list(texts), list(numbers), rows=rows, drop=drop, whole=known.table)
     if len(table.lines) > len(rows):
         show_note(console, f"… and {some(len(table.lines) - len(rows), 'more line')} in {known.table}")
 
@@ -306,7 +304,7 @@ def _draw_panels(
     has_errors = any(bar.estimate.standard_error for bar in bars)
     mark: dict[str, Any] = {"marker": "s", "markersize": 9, "mfc": COLORS["blue"], "mec": COLORS["blue"]}
     mark |= {"color": INK, "linewidth": 1.5} if has_errors else {"linestyle": "none"}
-    marks: dict[str, dict[str, Any]] = {f"estimate{' ± 2 standard errors' if has_errors else ''}": mark}
+    marks: dict[str, dict[str, Any]] = {f"estimate{f', {WHISKERS}' if has_errors else ''}": mark}
     return {**marks, "truth": TRUTH} if any(bar.true is not None for bar in bars) else marks
 
 

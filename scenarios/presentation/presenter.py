@@ -47,11 +47,13 @@ class Brief:
         name: what is decided or estimated.
         said: what came of it; the estimate where there is nothing shorter.
         estimate: the number behind it, which a picture shows; None where there is none.
+        told: the same with its numbers, where `said` has none: for what is printed of an outcome, line by line.
     """
 
     name: str
     said: Text
     estimate: Estimate | None = None
+    told: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -47,11 +47,6 @@ _MECHANISMS: Final = {
     "joint_ranking": "voters tell their group and a whole ranking each, and may lie of both",
     "joint_scores": "voters add noise to their scores and to those of every other group",
 }
-_TRUSTED: Final = {
-    TrustModel.CENTRAL: "the aggregator: it sees every voter's ranking",
-    TrustModel.LOCAL: "nobody: voters randomize what they report, before it leaves them",
-}
-_TRUSTED_WITH_NOTHING: Final = "nobody: voters randomize group and ranking together, before that leaves them"
 # What a vote without privacy elects, by the truth's names: the session's own objective, the paper's, and the others.
 _RULES: Final = ("this objective", "least disparity", *RULES)
 
@@ -65,7 +60,6 @@ _WIDEST_GROUP: Final = 16
 def show(console: Console, outcome: Outcome, known: Known) -> None:
     """Print who wins, every alternative, and what would be elected without privacy where that may be known."""
     alternatives = in_order(alternatives_of(outcome, known), outcome)
-    _show_header(console, outcome)
     if outcome.alternatives:
         _show_alternatives(console, outcome, alternatives, known)
     else:
@@ -84,6 +78,8 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
         _show_rules(console, outcome, alternatives, known.truth)
     for note in _notes(outcome, known):
         show_note(console, note)
+    console.print()
+    _show_facts(console, outcome)
 
 
 def conclude(outcome: Outcome) -> str:
@@ -118,11 +114,8 @@ _PRIORS: Final = {
 """In words."""
 
 
-def _show_header(console: Console, outcome: Outcome) -> None:
-    """Print who wins, by what, and what that costs."""
-    is_sure = outcome.assurance.verdict == CONFIRMED
-    console.print(Text.assemble((f"{outcome.winner} wins", "bold green" if is_sure else "bold yellow")))
-    console.print()
+def _show_facts(console: Console, outcome: Outcome) -> None:
+    """Print what was elected by whom and by what, and how sure that is."""
     said: dict[str, Cell] = {
         "Objective": _objective(outcome),
         "Features": _features(outcome),
@@ -131,8 +124,6 @@ def _show_header(console: Console, outcome: Outcome) -> None:
         "Voters": _by_group(outcome, outcome.group_sizes),
         "Reports": _reports(outcome),
         "Mechanism": f"{outcome.mechanism}: {_MECHANISMS[outcome.mechanism]}",
-        "Trusted": _TRUSTED_WITH_NOTHING if _is_joint(outcome) else _TRUSTED[TrustModel(outcome.model)],
-        "Proven loss": _loss(outcome),
     }
     details = outcome.details
     if not isinstance(details, msgspec.UnsetType) and details.gamma is not None:
@@ -141,7 +132,7 @@ def _show_header(console: Console, outcome: Outcome) -> None:
         del said["Features"]
     if said["Reports"] == said["Voters"] or sum(outcome.num_reports) == sum(outcome.group_sizes):
         del said["Reports"]
-    show_facts(console, said)
+    show_facts(console, said, spaced=False)
 
 
 def _probability(assurance: Assurance) -> Text:
@@ -218,19 +209,6 @@ def _short(name: str) -> str:
     return text.plain
 
 
-def _loss(outcome: Outcome) -> Text:
-    """Return what a voter pays at most; in another color where that is more than claimed."""
-    claimed, proven = outcome.epsilon_claimed, outcome.epsilon_proven
-    if proven is None:
-        return Text(f"unbounded: no ε is proven; the paper claims {claimed:.6g}", style="yellow")
-    said = f"at most ε = {proven:.6g} for a voter's {'group and ranking' if _is_joint(outcome) else 'ranking'}"
-    if float(f"{proven:.6g}") > claimed:
-        return Text(f"{said}; the paper claims {claimed:.6g}", style="yellow")
-    if outcome.mechanism == "sampling":
-        return Text(f"{said}; the paper's label is {claimed:.6g}")
-    return Text(said)
-
-
 def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequence[Alternative], known: Known) -> None:
     """Print a row for each alternative: estimates, and the truth beside them; or the truth alone."""
     shown = alternatives[:MOST_ROWS]
@@ -265,6 +243,7 @@ def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequenc
         (*numbers, *truths),
         rows=list(zip(*columns, strict=True)),
         drop=("True welfare", "True disparity", "Greatest", "Best off", "Worst off", "Least"),
+        whole=known.table,
     )
     if len(alternatives) > len(shown):
         show_note(console, f"… and {len(alternatives) - len(shown)} more alternatives in {known.table}")

@@ -274,7 +274,7 @@ FAULTS: dict[str, tuple[str | bytes, list[str]]] = {
     ),
     "two groups": ("group,ranking\nnorth;south,a > b > c\n", ["group", "north", "got 'north;south'"]),
     "nothing": ("", ["ann.csv line 1 must be a header"]),
-    "no UTF-8": (b"ranking\n\xff", ["--input must be a readable CSV file"]),
+    "no UTF-8": (b"ranking\n\x81", ["line 2 must be UTF-8 text"]),
 }
 
 
