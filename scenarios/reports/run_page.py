@@ -190,15 +190,17 @@ def _cost(left: RunLeft) -> Iterator[Block]:
         worst = f"ε = {epsilon_text(left.person.proven)} (proven, {left.person.relation})"
         yield Text(f"Over all votes, whoever paid most lost {worst}.")
         yield Text("In each vote:", "quiet")
-    for line in meaning:
-        yield Text(f"{line}.")
+    if left.kind == "party" and left.entries is not None and not left.entries:
+        meaning, warning = ("Nothing was paid.",), ""
+    if meaning:
+        yield Text(" ".join(meaning))
     if warning:
-        yield Text(f"{warning}.", "warning")
+        yield Text(warning, "warning")
     if entries:
         yield from _ledger(left, entries)
         if left.kind != "party":
             yield Text("Losses of one person add up over phases; those of different persons do not.", "quiet")
-    elif about is not None:
+    elif about is not None and left.kind != "party":
         yield _stated(about)
     elif not meaning and left.result is not None:
         person = left.person

@@ -103,6 +103,7 @@ def _of_trials(folder: Path) -> Page:
     blocks: list[Block] = [*drawn(folder / "trials.svg", "The leading measures over all trials")]
     if rows:
         hidden = [key for key in rows[0] if key.startswith("quantile_") and key.endswith(("_low", "_high"))]
+        hidden += [key for key in rows[0] if all(row[key] is None for row in rows)]
         caption = "What was measured; low and high bound the mean with 95 % confidence"
         blocks.append(table_of(rows, caption=caption, name="summary", left_out=[*hidden, "trials"], is_mixed=True))
         blocks.append(Text("± is one standard error of the mean.", "quiet"))
@@ -150,7 +151,7 @@ def _of_reproduction(folder: Path) -> Page:
     holds = sum(finding.holds for finding in found.paper_findings)
     pictures = [block for name, words in captions.items() for block in drawn(folder / f"{name}.svg", words)]
     sections = [
-        Section(title="What it is", blocks=[Text(" ".join(part.split())) for part in introduction]),
+        Section(title="What it is", blocks=[Text(" ".join(part.replace("`", "").split())) for part in introduction]),
         Section(title="What the paper says", blocks=[*_findings(found.paper_findings, "The paper's claims")]),
         Section(title="What we add", blocks=[*_findings(found.own_findings, "What we found beside them")]),
         Section(title="Pictures", blocks=pictures),

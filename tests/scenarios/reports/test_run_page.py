@@ -38,7 +38,7 @@ def test_a_run_leaves_a_page_that_says_what_came_of_it_and_what_it_cost(psephos:
         "27 partners",
         "Rail corridors and Data act pass; Fishing quotas is too close to tell.",
         "232 ± 19",
-        "ε = 9: from even odds, up to 99.988 % certainty of what one partner holds.",
+        "From even odds, anybody can become up to 99.988 % sure of what one partner holds (ε = 9).",
         "Nobody is trusted with private values",
         "Request: opinions",
         "randomized response, 3 times one opinion, ε = 9 in all",
@@ -245,7 +245,7 @@ def test_an_audit_in_the_folder_is_shown_beside_the_ledger(psephos: Psephos) -> 
     Path("out/audit/audit.json").write_text(json.dumps(report), encoding="utf-8")
     assert psephos("report", "out").status == 0
     page = page_in(Path("out"))
-    assert "k-rr: k = 4 answer 1 ∞ 0.93 consistent" in page.text
+    assert "k-rr: k = 4 answer 1 ∞ 0.930 – consistent" in page.text
     assert "hold at once with confidence 0.99" in page.text
     Path("out/audit/audit.json").write_text('{"rows": [{}]}', encoding="utf-8")
     assert psephos("report", "out").status == 2
