@@ -256,3 +256,19 @@ def test_a_protocol_of_somebody_else_has_the_whole_page(approval: Path, psephos:
     page = page_in(approval / "out")
     for said in ("What it cost", "Who is trusted", "What happened", "tea"):
         assert said in page.text
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_open_gives_a_browser_the_file(psephos: Psephos, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    opened: list[str] = []
+
+    def launch(url: str) -> int:
+        opened.append(url)
+        return status
+
+    monkeypatch.setattr("click.launch", launch)
+    assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
+    ended = psephos("report", "out", "--open")
+    assert (ended.status, ended.out) == (0, f"out/{REPORT}\n")
+    assert opened == [Path("out", REPORT).resolve().as_uri()]
+    assert ("no browser" in ended.err) == bool(status)
