@@ -170,8 +170,10 @@ class RunLeft:
 
     @property
     def name(self) -> str:
-        """The session's or the series'; the folder's where it has none."""
+        """The session's or the series'; else the folder's, but of a party's, which may have the party's name."""
         scenario, result = self.scenario or {}, self.result
+        if self.kind == "party":
+            return self.entries[0].session if self.entries else f"A session of {self.protocol or 'votes'}"
         return str(scenario.get("name") or (result and (result.session or result.series)) or self.path.resolve().name)
 
     @property
