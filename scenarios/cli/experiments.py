@@ -6,6 +6,7 @@ import click
 
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
+from .reports import report_option, reporting
 
 __all__ = ["plan", "trials", "variants"]
 
@@ -19,6 +20,7 @@ __all__ = ["plan", "trials", "variants"]
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json and nothing else.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the measures (default: yes).")
+@report_option
 def trials(
     scenario: str,
     settings: tuple[str, ...],
@@ -31,6 +33,7 @@ def trials(
     *,
     as_json: bool,
     pictures: bool,
+    with_report: bool,
 ) -> None:
     """Run SCENARIO many times, each time with fresh simulated noise, and measure its outcomes against the truth.
 
@@ -80,7 +83,8 @@ def trials(
                 resolved={own: resolved for own, _, resolved in prepared},
                 on_progress=tell if len(prepared) > 1 or errors.is_terminal else None,
             )
-        write_trials(folder, measured, name=name, title=title, pictures=pictures)
+        with reporting(folder, wanted=with_report):
+            write_trials(folder, measured, name=name, title=title, pictures=pictures)
     if as_json:
         print_json(summary_in_json(measured, name=name))
         return
