@@ -41,7 +41,7 @@ _HALVES: Final = 8
 _STEPS: Final = 9
 """Of a bisection between two of them, which ends within 3 in 1,000."""
 _STEPS_OF_TRIALS: Final = 3
-"""Within a fifth: a price by trials is no surer."""
+"""Within a fifth, and a tenth for rounding: a price by trials is no surer."""
 _DIGITS: Final = 3
 """Of a price that is named; of one by trials, one less."""
 _MOST_TRIED: Final = 1_000
