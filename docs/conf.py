@@ -1,19 +1,76 @@
-"""Sphinx's configuration: the manual is Markdown, the reference comes from the docstrings."""
+"""Sphinx's configuration: the manual is Markdown, the reference comes from the docstrings.
+
+What a page shows is in its folder: the pages work from a disk and without a network, diagrams and search among it.
+"""
 
 import importlib.metadata
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
 
 project = "Psephos"
 author = "The Psephos developers"
 version = release = importlib.metadata.version("psephos")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_click",
+    "sphinx_copybutton",
+]
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "Psephos"
+html_static_path = ["_static"]
+html_css_files = ["manual.css"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_fence_as_directive = ["mermaid"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
+copybutton_exclude = ".linenos, .gp"  # what is copied is what is typed: no prompt
 suppress_warnings = [
-    "misc.highlighting_failure",  # Mermaid is for whatever renders it; here it is text
-    "myst.xref_missing",  # README's links lead to files of the repository
+    "ref.python",  # a type's short name, such as `range`, may also be some attribute's
+    "misc.highlighting_failure",  # files of csv have no colors
 ]
+
+ROOT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+"""Pages of the repository outside of docs/, of which the manual has a page that includes them."""
+
+
+class Diagram(Directive):
+    """A diagram in Mermaid's words, which `diagrams.js` draws where Mermaid lies beside the pages."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the words as they are, for the page to draw."""
+        words = nodes.Text("\n".join(self.content)).astext().replace("&", "&amp;").replace("<", "&lt;")
+        return [nodes.raw("", f'<pre class="mermaid">{words}</pre>', format="html")]
+
+
+def lead_inside(_: Sphinx, __: str, source: list[str]) -> None:
+    """Let links to pages of the repository lead to the manual's pages of them."""
+    for file in ROOT_PAGES:
+        page = Path(file).stem.lower()
+        source[0] = source[0].replace(f"](../{file}", f"]({page}.md")
+
+
+def draw_diagrams(app: Sphinx, page: str, __: str, ___: dict[str, object], doctree: nodes.document | None) -> None:
+    """Load Mermaid on pages with a diagram, and on no other: it is large."""
+    del page
+    if doctree is not None and any('class="mermaid"' in each.astext() for each in doctree.findall(nodes.raw)):
+        for script in ("mermaid.min.js", "diagrams.js"):
+            app.add_js_file(script)
+
+
+def setup(app: Sphinx) -> None:
+    """Register the above."""
+    app.add_directive("mermaid", Diagram)
+    app.connect("source-read", lead_inside)
+    app.connect("html-page-context", draw_diagrams)
