@@ -26,6 +26,7 @@ exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "Psephos"
+smartquotes = False  # an option begins with two hyphens
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
 myst_enable_extensions = ["colon_fence", "deflist"]
