@@ -4,10 +4,13 @@ What a page shows is in its folder: the pages work from a disk and without a net
 """
 
 import importlib.metadata
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from psephos.scenarios.cli import cli
 from sphinx.application import Sphinx
 
 project = "Psephos"
@@ -19,14 +22,12 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "sphinx_click",
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "Psephos"
-smartquotes = False  # an option begins with two hyphens
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
 myst_enable_extensions = ["colon_fence", "deflist"]
@@ -40,6 +41,7 @@ suppress_warnings = [
     "misc.highlighting_failure",  # files of csv have no colors
 ]
 
+TERMINAL_WIDTH = 80
 ROOT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 """Pages of the repository outside of docs/, of which the manual has a page that includes them."""
 
@@ -53,6 +55,34 @@ class Diagram(Directive):
         """Return the words as they are, for the page to draw."""
         words = nodes.Text("\n".join(self.content)).astext().replace("&", "&amp;").replace("<", "&lt;")
         return [nodes.raw("", f'<pre class="mermaid">{words}</pre>', format="html")]
+
+
+class Commands(Directive):
+    """A section for each command, with the help that it prints."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the sections."""
+        return [
+            nodes.section(
+                "",
+                nodes.title(text=context.command_path),
+                nodes.literal_block(text=context.get_help(), language="text"),
+                ids=[nodes.make_id(context.command_path)],
+                names=[context.command_path],
+            )
+            for context in walk(cli, None)
+        ]
+
+
+def walk(command: click.Command, parent: click.Context | None) -> Iterator[click.Context]:
+    """Yield a command and all below it, as their help knows them."""
+    name = "psephos" if parent is None else command.name
+    context = click.Context(command, parent=parent, info_name=name, terminal_width=TERMINAL_WIDTH)
+    yield context
+    if isinstance(command, click.Group):
+        for each in command.list_commands(context):
+            if (below := command.get_command(context, each)) is not None and not below.hidden:
+                yield from walk(below, context)
 
 
 def lead_inside(_: Sphinx, __: str, source: list[str]) -> None:
@@ -72,6 +102,7 @@ def draw_diagrams(app: Sphinx, page: str, __: str, ___: dict[str, object], doctr
 
 def setup(app: Sphinx) -> None:
     """Register the above."""
+    app.add_directive("commands", Commands)
     app.add_directive("mermaid", Diagram)
     app.connect("source-read", lead_inside)
     app.connect("html-page-context", draw_diagrams)
