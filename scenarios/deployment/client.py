@@ -257,7 +257,8 @@ async def join(
     """Take part in one session as one party.
 
     Args:
-        joining: how. With a journal the party comes back when its connection is lost, and goes on where it stood.
+        joining: how. Whose connection is lost comes back: until the server has welcomed it, and with a journal also
+            afterwards, to go on where it stood.
         log: where events go.
         on_agreed: told of what is taken part in, before anything is drawn.
         on_loss: told why the connection was lost, or cannot be made, before another try.
@@ -299,11 +300,15 @@ async def join(
             on_agreed(agreement)
         failing.pop_all()
     plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)), network)
-    patience = 0.0 if sitting is None else joining.patience_seconds
     try:
         with blaming_plugins(plugins, is_last=True):
             client, outcome = await take_part_durably(
-                make_client, connect, channel=channel, patience_seconds=patience, on_loss=on_loss
+                make_client,
+                connect,
+                channel=channel,
+                patience_seconds=joining.patience_seconds,
+                has_journal=sitting is not None,
+                on_loss=on_loss,
             )
     except HandshakeError as error:
         raise HandshakeError(f"{joining.address}: {error}", role="client") from None
