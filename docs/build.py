@@ -34,6 +34,7 @@ PRINTED: Final = re.compile(
     r"(?P<begin>```console\n\$ psephos (?P<command>[^\n]*)\n```\n\n)```text\n.*?```\n", re.DOTALL
 )
 """A command of a page, and behind it what it prints."""
+_STAYS: Final = re.compile(r" +(?P<state>\w+) --> (?P=state): (?P<move>.*)")
 _COLUMNS: Final = 80
 _MERMAID: Final = "mermaid@11.17.2"
 
@@ -46,12 +47,26 @@ def write_states() -> None:
             "This page is for readers of the source: the states of a client and of the server, and the messages that "
             "change them. `make docs` draws it from the tables in `protocol/states.py`. The server keeps one state "
             "for each client. In brackets is the record that a side with a [journal](journals.md) has on its disk "
-            "before the move shows; *chosen* only where a party has something to choose."
+            "before the move shows; *chosen* only where a party has something to choose. Moves inside a box leave the "
+            "state as it is."
         ),
     ]
     for side in Side:
-        parts += [f"## {side.value.capitalize()}", f"```mermaid\n{mermaid(side)}```"]
+        parts += [f"## {side.value.capitalize()}", f"```mermaid\n{_with_boxes(mermaid(side))}```"]
     (DOCS / "states.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _with_boxes(diagram: str) -> str:
+    """Put moves that stay in a state into its box: arrows back to it would be drawn over others."""
+    lines: list[str] = []
+    for line in diagram.splitlines():
+        stays = _STAYS.fullmatch(line)
+        if stays is not None:
+            title = f"    {stays['state']}: {stays['state']}"
+            lines += [*([] if title in lines else [title]), f"    {stays['state']}: {stays['move']}"]
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
 
 
 def draw_picture(scenario: str, name: str, *, picture: str = "estimates.png") -> None:

@@ -3,5 +3,5 @@ if (window.mermaid) {
   const chosen = document.body.dataset.theme;
   const system = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   const theme = (chosen === "auto" || !chosen ? system : chosen) === "dark" ? "dark" : "neutral";
-  window.mermaid.initialize({ startOnLoad: true, theme, state: { nodeSpacing: 110, rankSpacing: 60 } });
+  window.mermaid.initialize({ startOnLoad: true, theme });
 }
