@@ -4,6 +4,7 @@ What a page shows is in its folder: the pages work from a disk and without a net
 """
 
 import importlib.metadata
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +26,6 @@ extensions = [
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_build"]
-templates_path = ["_templates"]
 html_theme = "furo"
 html_title = "Psephos"
 html_static_path = ["_static"]
@@ -33,6 +33,7 @@ html_css_files = ["manual.css"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_fence_as_directive = ["mermaid"]
 myst_heading_anchors = 3
+autosummary_generate = False  # the modules' pages are written below
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 copybutton_exclude = ".linenos, .gp"  # what is copied is what is typed: no prompt
@@ -42,6 +43,9 @@ suppress_warnings = [
 ]
 
 TERMINAL_WIDTH = 80
+REFERENCE = Path(__file__).parent / "reference"
+MODULE = re.compile(r"^\.\. automodule:: (\S+)$", re.MULTILINE)
+MODULES = re.compile(r"^```\{eval-rst\}\n(?:\.\. automodule:: .*\n(?:   :members:.*\n)?)+```$", re.MULTILINE)
 ROOT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 """Pages of the repository outside of docs/, of which the manual has a page that includes them."""
 
@@ -85,6 +89,31 @@ def walk(command: click.Command, parent: click.Context | None) -> Iterator[click
                 yield from walk(below, context)
 
 
+def write_module_pages(_: Sphinx) -> None:
+    """Write a page for each module that `api.md` names."""
+    REFERENCE.mkdir(exist_ok=True)
+    modules = MODULE.findall((REFERENCE.parent / "api.md").read_text(encoding="utf-8"))
+    for page in REFERENCE.glob("*.rst"):
+        if page.stem not in modules:
+            page.unlink()
+    for module in modules:
+        page = REFERENCE / f"{module}.rst"
+        text = f"{module}\n{'=' * len(module)}\n\n.. automodule:: {module}\n   :members:\n"
+        if not page.exists() or page.read_text(encoding="utf-8") != text:
+            page.write_text(text, encoding="utf-8")
+
+
+def list_modules(_: Sphinx, page: str, source: list[str]) -> None:
+    """Let `api.md` list its modules with their first lines, each of which leads to the module's page."""
+
+    def listed(found: re.Match[str]) -> str:
+        lines = "".join(f"   {module}\n" for module in MODULE.findall(found[0]))
+        return f"```{{eval-rst}}\n.. autosummary::\n   :toctree: {REFERENCE.name}\n\n{lines}```"
+
+    if page == "api":
+        source[0] = MODULES.sub(listed, source[0])
+
+
 def lead_inside(_: Sphinx, __: str, source: list[str]) -> None:
     """Let links to pages of the repository lead to the manual's pages of them."""
     for file in ROOT_PAGES:
@@ -104,5 +133,7 @@ def setup(app: Sphinx) -> None:
     """Register the above."""
     app.add_directive("commands", Commands)
     app.add_directive("mermaid", Diagram)
+    app.connect("builder-inited", write_module_pages)
+    app.connect("source-read", list_modules)
     app.connect("source-read", lead_inside)
     app.connect("html-page-context", draw_diagrams)
