@@ -28,8 +28,14 @@ RELATIVE_LINK = re.compile(r"\]\((?!https?:|#)[^)]*\)")
 DECLARED = [(group, name, value) for group, entries in ENTRY_POINTS.items() for name, value in entries.items()]
 
 
+FRONT = ROOT / "scenarios" / "front"
+"""The package `psephos` itself."""
+
+
 def package_of(folder: Path) -> str:
     """Return the package that a folder of the tree is installed as."""
+    if folder == FRONT:
+        return "psephos"
     return ".".join(("psephos", *folder.relative_to(ROOT).parts))
 
 
@@ -60,13 +66,14 @@ def test_every_source_file_is_in_a_listed_package() -> None:
 
 
 def test_each_room_is_mapped_to_its_folder() -> None:
-    assert SETUPTOOLS["package-dir"] == {f"psephos.{room}": room for room in ROOMS}
+    front = {"psephos": FRONT.relative_to(ROOT).as_posix()}
+    assert SETUPTOOLS["package-dir"] == front | {f"psephos.{room}": room for room in ROOMS}
 
 
 def test_every_room_says_that_it_is_typed() -> None:
-    for room in ROOMS:
-        assert (ROOT / room / "py.typed").is_file()
-        assert "py.typed" in SETUPTOOLS["package-data"][f"psephos.{room}"]
+    for folder in (FRONT, *(ROOT / room for room in ROOMS)):
+        assert (folder / "py.typed").is_file()
+        assert "py.typed" in SETUPTOOLS["package-data"][package_of(folder)]
 
 
 def test_every_file_that_is_no_source_is_package_data() -> None:
@@ -130,13 +137,12 @@ def test_a_wheel_holds_all_of_it_and_nothing_else(tmp_path: Path) -> None:
     info = f"psephos-{PYPROJECT['project']['version']}.dist-info"
     assert {name.partition("/")[0] for name in names} == {"psephos", info}
     sources = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
-    expected = {f"psephos/{file.relative_to(ROOT).as_posix()}" for file in [*sources, *data_files()]}
+    expected = {f"{package_of(file.parent).replace('.', '/')}/{file.name}" for file in [*sources, *data_files()]}
     assert {name for name in names if name.startswith("psephos/")} == expected
     assert RELATIVE_LINK.findall(metadata) == []
     assert "Description-Content-Type: text/markdown" in metadata
     assert f"{info}/licenses/LICENSE" in names
     assert all(f"{name} = {value}" in record for _, name, value in DECLARED)
-    assert "psephos/__init__.py" not in names  # a namespace, so that others may add to it
 
 
 PAGE = """See [the manual](docs/index.md), [h11](https://h11.example) or [below](#below).

@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 
 import click
 
-__all__ = ["cli", "main", "of_systems"]
+__all__ = ["cli", "main", "of_systems", "with_traceback"]
 
 _RUN_FAILED, _WRONG_INPUT = 1, 2
 _ENDED_BY_SIGNAL: Final = 128
@@ -62,9 +62,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = super().get_command(ctx, cmd_name) or of_systems().get(cmd_name)
-        if command is not None and _TRACEBACK not in command.params:
-            command.params.append(_TRACEBACK)
-        return command
+        return None if command is None else with_traceback(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         names = self.list_commands(ctx)
@@ -82,6 +80,13 @@ class _Commands(click.Group):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+
+def with_traceback(command: click.Command) -> click.Command:
+    """Return a command that takes `--traceback`."""
+    if _TRACEBACK not in command.params:
+        command.params.append(_TRACEBACK)
+    return command
 
 
 @functools.cache

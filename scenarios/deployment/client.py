@@ -31,6 +31,7 @@ from ...protocol.roles import SessionKind, Side
 from ...transports.abc import Channel, Transport
 from ..plugins import find_client_role
 from ..reading.conversion import convert
+from ..running.about import about
 from ..running.blaming import Plugin, blaming, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.writing import describe_failure, open_run
@@ -110,6 +111,7 @@ class Joining:
             default what an invitation says, or else `DEFAULT_BUDGET`.
         budget_period_seconds: the length of the window in which the budget holds, by the times that the journal keeps;
             by default it holds for all that is in the journal.
+        budget_in_all: beside a budget by periods, the most that all sessions in the journal may cost together.
         trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
             need.
         choices: entries of columns that the party chooses as it joins, by column; they come before those in `entries`.
@@ -127,6 +129,7 @@ class Joining:
     invitation: Invitation | None = None
     budget: float | None = None
     budget_period_seconds: float | None = None
+    budget_in_all: float | None = None
     trusts_server: bool = False
     choices: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     round_number: int = 0
@@ -154,8 +157,29 @@ class Joining:
         seconds = self.budget_period_seconds
         return self.journal.ledger(self.party, budget, session_id=session_id, period_seconds=seconds)
 
+    def check_room(self, ledger: Ledger, losses: Sequence[PrivacyLoss], *, session_id: str) -> None:
+        """Raise unless a session's losses fit into the ledger, and into what all sessions may cost together.
+
+        One process at a time has a journal, so that what fits as a session begins fits until it ends.
+
+        Args:
+            ledger: of `open_ledger`, or one that several sessions share.
+            losses: those that are still to come.
+            session_id: of the session, whose own room does not count.
+
+        Raises:
+            BudgetExceededError: they do not fit.
+        """
+        ledger.check(losses)
+        if self.budget_in_all is not None and self.journal is not None:
+            whole = Budget(epsilon=self.budget_in_all)
+            self.journal.ledger(self.party, whole, session_id=session_id).check(losses)
+
     def _check_period(self) -> None:
         if self.budget_period_seconds is None:
+            if self.budget_in_all is not None:
+                allowed = "left out without --budget-period: --budget is then over all sessions"
+                raise ConfigurationError(field="--budget-in-all", value=self.budget_in_all, allowed=allowed)
             return
         check_period(self.budget_period_seconds, field="--budget-period")
         if self.budget is None:
@@ -163,6 +187,9 @@ class Joining:
         if self.journal is None:
             allowed = "left out without a journal, which alone knows when other sessions were"
             raise ConfigurationError(field="--budget-period", value="given", allowed=allowed)
+        if self.budget_in_all is not None and not self.budget_in_all >= self.budget:
+            allowed = f"at least the --budget of a period, {self.budget:g}"
+            raise ConfigurationError(field="--budget-in-all", value=self.budget_in_all, allowed=allowed)
 
     def sit(self, terms: Invitation) -> Sitting | None:
         """Return the party's journal of the session that it agrees to; None where it keeps none.
@@ -223,7 +250,7 @@ class Joining:
                 check_secure_noise(protocol, sides=[Side.CLIENT])
             losses = tuple(loss for phase in to_draw for loss in phase.losses_of(terms.public))
             if ledger is not None:
-                ledger.check(losses)
+                self.check_room(ledger, losses, session_id=terms.session_id)
             row = encode_own(protocol, entries, terms.public)
             for name, earlier in recalled.items():
                 (phase,) = (phase for phase in protocol.phases if phase.name == name)
@@ -295,7 +322,8 @@ async def join(
         sitting = joining.sit(agreement.terms)
         make_client = functools.partial(_make_client, joining, agreement, ledger=ledger, log=log, sitting=sitting)
         client = make_client()
-        ledger.check(client.losses_to_come(agreement.terms.public))
+        to_come = client.losses_to_come(agreement.terms.public)
+        joining.check_room(ledger, to_come, session_id=agreement.terms.session_id)
         if on_agreed is not None:
             on_agreed(agreement)
         failing.pop_all()
@@ -486,6 +514,7 @@ def join_in_folder(
         for phase, each in agreement.recalled.items():
             source = f"session {quote(each.session)} of {each.report.scope}, nothing paid"
             run.ending.setdefault("kept", {})[phase] = source
+        run.ending["about"] = about(agreement.protocol)
         if on_agreed is not None:
             on_agreed(agreement)
 

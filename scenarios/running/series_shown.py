@@ -17,6 +17,7 @@ from ..presentation.drawing import (
     MUTED,
     POOR,
     RULE,
+    WHISKERS,
     WIDTH,
     Marks,
     Picture,
@@ -196,7 +197,7 @@ def _draw_outcomes(axes: Any, briefs: Sequence[tuple[Vote, Brief]]) -> None:
             axes.errorbar(brief.estimate.value, row, xerr=error, fmt="o", color=RULE, capsize=4, linewidth=2)
         annotate_row(axes, row, brief.said.plain, color=INK)
     axes.axvline(0, color=MUTED, linewidth=0.8)
-    name_rows(axes, names, x="estimate ± 2 standard errors")
+    name_rows(axes, names, x=f"estimate, {WHISKERS}")
     axes.set_title("What each vote released")
 
 

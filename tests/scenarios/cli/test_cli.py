@@ -36,7 +36,7 @@ def test_a_run_shows_trust_phases_outcome_and_price(psephos: Psephos) -> None:
         "release",
         "True margin",
         "ε proven",
-        "ε = 1: from even odds, up to 73.2 % certainty of what one partner holds",
+        "Price: From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1).",
         "optimal: ± 10.4 instead of ± 39.0",
         "Everything is in out",
     ):

@@ -127,7 +127,7 @@ def test_join_shows_what_it_takes_part_in_and_the_outcome(psephos: Psephos) -> N
         "Session vote",
         "as ann · protocol dpwevote · simulation · costs epsilon = 1",
         "Trust: Nobody is trusted with private values",
-        "ε = 1: from even odds, up to 73.2 % certainty of what one partner holds",
+        "Price: From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1).",
         "merger",
         "in mine",
     ):
@@ -244,6 +244,25 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     "periods without a journal": (
         (*JOIN, "ann.csv", "--simulate", "--seed", 7, "--budget", 1, "--budget-period", "7 days"),
         "--budget-period must be left out without a journal, which alone knows when other sessions were, got 'given'",
+    ),
+    "a budget in all that already is": (
+        (*JOIN, "ann.csv", "--budget", 1, "--budget-in-all", 9),
+        "--budget-in-all must be left out without --budget-period: --budget is then over all sessions, got 9.0",
+    ),
+    "a budget in all below that of a period": (
+        (
+            *JOIN,
+            "ann.csv",
+            "--journal",
+            "ann.sqlite",
+            "--budget",
+            1,
+            "--budget-period",
+            "7 days",
+            "--budget-in-all",
+            0.5,
+        ),
+        "--budget-in-all must be at least the --budget of a period, 1, got 0.5",
     ),
     "a name that is none": (
         ("join", NOBODY_LISTENS, *PLAIN, "--as", " ann", "--input", "ann.csv", "--out", "out"),
