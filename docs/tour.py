@@ -40,12 +40,12 @@ _LINE_PIXELS: Final = 19
 _MARGIN_PIXELS: Final = 60
 _TERMINAL_PIXELS: Final = 800
 
-# As a spreadsheet in Germany saves it: semicolons, Windows-1252, words for yes and no, and no weights.
-_COMMITTEE: Final = "Mitglied;Ja zum Umzug?\n" + "".join(
+# As a spreadsheet in Germany saves it: semicolons, Windows-1252, its own words for yes and no, and no weights.
+_COMMITTEE: Final = "Name;Umzug\n" + "".join(
     f"{name};{'ja' if place % 3 else 'nein'}\n"
     for place, name in enumerate(f"{first} {last}" for last in ("Müller", "Weiß", "Öztürk") for first in "ABCDEFGHIJ")
 )
-_BOARD: Final = "member,merger\nAnn,yes\nBob,no\nCid,yes\nDee,yes\nEve,no\n"
+_BOARD: Final = "member,shares,merger\nAnn,3,yes\nBob,1,no\nCid,1,yes\nDee,2,yes\nEve,2,no\n"
 _LINES_OF_PYTHON: Final = """\
 from psephos.scenarios import load, run
 
@@ -134,7 +134,7 @@ def _steps() -> Iterator[Step]:
         return Step(name, what, ("psephos", *shlex.split(words)), pages)
 
     yield psephos("scenarios", "see what there is", "scenarios")
-    yield psephos("new", "a vote of one's own, from a spreadsheet", "new vote committee.csv --out first")
+    yield psephos("new", "a vote of one's own, from a spreadsheet", "new vote committee.csv --yes ja --no nein --out first")
     yield psephos("plan", "what margin of error that has, and what a better one costs", "plan committee.toml")
     yield psephos("plan-error", "the price of a wanted error", "plan eu-council --people 30 --error 10%")
     yield psephos("show", "a scenario to copy", "show eu-council")
@@ -147,7 +147,7 @@ def _steps() -> Iterator[Step]:
     yield psephos("ledger", "who paid what", "ledger dear")
     yield psephos("audit", "attack a mechanism", "audit k-rr --quick --out audited")
     yield Step("python", "the same in five lines of Python", ("python", "first.py"))
-    yield psephos("new-board", "a vote of five, to be held for real", "new vote board.csv --no-run")
+    yield psephos("new-board", "a vote of five, to be held for real", "new vote board.csv --weight shares --public-weights --no-run")
     yield psephos("rehearse", "hold it as processes over TLS", "rehearse board.toml")
 
 
