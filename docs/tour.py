@@ -134,7 +134,9 @@ def _steps() -> Iterator[Step]:
         return Step(name, what, ("psephos", *shlex.split(words)), pages)
 
     yield psephos("scenarios", "see what there is", "scenarios")
-    yield psephos("new", "a vote of one's own, from a spreadsheet", "new vote committee.csv --yes ja --no nein --out first")
+    yield psephos(
+        "new", "a vote of one's own, from a spreadsheet", "new vote committee.csv --yes ja --no nein --out first"
+    )
     yield psephos("plan", "what margin of error that has, and what a better one costs", "plan committee.toml")
     yield psephos("plan-error", "the price of a wanted error", "plan eu-council --people 30 --error 10%")
     yield psephos("show", "a scenario to copy", "show eu-council")
@@ -147,7 +149,11 @@ def _steps() -> Iterator[Step]:
     yield psephos("ledger", "who paid what", "ledger dear")
     yield psephos("audit", "attack a mechanism", "audit k-rr --quick --out audited")
     yield Step("python", "the same in five lines of Python", ("python", "first.py"))
-    yield psephos("new-board", "a vote of five, to be held for real", "new vote board.csv --weight shares --public-weights --no-run")
+    yield psephos(
+        "new-board",
+        "a vote of five, to be held for real",
+        "new vote board.csv --weight shares --public-weights --no-run",
+    )
     yield psephos("rehearse", "hold it as processes over TLS", "rehearse board.toml")
 
 
