@@ -173,7 +173,7 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
                         name="one wish under all of them",
                         x=x,
                         y=tuple(poisoning.sign * shift / error for shift, _ in shifts),
-                        errors=tuple(2 * spread / error for _, spread in shifts),
+                        errors=tuple(spread / error for _, spread in shifts),
                     ),
                     Series(
                         name="most by values, in expectation (proven)",

@@ -35,6 +35,7 @@ from .folder import RunFolder
 from .resolution import Resolved
 from .results import result_of
 from .session import SessionRecord, Strangers, run_agents, run_arrays, run_streamed
+from .statements import setting_of
 from .streams import StreamedInputs
 from .traffic import expect_traffic, traffic_of
 from .writing import describe_failure, open_run, write_outcome
@@ -276,7 +277,16 @@ def run_in_folder(
     num_parties = len(resolved.names) if streamed is None else streamed.num_parties
     result = result_of(resolved, record, num_parties=num_parties, truth=truth)
     title = scenario.title or scenario.name
-    write_outcome(folder, record.outcome, result, title=title, truth=truth, gold=gold, pictures=pictures)
+    write_outcome(
+        folder,
+        record.outcome,
+        result,
+        title=title,
+        setting=setting_of(protocol, num_parties),
+        truth=truth,
+        gold=gold,
+        pictures=pictures,
+    )
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     lessons: Sequence[Lesson] = ()
@@ -315,24 +325,26 @@ def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: i
     scene = resolved.scene(seed=seed)
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
         lessons = [checked_lesson(role, scene, happened) for role in resolved.adversaries]
-    write_lessons(folder, lessons, pictures=pictures)
+    setting = setting_of(resolved.protocol, len(resolved.names))
+    write_lessons(folder, lessons, pictures=pictures, setting=setting)
     return lessons
 
 
-def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool) -> None:
+def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool, setting: str = "") -> None:
     """Write what adversaries learnt, or did: `adversaries.json`, and of each a table and a picture.
 
     Args:
         folder: where to.
         lessons: theirs.
         pictures: whether pictures are wanted.
+        setting: what each picture says below its title.
     """
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:
             folder.write_table(f"adversary-{number}.csv", lesson.rows)
         if pictures and lesson.figures:
-            draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}")
+            draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}", setting=setting)
 
 
 def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:

@@ -334,7 +334,7 @@ def _figures(found: Sequence[AfterReleases], *, answered: int, unknown: int) -> 
             name="success",
             x=times,
             y=tuple(after.success for after in found),
-            errors=tuple(2 * after.success_error for after in found),
+            errors=tuple(after.success_error for after in found),
         ),
         Series(name="proven bound", x=times, y=tuple(after.success_bound for after in found), style="bound"),
     ]
@@ -360,6 +360,7 @@ def _figures(found: Sequence[AfterReleases], *, answered: int, unknown: int) -> 
             y_label="probability",
             series=tuple(series),
             is_log=True,
+            is_share=True,
         ),
         Figure(
             title="How far off its estimate of the target's row is",
