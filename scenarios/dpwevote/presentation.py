@@ -10,7 +10,6 @@ from rich.text import Text
 from ...protocol.dpwevote import CandidateOutcome, Outcome, WeightsOutcome
 from ...protocol.estimators import DEFAULT_LEVEL, Estimate, Verdict
 from ..presentation.drawing import (
-    BARS,
     ERRORS_SHOWN,
     GOOD,
     MOST_ROWS,
@@ -18,6 +17,7 @@ from ..presentation.drawing import (
     POOR,
     RULE,
     TRUTH,
+    WHISKERS,
     Marks,
     Picture,
     annotate_row,
@@ -186,11 +186,11 @@ def _draw(outcome: Outcome, known: Known) -> Picture:
 def _marks(*, with_band: bool, with_truth: bool) -> Marks:
     """Return what the legend explains, in no candidate's color."""
     marks: dict[str, Mapping[str, Any]] = {
-        f"estimate, {BARS}": {"color": RULE, "marker": "o", "markersize": 7, "linewidth": 2}
+        f"estimate, {WHISKERS}": {"color": RULE, "marker": "o", "markersize": 7, "linewidth": 2}
     }
     if with_band:
         band = {"color": RULE, "alpha": 0.3, "marker": "s", "markersize": 11, "linestyle": "none"}
-        marks[f"quota, band: {ERRORS_SHOWN} standard errors each way"] = band
+        marks[f"quota, band: {ERRORS_SHOWN} standard errors"] = band
     return {**marks, "truth": TRUTH} if with_truth else marks
 
 

@@ -18,7 +18,6 @@ from ...protocol.estimators import Estimate
 from ...protocol.moral_preferences import Level, LevelOutcome, Outcome, Paradigm
 from ...protocol.privacy import TrustModel
 from ..presentation.drawing import (
-    BARS,
     ERRORS_SHOWN,
     GOOD,
     INK,
@@ -27,6 +26,7 @@ from ..presentation.drawing import (
     POOR,
     RULE,
     TRUTH,
+    WHISKERS,
     Marks,
     Picture,
     annotate_row,
@@ -264,7 +264,7 @@ def _marks(features: Sequence[_Feature]) -> dict[str, dict[str, Any]]:
     if not all(feature.is_sure for feature in features):
         marks["pale: the noise may have turned the sign"] = {**square, "color": MUTED, "alpha": _PALE}
     if any(feature.error is not None for feature in features):
-        marks[BARS] = _WHISKER
+        marks[WHISKERS] = _WHISKER
     if any(feature.clean is not None for feature in features):
         marks["without noise"] = TRUTH
     return marks

@@ -3,8 +3,7 @@
 From top to bottom a picture has its title, a subdued line that says of what and under which promise (how many parties,
 the proven ε, whom they trust), the panels, the legend, and a note where something has to be said of how it is read.
 
-Colors are never alone: what differs in color differs in shape, in place or in a word beside it, too. Lengths of error
-bars are said in the legend in words, and "±" always is one standard error, as everywhere.
+Colors are never alone: what differs in color differs in shape, in place or in a word beside it, too.
 
 matplotlib is optional, and imported late: it takes longer than most runs.
 """
@@ -23,18 +22,19 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from .embedding import embeddable
 
 __all__ = [
-    "BARS",
     "BEYOND",
     "COLORS",
     "ERRORS_SHOWN",
     "GOOD",
     "INK",
     "INKS",
+    "MARKERS",
     "MOST_ROWS",
     "MUTED",
     "POOR",
     "RULE",
     "TRUTH",
+    "WHISKERS",
     "WIDTH",
     "WITHIN",
     "Marks",
@@ -73,16 +73,21 @@ COLORS: Final = {
 which `tests/scenarios/presentation/test_palette.py` measures."""
 INKS: Final = {COLORS["orange"]: "#b3540a", COLORS["sky"]: "#3a6f9c", COLORS["gold"]: "#7d6420"}
 """Darker ones of the same hue, for words in a color that is too pale for them."""
+MARKERS: Final = ("o", "s", "^", "D", "v", "P")
+"""Of lines, in the order of their colors."""
 WITHIN: Final = "#eef1f4"
 """Behind what is possible, or allowed."""
 BEYOND: Final = "#e9e4d8"
 """Behind what a proof rules out."""
 
 ERRORS_SHOWN: Final = 2
-"""Standard errors: some 95 % of all runs on the same inputs give an estimate so near the truth."""
+"""Standard errors that a whisker reaches: some 95 % of all runs on the same inputs give an estimate so near the truth.
 
-BARS: Final = f"bar: {ERRORS_SHOWN} standard errors each way"
-"""What a legend says of an error bar."""
+± is one standard error wherever it is written, as in the files. Whiskers are compared by eye, with each other and with
+lines, and that is fair where they cover the truth as a rule; a picture says what they are in words, without ±.
+"""
+WHISKERS: Final = f"whiskers: {ERRORS_SHOWN} standard errors"
+"""What a picture says of them."""
 
 MOST_ROWS: Final = 40
 """A picture of more of them says nothing; the table has them all."""

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 from ..adversaries.role import Figure, Lesson, Series
 from .drawing import (
-    BARS,
     BEYOND,
     COLORS,
     ERRORS_SHOWN,
     INK,
+    MARKERS,
     MUTED,
     RULE,
+    WHISKERS,
     WIDTH,
     Marks,
     Picture,
@@ -59,7 +60,6 @@ _GUESSING, _BOUND = "guessing", "bound"
 _RULED_OUT: Final = "ruled out by proof"
 _REGION: Final[dict[str, Any]] = {"color": BEYOND, "linewidth": 0, "zorder": 0}
 _REGION_MARK: Final[dict[str, Any]] = {"color": BEYOND, "marker": "s", "markersize": 11, "linestyle": "none"}
-_MARKERS: Final = ("o", "s", "^", "D", "v", "P")
 _EDGE: Final[dict[str, Any]] = {"color": RULE, "linewidth": 1.0}
 
 
@@ -144,14 +144,14 @@ def _draw(panels: Any, *, rows: Sequence[_Row]) -> Marks:
             axes.set_subplotspec(grid[place, :])
             marks |= _draw_bars(axes, row.figures[0]) if _bars_of(row.figures[0]) else _draw_lines(axes, row.figures[0])
     if any(any(series.errors) for row in rows for figure in row.figures for series in figure.series):
-        marks |= {BARS: {"color": INK, "linewidth": 1.4}}
+        marks |= {WHISKERS: {"color": INK, "linewidth": 1.4}}
     return marks
 
 
 def _style_of(series: Series, number: int) -> dict[str, Any]:
     """Return how a series is drawn that is neither a bound nor bars."""
     place = number if series.color is None else series.color
-    style: dict[str, Any] = {"color": _color_of(series, number), "marker": _MARKERS[place % len(_MARKERS)]}
+    style: dict[str, Any] = {"color": _color_of(series, number), "marker": MARKERS[place % len(MARKERS)]}
     style |= {"markersize": 4.5, "linewidth": 1.8}
     if series.style == "points":
         return {**style, "linestyle": "none"}

@@ -18,6 +18,7 @@ from .drawing import (
     INK,
     MOST_ROWS,
     TRUTH,
+    WHISKERS,
     Marks,
     Picture,
     annotate_row,
@@ -293,7 +294,7 @@ def _draw_panels(
     has_errors = any(bar.estimate.standard_error for bar in bars)
     mark: dict[str, Any] = {"marker": "s", "markersize": 9, "mfc": COLORS["blue"], "mec": COLORS["blue"]}
     mark |= {"color": INK, "linewidth": 1.5} if has_errors else {"linestyle": "none"}
-    marks: dict[str, dict[str, Any]] = {f"estimate{' ± 2 standard errors' if has_errors else ''}": mark}
+    marks: dict[str, dict[str, Any]] = {f"estimate{f', {WHISKERS}' if has_errors else ''}": mark}
     return {**marks, "truth": TRUTH} if any(bar.true is not None for bar in bars) else marks
 
 

@@ -15,8 +15,9 @@ from typing import Any, Final
 from ...protocol.phases import CentralPhase, PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.privacy.composition import count_of
+from ..presentation.numbers import some
 
-__all__ = ["LITTLE", "certainty_of", "meaning_of", "setting_of", "trust_in", "up_to", "warning_of"]
+__all__ = ["LITTLE", "certainty_of", "meaning_of", "model_of", "setting_of", "trust_in", "up_to", "warning_of"]
 
 LITTLE: Final = 0.95
 """Where an ε allows more certainty than this, it protects little."""
@@ -86,15 +87,13 @@ def setting_of(protocol: PhasedProtocol[Any, Any], num_parties: int) -> str:
         num_parties: on the roster.
     """
     party = protocol.client_role
-    number = f"{num_parties:,} {party}{'s' if num_parties != 1 else ''}"
-    if protocol.hides_participation:
-        number = f"up to {number}"
+    number = ("up to " if protocol.hides_participation else "") + some(num_parties, party)
     total = total_of(protocol.losses)
     loss = "no ε proven" if math.isinf(total.proven) else f"ε = {total.proven:g} proven"
-    return f"{number} · {loss} for one {party} in all ({total.relation.value}) · {_model_of(protocol)}"
+    return f"{number} · {loss} for one {party} in all ({total.relation.value}) · {model_of(protocol)}"
 
 
-def _model_of(protocol: PhasedProtocol[Any, Any]) -> str:
+def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
     """Return the model of trust, and what it means here."""
     central = [phase.name for phase in protocol.phases if isinstance(phase, CentralPhase)]
     if not central:

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from ....protocol.fair_voting import Outcome
 from ...presentation.drawing import (
-    BARS,
     COLORS,
     ERRORS_SHOWN,
     GOOD,
@@ -15,6 +14,7 @@ from ...presentation.drawing import (
     MOST_ROWS,
     MUTED,
     RULE,
+    WHISKERS,
     Marks,
     Picture,
     annotate_row,
@@ -109,7 +109,7 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
         "linestyle": "none",
     }
     if outcome.alternatives and _is_told_apart(outcome):
-        marks[BARS] = {"color": INK, "linewidth": 1.4}
+        marks[WHISKERS] = {"color": INK, "linewidth": 1.4}
     if _allowed(outcome) is not None:
         marks[f"disparity up to {outcome.max_disparity:g}: allowed"] = {**_ALLOWED, "markersize": 11}
     if outcome.alternatives and known.truth is not None:

@@ -179,7 +179,7 @@ def test_a_picture_is_an_svg_and_a_png(tmp_path: Path) -> None:
     assert paths == [tmp_path / "estimates.svg", tmp_path / "estimates.png"]
     assert paths[1].read_bytes().startswith(PNG_SIGNATURE)
     text = html.unescape(paths[0].read_text(encoding="utf-8"))
-    for shown in ("A vote", "rail", "fish & <chips>", "estimate, bar: 2 standard errors each way", "quota"):
+    for shown in ("A vote", "rail", "fish & <chips>", "estimate, whiskers: 2 standard errors", "quota"):
         assert shown in text
     for candidate in released.candidates:
         decision = "passes" if candidate.passed else "fails"
@@ -225,4 +225,4 @@ def test_one_quota_is_one_line_with_its_number_beside_it(tmp_path: Path) -> None
     (quota,) = {told(candidate.quota).value for candidate in on("rail", "fish").candidates}
     assert text.count(">quota ") == 1
     assert f">quota {quota:,.1f}".removesuffix(".0") in text
-    assert ">quota, band: 2 standard errors each way<" in text
+    assert ">quota, band: 2 standard errors<" in text

@@ -431,7 +431,7 @@ def test_a_picture_has_the_winner_the_groups_and_what_was_elected(tmp_path: Path
         "wins, sure to > 0.99",
         "to north (300)",
         "to south (100)",
-        "bar: 2 standard errors each way",
+        "whiskers: 2 standard errors",
         "laplace, parity",
     ):
         assert f">{said}<" in text, said

@@ -287,7 +287,7 @@ def test_a_picture_has_features_errors_and_whose_preferences_they_are(tmp_path: 
         "A society",
         "+0.55 ± 0.10",
         "−0.55 ± 0.10",
-        "bar: 2 standard errors each way",
+        "whiskers: 2 standard errors",
         "speaks against it",
         "VLDP, laplace",
     ):

@@ -139,7 +139,7 @@ def svg_of(*figures: Figure, folder: Path) -> str:
 
 def test_bars_lie_in_rows_with_their_numbers_and_a_bound_is_a_region(tmp_path: Path) -> None:
     text = svg_of(BARS, folder=tmp_path)
-    for words in ("guessing", "coalition", "bound", "0.600", "ruled out by proof", "bar: 2 standard errors each way"):
+    for words in ("guessing", "coalition", "bound", "0.600", "ruled out by proof", "whiskers: 2 standard errors"):
         assert f">{words}<" in text, words
     assert BEYOND in text
     assert "rotate(-30" not in text

@@ -43,9 +43,8 @@ def linear(color: str) -> FloatArray:
 
 def lab(light: FloatArray) -> FloatArray:
     """Return it in CIELAB, beside white of D65."""
-    parts = XYZ @ np.clip(light, 0, 1) / XYZ.sum(axis=1)
-    roots: FloatArray = np.where(parts > 216 / 24389, np.cbrt(parts), (24389 / 27 * parts + 16) / 116)
-    x, y, z = map(float, roots)
+    parts: list[float] = (XYZ @ np.clip(light, 0, 1) / XYZ.sum(axis=1)).tolist()
+    x, y, z = (part ** (1 / 3) if part > 216 / 24389 else (24389 / 27 * part + 16) / 116 for part in parts)
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 

@@ -214,7 +214,7 @@ def test_a_bar_is_as_long_as_its_estimate_and_its_whisker_two_standard_errors() 
     assert [text.get_text() for text in axes.get_yticklabels()] == ["tea", "drink 0"]
     assert [text.get_text() for text in axes.texts] == ["197.3 ± 7.4", "0.0 ± 2.0"]
     assert (explained, title, axes.get_xlabel()) == (
-        ["estimate ± 2 standard errors", "truth"],
+        ["estimate, whiskers: 2 standard errors", "truth"],
         "",
         "candidates: approvals",
     )
@@ -222,7 +222,7 @@ def test_a_bar_is_as_long_as_its_estimate_and_its_whisker_two_standard_errors() 
 
 def test_without_a_truth_and_without_errors_none_is_explained() -> None:
     _, explained, _ = panels_of(tea_and(0))
-    assert explained == ["estimate ± 2 standard errors"]
+    assert explained == ["estimate, whiskers: 2 standard errors"]
     _, explained, _ = panels_of(Estimated(Estimate(3.0, 0.0), "yours"))
     assert explained == ["estimate"]
 
@@ -259,5 +259,7 @@ def test_of_many_kinds_of_estimates_the_first_are_drawn_and_the_title_says_so() 
 def test_the_picture_of_an_outcome_of_somebody_is_written(tmp_path: Path) -> None:
     svg, png = draw_outcome(tea_and(1), title="What is served", truth={"tea": 200.0}, folder=tmp_path)
     text = html.unescape(svg.read_text(encoding="utf-8"))
-    assert all(f">{part}<" in text for part in ("What is served", "tea", "truth", "estimate ± 2 standard errors"))
+    assert all(
+        f">{part}<" in text for part in ("What is served", "tea", "truth", "estimate, whiskers: 2 standard errors")
+    )
     assert png.read_bytes().startswith(b"\x89PNG")
