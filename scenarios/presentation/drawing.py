@@ -110,8 +110,10 @@ WIDTH: Final = 8.0
 _CHARACTERS_OF_NAME: Final = 28
 _CHARACTERS_OF_TITLE: Final = 10
 """In an inch of the picture's width; a longer title goes on in the next line."""
-_CHARACTERS_OF_SMALL: Final = 15
+_CHARACTERS_OF_SMALL: Final = 16
 """In an inch of what is said in small type, above the panels or below them."""
+_BETWEEN: Final = " · "
+"""Parts of a setting."""
 _CHARACTER_INCHES: Final = 0.071
 _MARK_INCHES: Final = 0.62
 """What a legend's label takes for each character, and beside them."""
@@ -203,7 +205,7 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
         warnings.filterwarnings("ignore", r"Glyph \d+ |Matplotlib currently does not support", UserWarning)
         figure = figures.Figure(figsize=picture.size, layout="constrained")
         marks = picture.draw(figure.subplots(*picture.panels, squeeze=False))
-        settings = " · ".join(filter(None, (setting, picture.setting)))
+        settings = _BETWEEN.join(filter(None, (setting, picture.setting)))
         _frame(figure, picture, marks or {}, title=title + picture.title, setting=settings)
         paths = [folder / f"{name}.svg", folder / f"{name}.png"]
         svg = io.StringIO()
@@ -219,7 +221,7 @@ def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: 
     """Write what stands above the panels and below them, and make room for it."""
     width, height = picture.size
     head = textwrap.wrap(title, int(_CHARACTERS_OF_TITLE * width))
-    small = textwrap.wrap(setting, int(_CHARACTERS_OF_SMALL * width))
+    small = _lines_of_setting(setting, int(_CHARACTERS_OF_SMALL * width))
     foot = textwrap.wrap(picture.note, int(_CHARACTERS_OF_SMALL * width))
     columns = _columns_of_legend(list(marks), width)
     lines = math.ceil(len(marks) / columns) + max((label.count("\n") for label in marks), default=0)
@@ -247,6 +249,17 @@ def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: 
             frameon=False,
             fontsize=9,
         )
+
+
+def _lines_of_setting(setting: str, most: int) -> list[str]:
+    """Return a setting in lines of at most so many characters, which end with a whole part where they can."""
+    lines: list[str] = []
+    for part in filter(None, setting.split(_BETWEEN)):
+        if lines and len(joined := lines[-1] + _BETWEEN + part) <= most:
+            lines[-1] = joined
+        else:
+            lines += textwrap.wrap(part, most)
+    return lines
 
 
 def _columns_of_legend(labels: Sequence[str], width: float) -> int:

@@ -178,7 +178,7 @@ def _plot(axes: Any, figure: Figure) -> None:
         elif series.style == "bound" and len({*series.y}) != 1:
             axes.plot(series.x, series.y, **_EDGE)
     if figure.is_share:
-        axes.set_ylim(*_SHARES)
+        axes.set_ylim(min(_SHARES[0], _lowest([figure])), _SHARES[1])
         name_ticks(axes, _SHARE_TICKS, "y")
     else:
         low, high = axes.get_ylim()
@@ -197,6 +197,17 @@ def _plot(axes: Any, figure: Figure) -> None:
         places = sorted({x for series in figure.series for x in series.x if not isinstance(x, str)})
         if len(places) <= _MOST_TICKS:
             name_ticks(axes, places)  # what was measured, rather than powers of ten of which few are in sight
+
+
+def _lowest(figures: Sequence[Figure]) -> float:
+    """Return how far down anything reaches that is drawn of these panels, with its whisker."""
+    places = [
+        y - ERRORS_SHOWN * error
+        for figure in figures
+        for series in figure.series
+        for y, error in zip(series.y, series.errors or [0.0] * len(series.y), strict=True)
+    ]
+    return min(places, default=0.0)
 
 
 def _draw_lines(axes: Any, figure: Figure) -> Marks:
@@ -221,12 +232,13 @@ def _draw_small(axes: Any, figure: Figure, shared: Sequence[Figure], *, is_first
     """Draw one of many panels with the same scales: words only at the edges of all of them."""
     _plot(axes, figure)
     clean(axes, x=figure.x_label if is_last else "", y=figure.y_label if is_first else "", grid="y")
-    if not figure.is_share:
-        heights = [y for each in shared for series in each.series for y in series.y]
-        axes.set_ylim(min(0.0, *heights), 1.05 * max(heights))
-    axes.set_title(figure.title, fontsize=9, fontweight="normal", pad=3)
     if figure.is_share:
+        axes.set_ylim(min(_SHARES[0], _lowest(shared)), _SHARES[1])
         name_ticks(axes, _FEW_TICKS, "y")
+    else:
+        heights = [y for each in shared for series in each.series for y in series.y]
+        axes.set_ylim(min(0.0, _lowest(shared)), 1.05 * max(heights))
+    axes.set_title(figure.title, fontsize=9, fontweight="normal", pad=3)
     axes.tick_params(labelleft=is_first, labelbottom=is_last)
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(True)
