@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from ..estimators import Estimate
+from ..shown import Shown
 from .parameters import Remedy
 
 __all__ = ["Ball", "LevelOutcome", "NoisyMaxima", "Outcome"]
@@ -52,7 +53,7 @@ class LevelOutcome(msgspec.Struct, frozen=True, kw_only=True):
     weight: float
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """The public outcome: the society's preferences.
 
     Args:

@@ -26,6 +26,7 @@ from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import Budget, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
+from ...protocol.shown import Shown
 from ...protocol.tally import Tally
 from ...protocol.views import View
 from ...transports.tap import Traffic
@@ -256,7 +257,7 @@ def check_between(field: str, value: float, least: float, most: float) -> None:
         raise ConfigurationError(field=field, value=value, allowed=f"in [{least}, {most}]")
 
 
-class Lesson(msgspec.Struct, frozen=True, kw_only=True):
+class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What an adversary learnt, or broke, in words and numbers and a picture.
 
     Args:

@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from ...agents.noise import check_opendp
 from ...protocol.errors import ConfigurationError
 from ..running.processes import num_cores, open_worker
 from ..system import load_each
@@ -190,9 +191,12 @@ def audit_all(
         cases: those of somebody else's, which this process audits alone; by default those of the name.
 
     Raises:
-        ConfigurationError: the name is unknown, a number is out of range, or the samples are too few for any statement.
+        ConfigurationError: the name is unknown, a number is out of range, the samples are too few for any statement, or
+            what draws secure noise is not installed.
     """
     check_confidence(confidence)
+    if "secure" in samples:
+        check_opendp(otherwise="--source simulated")
     if cases is None:
         cases = cases_of(name)
     else:

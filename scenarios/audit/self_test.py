@@ -4,6 +4,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from ...agents.noise import check_opendp
 from ..presentation.terminal import show_note, show_table
 from .engine import audit
 from .faults import CONFIDENCE, Fault, planted_faults
@@ -54,8 +55,9 @@ def run_self_test(*, samples: int | None = None, factor: int = 1, seed: int = 1)
         seed: of simulated outputs.
 
     Raises:
-        ConfigurationError: the samples are too few for any statement.
+        ConfigurationError: the samples are too few for any statement, or what draws secure noise is not installed.
     """
+    check_opendp()
     results: list[FaultResult] = []
     for fault in planted_faults():
         number = factor * _samples_of(fault, samples)

@@ -1,13 +1,17 @@
-"""`trials` and `variants`: one's own experiments, and what the variants of a session offer."""
+"""`trials`, `variants` and `plan`: one's own experiments, and what the variants of a session offer or have to."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
 
-__all__ = ["trials", "variants"]
+if TYPE_CHECKING:
+    from ..experiments.variants import VariantTable
+
+__all__ = ["plan", "trials", "variants"]
 
 
 @cli.command(short_help="Run a scenario many times, and say how good its outcomes are.")
@@ -121,16 +125,12 @@ def variants(
 
     from ...protocol.errors import ConfigurationError
     from ..experiments.trials import check_trials
-    from ..experiments.variants import Priced, VariantTable, price_for, table_of
+    from ..experiments.variants import Priced, price_for, table_of
     from ..experiments.variants_shown import show_prices, show_variants, variants_in_json
     from ..presentation import make_console
-    from ..system import find_protocol, names_with, part_of
 
     loaded = load(scenario, settings, data)
-    kind: type[VariantTable] | None = part_of(find_protocol(loaded.protocol), "variants", VariantTable, is_class=True)
-    if kind is None:
-        allowed = f"one of {', '.join(names_with('variants'))}, of whose sessions there are variants to compare"
-        raise ConfigurationError(field="protocol", value=loaded.protocol, allowed=allowed)
+    kind = _variants_of(loaded.protocol, "variants")
     if error is not None and not 0 < error < float("inf"):
         raise ConfigurationError(field="--error", value=error, allowed="above 0, and finite")
     check_trials(number, 0)
@@ -155,3 +155,109 @@ def variants(
     show_variants(console, table, offers)
     if error is not None:
         show_prices(console, table, prices, error=error)
+
+
+@cli.command(short_help="Plan a session: the ε for an error, the error for an ε, or the people for both.")
+@scenario_options
+@click.option("--error", metavar="E", help="The error that is wanted: a share as 0.05 or 5%, or 3 votes as 3.")
+@click.option("--epsilon", type=float, metavar="EPSILON", help="What one person may pay, of all that it says.")
+@click.option("--people", type=int, metavar="N", help="How many there are to be (default: the scenario's).")
+@click.option("--trials", "number", type=int, default=50, show_default=True, help="Where errors are found by trials.")
+@click.option("--seed", type=click.IntRange(min=0), help="The seed of the trials' noise.")
+@out_option
+@click.option("--json", "as_json", is_flag=True, help="Print plan.json and nothing else.")
+@click.option("--pictures/--no-pictures", default=True, help="Draw error over ε (default: yes).")
+def plan(
+    scenario: str,
+    settings: tuple[str, ...],
+    data: str | None,
+    error: str | None,
+    epsilon: float | None,
+    people: int | None,
+    number: int,
+    seed: int | None,
+    out: Path | None,
+    *,
+    as_json: bool,
+    pictures: bool,
+) -> None:
+    """Plan SCENARIO before anybody votes: error, ε and people, two of which give the third.
+
+    \b
+    psephos plan consortium --error 5%
+    psephos plan consortium --people 30 --error 10%
+    psephos plan consortium --epsilon 1
+    psephos plan two-societies --error 5% --epsilon 0.5
+
+    For each variant and model of trust it says what ε means in odds, and what else could be done. Without an option it
+    tells the error at the scenario's own ε. Errors are exact in votes and rankings, and depend on nobody's values. In
+    the other systems they are found by trials of made-up parties.
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import msgspec
+
+    from ..experiments.plans import make_plan, make_table
+    from ..experiments.plans_shown import plan_in_json, show_plan, write_plan
+    from ..experiments.trials import check_trials
+    from ..presentation import make_console
+    from ..running.report import show_heading
+
+    loaded = load(scenario, settings, data)
+    kind = _variants_of(loaded.protocol, "plan", "variants")
+    check_trials(number, 0)
+    if seed is not None:
+        loaded = msgspec.structs.replace(loaded, seed=seed)
+    wanted = None if error is None else _error_in(error)
+    table = make_table(kind, loaded, trials=number, people=people)
+    errors = make_console(stderr=True)
+
+    def tell(line: str) -> None:
+        errors.print(f"  {line}", style="dim")
+
+    told = tell if table.needs_values else None
+    found = make_plan(table, error=wanted, epsilon=epsilon, has_curves=pictures, tell=told)
+    folder = make_folder(out, f"plan-{loaded.name}")
+    write_plan(folder, found, table, pictures=pictures)
+    if as_json:
+        print_json(plan_in_json(found, table))
+        return
+    console = make_console()
+    protocol = table.resolved.protocol
+    facts = [f"{found.people:,} {protocol.client_role}s", f"protocol {protocol.name}", "nobody has voted yet"]
+    show_heading(console, title=f"A plan for: {loaded.title or loaded.name}", facts=facts, description="", trust="")
+    show_plan(console, found, table, source=scenario)
+    tell_folder(console, folder)
+
+
+def _error_in(text: str) -> float:
+    """Return an error that is written as a number or in percent.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
+    from ...protocol.errors import ConfigurationError
+
+    number = text.strip().removeprefix("±").strip()
+    try:
+        return float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        allowed = "a number, as 0.05, or percent, as 5%"
+        raise ConfigurationError(field="--error", value=text, allowed=allowed) from None
+
+
+def _variants_of(protocol: str, *parts: str) -> "type[VariantTable]":
+    """Return the first of a system's parts that it has.
+
+    Raises:
+        ConfigurationError: it has none.
+    """
+    from ...protocol.errors import ConfigurationError
+    from ..experiments.variants import VariantTable
+    from ..system import find_protocol, names_with, part_of
+
+    own = find_protocol(protocol)
+    for part in parts:
+        kind: type[VariantTable] | None = part_of(own, part, VariantTable, is_class=True)
+        if kind is not None:
+            return kind
+    allowed = f"one of {', '.join(names_with('variants'))}, of whose sessions there are variants to compare"
+    raise ConfigurationError(field="protocol", value=protocol, allowed=allowed)

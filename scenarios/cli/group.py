@@ -10,11 +10,18 @@ from typing import Final, NoReturn
 
 import click
 
-__all__ = ["cli", "main", "of_systems"]
+__all__ = ["cli", "main", "of_systems", "with_traceback"]
 
 _RUN_FAILED, _WRONG_INPUT = 1, 2
 _ENDED_BY_SIGNAL: Final = 128
 """By custom, and the signal's number is added."""
+SECTIONS: Final = {
+    "Start": ("new", "scenarios", "show", "plan", "run"),
+    "Read what a run left": ("report", "compare", "ledger"),
+    "Compare and measure": ("variants", "trials", "calibrate", "audit", "reproduce"),
+    "Deploy": ("rehearse", "enroll", "roster", "serve", "join", "journal"),
+}
+"""The commands in the order in which somebody meets them; those that systems bring follow."""
 _stopped_by: list[signal.Signals] = []
 """The signals that told this process to end, in order; one that a keyboard sends is not among them."""
 
@@ -55,9 +62,31 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = super().get_command(ctx, cmd_name) or of_systems().get(cmd_name)
-        if command is not None and _TRACEBACK not in command.params:
-            command.params.append(_TRACEBACK)
-        return command
+        return None if command is None else with_traceback(command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        names = self.list_commands(ctx)
+        own = {name for section in SECTIONS.values() for name in section}
+        sections = {**SECTIONS, "Of single systems": [name for name in names if name not in own]}
+        longest = max(map(len, names))
+        for title, of_section in sections.items():
+            commands = {name: self.get_command(ctx, name) for name in of_section}
+            width = formatter.width - 6 - longest
+            rows = [
+                (name.ljust(longest), command.get_short_help_str(width))
+                for name, command in commands.items()
+                if command is not None
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def with_traceback(command: click.Command) -> click.Command:
+    """Return a command that takes `--traceback`."""
+    if _TRACEBACK not in command.params:
+        command.params.append(_TRACEBACK)
+    return command
 
 
 @functools.cache

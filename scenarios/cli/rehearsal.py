@@ -86,7 +86,7 @@ def rehearse(
         with naming_address(address, field="--address"):
             TCPTransport().stays_on_this_machine(address)
     loaded = load(scenario, settings, data)
-    resolved = check_rehearsed(loaded, trusts_server=trust_server)
+    resolved = check_rehearsed(loaded, trusts_server=trust_server, seed=seed)
     values = values_of(resolved)
     words = [scenario, *(word for setting in settings for word in ("--set", setting))]
     words += [] if data is None else ["--data", data]

@@ -78,7 +78,7 @@ def trade_off(
     folder = make_folder(out, f"{loaded.name}-trade-off")
     groups = f"{len(side.names):,} voters in {len(side.protocol.parameters.groups):,} groups"
     save_trade_off(folder, found, title=f"{loaded.title}: ", setting=f"{groups} · ε as proven for one voter")
-    tell_folder(console, folder)
+    tell_folder(console, folder, draws=True)
 
 
 def _numbers(text: str) -> list[float]:

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import msgspec
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from ..adversaries.role import Lesson
@@ -18,12 +17,20 @@ __all__ = ["show_lesson", "written_lesson"]
 _MOST_ROWS: Final = 24
 
 
-def show_lesson(console: Console, lesson: Lesson) -> None:
-    """Print whom an adversary corrupts, what it learnt in words, and its table."""
+def show_lesson(console: Console, lesson: Lesson, *, is_drawn: bool = True) -> None:
+    """Print whom an adversary corrupts, what it learnt in words, and its table.
+
+    Args:
+        console: where to.
+        lesson: what it learnt, or did.
+        is_drawn: whether its figures are in the run's folder.
+    """
     console.print()
     console.print(Text.assemble(("Adversary: ", "bold"), (f"{lesson.role}, {lesson.who}", "bold magenta")))
     for text in (Text.assemble(("Trust: ", "bold"), (lesson.trust, "dim")), *map(Text, lesson.sentences)):
-        console.print(Padding(text, (0, 0, 0, 2), expand=False))  # lines that go on stay below their sentence
+        show_note(console, text)
+    if any("±" in sentence for sentence in lesson.sentences):
+        show_note(console, "± is one standard error.")
     if len(lesson.rows) > _MOST_ROWS:
         show_note(console, f"The table has {len(lesson.rows):,} rows: see the run's folder, adversary-*.csv.")
     elif lesson.rows:
@@ -37,7 +44,7 @@ def show_lesson(console: Console, lesson: Lesson) -> None:
             [title_of(key) for key in ordered[len(texts) :]],
             rows=[[_cell(row[key]) for key in ordered] for row in lesson.rows],
         )
-    if lesson.figures:
+    if lesson.figures and is_drawn:
         show_note(console, "What it learnt is drawn in the run's folder, adversary-*.png.")
 
 

@@ -1,6 +1,6 @@
 """Surveys as the voters of a moral preferences session."""
 
-import zlib
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -10,15 +10,16 @@ import msgspec
 from ....protocol.errors import ConfigurationError
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
-from ...reading.files import header_of, open_text
 from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable, PartySources
+from ...reading.text_forms import form_of, header_of
 from .fairness import FairnessJudgements, make_fairness
 from .files import read_survey
 from .machine_like import MoralMachineLike, make_machine_like
 from .made_up import Generator
 from .moral_machine import read_moral_machine
 from .privacy_groups import PrivacyGroups, draw_epsilons, read_epsilons
+from .responses import RESPONSE
 from .survey import Survey
 from .synthetic import SyntheticPreferences, make_preferences
 
@@ -98,7 +99,9 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
         raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
     if "choices" in options:
         file: ChoicesFile = convert(options, ChoicesFile, _FIELD)
-        return as_voters(read_survey(Path(file.choices), field=f"{_FIELD}.choices"), own)
+        path = Path(file.choices)
+        found = as_voters(read_survey(path, field=f"{_FIELD}.choices"), own)
+        return dataclasses.replace(found, note=f"{found.note} {form_of(path).note(path.name)}".strip())
     if "responses" in options:
         of_machine: ResponsesFile = convert(options, ResponsesFile, _FIELD)
         survey = read_moral_machine(
@@ -152,11 +155,7 @@ def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_recor
 
 def _kind_of(path: Path) -> str:
     """Return which kind of file this is, by its header; whoever reads it says what is wrong with it."""
-    try:
-        with open_text(path) as file:
-            return "responses" if "ResponseID" in file.readline(1 << 16) else "choices"
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error):
-        return "choices"
+    return "responses" if RESPONSE in header_of(path) else "choices"
 
 
 def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:

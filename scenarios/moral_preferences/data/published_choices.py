@@ -40,7 +40,7 @@ def _load_trolley(options: MoralChoices, folder: Path, parameters: Mapping[str, 
 
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {
-    "moral_machine_sample": DataSet(options=MoralChoices, load=_load_machine),
-    "moral_trolley": DataSet(options=MoralChoices, load=_load_trolley),
+    "moral_machine_sample": DataSet(MoralChoices, _load_machine, "github.com/Lossfunk/modeling-moral-machine", 180_044),
+    "moral_trolley": DataSet(MoralChoices, _load_trolley, "github.com/rodolfoamancio/trolley_problem", 3_132_997),
 }
 """By the name of the folder that holds it."""

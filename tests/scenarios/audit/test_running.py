@@ -146,6 +146,7 @@ def test_what_departs_from_its_law_is_told(known: Callable[..., None], capsys: p
     assert "law+sim" not in shown  # the law is not the sampler's, so that nothing is said by it
 
 
+@pytest.mark.full("a process that makes its cases itself")
 def test_processes_find_what_one_finds() -> None:
     """One case here, and one in a process that makes its cases itself."""
     job = Job({"simulated": 200}, 1e-6, 1)
