@@ -22,10 +22,12 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from .embedding import embeddable
 
 __all__ = [
+    "ALLOWED",
     "BEYOND",
     "COLORS",
     "ERRORS_SHOWN",
     "GOOD",
+    "GRID",
     "INK",
     "INKS",
     "MARKERS",
@@ -59,8 +61,8 @@ INK: Final = "#1f2933"
 MUTED: Final = "#616e7c"
 RULE: Final = "#52606d"
 GOOD: Final = "#0b5d3b"
-POOR: Final = "#c1501a"
-_GRID: Final = "#e4e7eb"
+POOR: Final = "#b8481a"
+GRID: Final = "#e4e7eb"
 COLORS: Final = {
     "blue": "#2158c5",
     "orange": "#c05c0c",
@@ -77,8 +79,10 @@ MARKERS: Final = ("o", "s", "^", "D", "v", "P")
 """Of lines, in the order of their colors."""
 WITHIN: Final = "#eef1f4"
 """Behind what is possible, or allowed."""
+ALLOWED: Final = "#d5dbe2"
+"""How far something may reach, behind how far it does."""
 BEYOND: Final = "#e9e4d8"
-"""Behind what a proof rules out."""
+"""Behind what a proof rules out, or a limit."""
 
 ERRORS_SHOWN: Final = 2
 """Standard errors that a whisker reaches: some 95 % of all runs on the same inputs give an estimate so near the truth.
@@ -327,7 +331,7 @@ def clean(axes: Any, *, title: str = "", x: str = "", y: str = "", grid: Literal
     """
     for side in ("top", "right") if grid == "both" else ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    axes.grid(axis=grid, color=_GRID)
+    axes.grid(axis=grid, color=GRID)
     axes.set_axisbelow(True)
     axes.tick_params(length=3, which="major")
     axes.tick_params(length=0, which="minor")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ....protocol.fair_voting import Outcome
 from ...presentation.drawing import (
+    ALLOWED,
     COLORS,
     ERRORS_SHOWN,
     GOOD,
@@ -55,7 +56,7 @@ _BELOW: Final = 0.28
 """How far below its estimates a row has its truth."""
 _APART: Final = 0.05
 """How far below each other a row has its groups, so that their errors can be read."""
-_ALLOWED: Final[dict[str, Any]] = {"color": "#d5dbe2", "marker": "s", "linestyle": "none"}
+_ALLOWED: Final[dict[str, Any]] = {"color": ALLOWED, "marker": "s", "linestyle": "none"}
 """From the worst off group as far as the best off one may be."""
 _FLOOR: Final[dict[str, Any]] = {"color": RULE, "linewidth": 1.2, "linestyle": "--", "zorder": 1}
 _WINNER_BAND: Final = {"color": GOOD, "alpha": 0.09, "linewidth": 0, "zorder": 0}
