@@ -168,9 +168,12 @@ def _draw(found: TradeOff, panels: Any) -> Marks:
 
 def _limits_of(found: TradeOff) -> tuple[float | None, float | None]:
     """Return the most disparity and the least welfare that the objective allows; None for what it does not limit."""
-    parameters = found.parameters
-    if parameters.objective == "constrained":
-        return parameters.max_disparity, None
+    objective = found.parameters.make_objective()
+    if objective.name == "constrained":
+        return float(objective.max_disparity), None
+    if objective.name == "welfare_constrained":
+        most = max(found.welfares)
+        return None, most - float(1 - objective.welfare_share) * (most - float(objective.least_utility))
     return None, None
 
 
