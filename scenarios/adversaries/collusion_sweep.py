@@ -77,12 +77,14 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return success and advantage of each coalition."""
-        del happened  # every coalition is tried on sessions of its own
+        # Of what happened nothing counts: every coalition is tried on sessions of its own.
         rows: list[Row] = []
         panels: list[Figure] = []
         trusted: dict[str, float] = {}
         numbers: set[int] = set()
-        for title, case, attack, secret in self._each(scene):
+        number = len(self.cases or (CollusionCase(),)) * len(self.epsilons or (None,))
+        for place, (title, case, attack, secret) in enumerate(self._each(scene)):
+            happened.on_step(place, number)
             epsilon, found = self._sweep(case, attack, secret)
             losses = {
                 has_server: attack.loss(secret, case.inputs.public, _TARGET, Coalition((), has_server=has_server))

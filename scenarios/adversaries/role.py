@@ -14,7 +14,7 @@ and to say in the end how right the inference was.
 """
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -131,6 +131,7 @@ class Happened:
         endings: for each party that did not end with the outcome, why.
         failure: why the session came to no end; None where it did.
         attempts: what came of the connections that `Role.strangers` asked for.
+        on_step: told by a role that takes long how many of how many steps it has made.
     """
 
     views: Sequence[View] = ()
@@ -141,6 +142,7 @@ class Happened:
     endings: Mapping[str, PsephosError] = dataclasses.field(default_factory=dict[str, PsephosError])
     failure: PsephosError | None = None
     attempts: Sequence[Attempt] = ()
+    on_step: Callable[[int, int], None] = lambda _done, _total: None
 
     def seen(self, scene: Scene, coalition: Coalition) -> Seen:
         """Return what a coalition saw of the session: by its views, or by the array path where nobody had any."""

@@ -1,15 +1,11 @@
 """`trials`, `variants` and `plan`: one's own experiments, and what the variants of a session offer or have to."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
-
-if TYPE_CHECKING:
-    from ..experiments.variants import VariantTable
 
 __all__ = ["plan", "trials", "variants"]
 
@@ -54,6 +50,7 @@ def trials(
     from ..experiments.trials_shown import show_trials, summary_in_json, write_trials
     from ..presentation import make_console
     from ..running.blaming import blaming_plugins
+    from ..running.progress import steps
     from ..running.report import show_heading
     from ..running.statements import setting_of
 
@@ -76,13 +73,14 @@ def trials(
         if not as_json:
             show_heading(console, title=title, facts=facts, description="", trust="")
         errors = make_console(stderr=True)
-        measured = run_trials(
-            [Cell(settings=own, scenario=each) for own, each, _ in prepared],
-            trials=number,
-            workers=workers,
-            resolved={own: resolved for own, _, resolved in prepared},
-            on_progress=(lambda line: errors.print(f"  {line}", style="dim")) if len(prepared) > 1 else None,
-        )
+        with steps(errors) as tell:
+            measured = run_trials(
+                [Cell(settings=own, scenario=each) for own, each, _ in prepared],
+                trials=number,
+                workers=workers,
+                resolved={own: resolved for own, _, resolved in prepared},
+                on_progress=tell if len(prepared) > 1 or errors.is_terminal else None,
+            )
         of_each = setting_of(first.protocol, len(first.names)) if len(prepared) == 1 else facts[0]
         setting = f"{of_each} · {number:,} trials{' of each cell' if len(prepared) > 1 else ''}"
         write_trials(folder, measured, name=name, title=title, pictures=pictures, setting=setting)
@@ -121,16 +119,19 @@ def variants(
     A price is the proven loss of one party, of all that it says. Errors are exact in DPWeVote. In the other systems
     they are found by trials of the same parties, behind whom nobody real may stand.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import itertools
+
     import msgspec
 
     from ...protocol.errors import ConfigurationError
     from ..experiments.trials import check_trials
-    from ..experiments.variants import Priced, price_for, table_of
+    from ..experiments.variants import Priced, price_for, table_of, variants_of
     from ..experiments.variants_shown import show_prices, show_variants, variants_in_json
     from ..presentation import make_console
+    from ..running.progress import steps
 
     loaded = load(scenario, settings, data)
-    kind = _variants_of(loaded.protocol, "variants")
+    kind = variants_of(loaded.protocol)
     if error is not None and not 0 < error < float("inf"):
         raise ConfigurationError(field="--error", value=error, allowed="above 0, and finite")
     check_trials(number, 0)
@@ -138,16 +139,19 @@ def variants(
         loaded = msgspec.structs.replace(loaded, seed=seed)
     table = table_of(kind, loaded, trials=number)
     errors = make_console(stderr=True)
+    total = len(table.names) * (1 if error is None else 2)
+    with steps(errors) as on_step:
+        begun = itertools.count()
 
-    def tell(line: str) -> None:
-        errors.print(f"  {line}", style="dim")
+        def tell(line: str) -> None:
+            if table.needs_values or errors.is_terminal:
+                on_step(line, next(begun), total)
 
-    offers = table.offers(tell if table.needs_values else None)
-    prices: list[Priced] = []
-    for name in () if error is None else table.names:
-        if table.needs_values:
+        offers = table.offers(tell)
+        prices: list[Priced] = []
+        for name in () if error is None else table.names:
             tell(f"the price of {name}")
-        prices.append(price_for(table, name, error or 0.0))
+            prices.append(price_for(table, name, error or 0.0))
     if as_json:
         print_json(variants_in_json(table, offers, prices, error=error))
         return
@@ -202,12 +206,11 @@ def plan(
     from ..running.report import show_heading
 
     loaded = load(scenario, settings, data)
-    kind = _variants_of(loaded.protocol, "plan", "variants")
     check_trials(number, 0)
     if seed is not None:
         loaded = msgspec.structs.replace(loaded, seed=seed)
     wanted = None if error is None else _error_in(error)
-    table = make_table(kind, loaded, trials=number, people=people)
+    table = make_table(loaded, trials=number, people=people)
     errors = make_console(stderr=True)
 
     def tell(line: str) -> None:
@@ -242,22 +245,3 @@ def _error_in(text: str) -> float:
     except ValueError:
         allowed = "a number, as 0.05, or percent, as 5%"
         raise ConfigurationError(field="--error", value=text, allowed=allowed) from None
-
-
-def _variants_of(protocol: str, *parts: str) -> "type[VariantTable]":
-    """Return the first of a system's parts that it has.
-
-    Raises:
-        ConfigurationError: it has none.
-    """
-    from ...protocol.errors import ConfigurationError
-    from ..experiments.variants import VariantTable
-    from ..system import find_protocol, names_with, part_of
-
-    own = find_protocol(protocol)
-    for part in parts:
-        kind: type[VariantTable] | None = part_of(own, part, VariantTable, is_class=True)
-        if kind is not None:
-            return kind
-    allowed = f"one of {', '.join(names_with('variants'))}, of whose sessions there are variants to compare"
-    raise ConfigurationError(field="protocol", value=protocol, allowed=allowed)

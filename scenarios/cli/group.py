@@ -1,16 +1,18 @@
 """The command itself: its own commands and those that systems bring, and how it ends."""
 
+import contextlib
 import dataclasses
 import functools
 import signal
 import sys
 import traceback
+from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
 import click
 
-__all__ = ["cli", "main", "of_systems", "with_traceback"]
+__all__ = ["cli", "folders", "main", "of_systems", "with_traceback"]
 
 _RUN_FAILED, _WRONG_INPUT = 1, 2
 _ENDED_BY_SIGNAL: Final = 128
@@ -24,6 +26,8 @@ SECTIONS: Final = {
 """The commands in the order in which somebody meets them; those that systems bring follow."""
 _stopped_by: list[signal.Signals] = []
 """The signals that told this process to end, in order; one that a keyboard sends is not among them."""
+folders: Final[dict[Path, bool]] = {}
+"""Where this command writes, and whether it chose that folder itself."""
 
 
 @dataclasses.dataclass
@@ -114,6 +118,7 @@ def main() -> NoReturn:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         signal.signal(signal.SIGINT, signal.default_int_handler)
     ending = _Ending()
+    folders.clear()
     try:
         cli.main(prog_name="psephos", standalone_mode=False, obj=ending)
     except (click.exceptions.Abort, KeyboardInterrupt):
@@ -150,7 +155,21 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 def _fail_interrupted() -> NoReturn:
     number = _stopped_by[0] if _stopped_by else signal.SIGINT
     how = f" ({number.name})" if _stopped_by else ""
-    _fail(f"interrupted{how}", status=_ENDED_BY_SIGNAL + number)
+    _fail(f"interrupted{how}{_what_was_kept()}", status=_ENDED_BY_SIGNAL + number)
+
+
+def _what_was_kept() -> str:
+    """Return what stands in this command's folders, as it goes on a sentence; its own one without anything goes."""
+    from ...protocol.errors import printable
+
+    said = ""
+    for folder, is_own in folders.items():
+        with contextlib.suppress(OSError):
+            names = sorted(path.name for path in folder.iterdir())
+            if is_own and not names:
+                folder.rmdir()
+            said += f"; {folder} keeps {', '.join(names)}" if names else "; nothing was kept"
+    return printable(said)
 
 
 def _fail(message: str, *, status: int) -> NoReturn:

@@ -19,9 +19,12 @@ import msgspec
 from ...protocol.errors import ConfigurationError
 from ...protocol.privacy import TrustModel
 from ..running.config import Scenario
-from .variants import MOST_PEOPLE, Offered, Unit, VariantTable, price_for, table_of
+from .variants import MOST_PEOPLE, Offered, Unit, VariantTable, price_for, table_of, variants_of
 
-__all__ = ["Option", "Plan", "Planned", "Sought", "make_plan", "make_table"]
+__all__ = ["TRIALS", "Option", "Plan", "Planned", "Sought", "make_plan", "make_table"]
+
+TRIALS: Final = 50
+"""Of a variant at a price, where errors are found by trials."""
 
 Sought: TypeAlias = Literal["epsilon", "error", "people"]
 """What of the three follows from the others."""
@@ -138,20 +141,20 @@ def _rank(sought: Sought, planned: Planned) -> float:
     return planned.offered.epsilon if sought == "epsilon" else planned.share
 
 
-def make_table(kind: type[VariantTable], scenario: Scenario, *, trials: int, people: int | None) -> VariantTable:
+def make_table(scenario: Scenario, *, people: int | None = None, trials: int = TRIALS) -> VariantTable:
     """Return the variants of a scenario in which nobody deviates and no message is lost.
 
     Args:
-        kind: the system's part.
         scenario: which.
-        trials: of each variant at each price, where errors are found by trials.
         people: how many there are to be; by default the scenario's.
+        trials: of each variant at each price, where errors are found by trials.
 
     Raises:
-        ConfigurationError: something of the scenario is not allowed, or there cannot be so many people.
+        ConfigurationError: something of the scenario is not allowed, its protocol has no variants, or there cannot be
+            so many people.
     """
     honest = msgspec.structs.replace(scenario, adversary=(), network={})
-    table = table_of(kind, honest, trials=trials)
+    table = table_of(variants_of(scenario.protocol, part="plan"), honest, trials=trials)
     return table if people is None else table.of_people(people)
 
 

@@ -129,9 +129,10 @@ def _error_text(share: float, standard_error: float, plan: Plan, *, people: int)
 
 
 def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
+    unit = msgspec.structs.replace(plan.unit, noun="")  # shares alone, which more people have too
     rows: list[Sequence[Cell]] = []
     for option in plan.options:
-        error = _error_text(option.share, option.standard_error, plan, people=option.people)
+        error = unit.short(option.share, standard_error=option.standard_error)
         do = option.do if option.name == plan.best[0].name else f"{option.do} ({option.name})"
         rows.append([do, *_numbers(option.people, option.epsilon, error)])
     show_table(console, (_HEADINGS[plan.sought],), _headers(table), rows=rows, drop=("Certainty",), whole="plan.json")

@@ -24,6 +24,7 @@ from ...protocol.privacy import PrivacyLoss, TrustModel, total_of
 from ..presentation.numbers import decimals_of
 from ..running.config import Scenario
 from ..running.resolution import Resolved, resolve
+from ..system import find_protocol, names_with, part_of
 from .measurements import Measurement
 from .summaries import Summary
 from .trials import Cell, prepare, run_trials
@@ -39,6 +40,7 @@ __all__ = [
     "price_for",
     "price_of",
     "table_of",
+    "variants_of",
 ]
 
 _REACH: Final = 1024.0
@@ -420,6 +422,25 @@ def _with(scenario: Scenario, settings: Mapping[str, Any]) -> Scenario:
     kept = {name: value for name, value in scenario.parameters.items() if name not in settings}
     given = {name: value for name, value in settings.items() if value is not None}
     return msgspec.structs.replace(scenario, parameters={**kept, **given}, budget=None, budget_delta=0.0)
+
+
+def variants_of(protocol: str, *, part: str = "variants") -> type[VariantTable]:
+    """Return the part of a system that knows its variants.
+
+    Args:
+        protocol: its name.
+        part: "plan" is "variants" where there is no other.
+
+    Raises:
+        ConfigurationError: there is no such protocol, or it has no such part.
+    """
+    own = find_protocol(protocol)
+    for each in dict.fromkeys((part, "variants")):
+        kind: type[VariantTable] | None = part_of(own, each, VariantTable, is_class=True)
+        if kind is not None:
+            return kind
+    allowed = f"one of {', '.join(names_with('variants'))}, of whose sessions there are variants to compare"
+    raise ConfigurationError(field="protocol", value=protocol, allowed=allowed)
 
 
 def table_of(kind: type[VariantTable], scenario: Scenario, *, trials: int) -> VariantTable:

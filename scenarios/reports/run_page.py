@@ -193,9 +193,9 @@ def _cost(left: RunLeft) -> Iterator[Block]:
         yield Text(f"Over all votes, whoever paid most lost {worst}.")
         yield Text("In each vote:", "quiet")
     for line in meaning:
-        yield Text(f"{line}.")
+        yield Text(line)
     if warning:
-        yield Text(f"{warning}.", "warning")
+        yield Text(warning, "warning")
     if entries:
         yield from _ledger(left, entries)
         if left.kind != "party":

@@ -248,7 +248,8 @@ def run_in_folder(
         folder: the run's folder; temporary files of a stream are below it while that is read.
         pictures: also draw the outcome.
         listener: told of the server's effects.
-        on_progress: called a few times a second (agents), or after each batch (streams).
+        on_progress: called a few times a second (agents), or after each batch (streams); then with the name of an
+            adversary that takes long, and how many of its steps are done and are not.
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
         ledgers: as for `run_session`.
         kept: as for `run_session`.
@@ -309,7 +310,7 @@ def run_in_folder(
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     if resolved.adversaries and watched is not None:
         happened = _happened(record, run.entries, watched)
-        lessons = _lessons_of(resolved, happened, seed=seed)
+        lessons = _lessons_of(resolved, happened, seed=seed, on_progress=on_progress)
         write_lessons(folder, lessons, pictures=pictures, setting=setting)
         left = resolved.scene(seed=seed), happened
         finished = msgspec.structs.replace(finished, lessons=lessons, happened=left)
@@ -362,11 +363,28 @@ def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: Wa
     )
 
 
-def _lessons_of(resolved: Resolved, happened: Happened, *, seed: int) -> Sequence[Lesson]:
+def _lessons_of(
+    resolved: Resolved,
+    happened: Happened,
+    *,
+    seed: int,
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> Sequence[Lesson]:
     """Let adversaries conclude."""
     scene = resolved.scene(seed=seed)
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
-        return [checked_lesson(role, scene, happened) for role in resolved.adversaries]
+        return [checked_lesson(role, scene, _told(happened, role.name, on_progress)) for role in resolved.adversaries]
+
+
+def _told(happened: Happened, name: str, on_progress: Callable[[str, int, int], None] | None) -> Happened:
+    """Return what happened, with somebody who sees how far a role has come."""
+    if on_progress is None:
+        return happened
+
+    def tell(done: int, total: int) -> None:
+        on_progress(name, done, total - done)
+
+    return dataclasses.replace(happened, on_step=tell)
 
 
 def _lessons_of_failure(

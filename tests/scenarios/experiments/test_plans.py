@@ -25,7 +25,6 @@ from psephos.scenarios.experiments.variants import Unit, VariantTable
 from psephos.scenarios.fair_voting.welfare import sizes_of
 from psephos.scenarios.running.resolution import Resolved
 from psephos.scenarios.running.session import run_arrays
-from psephos.scenarios.system import find_protocol, part_of
 from scipy.stats import binom
 from thoroughness import draws
 
@@ -38,10 +37,7 @@ SMALL_CROWD = ("workers.tasks=30", "workers.workers=12", "workers.answers_per_ta
 
 
 def table(name: str, *settings: str, people: int | None = None, trials: int = 4) -> VariantTable:
-    scenario = load_scenario(name, settings)
-    own = find_protocol(scenario.protocol)
-    kind = part_of(own, "plan", VariantTable, is_class=True) or part_of(own, "variants", VariantTable, is_class=True)
-    return make_table(kind, scenario, trials=trials, people=people)
+    return make_table(load_scenario(name, settings), trials=trials, people=people)
 
 
 def share_at(compared: VariantTable, name: str, price: float) -> float:

@@ -38,7 +38,7 @@ def test_a_run_leaves_a_page_that_says_what_came_of_it_and_what_it_cost(psephos:
         "27 partners",
         "Rail corridors and Data act pass; Fishing quotas is too close to tell.",
         "232 ± 19",
-        "ε = 9: from even odds, up to 99.988 % certainty of what one partner holds.",
+        "From even odds, anybody can become up to 99.988 % sure of what one partner holds (ε = 9).",
         "Nobody is trusted with private values",
         "Request: opinions",
         "randomized response, 3 times one opinion, ε = 9 in all",
