@@ -183,8 +183,9 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
         name: what the legend calls it.
         x: places, or the labels of bars.
         y: heights.
-        errors: standard errors of them; empty for none.
-        style: a measured "line", a proven "bound", a thin "reference", single "points", or "bars".
+        errors: one standard error of each; empty for none.
+        style: a measured "line", a proven "bound" that none of them passes, a thin "reference", single "points", or
+            "bars", each in a row of its own.
         color: series with the same number have the same color; by default each has its own.
     """
 
@@ -205,6 +206,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         y_label: of the axis.
         series: what is drawn.
         is_log: whether the horizontal axis is logarithmic.
+        is_share: whether all that is drawn is a share: a part of one.
+        row: panels of one row stand side by side below this title; all that have a row share scales and legend.
     """
 
     title: str
@@ -212,6 +215,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     y_label: str
     series: tuple[Series, ...]
     is_log: bool = False
+    is_share: bool = False
+    row: str = ""
 
 
 def success_figure(title: str, bars: Mapping[str, tuple[float, float]]) -> Figure:
@@ -219,11 +224,11 @@ def success_figure(title: str, bars: Mapping[str, tuple[float, float]]) -> Figur
 
     Args:
         title: of the panel.
-        bars: by label the height, and the error that is drawn of it.
+        bars: by label the height, and its standard error.
     """
     heights, errors = zip(*bars.values(), strict=True)
     series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
-    return Figure(title=title, x_label="", y_label="probability", series=(series,))
+    return Figure(title=title, x_label="", y_label="probability", series=(series,), is_share=True)
 
 
 def belief_figure(secret: str, labels: Sequence[str], beliefs: Mapping[str, FloatArray]) -> Figure:
@@ -238,7 +243,7 @@ def belief_figure(secret: str, labels: Sequence[str], beliefs: Mapping[str, Floa
         Series(name=name, x=tuple(labels), y=tuple(values.tolist()), style="bars") for name, values in beliefs.items()
     )
     title = f"What is believed of the target's {secret}"
-    return Figure(title=title, x_label="", y_label="probability", series=series)
+    return Figure(title=title, x_label="", y_label="probability", series=series, is_share=True)
 
 
 def check_at_least(field: str, value: float, least: float) -> None:
@@ -263,6 +268,7 @@ class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
         sentences: what came of it.
         rows: a table; empty for none.
         figures: panels of one picture, one below the other; empty for none.
+        setting: what the picture says below its title, where that is not the scenario's own setting.
     """
 
     role: str
@@ -271,6 +277,7 @@ class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
     sentences: tuple[str, ...]
     rows: tuple[Row, ...] = ()
     figures: tuple[Figure, ...] = ()
+    setting: str = ""
 
 
 class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -55,6 +55,7 @@ def trials(
     from ..running.blaming import blaming_plugins
     from ..running.progress import steps
     from ..running.report import show_heading
+    from ..running.statements import setting_of
 
     check_trials(number, workers)
     drawn = secrets.randbits(128)
@@ -66,13 +67,13 @@ def trials(
     plugins = [plugin for _, _, resolved in prepared for plugin in resolved.plugins]
     with blaming_plugins(plugins, is_private=False, is_last=True):
         folder = make_folder(out, f"trials-{name}")
+        cells = f"{len(prepared):,} cells of " if len(prepared) > 1 else ""
+        facts = [
+            f"{len(first.names):,} {first.protocol.client_role}s",
+            f"protocol {first.protocol.name}",
+            f"{cells}{number:,} trials",
+        ]
         if not as_json:
-            cells = f"{len(prepared):,} cells of " if len(prepared) > 1 else ""
-            facts = [
-                f"{len(first.names):,} {first.protocol.client_role}s",
-                f"protocol {first.protocol.name}",
-                f"{cells}{number:,} trials",
-            ]
             show_heading(console, title=title, facts=facts, description="", trust="")
         errors = make_console(stderr=True)
         with steps(errors) as tell:
@@ -83,8 +84,10 @@ def trials(
                 resolved={own: resolved for own, _, resolved in prepared},
                 on_progress=tell if len(prepared) > 1 or errors.is_terminal else None,
             )
+        of_each = setting_of(first.protocol, len(first.names)) if len(prepared) == 1 else facts[0]
+        setting = f"{of_each} · {number:,} trials{' of each cell' if len(prepared) > 1 else ''}"
         with reporting(folder, wanted=with_report):
-            write_trials(folder, measured, name=name, title=title, pictures=pictures)
+            write_trials(folder, measured, name=name, title=title, pictures=pictures, setting=setting)
     if as_json:
         print_json(summary_in_json(measured, name=name))
         return
