@@ -222,7 +222,7 @@ def _check(text: str, target: Path, file: Path, written: str) -> None:
     resolve(scenario_of({"name": target.stem, **tables}, folder=target.parent))
 
 
-@cli.command()
+@cli.command(short_help="Print a scenario, to copy and change.")
 @click.argument("scenario", shell_complete=complete_shipped)
 def show(scenario: str) -> None:
     """Print SCENARIO, one that comes with Psephos, to copy and change.
@@ -240,7 +240,7 @@ def show(scenario: str) -> None:
     click.echo(shipped[scenario].read_text(encoding="utf-8"), nl=False)
 
 
-@cli.command()
+@cli.command(short_help="Write small made-up files to try.")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path(), metavar="[FOLDER]")
 def samples(folder: Path) -> None:
     """Write the small made-up files that the documents use into FOLDER (default: here).
