@@ -6,6 +6,7 @@ import click
 
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
+from .reports import report_option, reporting
 
 __all__ = ["plan", "trials", "variants"]
 
@@ -19,6 +20,7 @@ __all__ = ["plan", "trials", "variants"]
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json and nothing else.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the measures (default: yes).")
+@report_option
 def trials(
     scenario: str,
     settings: tuple[str, ...],
@@ -31,6 +33,7 @@ def trials(
     *,
     as_json: bool,
     pictures: bool,
+    with_report: bool,
 ) -> None:
     """Run SCENARIO many times, each time with fresh simulated noise, and measure its outcomes against the truth.
 
@@ -50,7 +53,9 @@ def trials(
     from ..experiments.trials_shown import show_trials, summary_in_json, write_trials
     from ..presentation import make_console
     from ..running.blaming import blaming_plugins
+    from ..running.progress import steps
     from ..running.report import show_heading
+    from ..running.statements import setting_of
 
     check_trials(number, workers)
     drawn = secrets.randbits(128)
@@ -62,23 +67,27 @@ def trials(
     plugins = [plugin for _, _, resolved in prepared for plugin in resolved.plugins]
     with blaming_plugins(plugins, is_private=False, is_last=True):
         folder = make_folder(out, f"trials-{name}")
+        cells = f"{len(prepared):,} cells of " if len(prepared) > 1 else ""
+        facts = [
+            f"{len(first.names):,} {first.protocol.client_role}s",
+            f"protocol {first.protocol.name}",
+            f"{cells}{number:,} trials",
+        ]
         if not as_json:
-            cells = f"{len(prepared):,} cells of " if len(prepared) > 1 else ""
-            facts = [
-                f"{len(first.names):,} {first.protocol.client_role}s",
-                f"protocol {first.protocol.name}",
-                f"{cells}{number:,} trials",
-            ]
             show_heading(console, title=title, facts=facts, description="", trust="")
         errors = make_console(stderr=True)
-        measured = run_trials(
-            [Cell(settings=own, scenario=each) for own, each, _ in prepared],
-            trials=number,
-            workers=workers,
-            resolved={own: resolved for own, _, resolved in prepared},
-            on_progress=(lambda line: errors.print(f"  {line}", style="dim")) if len(prepared) > 1 else None,
-        )
-        write_trials(folder, measured, name=name, title=title, pictures=pictures)
+        with steps(errors) as tell:
+            measured = run_trials(
+                [Cell(settings=own, scenario=each) for own, each, _ in prepared],
+                trials=number,
+                workers=workers,
+                resolved={own: resolved for own, _, resolved in prepared},
+                on_progress=tell if len(prepared) > 1 or errors.is_terminal else None,
+            )
+        of_each = setting_of(first.protocol, len(first.names)) if len(prepared) == 1 else facts[0]
+        setting = f"{of_each} · {number:,} trials{' of each cell' if len(prepared) > 1 else ''}"
+        with reporting(folder, wanted=with_report):
+            write_trials(folder, measured, name=name, title=title, pictures=pictures, setting=setting)
     if as_json:
         print_json(summary_in_json(measured, name=name))
         return
@@ -114,6 +123,8 @@ def variants(
     A price is the proven loss of one party, of all that it says. Errors are exact in DPWeVote. In the other systems
     they are found by trials of the same parties, behind whom nobody real may stand.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import itertools
+
     import msgspec
 
     from ...protocol.errors import ConfigurationError
@@ -121,6 +132,7 @@ def variants(
     from ..experiments.variants import Priced, price_for, table_of, variants_of
     from ..experiments.variants_shown import show_prices, show_variants, variants_in_json
     from ..presentation import make_console
+    from ..running.progress import steps
 
     loaded = load(scenario, settings, data)
     kind = variants_of(loaded.protocol)
@@ -131,16 +143,19 @@ def variants(
         loaded = msgspec.structs.replace(loaded, seed=seed)
     table = table_of(kind, loaded, trials=number)
     errors = make_console(stderr=True)
+    total = len(table.names) * (1 if error is None else 2)
+    with steps(errors) as on_step:
+        begun = itertools.count()
 
-    def tell(line: str) -> None:
-        errors.print(f"  {line}", style="dim")
+        def tell(line: str) -> None:
+            if table.needs_values or errors.is_terminal:
+                on_step(line, next(begun), total)
 
-    offers = table.offers(tell if table.needs_values else None)
-    prices: list[Priced] = []
-    for name in () if error is None else table.names:
-        if table.needs_values:
+        offers = table.offers(tell)
+        prices: list[Priced] = []
+        for name in () if error is None else table.names:
             tell(f"the price of {name}")
-        prices.append(price_for(table, name, error or 0.0))
+            prices.append(price_for(table, name, error or 0.0))
     if as_json:
         print_json(variants_in_json(table, offers, prices, error=error))
         return

@@ -1,22 +1,24 @@
 """The command itself: its own commands and those that systems bring, and how it ends."""
 
+import contextlib
 import dataclasses
 import functools
 import signal
 import sys
 import traceback
+from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
 import click
 
-__all__ = ["cli", "main", "of_systems", "with_traceback"]
+__all__ = ["Named", "cli", "folders", "main", "of_systems", "with_traceback"]
 
 _RUN_FAILED, _WRONG_INPUT = 1, 2
 _ENDED_BY_SIGNAL: Final = 128
 """By custom, and the signal's number is added."""
 SECTIONS: Final = {
-    "Start": ("new", "scenarios", "show", "plan", "run"),
+    "Start": ("new", "scenarios", "show", "samples", "plan", "run"),
     "Read what a run left": ("report", "compare", "ledger"),
     "Compare and measure": ("variants", "trials", "calibrate", "audit", "reproduce"),
     "Deploy": ("rehearse", "enroll", "roster", "serve", "join", "journal"),
@@ -24,6 +26,8 @@ SECTIONS: Final = {
 """The commands in the order in which somebody meets them; those that systems bring follow."""
 _stopped_by: list[signal.Signals] = []
 """The signals that told this process to end, in order; one that a keyboard sends is not among them."""
+folders: Final[dict[Path, bool]] = {}
+"""Where this command writes, and whether it chose that folder itself."""
 
 
 @dataclasses.dataclass
@@ -50,7 +54,27 @@ _TRACEBACK: Final = click.Option(
 )
 
 
-class _Commands(click.Group):
+class Named(click.Group):
+    """A group that says which command may have been meant by a word that is none."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return a word's command. See `click.Group`.
+
+        Raises:
+            UsageError: it has none.
+        """
+        from ...protocol.errors import did_you_mean, printable
+
+        word = str(args[0])
+        if not word.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, word) is None:
+            hint = did_you_mean(word, self.list_commands(ctx))
+            raise click.UsageError(f"No such command {printable(word)!r}{hint}.", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class _Commands(Named):
     """A group with commands of its own and those of systems, which are looked up where a word is none of its own.
 
     Each of them takes `--traceback`.
@@ -114,6 +138,7 @@ def main() -> NoReturn:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         signal.signal(signal.SIGINT, signal.default_int_handler)
     ending = _Ending()
+    folders.clear()
     try:
         cli.main(prog_name="psephos", standalone_mode=False, obj=ending)
     except (click.exceptions.Abort, KeyboardInterrupt):
@@ -150,7 +175,21 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 def _fail_interrupted() -> NoReturn:
     number = _stopped_by[0] if _stopped_by else signal.SIGINT
     how = f" ({number.name})" if _stopped_by else ""
-    _fail(f"interrupted{how}", status=_ENDED_BY_SIGNAL + number)
+    _fail(f"interrupted{how}{_what_was_kept()}", status=_ENDED_BY_SIGNAL + number)
+
+
+def _what_was_kept() -> str:
+    """Return what stands in this command's folders, as it goes on a sentence; its own one without anything goes."""
+    from ...protocol.errors import printable
+
+    said = ""
+    for folder, is_own in folders.items():
+        with contextlib.suppress(OSError):
+            names = sorted(path.name for path in folder.iterdir())
+            if is_own and not names:
+                folder.rmdir()
+            said += f"; {folder} keeps {', '.join(names)}" if names else "; nothing was kept"
+    return printable(said)
 
 
 def _fail(message: str, *, status: int) -> NoReturn:

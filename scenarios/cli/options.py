@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from .completion import complete_keys, complete_scenario
+from .group import folders
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -127,6 +128,7 @@ def make_folder(out: Path | None, name: str) -> "RunFolder":
     from ..running.folder import RunFolder
 
     if out is not None:
+        folders[out] = False
         return RunFolder(out)
     stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     number = 1
@@ -134,4 +136,5 @@ def make_folder(out: Path | None, name: str) -> "RunFolder":
     while path.exists():
         number += 1
         path = Path("runs") / f"{stem}-{number}"
+    folders[path] = True
     return RunFolder(path)

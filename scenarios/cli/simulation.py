@@ -246,8 +246,8 @@ def _run_series(
             print_json(finished.result)
             return
         show_votes(console, series, finished.held)
-        console.print()
         show_losses(console, series, finished)
+        _show_trust_of_series(console, series, resolved[0])
         for lesson in finished.lessons:
             show_lesson(console, lesson, is_drawn=pictures)
         if resolved[0].adversaries:
@@ -257,8 +257,6 @@ def _run_series(
 
 def _show_series(console: "Console", series: "Series", first: "Resolved") -> None:
     from ..running.report import show_heading
-    from ..running.series_shown import say_allowance
-    from ..running.statements import trust_in
 
     transport = first.scenario.transport
     facts = [
@@ -267,9 +265,22 @@ def _show_series(console: "Console", series: "Series", first: "Resolved") -> Non
         {"array": "arrays, no agents"}.get(transport, f"agents over {transport}"),
         f"{first.scenario.noise} noise",
     ]
+    show_heading(console, title=series.title, facts=facts, description="", trust="")
+
+
+def _show_trust_of_series(console: "Console", series: "Series", first: "Resolved") -> None:
+    """Print who was trusted with what, and what the series is about."""
+    from ..presentation.terminal import show_label
+    from ..running.series_shown import say_allowance
+    from ..running.statements import trust_in
+
     limit = say_allowance(series) or "what votes cost adds up, without a limit"
-    trust = f"In each vote: {trust_in(first.protocol)} {first.scenario.trust} Over the series: {limit}."
-    show_heading(console, title=series.title, facts=facts, description=series.description, trust=trust)
+    show_label(
+        console,
+        "Trust",
+        f"In each vote: {trust_in(first.protocol)} {first.scenario.trust} Over the series: {limit}.",
+    )
+    show_label(console, "About", series.description)
 
 
 def _show_beginning(console: "Console", resolved: "Resolved") -> None:

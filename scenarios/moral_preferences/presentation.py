@@ -225,7 +225,8 @@ def _draw(outcome: Outcome, known: Known) -> Picture:
     is_all = len(features) == len(outcome.features)
     return Picture(
         draw=functools.partial(_draw_rows, features=features, names=names, outcome=outcome),
-        size=size_of_rows(names, row=0.17, frame=2.0),
+        size=size_of_rows(names, row=0.17),
+        setting=_source(outcome),
         title="" if is_all else f" (the strongest {len(features)} of {some(len(outcome.features), 'feature')})",
     )
 
@@ -265,18 +266,19 @@ def _draw_rows(panels: Any, *, features: Sequence[_Feature], names: Sequence[str
         meaning = "direction alone: how features compare, not how strong preferences are"
     if not any(feature.value or feature.error or feature.clean for feature in features):
         axes.set_xlim(-1, 1)
-    name_rows(axes, names, x=f"{meaning}\n{_source(outcome)}")
+    name_rows(axes, names, x=meaning)
     return _marks(features)
 
 
 def _source(outcome: Outcome) -> str:
-    """Return whose preferences these are, and by what."""
+    """Return by what these preferences were found, for a picture that says of itself whose they are."""
     paradigm = Paradigm(outcome.paradigm)
     epsilons = [level.epsilon for level in outcome.levels]
     epsilon = f"{epsilons[0]:g}" + (f" to {epsilons[-1]:g}" if len(epsilons) > 1 else "")
-    said = f"{paradigm.value}, {outcome.mechanism}, ε = {epsilon} per {paradigm.level.value}"
-    errors = "; no standard errors" if outcome.errors is None else ""
-    return f"{_voters(outcome)}; {said}{errors}"
+    said = f"{paradigm.value}, {outcome.mechanism}"
+    if paradigm.level is Level.RECORD or len(epsilons) > 1:  # else it is that of the voter in all
+        said += f", ε = {epsilon} per {paradigm.level.value}"
+    return said + (", no standard errors" if outcome.errors is None else "")
 
 
 def _brief(outcome: Outcome) -> list[Brief]:

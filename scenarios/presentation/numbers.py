@@ -26,9 +26,9 @@ def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
     return written if any(digit in written for digit in "123456789") else written.lstrip("+-")
 
 
-def some(number: int, noun: str) -> str:
-    """Return how many there are of what a noun says."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def some(number: int, noun: str, plural: str = "") -> str:
+    """Return how many there are of what a noun says, whose plural has an s unless it is given."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def listed(items: Sequence[str]) -> str:

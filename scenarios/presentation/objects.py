@@ -12,11 +12,13 @@ import msgspec
 
 from ...protocol.errors import printable
 from ...protocol.mechanisms import FiniteMechanism
+from ...protocol.phases import Truth
 from ...protocol.privacy import Ledger, LedgerEntry, NeighboringRelation, PureAccountant
 from ...protocol.views import View, describe
 from ..adversaries.role import Lesson
 from . import briefs_of, rows_of, verdict_of
-from .numbers import some
+from .numbers import decimals_of, rounded, some
+from .terminal import title_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +30,7 @@ __all__ = [
     "frame_of_rows",
     "frame_of_views",
     "html_of",
+    "html_of_outcome",
     "paragraph",
     "table_of",
     "text_of",
@@ -97,9 +100,58 @@ def frame_of(value: object) -> "pd.DataFrame":
 
 def html_of(value: object) -> str:
     """Return an object as a paragraph and a table, in which nothing that it holds is markup."""
-    if not isinstance(value, FiniteMechanism):
-        is_long = isinstance(value, Lesson) and not value.rows
-        return paragraph(str(value)) + ("" if is_long else table_of(frame_of(value)))
+    match value:
+        case FiniteMechanism():
+            return _html_of_law(value)
+        case Lesson() if not value.rows:
+            return paragraph(text_of(value))
+        case Ledger() | Lesson():
+            return paragraph(text_of(value)) + table_of(frame_of(value))
+        case msgspec.Struct():
+            return html_of_outcome(value)
+        case _:
+            return paragraph(repr(value))
+
+
+def html_of_outcome(outcome: msgspec.Struct, *, truth: Truth | None = None) -> str:
+    """Return an outcome's verdict and its table, in which each estimate stands with its error.
+
+    Args:
+        outcome: what was released.
+        truth: what it estimates, where that may be shown.
+    """
+    columns: dict[str, list[object]] = {}
+    for row in rows_of(outcome, truth=truth):
+        for name, value in row.items():
+            columns.setdefault(name, []).append(value)
+    estimated = [name for name in columns if f"{name}_standard_error" in columns]
+    for name in estimated:
+        columns[name] = _with_errors(columns[name], columns.pop(f"{name}_standard_error"))
+    number = max(map(len, columns.values()), default=0)
+    table = [{title_of(name): values[place] for name, values in columns.items()} for place in range(number)]
+    note = "± is one standard error of the randomization." if estimated else ""
+    verdict = html.escape(verdict_of(outcome))
+    return f"<p><strong>{verdict}</strong></p>{table_of(frame_of_rows(table))}{paragraph(note)}"
+
+
+def _with_errors(values: Sequence[object], errors: Sequence[object]) -> list[object]:
+    """Return estimates as they are read, all of a column with as many decimals."""
+    pairs = [
+        (value, error)
+        for value, error in zip(values, errors, strict=True)
+        if isinstance(value, float) and isinstance(error, float)
+    ]
+    decimals = decimals_of((value for value, _ in pairs), (error for _, error in pairs)) if pairs else 0
+    plus_minus = "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
+    return [
+        f"{rounded(value, decimals)}{plus_minus}{error:,.{decimals}f}"
+        if isinstance(value, float) and isinstance(error, float) and error
+        else value
+        for value, error in zip(values, errors, strict=True)
+    ]
+
+
+def _html_of_law(value: FiniteMechanism) -> str:
     (low, high), (least, most) = value.value_range, value.report_range
     rows, columns = high - low + 1, most - least + 1
     law = f"{type(value).__name__}: P[report | value] of {some(rows, 'value')} and {some(columns, 'report')}."
@@ -174,8 +226,8 @@ def _rows_of_view(view: View) -> Iterator[dict[str, object]]:
 
 
 def paragraph(text: str) -> str:
-    """Return a text as a paragraph of HTML, line by line."""
-    return f"<p>{'<br>'.join(map(html.escape, text.splitlines()))}</p>"
+    """Return a text as a paragraph of HTML, line by line; nothing for none."""
+    return text and f"<p>{'<br>'.join(map(html.escape, text.splitlines()))}</p>"
 
 
 def table_of(frame: "pd.DataFrame", *, has_index: bool = False) -> str:
@@ -186,7 +238,7 @@ def table_of(frame: "pd.DataFrame", *, has_index: bool = False) -> str:
         has_index: whether its index says something.
     """
     shown = frame.head(_MOST_ROWS)
-    written: str = shown.to_html(index=has_index, border=0, float_format="{:.6g}".format, na_rep="", escape=True)
+    written: str = shown.to_html(index=has_index, border=0, float_format="{:.4g}".format, na_rep="", escape=True)
     more = len(frame) - len(shown)
     return written + (paragraph(f"… and {some(more, 'more row')}: to_frame() returns all.") if more else "")
 

@@ -21,12 +21,13 @@ from ...protocol.privacy import LedgerEntry, total_of
 from ...protocol.views import View
 from ..adversaries.role import Lesson
 from ..presentation import rows_of
-from ..presentation.numbers import some
+from ..presentation.numbers import listed, some
 from ..presentation.objects import (
     frame_of_entries,
     frame_of_lessons,
     frame_of_rows,
     frame_of_views,
+    html_of_outcome,
     paragraph,
     table_of,
     text_of,
@@ -136,7 +137,7 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         said = [str(self.ledger), *map(str, self.findings)]
-        return paragraph(text_of(self.outcome)) + table_of(self.to_frame()) + "".join(map(paragraph, said))
+        return html_of_outcome(self.outcome, truth=self.truth) + "".join(map(paragraph, said))
 
 
 def load(source: str | os.PathLike[str], settings: Mapping[str, object] | None = None, **more: object) -> Scenario:
@@ -227,11 +228,12 @@ def _say_losses(entries: Sequence[LedgerEntry]) -> str:
     totals = {person: total_of(own) for person, own in by_person.items()}
     most = max(totals.values(), key=lambda total: total.proven)
     models = " and ".join(sorted({entry.model.value for entry in entries}))
-    units = " and ".join(dict.fromkeys(entry.unit for entry in entries))
+    units = list(dict.fromkeys(entry.unit for entry in entries))
     at_most = "lost" if num_persons == 1 else "lost at most"
+    told = f"unit{'s' * (len(units) > 1)}: {listed(units)}"
     bound = f"proven for {most.relation.value} neighbors in the {models} model"
     return (
-        f"{some(num_persons, 'person')} {at_most} ε = {most.proven:g}{' each' * (num_persons > 1)}: {bound}, {units}."
+        f"{some(num_persons, 'person')} {at_most} ε = {most.proven:g}{' each' * (num_persons > 1)}: {bound} ({told})."
     )
 
 

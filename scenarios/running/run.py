@@ -35,6 +35,7 @@ from .folder import RunFolder
 from .resolution import Resolved
 from .results import result_of
 from .session import SessionRecord, Strangers, run_agents, run_arrays, run_streamed
+from .statements import setting_of
 from .streams import StreamedInputs
 from .traffic import expect_traffic, traffic_of
 from .writing import describe_failure, open_run, write_outcome
@@ -247,7 +248,8 @@ def run_in_folder(
         folder: the run's folder; temporary files of a stream are below it while that is read.
         pictures: also draw the outcome.
         listener: told of the server's effects.
-        on_progress: called a few times a second (agents), or after each batch (streams).
+        on_progress: called a few times a second (agents), or after each batch (streams); then with the name of an
+            adversary that takes long, and how many of its steps are done and are not.
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
         ledgers: as for `run_session`.
         kept: as for `run_session`.
@@ -284,7 +286,8 @@ def run_in_folder(
             )
         except PsephosError as error:
             if lessons := _lessons_of_failure(resolved, error, watched, run.entries, seed=seed):
-                write_lessons(folder, lessons, pictures=pictures)
+                setting = setting_of(protocol, len(resolved.names))
+                write_lessons(folder, lessons, pictures=pictures, setting=setting)
                 if on_failure is not None:
                     on_failure(lessons)
             raise
@@ -301,13 +304,14 @@ def run_in_folder(
     finished = _finished(resolved, record, run.entries, streamed, seconds=time.perf_counter() - started)
     known: Mapping[str, Any] = {"truth": finished.truth, "gold": finished.gold}
     title = scenario.title or scenario.name
-    write_outcome(folder, record.outcome, finished.result, title=title, **known, pictures=pictures)
+    setting = setting_of(protocol, finished.num_parties)
+    write_outcome(folder, record.outcome, finished.result, title=title, setting=setting, **known, pictures=pictures)
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     if resolved.adversaries and watched is not None:
         happened = _happened(record, run.entries, watched)
-        lessons = _lessons_of(resolved, happened, seed=seed)
-        write_lessons(folder, lessons, pictures=pictures)
+        lessons = _lessons_of(resolved, happened, seed=seed, on_progress=on_progress)
+        write_lessons(folder, lessons, pictures=pictures, setting=setting)
         left = resolved.scene(seed=seed), happened
         finished = msgspec.structs.replace(finished, lessons=lessons, happened=left)
     if unheard is not None:
@@ -359,11 +363,28 @@ def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: Wa
     )
 
 
-def _lessons_of(resolved: Resolved, happened: Happened, *, seed: int) -> Sequence[Lesson]:
+def _lessons_of(
+    resolved: Resolved,
+    happened: Happened,
+    *,
+    seed: int,
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> Sequence[Lesson]:
     """Let adversaries conclude."""
     scene = resolved.scene(seed=seed)
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
-        return [checked_lesson(role, scene, happened) for role in resolved.adversaries]
+        return [checked_lesson(role, scene, _told(happened, role.name, on_progress)) for role in resolved.adversaries]
+
+
+def _told(happened: Happened, name: str, on_progress: Callable[[str, int, int], None] | None) -> Happened:
+    """Return what happened, with somebody who sees how far a role has come."""
+    if on_progress is None:
+        return happened
+
+    def tell(done: int, total: int) -> None:
+        on_progress(name, done, total - done)
+
+    return dataclasses.replace(happened, on_step=tell)
 
 
 def _lessons_of_failure(
@@ -378,20 +399,21 @@ def _lessons_of_failure(
     return _lessons_of(resolved, happened, seed=seed)
 
 
-def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool) -> None:
+def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool, setting: str = "") -> None:
     """Write what adversaries learnt, or did: `adversaries.json`, and of each a table and a picture.
 
     Args:
         folder: where to.
         lessons: theirs.
         pictures: whether pictures are wanted.
+        setting: what each picture says below its title.
     """
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:
             folder.write_table(f"adversary-{number}.csv", lesson.rows)
         if pictures and lesson.figures:
-            draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}")
+            draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}", setting=setting)
 
 
 def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:

@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, one_of
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
-from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable, PartySources
 from ...reading.text_forms import form_of, header_of
 from .fairness import FairnessJudgements, make_fairness
@@ -113,7 +112,7 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
         return as_voters(survey, own)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
     if name not in GENERATORS:
-        allowed = f"one of {', '.join(GENERATORS)}{did_you_mean(name, GENERATORS)}"
+        allowed = one_of(GENERATORS, name)
         raise ConfigurationError(field=f"{_FIELD}.generator", value=name, allowed=allowed)
     generator = GENERATORS[name]
     return as_voters(generator.make(convert(options, generator.options, _FIELD)), own)

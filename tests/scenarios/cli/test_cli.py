@@ -414,12 +414,13 @@ def test_an_interrupted_run_ends_with_status_130_and_one_line(tmp_path: Path, tr
     ) as process:
         assert process.stdout is not None
         # The heading is shown before the session begins, and each phase's line as it closes.
-        awaited = "joined" if transport == "memory" else "Trust"
+        awaited = "joined" if transport == "memory" else "arrays, no agents"
         while awaited not in (line := process.stdout.readline()):
             assert line, "ended too early"
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
-    assert errors.strip() == "psephos: interrupted"
+    kept = "events.jsonl, ledger.jsonl, run.json, scenario.json"
+    assert errors.strip() == f"psephos: interrupted; out keeps {kept}"
     assert process.returncode == 130
 
 

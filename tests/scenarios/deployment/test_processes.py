@@ -209,9 +209,9 @@ def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: 
 @pytest.mark.parametrize(
     ("number", "status", "said"),
     [
-        (signal.SIGINT, 130, "interrupted\n"),
-        (signal.SIGTERM, 143, "interrupted (SIGTERM)\n"),
-        (signal.SIGHUP, 129, "interrupted (SIGHUP)\n"),
+        (signal.SIGINT, 130, "interrupted; server keeps "),
+        (signal.SIGTERM, 143, "interrupted (SIGTERM); server keeps "),
+        (signal.SIGHUP, 129, "interrupted (SIGHUP); server keeps "),
     ],
 )
 def test_a_server_that_is_told_to_end_tells_every_client_and_leaves_its_folder(
@@ -295,6 +295,6 @@ def test_a_server_that_a_script_runs_in_the_background_ends_by_a_signal_and_not_
             ann.hello("ann", kind="deployment", session_id=terms.charter.id)
             ann.receive()  # the welcome: it goes on
             server.send(signal.SIGTERM)
-            check_failed(server.ending(), "interrupted (SIGTERM)\n", status=143)
+            check_failed(server.ending(), "interrupted (SIGTERM); ", status=143)
             assert ann.refusal() == "whoever runs it has stopped it"
     assert read_json(tmp_path / "server" / "run.json")["failure"]["error"] == "KeyboardInterrupt"

@@ -71,6 +71,17 @@ def test_an_outcome_prints_its_verdict_and_the_numbers_behind_it() -> None:
     assert last == "  (± is one standard error)"
 
 
+def test_a_notebook_shows_each_estimate_with_its_error_and_the_truth_where_it_may() -> None:
+    left: Any = run(load("eu-council"), transport="array")
+    shown = left._repr_html_().replace("\N{NO-BREAK SPACE}", " ")
+    assert "<p><strong>Rail corridors and Data act pass; Fishing quotas fails." in shown
+    assert "<td>308 ± 19</td>" in shown
+    assert "standard_error" not in shown
+    assert "<th>True support</th>" in shown
+    assert "True support" not in html_of(left.outcome)
+    assert "± is one standard error" in shown
+
+
 def test_what_a_terminal_would_obey_is_not_printed() -> None:
     assert "\x1b" not in str(ledger_of("\x1b[2Jann"))
     assert "\x1b" not in text_of(Answer("\x1b[2J", Estimate(0.5, 0.1)))

@@ -103,7 +103,10 @@ def test_a_text_says_what_came_of_it_and_what_was_lost() -> None:
     left = run(load("sybil", SMALL, adversary=[]))
     said = str(left)
     assert "Charter" in said
-    assert "12 persons lost at most ε = 2 each: proven for replace-one neighbors in the local model, weight" in said
+    assert (
+        "12 persons lost at most ε = 2 each: proven for replace-one neighbors in the local model (units: weight and "
+        in said
+    )
     assert str(left.findings) == "There was no adversary."
     assert "private" in str(left.views)
 

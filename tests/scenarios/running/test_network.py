@@ -13,7 +13,7 @@ from psephos.scenarios.running.run import run_session
 from psephos.scenarios.running.session import SessionRecord
 
 FAULTS = "network={loss=0.05, duplication=0.3, delay=0.01}"
-# Which payload is whose third depends on when a repeated report is heard, so that who is lost is said without repetitions.
+# A party's third payload depends on when a repeated report is heard: who is lost is said without repetitions.
 LOSSES = "network={loss=0.05, delay=0.01}"
 # Of no connection the first payload is lost in either direction, so that all join and no deadline is waited for; later
 # four are lost before they have reported, and three after.
