@@ -349,7 +349,7 @@ def test_a_plan_leaves_json_a_table_and_a_picture(psephos: Psephos) -> None:
     assert {name: float(row["error"]) for name, row in at.items()} == {
         each["name"]: each["offered"]["error"] for each in written["variants"]
     }
-    assert Path("out/plan.svg").read_text(encoding="utf-8").count("sampled_pair") == 1
+    assert "sampled_pair" in Path("out/plan.svg").read_text(encoding="utf-8")
     assert Path("out/plan.png").stat().st_size > 10_000
 
 
