@@ -201,12 +201,15 @@ def plan(
     tells the error at the scenario's own ε. Errors are exact in votes and rankings, and depend on nobody's values. In
     the other systems they are found by trials of made-up parties.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import itertools
+
     import msgspec
 
     from ..experiments.plans import make_plan, make_table
     from ..experiments.plans_shown import plan_in_json, show_plan, write_plan
     from ..experiments.trials import check_trials
     from ..presentation import make_console
+    from ..running.progress import steps
     from ..running.report import show_heading
 
     loaded = load(scenario, settings, data)
@@ -216,12 +219,14 @@ def plan(
     wanted = None if error is None else _error_in(error)
     table = make_table(loaded, trials=number, people=people)
     errors = make_console(stderr=True)
+    with steps(errors) as on_step:
+        begun = itertools.count()
 
-    def tell(line: str) -> None:
-        errors.print(f"  {line}", style="dim")
+        def tell(line: str) -> None:
+            if table.needs_values or errors.is_terminal:
+                on_step(line, next(begun), 0)  # how many searches there are depends on what they find
 
-    told = tell if table.needs_values else None
-    found = make_plan(table, error=wanted, epsilon=epsilon, has_curves=pictures, tell=told)
+        found = make_plan(table, error=wanted, epsilon=epsilon, has_curves=pictures, tell=tell)
     folder = make_folder(out, f"plan-{loaded.name}")
     write_plan(folder, found, table, pictures=pictures)
     if as_json:
