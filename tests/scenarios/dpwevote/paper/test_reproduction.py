@@ -35,7 +35,14 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Reproduction, 
     """A small reproduction, its folder, and what it said as it went on."""
     lines: list[str] = []
     path = tmp_path_factory.mktemp("reproduction") / "run"
-    found = reproduce(PAPER, RunFolder(path), trials=100, seed=3, pictures=False, on_progress=lines.append)
+    found = reproduce(
+        PAPER,
+        RunFolder(path),
+        trials=100,
+        seed=3,
+        pictures=False,
+        on_progress=lambda said, _done, _total: lines.append(said),
+    )
     return found, path, lines
 
 

@@ -77,7 +77,14 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Reproduction, 
             return [made_up_set()], {"zurich": "not in the folder of data sets"}
 
         patch.setattr(module, "load_real_sets", load)
-        found = reproduce(PAPER, RunFolder(path), trials=TRIALS, seed=3, pictures=False, on_progress=lines.append)
+        found = reproduce(
+            PAPER,
+            RunFolder(path),
+            trials=TRIALS,
+            seed=3,
+            pictures=False,
+            on_progress=lambda said, _done, _total: lines.append(said),
+        )
     return found, path, lines
 
 

@@ -94,7 +94,13 @@ def reproduced(small: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[R
     write_sets(root / "sets")
     path = root / "run"
     found = reproduce(
-        PAPER, RunFolder(path), data=str(root / "sets"), trials=10, seed=3, pictures=False, on_progress=lines.append
+        PAPER,
+        RunFolder(path),
+        data=str(root / "sets"),
+        trials=10,
+        seed=3,
+        pictures=False,
+        on_progress=lambda said, _done, _total: lines.append(said),
     )
     return found, path, lines
 
