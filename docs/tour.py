@@ -124,7 +124,7 @@ def _setting_up(folder: Path) -> Iterator[Step]:
     clone, pip = str(folder / "clone"), str(folder / "venv" / "bin" / "pip")
     yield Step("clone", "fetch the source", ("git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", clone))
     yield Step("venv", "make an environment", (sys.executable, "-m", "venv", str(folder / "venv")))
-    yield Step("install", "install all of it", (pip, "install", "--quiet", f"{clone}[deployment,pictures]"))
+    yield Step("install", "install all of it", (pip, "install", "--quiet", f"{clone}[composition,deployment,pictures]"))
 
 
 def _steps() -> Iterator[Step]:

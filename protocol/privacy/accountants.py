@@ -275,8 +275,15 @@ def _loss_distribution(event: _Private) -> _LossDistribution:
     """Return dp_accounting's distribution of one event.
 
     Its `PLDAccountant` ignores `count` for randomized response (0.6.0), so the distributions are used directly.
+
+    Raises:
+        ConfigurationError: dp_accounting is not installed.
     """
-    from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: PLC0415  a second that most sessions save
+    try:
+        from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: PLC0415  a second that most sessions save
+    except ModuleNotFoundError:
+        allowed = "left out without dp-accounting: pip install 'psephos[composition]'"
+        raise ConfigurationError(field="delta", value="given", allowed=allowed) from None
 
     # The three marks below have one reason: dp_accounting has no types, and `_LossDistribution` says what is used.
     match event:

@@ -1,6 +1,7 @@
 """Accountants against known values: pure sums, and composed distributions computed by hand."""
 
 import math
+import sys
 from fractions import Fraction
 
 import pytest
@@ -85,6 +86,15 @@ def test_an_event_by_itself_leaves_no_trace_in_another_accountant() -> None:
 def test_a_delta_out_of_range_is_refused(delta: float) -> None:
     with pytest.raises(ConfigurationError, match="delta must be in") as caught:
         ApproximateAccountant(REPLACE, delta=delta)
+    assert caught.value.field == "delta"
+
+
+def test_a_delta_without_its_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
+    accountant = ApproximateAccountant(REPLACE, delta=1e-6)
+    accountant.compose(RandomizedResponse(1.0, 3))
+    with pytest.raises(ConfigurationError, match=r"psephos\[composition\]") as caught:
+        _ = accountant.epsilon
     assert caught.value.field == "delta"
 
 
