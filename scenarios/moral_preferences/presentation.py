@@ -37,6 +37,7 @@ from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.presenter import Brief, Known, Presenter, Rows
 from ..presentation.terminal import Cell, show_facts, show_note, show_table
 from .agreement import agreement_of
+from .societies import draw_societies, rows_of_societies, show_societies
 
 __all__ = ["PRESENTERS"]
 
@@ -116,6 +117,8 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     if len(features) > len(shown):
         show_note(console, f"… and {some(len(features) - len(shown), 'feature')} nearer to 0 in {known.table}")
     console.print()
+    if outcome.by_society:
+        show_societies(console, outcome, [feature.name for feature in shown], known.table)
     _show_agreement(console, features)
     for note in _notes(outcome, shown):
         show_note(console, note)
@@ -130,6 +133,8 @@ def _show_header(console: Console, outcome: Outcome) -> None:
         "Trusted": _trusted(paradigm, outcome.mechanism),
         "Proven loss": _loss(outcome),
     }
+    if number := len(outcome.by_society):
+        facts["Societies"] = f"{number}: each has a release of its own, and a voter pays for that of its own alone"
     show_facts(console, facts)
 
 
@@ -230,20 +235,24 @@ def _decimals(features: Sequence[_Feature]) -> int:
 
 def _rows(outcome: Outcome, known: Known) -> Rows:
     rows: Rows = []
+    of_all: dict[str, object] = {"society": "all voters"} if outcome.by_society else {}
     for feature in _features(outcome, known):
-        row: dict[str, object] = {"feature": feature.name, "preference": feature.value}
+        row: dict[str, object] = {**of_all, "feature": feature.name, "preference": feature.value}
         if outcome.errors is not None:
             row["standard_error"] = feature.error
         if known.truth is not None:
             row["clean_preference"] = feature.clean
         rows.append(row)
-    return rows
+    return rows + rows_of_societies(outcome, known)
 
 
 def _draw(outcome: Outcome, known: Known) -> Picture:
     features = _strongest(_features(outcome, known))
     names = [fold(feature.name) for feature in features]
     is_all = len(features) == len(outcome.features)
+    if outcome.by_society:
+        x = f"{_meaning(outcome)}\n{_source(outcome)}"
+        return draw_societies(outcome, known, [feature.name for feature in features], x=x)
     return Picture(
         draw=functools.partial(_draw_rows, features=features, names=names, outcome=outcome),
         size=size_of_rows(names, row=0.17, frame=2.0),
@@ -281,13 +290,17 @@ def _draw_rows(panels: Any, *, features: Sequence[_Feature], names: Sequence[str
             axes.plot(feature.clean, row, **TRUTH)
         said = feature.written(decimals).replace("-", "−")  # as wide as a plus, and as on the axis
         annotate_row(axes, row, said, color=INK if feature.is_sure else MUTED)
-    meaning = "how much the feature speaks for an alternative"
-    if outcome.is_direction:
-        meaning = "direction alone: how features compare, not how strong preferences are"
     if not any(feature.value or feature.error or feature.clean for feature in features):
         axes.set_xlim(-1, 1)
-    name_rows(axes, names, x=f"{meaning}\n{_source(outcome)}")
+    name_rows(axes, names, x=f"{_meaning(outcome)}\n{_source(outcome)}")
     return _marks(features)
+
+
+def _meaning(outcome: Outcome) -> str:
+    """Return what the axis shows."""
+    if outcome.is_direction:
+        return "direction alone: how features compare, not how strong preferences are"
+    return "how much the feature speaks for an alternative"
 
 
 def _source(outcome: Outcome) -> str:
