@@ -150,7 +150,8 @@ def _show_differences(console: Console, outcome: Outcome, names: Sequence[str]) 
     number = sum(each.is_sure for each in found)
     said = f"  {number:,} of {some(len(found), 'difference')} {'is' if number == 1 else 'are'} larger than"
     console.print(Text(f"{said} {ERRORS_SHOWN} standard errors", style="bold"))
-    show_note(console, "noise alone does that to about 1 in 20; what other voters would say is no part of ±")
+    if outcome.mechanism != "functional":  # whose errors have what differs between voters in them
+        show_note(console, "noise alone does that to about 1 in 20; what other voters would say is no part of ±")
 
 
 def rows_of_societies(outcome: Outcome, known: Known) -> Rows:

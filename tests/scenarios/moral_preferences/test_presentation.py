@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 from pages import Page
 from psephos.protocol import SimulatedNoise, run_population
-from psephos.protocol.moral_preferences import LevelOutcome, MoralPreferences, Outcome, Paradigm, Parameters
+from psephos.protocol.moral_preferences import (
+    LevelOutcome,
+    MoralPreferences,
+    Outcome,
+    Paradigm,
+    Parameters,
+    SocietyOutcome,
+)
 from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -349,3 +356,59 @@ def test_what_the_protocol_releases_is_shown_with_its_own_truth(tmp_path: Path) 
     assert [float(row["clean_preference"]) for row in read] == list(truth.values())
     assert all(math.isfinite(float(row["standard_error"])) for row in read)
     drawn(outcome, tmp_path, truth=truth)
+
+
+# Several societies.
+
+
+def of_societies(*preferences: Sequence[float] | None, errors: Sequence[float] | None = (0.1, 0.1)) -> Outcome:
+    """Return an outcome of two features in societies called s0, s1, ..., with fewer voters from one to the next."""
+    found = [
+        SocietyOutcome(
+            name=f"s{place}",
+            num_voters=0 if own is None else 1000 - place,
+            preferences=None if own is None else tuple(own),
+            errors=None if own is None or errors is None else tuple(errors),
+            levels=(),
+        )
+        for place, own in enumerate(preferences)
+    ]
+    return released([1.0, 0.5], features=("lives", "law"), societies=tuple(found), errors=errors and tuple(errors))
+
+
+def test_societies_stand_side_by_side_and_differences_begin_with_the_clearest() -> None:
+    page = shown(of_societies((1.0, 0.4), (0.2, 0.5)))
+    text = page.text
+    assert re.search(r"Feature +s0 +s1", text)
+    assert re.search(r"lives +\+1.00 +\+0.20", text)
+    assert re.search(r"± each +0.10 +0.10", text)
+    lines = [line for line in text.splitlines() if re.search(r" s[01] +s[01] +\+", line)]
+    assert [line.split() for line in lines] == [
+        ["lives", "s0", "s1", "+0.80", "±", "0.14"],
+        ["law", "s1", "s0", "+0.10", "±", "0.14"],
+    ]
+    assert "1 of 2 differences is larger than 2 standard errors" in text
+    assert "what other voters would say is no part of ±" in text
+    assert "a voter pays for that of its own alone" in text
+
+
+def test_many_societies_are_in_the_table_and_one_without_reports_is_named() -> None:
+    outcome = of_societies(*[(1.0, 0.4)] * 7, None)
+    page = shown(outcome)
+    assert "s4" in page.text
+    assert "s5" not in page.text
+    assert "… and 3 more, with fewer voters, in estimates.csv" in page.text
+    assert "s7: nobody reported" in page.text
+    rows = rows_of(outcome, truth=None)
+    assert [row["society"] for row in rows][::2] == ["all voters", *(f"s{place}" for place in range(8))]
+    assert rows[-1] == {"society": "s7", "feature": "law", "preference": None, "standard_error": None}
+
+
+def test_societies_without_errors_have_no_differences() -> None:
+    page = shown(of_societies((1.0, 0.4), (0.2, 0.5), errors=None))
+    assert "no differences between societies: their errors have no closed form" in page.text
+
+
+def test_a_picture_has_all_societies_in_one_panel(tmp_path: Path) -> None:
+    text = drawn(of_societies((1.0, 0.4), (0.2, 0.5)), tmp_path)
+    assert all(said in text for said in ("s0", "s1", "lives", "law", "± 2 standard errors"))
