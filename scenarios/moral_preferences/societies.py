@@ -151,7 +151,8 @@ def _show_differences(console: Console, outcome: Outcome, names: Sequence[str]) 
     said = f"  {number:,} of {some(len(found), 'difference')} {'is' if number == 1 else 'are'} larger than"
     console.print(Text(f"{said} {ERRORS_SHOWN} standard errors", style="bold"))
     if outcome.mechanism != "functional":  # whose errors have what differs between voters in them
-        show_note(console, "noise alone does that to about 1 in 20; what other voters would say is no part of ±")
+        show_note(console, "noise alone does that to about 1 in 20 of them")
+        show_note(console, "± is of the noise: how far other voters would differ is no part of it")
 
 
 def rows_of_societies(outcome: Outcome, known: Known) -> Rows:

@@ -388,8 +388,8 @@ def test_societies_stand_side_by_side_and_differences_begin_with_the_clearest() 
         ["law", "s1", "s0", "+0.10", "±", "0.14"],
     ]
     assert "1 of 2 differences is larger than 2 standard errors" in text
-    assert "what other voters would say is no part of ±" in text
-    assert "a voter pays for that of its own alone" in text
+    assert "± is of the noise: how far other voters would differ is no part of it" in text
+    assert "each has a release of its own" in text
 
 
 def test_many_societies_are_in_the_table_and_one_without_reports_is_named() -> None:
