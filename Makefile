@@ -4,9 +4,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 ROOMS := protocol transports agents scenarios
 # The installation links to every file, so a new or a removed one makes it stale; a changed one does not.
-FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name 'py.typed' | sort)
+FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name '*.j2' -o -name '*.css' -o -name '*.js' -o -name 'py.typed' | sort)
 
-.PHONY: demo test quick verify check style types bench bench-survey docs mutate simulate clean FORCE
+.PHONY: demo test quick verify check style types bench bench-survey docs exchange mutate simulate clean FORCE
 
 demo: .venv/installed
 	@$(BIN)/psephos run eu-council --transport tcp
@@ -29,6 +29,7 @@ quick: .venv/installed
 verify: export PYTHONDONTWRITEBYTECODE =
 verify: export PSEPHOS_TESTS = full
 verify: check
+	@$(BIN)/pip install --quiet --group notebooks
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/coverage combine --quiet
@@ -52,6 +53,14 @@ bench: .venv/installed
 	@-$(BIN)/pip --python .rivals/bin/python install --quiet --group rivals
 	$(BIN)/python benchmarks/run.py
 
+# Conversions to and from other libraries, with the libraries themselves: in an environment of its own, since they ask for
+# older releases of ours. Elsewhere these tests are skipped.
+exchange:
+	@$(PYTHON) -m venv .exchange
+	.exchange/bin/pip install --quiet 'pip>=25.1'
+	.exchange/bin/pip install --quiet . --group exchange
+	.exchange/bin/python -m pytest -q -k 'pabutools or pref_voting or frames' tests/scenarios/fair_voting/data tests/scenarios/truth_discovery/data
+
 # An hour and some 15 GB of disk, where TMPDIR says: as many voters as the whole Moral Machine has.
 bench-survey: .venv/installed
 	$(BIN)/python benchmarks/survey_scale.py --markdown docs/survey-scale.md
@@ -71,7 +80,7 @@ simulate: .venv/installed
 	$(BIN)/python tests/simulate.py --seconds $(SECONDS) --first $(FIRST)
 
 clean:
-	rm -rf .venv .rivals build *.egg-info
+	rm -rf .venv .rivals .exchange build *.egg-info
 
 .venv/installed: .venv/dependencies .venv/files
 	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable . \
@@ -83,7 +92,7 @@ clean:
 	@echo 'Setting up .venv: about a minute, once.'
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'setuptools>=77' wheel
-	@$(BIN)/pip install --quiet '.[outofcore,pictures]' --group dev
+	@$(BIN)/pip install --quiet '.[deployment,outofcore,pictures]' --group dev
 	@touch $@
 
 # Rewritten only when the list of files has changed, or the links are gone.

@@ -16,12 +16,15 @@ Rows with spherical Laplace noise are sampled without any error by `spherical_no
 those drawn leave the integer to which a coordinate rounds undecided. Mechanisms that bring an exact sampler of their
 own, made of uniform integers, get those from the operating system. Values that are disclosed take no entropy.
 
+OpenDP is large (265 MB), so it is the extra `deployment`: k-RR and Laplace noise need it, and nothing else does.
+
 Source: OpenDP library; Canonne, Kamath and Steinke (2020) for the exact discrete Laplace sampler.
 """
 
 import importlib
+import importlib.util
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -47,10 +50,11 @@ from ..protocol.mechanisms import (
 from ..protocol.mechanisms.exact import has_happened
 from ..protocol.mechanisms.finite_channel import TOTAL_MASS_BITS
 from ..protocol.mechanisms.hyper_law import UNIFORM_BITS
-from ..protocol.roles import SessionKind
+from ..protocol.phases import CentralPhase, PhasedProtocol
+from ..protocol.roles import SessionKind, Side
 from .spherical_noise import draw_spherical_noise
 
-__all__ = ["UNIFORM_BITS", "RowSampler", "Sampler", "SecureNoise"]
+__all__ = ["UNIFORM_BITS", "RowSampler", "Sampler", "SecureNoise", "check_opendp", "check_secure_noise"]
 
 Sampler: TypeAlias = Callable[[int], int]
 """Draws one report for a private value."""
@@ -102,7 +106,7 @@ class SecureNoise:
         """Return one report for each value. See `NoiseSource.randomize`; the address is not used.
 
         Raises:
-            ConfigurationError: no exact sampler is known for the mechanism.
+            ConfigurationError: no exact sampler is known for the mechanism, or OpenDP has it and is not installed.
             ValueError: a value is out of range; a sampler might take that for something else.
         """
         del protocol, phase, place
@@ -173,8 +177,39 @@ def _from_entropy(mechanism: ExactMechanism) -> RowSampler:
     return sample
 
 
+def check_opendp(*, otherwise: str = "") -> None:
+    """Raise ConfigurationError where OpenDP is not installed.
+
+    Args:
+        otherwise: what can be done without it, as an option.
+    """
+    if importlib.util.find_spec("opendp") is None:
+        way_out = f"; without it: {otherwise}" if otherwise else ""
+        allowed = f"installed where noise is secure (pip install 'psephos[deployment]'{way_out})"
+        raise ConfigurationError(field="opendp", value="not installed", allowed=allowed)
+
+
+def check_secure_noise(protocol: PhasedProtocol[Any, Any], *, sides: Collection[Side] = tuple(Side)) -> None:
+    """Check that secure noise can be drawn in a session, before anybody joins it.
+
+    Args:
+        protocol: the session's.
+        sides: who draws here.
+
+    Raises:
+        ConfigurationError: a mechanism has no exact sampler, or OpenDP has it and is not installed.
+    """
+    noise = SecureNoise()
+    for phase in protocol.phases:
+        if Side.CLIENT in sides:
+            noise.check(phase.mechanism)
+        if Side.SERVER in sides and isinstance(phase, CentralPhase):
+            noise.check(phase.tally_mechanism)
+
+
 def _opendp() -> Any:
     """Return OpenDP's prelude, imported late: it is heavy, and only deployments need it."""
+    check_opendp()
     dp = importlib.import_module("opendp.prelude")  # by name, since its types are partly unknown to checkers
     dp.enable_features("contrib")
     return dp

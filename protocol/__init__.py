@@ -32,6 +32,7 @@ from .roles import SessionKind, Side
 from .roster import Roster
 from .rules import JOIN, PhaseRules
 from .server_machine import ServerMachine, SessionResult
+from .shown import Shown
 from .tally import Tally
 from .views import View
 
@@ -68,6 +69,7 @@ __all__ = [
     "SessionAborted",
     "SessionKind",
     "SessionResult",
+    "Shown",
     "Side",
     "SimulatedNoise",
     "StrangerError",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .running.config import Scenario, load_scenario, shipped_scenarios
     from .running.folder import RunFolder, read_ledger
+    from .running.from_python import RunResult, load, run
     from .running.resolution import Resolved, resolve
     from .running.run import Finished, run_in_folder, run_session
     from .running.series import Series, load_series
@@ -21,14 +22,17 @@ __all__ = [
     "FinishedSeries",
     "Resolved",
     "RunFolder",
+    "RunResult",
     "Scenario",
     "Series",
     "SessionRecord",
+    "load",
     "load_scenario",
     "load_series",
     "read_ledger",
     "resolve",
     "resolve_series",
+    "run",
     "run_agents",
     "run_arrays",
     "run_in_folder",
@@ -41,6 +45,7 @@ __all__ = [
 _HOMES = {
     "running.config": ("Scenario", "load_scenario", "shipped_scenarios"),
     "running.folder": ("RunFolder", "read_ledger"),
+    "running.from_python": ("RunResult", "load", "run"),
     "running.resolution": ("Resolved", "resolve"),
     "running.run": ("Finished", "run_in_folder", "run_session"),
     "running.series": ("Series", "load_series"),
@@ -54,3 +59,7 @@ def __getattr__(name: str) -> Any:
         if name in names:
             return getattr(importlib.import_module(f".{home}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

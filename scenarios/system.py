@@ -51,12 +51,15 @@ class System:
             and asked for.
         data_sets: by the names of their folders, each a `datasets.DataSet`.
         stream: opens a `running.streams.PartyStream` of a table of parties that asks for one (`stream = true`).
+        beginning: a `running.beginnings.Beginning`: how `psephos new` makes a scenario of somebody's own file; a module
+            that imports nothing heavy.
         presenters: by the types of what they show, each a `presentation.Presenter`.
         attack: a subclass of `attacks.Attack`; without it `attacks.ReportAttack`, which infers from reports.
         poisoning: a subclass of `attacks.poisoning.Poisoning`; without it `attacks.extreme_reports` searches.
         asking: what asking again is said to cost: a scene → sentences.
         offers: a `running.offers.Offers`: what other variants offer at a session's price.
         variants: a subclass of `experiments.variants.VariantTable`: what every variant offers, for `psephos variants`.
+        plan: the same, with the errors that `psephos plan` plans for, where these are others; without it `variants`.
         measures: a subclass of `experiments.measures.Measures`: what trials are measured by; without it errors of
             estimates.
         mechanism_cases: makes cases (`audit.Case`) of single mechanisms; without them `audit.any_protocol` does.
@@ -76,12 +79,14 @@ class System:
     own_entries: str = ""
     data_sets: str = ""
     stream: str = ""
+    beginning: str = ""
     presenters: str = ""
     attack: str = ""
     poisoning: str = ""
     asking: str = ""
     offers: str = ""
     variants: str = ""
+    plan: str = ""
     measures: str = ""
     mechanism_cases: str = ""
     session_cases: str = ""

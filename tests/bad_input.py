@@ -25,6 +25,7 @@ ITEMS: Final = (
     "an unknown scenario, key or transport",
     "an error prior that is unknown, or impossible for a quota; a level outside (0, 1/2)",
     "an unreachable or a taken address",
+    "secure noise without OpenDP, the extra `deployment`",
     "a page for monitors at no address of this machine",
     "a peer of another version, session or kind",
     "another's certificate, one that is on no roster, one that has expired",
@@ -50,8 +51,12 @@ ITEMS: Final = (
     "moments of no distribution; a table that is none; a hyper-distribution's parameters out of range",
     "a law with fewer moments than a worker has answers",
     "a weight function that does not increase, is not known, or is no function",
-    "an empty file, wrong columns, text that is not UTF-8",
+    "an empty file, wrong columns, text that is none",
     "a large file",
+    "a file of another kind, or in two forms",
+    "columns and words of one's own that are none",
+    "a file of one's own that does not tell what is needed",
+    "names with markup",
     # Moral preferences.
     "preferences outside the ball, nan, inf or of another dimension, from a peer",
     "a voter without records; records of different width",
@@ -90,6 +95,10 @@ ITEMS: Final = (
     "a series without votes; an unknown key in a vote, or one that a vote cannot replace",
     "a vote without parties, with unknown ones, one twice, or without somebody's entry",
     "runs whose losses cannot be added",
+    # Folders of runs.
+    "a run's folder that is unfinished, damaged, of another kind, or of a later version",
+    "names with markup, quotes or marks that turn the direction of what follows",
+    "runs that cannot be compared",
     # Adversaries and audits.
     "a coalition that contains its target; unknown parties",
     "a role that nobody registered, or that a protocol does not have",
@@ -99,6 +108,7 @@ ITEMS: Final = (
     "too few samples for any statement",
     "trials that are too few, or of what cannot be tried; a grid of no key",
     "an error that is no error; a session without variants",
+    "a plan that no ε can meet, or no number of people; an aim that is none",
 )
 
 

@@ -152,13 +152,17 @@ class Vote:
             assert all(line.startswith("trying again: ") for line in ended.err.splitlines()), (name, endings)
         self.check_files(absent=absent)
 
+    def run_of(self, name: str) -> dict[str, Any]:
+        """Return how the last process of a party, or of the server, says that it ran."""
+        return read_json(self._last_folders[name] / "run.json")
+
     def check_files(self, *, absent: Sequence[str] = ()) -> None:
         """Check what is left when all has ended."""
         result = read_json(self._last_folders["server"] / "result.json")
         present = [party for party in self.entries if party not in absent]
         assert result["received"] == dict.fromkeys(PHASES, len(present))
         assert result["outcome"] == self.outcome_by_arrays()
-        digests = {read_json(self._last_folders[name] / "run.json")["transcript"] for name in ("server", *present)}
+        digests = {self.run_of(name)["transcript"] for name in ("server", *present)}
         assert len(digests) == 1
         for party in present:
             assert read_json(self._last_folders[party] / "outcome.json") == result["outcome"]

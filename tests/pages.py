@@ -4,7 +4,7 @@ import io
 import re
 
 from psephos.protocol.estimators import Estimate
-from rich.console import Console
+from psephos.scenarios.presentation import make_console
 
 __all__ = ["ESTIMATE", "Page", "is_shown"]
 
@@ -18,11 +18,12 @@ def is_shown(estimate: Estimate, numbers: tuple[str, str]) -> bool:
 
 
 class Page:
-    """A console that writes plain text, and what it wrote."""
+    """The console that users have, with a width of its own, and what it wrote."""
 
     def __init__(self, *, width: int = 120) -> None:
         self._file = io.StringIO()
-        self.console = Console(file=self._file, width=width, highlight=False)
+        self.console = make_console()
+        self.console.file, self.console.width = self._file, width
 
     @property
     def text(self) -> str:

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 
 import click
 import pytest
-from machine_files import write_moral_machine_like
 from psephos.protocol import PhasedProtocol
 from psephos.scenarios import load_scenario, resolve, shipped_scenarios
 from psephos.scenarios.cli import cli
+from psephos.scenarios.running.beginnings import samples
 
 Protocol: TypeAlias = PhasedProtocol[Any, Any]
 
@@ -25,32 +25,6 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tes
 FENCE = re.compile(r"^```(?P<language>[\w{}-]*) ?(?P<file>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
-
-SOC_HEADER = (
-    "DATA TYPE: soc",
-    "NUMBER ALTERNATIVES: 2",
-    "NUMBER VOTERS: 2",
-    "NUMBER UNIQUE ORDERS: 2",
-    "ALTERNATIVE NAME 1: pool",
-    "ALTERNATIVE NAME 2: rink",
-)
-# Files that are a reader's to have, by the names that pages give them.
-OWN_FILES = {
-    "mine.csv": "partner,weight,mine\nalice,1,1\nbob,2,0\n",
-    "answers.csv": "task,worker,label\nq1,ann,yes\nq1,bob,no\n",
-    "truth.csv": "task,truth\nq1,yes\n",
-    "choices.csv": "voter,record,choice,lives\nann,1,1,3\nann,1,0,1\n",
-    "SharedResponses.csv": "",
-    "rankings.csv": "voter,group,ranking\nann,town,pool > rink\nbob,village,rink > pool\n",
-    "canteen.csv": "voter,gender,diet,ranking\nann,women,vegan,pool > rink\nbob,men,any,rink > pool\n",
-    "groups.csv": "voter,group\n1,town\n2,village\n",
-    "election.soc": "".join(f"# {line}\n" for line in SOC_HEADER) + "1: 1,2\n1: 2,1\n",
-    "election.pb": (
-        "META\nkey;value\nnum_projects;2\nnum_votes;2\nvote_type;ordinal\n"
-        "PROJECTS\nproject_id;cost;name\n1;10;pool\n2;20;rink\n"
-        "VOTES\nvoter_id;sex;vote\n1;F;1,2\n2;M;2,1\n"
-    ),
-}
 
 
 def name_of(page: Path) -> str:
@@ -135,19 +109,13 @@ def check_psephos(words: list[str], folder: Path) -> None:
     except click.exceptions.Exit as ending:  # --help, --version
         assert ending.exit_code == 0  # noqa: PT017  that it may end is no expectation
         return
-    if words[0] != "run" or context.params["scenario"] not in shipped_scenarios():
+    if not {"scenario", "settings"} <= context.params.keys() or context.params["scenario"] not in shipped_scenarios():
         return
-    # A reader's own file is theirs to have; here any will do.
-    own = {name: folder / name for name in OWN_FILES}
-    for name, text in OWN_FILES.items():
-        own[name].write_text(text, encoding="utf-8")
-    write_moral_machine_like(own["SharedResponses.csv"], voters=3, records=2)
+    for name, sample in samples().items():  # as `psephos samples` writes them
+        (folder / name).write_bytes(sample.read_bytes())
     given: tuple[str, ...] = context.params["settings"]
-    settings = [
-        re.sub(r"=([\w-]+\.(?:csv|soc|pb))$", lambda file: f"={own.get(file[1], own['mine.csv'])}", one)
-        for one in given
-    ]
-    transport: str | None = context.params["transport"]
+    settings = [re.sub(r"=([\w-]+\.(?:csv|soc|pb))$", lambda file: f"={folder / file[1]}", one) for one in given]
+    transport: str | None = context.params.get("transport")
     chosen = [f"transport={transport}"] if transport else []
     scenario = load_scenario(context.params["scenario"], [*chosen, *settings])
     if isinstance(scenario.parties, dict) and "data" in scenario.parties:  # a folder that is a reader's to have

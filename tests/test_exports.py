@@ -1,7 +1,10 @@
 """What is public: every module says so in `__all__`, which is true, and what is public is documented."""
 
 import importlib
+import importlib.metadata
 import inspect
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -10,11 +13,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("protocol", "transports", "agents", "scenarios")
+VERSION = "__version__"
 
 
 def module_names() -> list[str]:
-    """Return the dotted names of all modules of the four rooms."""
+    """Return the dotted names of all modules of the four rooms, and of the package that holds them."""
     files = [path.relative_to(ROOT).with_suffix("").parts for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    files = [() if parts == ("scenarios", "front", "__init__") else parts for parts in files]
     return sorted(".".join(("psephos", *(part for part in parts if part != "__init__"))) for parts in files)
 
 
@@ -53,7 +58,7 @@ def test_every_module_has_all_and_its_names_exist(modules: list[ModuleType]) -> 
             continue
         wrong += [f"{module.__name__} has no {name}" for name in names if not hasattr(module, name)]
         wrong += [f"{module.__name__} has {name} twice" for name in set(names) if names.count(name) > 1]
-        wrong += [f"{module.__name__}.{name} is private" for name in names if name.startswith("_")]
+        wrong += [f"{module.__name__}.{name} is private" for name in names if name.startswith("_") and name != VERSION]
     assert wrong == []
 
 
@@ -84,3 +89,35 @@ def test_a_name_that_a_room_does_not_have_is_an_attribute_error() -> None:
     scenarios = importlib.import_module("psephos.scenarios")
     with pytest.raises(AttributeError, match=r"'psephos\.scenarios' has no attribute 'simulated'"):
         _ = scenarios.simulated
+
+
+def test_every_public_name_is_found_by_tab_completion(modules: list[ModuleType]) -> None:
+    assert [
+        f"{module.__name__}.{name}" for module in modules for name in module.__all__ if name not in dir(module)
+    ] == []
+
+
+def test_the_package_has_a_version_and_leads_to_runs() -> None:
+    psephos = importlib.import_module("psephos")
+    scenarios = importlib.import_module("psephos.scenarios")
+    assert psephos.__version__ == importlib.metadata.version("psephos")
+    assert (psephos.run, psephos.load, psephos.simulate) == (scenarios.run, scenarios.load, scenarios.simulate)
+    assert {"run", "load", "simulate", "__version__"} <= set(dir(psephos))
+    with pytest.raises(AttributeError, match=r"'psephos' has no attribute 'ran'"):
+        _ = psephos.ran
+
+
+def test_to_import_the_package_imports_nothing_heavy() -> None:
+    command = "import sys; import psephos, psephos.scenarios; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)  # noqa: S603  ours
+    assert {"numpy", "trio", "msgspec", "pandas", "importlib.metadata"} & set(done.stdout.split()) == set()
+
+
+def test_others_may_add_packages_to_ours(tmp_path: Path) -> None:
+    (tmp_path / "psephos" / "elsewhere").mkdir(parents=True)
+    (tmp_path / "psephos" / "elsewhere" / "__init__.py").write_text("word = 'found'\n", encoding="utf-8")
+    for path in ("[sys.argv[1], *sys.path]", "[*sys.path, sys.argv[1]]"):
+        command = f"import sys; sys.path = {path}; import psephos.elsewhere as e, psephos.protocol.roles; print(e.word)"
+        words = [sys.executable, "-c", command, str(tmp_path)]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)  # noqa: S603  our own
+        assert done.stdout == "found\n"

@@ -40,7 +40,9 @@ PURE_NAMES = (
 PURE = frozenset(PURE_NAMES.split())
 # Global randomness, a second event loop, threads beside trio's, and bytes that run as code.
 NOWHERE = frozenset({"asyncio", "concurrent", "marshal", "multiprocessing", "pickle", "random", "shelve", "threading"})
-SCENARIOS_NAMES = "click duckdb matplotlib msgspec numpy pandas platformdirs pref_voting rich scipy structlog trio"
+SCENARIOS_NAMES = (
+    "click duckdb matplotlib msgspec numpy pabutools pandas platformdirs pref_voting rich scipy structlog trio"
+)
 
 RULES = {
     "protocol": Rule(("protocol",), frozenset({"dp_accounting", "msgspec", "numpy", "scipy"}), PURE),
@@ -52,15 +54,26 @@ RULES = {
     ),
 }
 
-# Of single files, what else they may import: the plugin is pytest's, which alone imports it; one page speaks HTTP.
+# Of single files, what else they may import: the plugin is pytest's, which alone imports it; one page speaks HTTP; one
+# writes HTML.
 ALSO = {
     "scenarios/pytest_plugin.py": frozenset({"pytest"}),
     "scenarios/deployment/status.py": frozenset({"h11", "prometheus_client"}),
+    "scenarios/reports/page.py": frozenset({"jinja2"}),
+}
+
+# What single files may import where somebody asks for it alone, inside a function or for its types, and nothing that a
+# session computes depends on: an outcome's frame and table are made by what shows outcomes, and who tries a mechanism
+# on an array by its own methods needs simulated noise and estimators, which come after it.
+LATE = {
+    "protocol/shown.py": frozenset({"pandas", "psephos.scenarios.presentation.objects"}),
+    "protocol/mechanisms/mechanism.py": frozenset({"psephos.protocol.estimators", "psephos.protocol.trying"}),
 }
 
 # Inside `protocol/`, each may import those before it. A new module takes its place here.
 ORDER = (
     "errors",
+    "shown",
     "arrays",
     "arguments",
     "integers",
@@ -76,6 +89,7 @@ ORDER = (
     "tally",
     "records",
     "randomness",
+    "trying",
     "guard",
     "columns",
     "phases",
@@ -107,10 +121,11 @@ IMPURE_BUILTINS = frozenset({"__import__", "breakpoint", "eval", "exec", "input"
 
 @dataclasses.dataclass(frozen=True)
 class Import:
-    """One import: the absolute name of what is imported, and the line."""
+    """One import: the absolute name of what is imported, the line, and whether it waits for a call or is of types."""
 
     name: str
     line: int
+    is_late: bool = False
 
 
 def module_of(file: PurePosixPath) -> str:
@@ -129,10 +144,12 @@ def imports_of(source: str, file: PurePosixPath, modules: frozenset[str]) -> Ite
     """
     module = module_of(file)
     package = module if file.stem == "__init__" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(source)
+    late = _late_nodes(tree) if str(file) in LATE else set[ast.AST]()
+    for node in ast.walk(tree):
         match node:
             case ast.Import():
-                yield from (Import(alias.name, node.lineno) for alias in node.names)
+                yield from (Import(alias.name, node.lineno, node in late) for alias in node.names)
             case ast.ImportFrom():
                 base = node.module or ""
                 if node.level:
@@ -140,11 +157,23 @@ def imports_of(source: str, file: PurePosixPath, modules: frozenset[str]) -> Ite
                     base = ".".join([*above, *([node.module] if node.module else [])])
                 for alias in node.names:
                     inner = f"{base}.{alias.name}"
-                    yield Import(inner if inner in modules or base == "psephos" else base, node.lineno)
+                    name = inner if inner in modules or base == "psephos" else base
+                    yield Import(name, node.lineno, node in late)
             case ast.Call(func=ast.Attribute(attr="import_module") | ast.Name(id="import_module" | "__import__")):
                 yield Import(_literal(node, package), node.lineno)
             case _:
                 pass
+
+
+def _late_nodes(tree: ast.Module) -> set[ast.AST]:
+    """Return all that stands in a function, or under `if TYPE_CHECKING`."""
+    waiting = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        or (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING")
+    ]
+    return {inner for node in waiting for inner in ast.walk(node)}
 
 
 def _literal(call: ast.Call, package: str) -> str:
@@ -171,6 +200,8 @@ def violations_of(source: str, file: PurePosixPath, modules: frozenset[str] = fr
     for each in imports_of(source, file, modules):
         top = each.name.partition(".")[0]
         where = f"{file}:{each.line}"
+        if each.is_late and each.name in LATE.get(str(file), frozenset()):
+            continue
         if top == "psephos":
             if not any(is_inside(each.name, f"psephos.{ours}") for ours in rule.ours):
                 found.append(f"{where} {room} may not import {each.name}")
@@ -312,6 +343,16 @@ def test_errors_roles_messages_states_phases_machine_is_the_order() -> None:
         ("protocol/phases.py", "from ..agents.client import Client", "psephos.agents.client"),
         ("protocol/phases.py", "from .. import transports", "psephos.transports"),
         ("protocol/phases.py", "from psephos.scenarios import simulate", "psephos.scenarios"),
+        (
+            "protocol/phases.py",
+            "def f():\n    from ..scenarios.presentation.objects import text_of",
+            "psephos.scenarios",
+        ),
+        ("protocol/shown.py", "from ..scenarios.presentation.objects import text_of", "psephos.scenarios"),
+        ("protocol/shown.py", "def f():\n    from ..scenarios.presentation import verdict_of", "psephos.scenarios"),
+        ("protocol/shown.py", "import pandas as pd", "pandas"),
+        ("protocol/mechanisms/mechanism.py", "from ..trying import perturb", "may not import trying"),
+        ("protocol/mechanisms/mechanism.py", "def f():\n    from ..randomness import stream_key", "import randomness"),
         ("protocol/phases.py", "from .server_machine import JOIN", "may not import server_machine"),
         ("protocol/phases.py", "from . import dpwevote", "may not import dpwevote"),
         ("protocol/phases.py", "from .dpwevote.protocol import DPWeVote", "may not import dpwevote"),
@@ -363,6 +404,8 @@ def test_a_planted_violation_is_caught(file: str, source: str, named: str) -> No
         ("protocol/phases.py", "import numpy as np\nfrom numpy.typing import NDArray\nimport scipy.special, msgspec"),
         ("protocol/phases.py", "from .errors import ConfigurationError\nfrom . import arrays, tally"),
         ("protocol/phases.py", "import numpy as np\nnp.random.Generator(np.random.Philox(key=1))"),
+        ("protocol/shown.py", "def f():\n    from ..scenarios.presentation.objects import text_of"),
+        ("protocol/shown.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd"),
         ("protocol/dpwevote/protocol.py", "from ..server_machine import JOIN\nfrom .outcome import Outcome"),
         ("protocol/privacy/accountants.py", "def f():\n    from dp_accounting.pld import common"),
         ("transports/memory.py", "import trio\nfrom ..protocol.errors import RemoteProtocolError\nimport errno"),

@@ -3,6 +3,7 @@
 import importlib.metadata
 import inspect
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -23,11 +24,18 @@ ENTRY_POINTS: dict[str, dict[str, str]] = {
     "console_scripts": PYPROJECT["project"]["scripts"],
     **PYPROJECT["project"]["entry-points"],
 }
+RELATIVE_LINK = re.compile(r"\]\((?!https?:|#)[^)]*\)")
 DECLARED = [(group, name, value) for group, entries in ENTRY_POINTS.items() for name, value in entries.items()]
+
+
+FRONT = ROOT / "scenarios" / "front"
+"""The package `psephos` itself."""
 
 
 def package_of(folder: Path) -> str:
     """Return the package that a folder of the tree is installed as."""
+    if folder == FRONT:
+        return "psephos"
     return ".".join(("psephos", *folder.relative_to(ROOT).parts))
 
 
@@ -58,13 +66,14 @@ def test_every_source_file_is_in_a_listed_package() -> None:
 
 
 def test_each_room_is_mapped_to_its_folder() -> None:
-    assert SETUPTOOLS["package-dir"] == {f"psephos.{room}": room for room in ROOMS}
+    front = {"psephos": FRONT.relative_to(ROOT).as_posix()}
+    assert SETUPTOOLS["package-dir"] == front | {f"psephos.{room}": room for room in ROOMS}
 
 
 def test_every_room_says_that_it_is_typed() -> None:
-    for room in ROOMS:
-        assert (ROOT / room / "py.typed").is_file()
-        assert "py.typed" in SETUPTOOLS["package-data"][f"psephos.{room}"]
+    for folder in (FRONT, *(ROOT / room for room in ROOMS)):
+        assert (folder / "py.typed").is_file()
+        assert "py.typed" in SETUPTOOLS["package-data"][package_of(folder)]
 
 
 def test_every_file_that_is_no_source_is_package_data() -> None:
@@ -114,7 +123,7 @@ def test_a_wheel_holds_all_of_it_and_nothing_else(tmp_path: Path) -> None:
     tree.mkdir()
     for room in ROOMS:
         shutil.copytree(ROOT / room, tree / room, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "setup.py"):
         shutil.copy(ROOT / name, tree)
     offline = ["--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", *offline, "--wheel-dir", str(tmp_path), str(tree)]
@@ -124,11 +133,43 @@ def test_a_wheel_holds_all_of_it_and_nothing_else(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         record = archive.read(next(name for name in names if name.endswith("/entry_points.txt"))).decode()
+        metadata = archive.read(next(name for name in names if name.endswith("/METADATA"))).decode()
     info = f"psephos-{PYPROJECT['project']['version']}.dist-info"
     assert {name.partition("/")[0] for name in names} == {"psephos", info}
     sources = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
-    expected = {f"psephos/{file.relative_to(ROOT).as_posix()}" for file in [*sources, *data_files()]}
+    expected = {f"{package_of(file.parent).replace('.', '/')}/{file.name}" for file in [*sources, *data_files()]}
     assert {name for name in names if name.startswith("psephos/")} == expected
+    assert RELATIVE_LINK.findall(metadata) == []
+    assert "Description-Content-Type: text/markdown" in metadata
     assert f"{info}/licenses/LICENSE" in names
     assert all(f"{name} = {value}" in record for _, name, value in DECLARED)
-    assert "psephos/__init__.py" not in names  # a namespace, so that others may add to it
+
+
+PAGE = """See [the manual](docs/index.md), [h11](https://h11.example) or [below](#below).
+
+![A vote](docs/vote.png)
+
+End.
+"""
+
+
+def long_description(readme: str, **given: str) -> str:
+    """Return what `setup.py`, which no package holds, makes of a README."""
+    namespace: dict[str, Any] = runpy.run_path(str(ROOT / "setup.py"))
+    return namespace["long_description"](readme, **given)
+
+
+def test_a_package_index_is_shown_no_link_that_leads_nowhere() -> None:
+    shown = long_description(PAGE)
+    assert shown == "See the manual, [h11](https://h11.example) or [below](#below).\n\nEnd.\n"
+
+
+def test_a_package_index_is_shown_links_to_this_versions_files_where_they_are_public() -> None:
+    shown = long_description(PAGE, source="https://hub.example/psephos", version="1.2")
+    assert "[the manual](https://hub.example/psephos/blob/v1.2/docs/index.md)" in shown
+    assert "![A vote](https://hub.example/psephos/raw/v1.2/docs/vote.png)" in shown
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {PYPROJECT['project']['version']}\n" in citation

@@ -121,6 +121,7 @@ def test_a_stuffer_stuffs_a_vote_by_coins(package: Package) -> None:
     assert re.fullmatch(r"water has -?\d+ approvals, and truly \d+\.", lesson["sentences"][0])
 
 
+@pytest.mark.full("an audit of nine seconds")
 @pytest.mark.parametrize("command", commands("psephos audit"))
 def test_the_audit_finds_no_loss_above_what_is_stated(package: Package, command: str) -> None:
     """The command of the page, at a confidence that fails in one of a million runs."""

@@ -12,7 +12,7 @@ Source: Yan, Liu and Liu, DPWeVote: differentially private weighted voting proto
 decision-making, Enterprise Information Systems (2018).
 """
 
-from .choice import Offer, decide, make_offer, make_offers, make_paper_offer
+from .choice import Offer, decide, make_offer, make_offers, make_paper_offer, make_public_offer
 from .game import MemberPower, WeightedGame, released_power
 from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightCount, WeightsOutcome
 from .parameters import Parameters
@@ -37,6 +37,7 @@ __all__ = [
     "make_offer",
     "make_offers",
     "make_paper_offer",
+    "make_public_offer",
     "reference_run",
     "released_power",
 ]

@@ -26,6 +26,7 @@ __all__ = [
     "make_offer",
     "make_offers",
     "make_paper_offer",
+    "make_public_offer",
     "worst_variance_of",
 ]
 
@@ -110,6 +111,22 @@ def make_paper_offer(parameters: Parameters) -> Offer:
         epsilon_opinion=half,
         epsilon_total=half * (1 + len(parameters.candidates)),
         worst_variance=joint_worst_variance(parameters, epsilon_weight=half, epsilon_opinion=half),
+    )
+
+
+def make_public_offer(parameters: Parameters) -> Offer:
+    """Return what `joint` offers with public weights, of which opinions alone are reported: all of ε for each.
+
+    Args:
+        parameters: any; variant and split are not used. A partner of weight w adds w² times the variance that is told.
+    """
+    response = GeneralizedRandomizedResponse(parameters.epsilon, 2)
+    return Offer(
+        variant="joint",
+        epsilon_weight=0.0,
+        epsilon_opinion=parameters.epsilon,
+        epsilon_total=len(parameters.candidates) * parameters.epsilon,
+        worst_variance=max(_debiased_variances(response, (0.0, 1.0))),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from ..estimators import Estimate, Verdict
+from ..shown import Shown
 from .error_prior import ErrorPrior
 
 __all__ = ["CandidateOutcome", "DecisionVerdict", "Outcome", "PossibleRanges", "WeightCount", "WeightsOutcome"]
@@ -21,7 +22,7 @@ class WeightCount(msgspec.Struct, frozen=True):
     projected: float | None = None
 
 
-class WeightsOutcome(msgspec.Struct, frozen=True):
+class WeightsOutcome(Shown, msgspec.Struct, frozen=True):
     """What closing a weights phase publishes: the approximate quota, and what it was computed from."""
 
     quota: Estimate
@@ -87,7 +88,7 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
     error_probability: float
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What is released to all partners.
 
     Args:

@@ -3,7 +3,8 @@
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
 
 import msgspec
 import numpy as np
@@ -20,7 +21,14 @@ from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
 from .signed import SignedVariant
 from .variant import Holdings, Variant
 
-__all__ = ["DPWeVote"]
+__all__ = ["OPINIONS", "OPINION_WORDS", "DPWeVote"]
+
+OPINIONS: Final[Mapping[str, float]] = MappingProxyType(
+    {"yes": 1.0, "y": 1.0, "true": 1.0, "no": 0.0, "n": 0.0, "false": 0.0}
+)
+"""Words for an opinion, in small letters; beside them stand 1 and 0."""
+OPINION_WORDS: Final = "yes or no (y/n, true/false, 1/0)"
+_NO_WORDS: Final[Mapping[str, float]] = MappingProxyType({})
 
 
 class DPWeVote(PhasedProtocol[Parameters, Outcome]):
@@ -74,14 +82,14 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         shown = ", ".join(f"{weight:g}" for weight in parameters.weights[:12])
         more = ", ..." if len(parameters.weights) > 12 else ""  # noqa: PLR2004  as many as are shown
         weight = Column("weight", private=not parameters.public_weights, description=f"one of {shown}{more}")
-        return (weight, *(Column(name, private=True, description="0 or 1") for name in parameters.candidates))
+        return (weight, *(Column(name, private=True, description="yes or no") for name in parameters.candidates))
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Turn weights and opinions into rows, as the variant needs them. See `PhasedProtocol.encode`."""
         parameters = self.parameters
         self.check_columns(table)
         places = _places(table["weight"], parameters.weights, field="weight")
-        opinions = [_places(table[name], (0.0, 1.0), field=name) for name in parameters.candidates]
+        opinions = [_places(table[name], (0.0, 1.0), field=name, words=OPINIONS) for name in parameters.candidates]
         if any(len(column) != len(places) for column in opinions):
             raise ConfigurationError(
                 field="table", value="columns of different length", allowed="columns of one length"
@@ -172,14 +180,16 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
                 return SignedVariant(self.parameters)
 
 
-def _places(entries: Entries, allowed: Sequence[float], *, field: str) -> IntArray:
-    """Return the place in `allowed` of each entry, a number or its text.
+def _places(
+    entries: Entries, allowed: Sequence[float], *, field: str, words: Mapping[str, float] = _NO_WORDS
+) -> IntArray:
+    """Return the place in `allowed` of each entry: a number, its text, or one of the words.
 
     Raises:
         ConfigurationError: an entry is not allowed.
     """
     choices = np.array(allowed)
-    numbers = _numbers(entries)
+    numbers = _numbers(entries, words)
     if numbers.ndim != 1:
         raise ConfigurationError(field=field, value=f"shape {numbers.shape}", allowed="one entry for each party")
     places = np.minimum(np.searchsorted(choices, numbers), len(choices) - 1)
@@ -188,21 +198,22 @@ def _places(entries: Entries, allowed: Sequence[float], *, field: str) -> IntArr
         first = int(wrong[0])
         shown = ", ".join(f"{choice:g}" for choice in allowed[:12])
         more = ", ..." if len(allowed) > 12 else ""  # noqa: PLR2004  as many as are shown
-        raise ConfigurationError(
-            field=f"{field} in row {first + 1}", value=entries[first], allowed=f"one of {shown}{more}"
-        )
+        described = OPINION_WORDS if words else f"one of {shown}{more}"
+        raise ConfigurationError(field=f"{field} in row {first + 1}", value=entries[first], allowed=described)
     return places.astype(np.int64)
 
 
-def _numbers(entries: Entries) -> FloatArray:
-    """Return the entries as numbers; what is none becomes nan, which is in no public set."""
+def _numbers(entries: Entries, words: Mapping[str, float] = _NO_WORDS) -> FloatArray:
+    """Return the entries as numbers; what is neither one nor a word becomes nan, which is in no public set."""
     try:
         return np.asarray(entries, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        return np.array([_number(entry) for entry in entries], dtype=np.float64)
+        return np.array([_number(entry, words) for entry in entries], dtype=np.float64)
 
 
-def _number(entry: object) -> float:
+def _number(entry: object, words: Mapping[str, float]) -> float:
+    if isinstance(entry, str) and (meant := words.get(entry.strip().casefold())) is not None:
+        return meant
     try:
         return float(entry)  # pyright: ignore[reportArgumentType]  whatever it is, it is a number or refused below
     except (TypeError, ValueError, OverflowError):

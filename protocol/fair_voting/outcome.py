@@ -3,6 +3,7 @@
 import msgspec
 
 from ..estimators import Estimate
+from ..shown import Shown
 from .assurance import Assurance
 from .features import Feature
 from .objective import ObjectiveName
@@ -59,7 +60,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     num_samples: int | None = None
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """The public outcome: the winner, and the estimates where these are private as well.
 
     Args:

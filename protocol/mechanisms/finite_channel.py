@@ -74,6 +74,9 @@ class FiniteChannel(FiniteMechanism):
                 allowed = f"within a factor of e^epsilon of each other in column {report}"
                 raise ConfigurationError(field="masses", value=(min(column), max(column)), allowed=allowed)
 
+    def __repr__(self) -> str:
+        return f"FiniteChannel(epsilon={self.epsilon!r}, masses=<{len(self.masses)} rows of {len(self.masses[0])}>)"
+
     @property
     def value_range(self) -> tuple[int, int]:
         """[0, number of rows − 1]."""

@@ -12,15 +12,19 @@ Beside its sampler a mechanism has its law, ln P[report | values], which is all 
 
 import abc
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import exact_arguments
 from ..arrays import FloatArray, IntArray
 from ..privacy.events import PrivacyEvent, SelfComposed
+from ..shown import Tabled
 from .logarithms import log_of
+
+if TYPE_CHECKING:
+    from ..estimators import Estimate
 
 __all__ = [
     "FiniteMechanism",
@@ -160,6 +164,25 @@ class RowMechanism(abc.ABC):
         """
         del reports, values
         raise NotImplementedError(f"the law of {type(self).__name__} is not written down")
+
+    def perturb(self, values: ArrayLike, *, seed: int) -> IntArray:
+        """Return a report with simulated noise for each value, or for each row of values.
+
+        This is for trying a mechanism: whoever knows the seed takes the noise off again. A deployment draws by secure
+        noise (`psephos.agents.noise`). See `psephos.protocol.trying.perturb`.
+        """
+        from ..trying import perturb  # noqa: PLC0415  what comes after mechanisms, for who tries one
+
+        return perturb(self, values, seed=seed)
+
+    def estimate(self, reports: ArrayLike) -> "tuple[Estimate, ...]":
+        """Return what reports tell of the values, unbiased, with standard errors.
+
+        See `psephos.protocol.trying.estimate`.
+        """
+        from ..trying import estimate  # noqa: PLC0415  what comes after mechanisms, for who tries one
+
+        return estimate(self, reports)
 
 
 class PostProcessed(RowMechanism):
@@ -393,8 +416,8 @@ class Mechanism(RowMechanism):
         return total
 
 
-class FiniteMechanism(Mechanism):
-    """A mechanism on finitely many values and reports, whose law is a matrix."""
+class FiniteMechanism(Tabled, Mechanism):
+    """A mechanism on finitely many values and reports, whose law is a matrix, and its frame."""
 
     __slots__ = ()
 

@@ -7,6 +7,7 @@ import msgspec
 
 from ..errors import ConfigurationError
 from ..estimators import Estimate
+from ..shown import Shown
 from .parameters import Remedy
 
 __all__ = ["Ball", "LevelOutcome", "NoisyMaxima", "Outcome", "SocietyOutcome"]
@@ -74,7 +75,7 @@ class SocietyOutcome(msgspec.Struct, frozen=True, kw_only=True):
     ball: Ball | None = None
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """The public outcome: the society's preferences.
 
     Where voters belong to several societies, it has those of all voters, and beside them each society's own.

@@ -17,6 +17,7 @@ import msgspec
 
 from ..arguments import make_fields_exact
 from ..errors import BudgetExceededError, ConfigurationError, PrivacyError
+from ..shown import Shown, brief
 from .accountants import (
     ApproximateAccountant,
     ConcentratedAccountant,
@@ -252,7 +253,7 @@ class Reservation:
         self._ledger.give_back(amount)
 
 
-class Ledger:
+class Ledger(Shown):
     """One person's losses, in the order in which they were charged.
 
     Args:
@@ -283,6 +284,11 @@ class Ledger:
         for entry in entries:
             self._record(entry)
         self._reserved = self._sum_of(held)
+
+    def __repr__(self) -> str:
+        losses = brief(self.entries) if self._charges else "none"
+        told = f"spent={self.spent!r}, remaining={self.remaining!r}, relation={self.relation.value!r}"
+        return f"Ledger({self.person!r}, {told}, entries={losses})"
 
     @property
     def person(self) -> str:

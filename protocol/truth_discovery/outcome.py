@@ -6,11 +6,12 @@ import msgspec
 
 from ..estimators import DEFAULT_LEVEL, Estimate, check_level
 from ..estimators.truth_inference import SupportLimits, estimate_support, support_limits
+from ..shown import Shown
 
 __all__ = ["Outcome", "OwnOutcome"]
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """The public outcome; a tuple with an entry for each task is a column of one table.
 
     Args:
@@ -103,7 +104,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(limits)
 
 
-class OwnOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class OwnOutcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What one worker alone is told.
 
     Args:

@@ -195,7 +195,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
                 name="sessions with fresh noise",
                 x=votes,
                 y=tuple(own.success for own in tried),
-                errors=tuple(2 * own.success_error for own in tried),
+                errors=tuple(own.success_error for own in tried),
             ),
             Series(name="asked again in one session", x=votes, y=(tried[0].success,) * len(votes)),
         ]

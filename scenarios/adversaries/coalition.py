@@ -181,7 +181,7 @@ def _sentences(
 ) -> list[str]:
     """Return what came of it; a bound on the average is stated where secrets were drawn from the prior."""
     times = "" if votes == 1 else f" after {votes:,} votes"
-    error = f" ± {2 * tried.success_error:.3f}" if tried.success_error else ""
+    error = f" ± {tried.success_error:.3f}" if tried.success_error else ""
     made_up = "made-up targets" if is_average else "secrets of these parties, with noise drawn anew,"
     tried_on = f"Of {tried.num_targets:,} {made_up}" if tried.num_targets else "On average (exactly)"
     guessing = f"guessing without evidence is right in {tried.baseline:.3f}"

@@ -77,10 +77,12 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return success and advantage of each coalition."""
-        del happened  # every coalition is tried on sessions of its own
+        # Of what happened nothing counts: every coalition is tried on sessions of its own.
         rows: list[Row] = []
         panels: dict[str, list[Series]] = {}
-        for title, case, attack, secret in self._each(scene):
+        number = len(self.cases or (CollusionCase(),)) * len(self.epsilons or (None,))
+        for place, (title, case, attack, secret) in enumerate(self._each(scene)):
+            happened.on_step(place, number)
             epsilon, found = self._sweep(case, attack, secret)
             losses = {
                 has_server: attack.loss(secret, case.inputs.public, _TARGET, Coalition((), has_server=has_server))
@@ -169,7 +171,7 @@ def _lines(
             name=f"{who}, ε = {epsilon:g}",
             x=tuple(map(float, own)),
             y=tuple(evaluation.advantage for evaluation in own.values()),
-            errors=tuple(2 * each.success_error / (1 - each.baseline) for each in own.values()),
+            errors=tuple(each.success_error / (1 - each.baseline) for each in own.values()),
             style="reference" if has_server else "line",
             color=color,
         )
@@ -206,7 +208,7 @@ def _sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{begun}; what so few learn without it is not computed."
             continue
         told = [f"{row['others']} others have {row['advantage']:.3f}" for row in (alone[len(alone) // 2], alone[-1])]
-        last, error = alone[-1], 2 * float(alone[-1]["standard error"])
+        last, error = alone[-1], float(alone[-1]["standard error"])
         right = f"{float(last['success']):.3f}{f' ± {error:.3f}' if error >= _LEAST_ERROR else ''}"
         yield (
             f"{begun}; without it, {' and '.join(dict.fromkeys(told))}, who are right in "

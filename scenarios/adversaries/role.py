@@ -14,7 +14,7 @@ and to say in the end how right the inference was.
 """
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -26,6 +26,7 @@ from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import Budget, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
+from ...protocol.shown import Shown
 from ...protocol.tally import Tally
 from ...protocol.views import View
 from ...transports.tap import Traffic
@@ -130,6 +131,7 @@ class Happened:
         endings: for each party that did not end with the outcome, why.
         failure: why the session came to no end; None where it did.
         attempts: what came of the connections that `Role.strangers` asked for.
+        on_step: told by a role that takes long how many of how many steps it has made.
     """
 
     views: Sequence[View] = ()
@@ -140,6 +142,7 @@ class Happened:
     endings: Mapping[str, PsephosError] = dataclasses.field(default_factory=dict[str, PsephosError])
     failure: PsephosError | None = None
     attempts: Sequence[Attempt] = ()
+    on_step: Callable[[int, int], None] = lambda _done, _total: None
 
     def seen(self, scene: Scene, coalition: Coalition) -> Seen:
         """Return what a coalition saw of the session: by its views, or by the array path where nobody had any."""
@@ -251,7 +254,7 @@ def check_between(field: str, value: float, least: float, most: float) -> None:
         raise ConfigurationError(field=field, value=value, allowed=f"in [{least}, {most}]")
 
 
-class Lesson(msgspec.Struct, frozen=True, kw_only=True):
+class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What an adversary learnt, or broke, in words and numbers and a picture.
 
     Args:

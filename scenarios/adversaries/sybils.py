@@ -144,7 +144,7 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         yield (
             f"The {len(places):,} names that the person holds by right are {own / whole:.1%} of all that "
             f"{poisoning.pushed} can be moved by with values. Reporting one wish under all of them moves it by "
-            f"{shift:.4g} ± {2 * spread:.2g} {poisoning.unit} on average, {abs(shift) / error:.2f} standard errors, "
+            f"{shift:.4g} ± {spread:.2g} {poisoning.unit} on average, {abs(shift) / error:.2f} standard errors, "
             f"and by {own:.4g} at most (proven, in expectation). With chosen reports it could be "
             f"{pushed.bound(places):.4g}."
         )
@@ -173,7 +173,7 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
                         name="one wish under all of them",
                         x=x,
                         y=tuple(poisoning.sign * shift / error for shift, _ in shifts),
-                        errors=tuple(2 * spread / error for _, spread in shifts),
+                        errors=tuple(spread / error for _, spread in shifts),
                     ),
                     Series(
                         name="most by values, in expectation (proven)",

@@ -15,8 +15,10 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from ...agents.noise import check_opendp
 from ...protocol.errors import ConfigurationError
 from ..running.processes import num_cores, open_worker
+from ..running.progress import OnStep
 from ..system import load_each
 from .case import Case, Source
 from .engine import audit, check_confidence, check_samples
@@ -109,7 +111,8 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
         risk_each: that of each audit.
         seed: of simulated outputs.
         seconds: that the run took.
-        rows: a row for each case.
+        rows: a row for each case that was audited.
+        num_left: how many cases were not, since somebody ended the run; else unset, and in no file.
     """
 
     names: list[str]
@@ -120,6 +123,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     seconds: float
     rows: list[AuditRow]
+    num_left: int | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def is_refuted(self) -> bool:
@@ -175,7 +179,7 @@ def audit_all(
     confidence: float = DEFAULT_CONFIDENCE,
     seed: int = 1,
     workers: int = 0,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: OnStep | None = None,
     cases: Sequence[Case] | None = None,
 ) -> AuditReport:
     """Audit all cases that a name stands for.
@@ -186,13 +190,20 @@ def audit_all(
         confidence: of all statements at once, in (0, 1).
         seed: of simulated outputs.
         workers: processes at most; 0 for as many as there are cores.
-        on_progress: called with a line as each case is done, of other processes' at last.
+        on_progress: told of each case as it is done, of other processes' at last.
         cases: those of somebody else's, which this process audits alone; by default those of the name.
 
+    Returns:
+        The report; where somebody ends the run by a signal, of the cases that were audited until then.
+
     Raises:
-        ConfigurationError: the name is unknown, a number is out of range, or the samples are too few for any statement.
+        ConfigurationError: the name is unknown, a number is out of range, the samples are too few for any statement, or
+            what draws secure noise is not installed.
+        KeyboardInterrupt: somebody ended the run before any case was audited.
     """
     check_confidence(confidence)
+    if "secure" in samples:
+        check_opendp(otherwise="--source simulated")
     if cases is None:
         cases = cases_of(name)
     else:
@@ -201,14 +212,20 @@ def audit_all(
     for number in samples.values():
         check_samples(number, 1 - each)
     begun = time.monotonic()
+    if on_progress is not None:
+        on_progress("", 0, len(cases))
     job = Job(dict(samples), each, seed)
     number = min(workers or num_cores(), max(1, len(cases) // _LEAST_EACH))
     rows: dict[tuple[str, str], AuditRow] = {}
-    with contextlib.closing(audit_cases(cases, job, number)) as done:
+    # What is audited is told, whoever ends the run: of fewer statements all hold with the same confidence.
+    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(audit_cases(cases, job, number)) as done:
         for count, row in enumerate(done, start=1):
             rows[row.group, row.name] = row
             if on_progress is not None:
-                on_progress(f"{count}/{len(cases)}  {row.group}: {row.name}, {row.seconds:.1f} s")
+                said = f"{count}/{len(cases)}  {row.group}: {row.name}, {row.seconds:.1f} s"
+                on_progress(said, count, len(cases))
+    if not rows:
+        raise KeyboardInterrupt
     return AuditReport(
         names=[name],
         sources=list(samples),
@@ -217,7 +234,8 @@ def audit_all(
         risk_each=each,
         seed=seed,
         seconds=time.monotonic() - begun,
-        rows=[rows[case.group, case.name] for case in cases],
+        rows=[rows[case.group, case.name] for case in cases if (case.group, case.name) in rows],
+        num_left=len(cases) - len(rows) or msgspec.UNSET,
     )
 
 

@@ -4,7 +4,9 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from ...agents.noise import check_opendp
 from ..presentation.terminal import show_note, show_table
+from ..running.progress import OnStep
 from .engine import audit
 from .faults import CONFIDENCE, Fault, planted_faults
 from .verdict import AuditVerdict
@@ -44,7 +46,9 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict is AuditVerdict.PROOF_REFUTED and self.repaired_verdict not in refuted
 
 
-def run_self_test(*, samples: int | None = None, factor: int = 1, seed: int = 1) -> list[FaultResult]:
+def run_self_test(
+    *, samples: int | None = None, factor: int = 1, seed: int = 1, on_progress: OnStep | None = None
+) -> list[FaultResult]:
     """Audit all faults and repairs, each with the noise that it is in.
 
     Args:
@@ -52,12 +56,17 @@ def run_self_test(*, samples: int | None = None, factor: int = 1, seed: int = 1)
             are never exceeded.
         factor: how many times as many.
         seed: of simulated outputs.
+        on_progress: told of each fault as it is done.
 
     Raises:
-        ConfigurationError: the samples are too few for any statement.
+        ConfigurationError: the samples are too few for any statement, or what draws secure noise is not installed.
     """
+    check_opendp()
     results: list[FaultResult] = []
-    for fault in planted_faults():
+    faults = planted_faults()
+    if on_progress is not None:
+        on_progress("", 0, len(faults))
+    for count, fault in enumerate(faults, start=1):
         number = factor * _samples_of(fault, samples)
         found, repaired = (
             audit(case, samples=number, confidence=CONFIDENCE, source=fault.source, seed=seed)
@@ -78,6 +87,8 @@ def run_self_test(*, samples: int | None = None, factor: int = 1, seed: int = 1)
                 told_by=found.departure or found.event,
             )
         )
+        if on_progress is not None:
+            on_progress(f"{count}/{len(faults)}  {fault.faulty.name}", count, len(faults))
     return results
 
 

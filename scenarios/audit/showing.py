@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from ..presentation.numbers import some
 from ..presentation.terminal import Cell, show_note, show_table
 from ..running.folder import RunFolder
 from .running import AuditReport, AuditRow
@@ -26,17 +27,15 @@ _LARGE = 1e6
 
 
 def show_report(console: Console, report: AuditReport) -> None:
-    """Print a table for each group, and what it means."""
+    """Print what came of it, a table for each group, and what it means."""
+    console.print(Text(f"\n{_concluded(report)}", style="bold"))
     groups = dict.fromkeys(row.group for row in report.rows)
     for group in groups:
         rows = [row for row in report.rows if row.group == group]
         _show_group(console, group, rows)
         for line in dict.fromkeys(_remarks(rows)):
             show_note(console, line)
-    counts = {verdict: sum(row.verdict is verdict for row in report.rows) for verdict in AuditVerdict}
-    told = ", ".join(f"{number} {verdict.value}" for verdict, number in counts.items() if number)
-    losses = "1 loss" if len(report.rows) == 1 else f"{len(report.rows)} losses"
-    console.print(Text(f"\n{losses} in {report.seconds:,.0f} s: {told}."))
+    console.print()
     samples = ", ".join(f"{number:,} {source}" for source, number in report.samples.items())
     console.print(
         Text(
@@ -55,6 +54,17 @@ def show_report(console: Console, report: AuditReport) -> None:
         )
     )
     console.print(Text("Not refuting proves nothing: other neighbors, or more outputs, may tell more."))
+
+
+def _concluded(report: AuditReport) -> str:
+    """Return what came of an audit, in sentences."""
+    counts = {verdict: sum(row.verdict is verdict for row in report.rows) for verdict in AuditVerdict}
+    told = ", ".join(f"{number} {verdict.value}" for verdict, number in counts.items() if number)
+    said = f"{'A proof is refuted' if report.is_refuted else 'No proof is refuted'}."
+    said = f"{said} {some(len(report.rows), 'loss', 'losses')} in {report.seconds:,.0f} s: {told}."
+    if report.num_left:
+        said = f"{said} The run was ended before {some(report.num_left, 'more case')} came to be audited."
+    return said
 
 
 def write_report(folder: RunFolder, report: AuditReport) -> None:

@@ -3,11 +3,23 @@
 Exit status: 0, or 1 where a run failed, or 2 where the input was wrong; one line says why, without a traceback.
 """
 
-from . import audit, calibration, deployment, experiments, journal, rehearsal, reproduction, simulation
+from . import (
+    audit,
+    beginning,
+    calibration,
+    deployment,
+    experiments,
+    journal,
+    rehearsal,
+    reports,
+    reproduction,
+    simulation,
+)
 from .group import cli, main
 
 __all__ = [
     "audit",
+    "beginning",
     "calibration",
     "cli",
     "deployment",
@@ -15,6 +27,7 @@ __all__ = [
     "journal",
     "main",
     "rehearsal",
+    "reports",
     "reproduction",
     "simulation",
 ]

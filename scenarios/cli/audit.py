@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from .group import cli
-from .options import print_json, tell_folder
+from .options import make_folder, print_json, tell_folder
 
 if TYPE_CHECKING:
     from ..audit.case import Case, Source
@@ -118,12 +118,7 @@ def audit(
     )
     from ..audit.showing import show_report, write_report
     from ..presentation import make_console
-    from ..running.folder import RunFolder
-
-    errors = make_console(stderr=True)
-
-    def tell(line: str) -> None:
-        errors.print(f"  {line}", style="dim")
+    from ..running.progress import steps
 
     if name in {_PAPERS, GROUP}:
         _refuse_others(name, _PAPERS_TAKE if name == _PAPERS else _FAULTS_TAKE)
@@ -136,22 +131,23 @@ def audit(
     if quick and thorough:
         raise ConfigurationError(field="--quick and --thorough", value="both", allowed="given one at a time")
     cases = _own_cases(name, settings, data)  # whether it is one, before a folder is made
-    folder = None if out is None else RunFolder(out)
+    folder = None if out is None else make_folder(out, "")
     usual: dict[Source, int] = {"simulated": SIMULATED_SAMPLES, "secure": SECURE_SAMPLES}
     numbers: dict[Source, int] = {own: usual[own] if samples is None else samples for own in sources_of(source)}
     if (
         source == "both"
     ):  # secure noise is drawn one by one, and slowly: more of it only where it is asked for by itself
         numbers["secure"] = min(numbers["secure"], SECURE_SAMPLES)
-    report = audit_all(
-        name,
-        samples={own: numbers[own] * (THOROUGH if thorough else 1) // (QUICK if quick else 1) for own in numbers},
-        confidence=confidence,
-        seed=seed,
-        workers=workers,
-        on_progress=tell,
-        cases=cases,
-    )
+    with steps(make_console(stderr=True)) as tell:
+        report = audit_all(
+            name,
+            samples={own: numbers[own] * (THOROUGH if thorough else 1) // (QUICK if quick else 1) for own in numbers},
+            confidence=confidence,
+            seed=seed,
+            workers=workers,
+            on_progress=tell,
+            cases=cases,
+        )
     if folder is not None:
         write_report(folder, report)
     if as_json:
@@ -161,6 +157,8 @@ def audit(
         show_report(console, report)
         if folder is not None:
             tell_folder(console, folder)
+    if report.num_left:
+        raise KeyboardInterrupt
     if report.is_refuted:
         sys.exit(_REFUTED)
 
@@ -219,8 +217,11 @@ def _audit_faults(samples: int | None, *, thorough: bool, as_json: bool, seed: i
     from ..audit.running import THOROUGH
     from ..audit.self_test import run_self_test, show_self_test
     from ..presentation import make_console
+    from ..running.progress import steps
 
-    results = run_self_test(samples=samples, factor=THOROUGH if thorough else 1, seed=seed)
+    with steps(make_console(stderr=True)) as tell:
+        factor = THOROUGH if thorough else 1
+        results = run_self_test(samples=samples, factor=factor, seed=seed, on_progress=tell)
     if as_json:
         print_json(results)
     else:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from .group import cli
-from .options import tell_folder
+from .options import make_folder, tell_folder
 
 __all__ = ["calibrate"]
 
@@ -35,18 +35,12 @@ def calibrate(system: str, trials: int, seed: int, out: Path | None) -> None:
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ..experiments import calibration
     from ..presentation import make_console
-    from ..running.folder import RunFolder
+    from ..running.progress import steps
 
     calibration.check_calibration(system, trials=trials)
-    errors = make_console(stderr=True)
-    folder = None if out is None else RunFolder(out)
-    found = calibration.calibrate(
-        system,
-        trials=trials,
-        seed=seed,
-        folder=folder,
-        on_progress=lambda line: errors.print(f"  {line}", style="dim"),
-    )
+    folder = None if out is None else make_folder(out, "")
+    with steps(make_console(stderr=True)) as tell:
+        found = calibration.calibrate(system, trials=trials, seed=seed, folder=folder, on_progress=tell)
     console = make_console()
     calibration.show_calibration(console, found)
     if folder is not None:

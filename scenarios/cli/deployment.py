@@ -10,6 +10,7 @@ import click
 from .asking import ask_invitation, ask_keys, ask_own, given_or_asked
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, simulate_options, tell_folder
+from .reports import report_option, reporting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -182,6 +183,7 @@ def roster(
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
+@report_option
 def serve(
     scenario: str,
     settings: tuple[str, ...],
@@ -197,6 +199,7 @@ def serve(
     simulate: bool,
     as_json: bool,
     pictures: bool,
+    with_report: bool,
 ) -> None:
     """Be the server of SCENARIO. Each party is another process, `psephos join`.
 
@@ -211,12 +214,14 @@ def serve(
     psephos serve eu-council --roster vote --status 9100
     psephos serve eu-council --transport tcp --listen 127.0.0.1:7000 --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...agents.noise import check_secure_noise
+    from ...protocol.roles import Side
     from ..deployment import serve_in_folder
     from ..deployment.common import check_address, check_seed, find_transport, make_mode
     from ..deployment.earlier import read_kept
     from ..deployment.live import watch_server
     from ..deployment.server import check_authenticated
-    from ..presentation import make_console, show_outcome
+    from ..presentation import make_console, show_outcome, show_verdict
     from ..running.limits import reserve_for_server
     from ..running.report import show_privacy
     from ..running.resolution import resolve
@@ -224,6 +229,8 @@ def serve(
     check_seed(simulate=simulate, seed=seed)
     side = resolve(load(scenario, settings, data), is_served=True, roster=roster_file)
     mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
+    if seed is None:
+        check_secure_noise(side.protocol, sides=[Side.SERVER])
     check_authenticated(side, kind=mode.kind, transport=transport)
     opened = _open_session(side, mode, listen=listen, roster_file=roster_file)
     check_address(opened.address, field="--listen", transport=find_transport(transport, keys=opened.keys))
@@ -233,6 +240,7 @@ def serve(
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))
         folder = make_folder(out, side.scenario.name)
+        stack.enter_context(reporting(folder, wanted=with_report))
         if not as_json:
             _show_session(console, side, kind=mode.kind.value)
         watching = stack.enter_context(
@@ -272,8 +280,8 @@ def serve(
         click.echo((folder.path / "result.json").read_bytes(), nl=False)
         return
     console.print()
+    show_verdict(console, left.outcome)
     show_outcome(console, left.outcome)
-    console.print()
     show_privacy(console, side.protocol)
     _show_transcript(console, left.transcript)
     tell_folder(console, folder)
@@ -328,6 +336,12 @@ def serve(
     help="Let --budget hold in any window of this length, such as '7 days', by the times in the journal.",
 )
 @click.option(
+    "--budget-in-all",
+    type=float,
+    metavar="EPSILON",
+    help="Beside --budget-period, the largest epsilon that all sessions in the journal may cost together.",
+)
+@click.option(
     "--journal",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -352,6 +366,7 @@ def serve(
 )
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON and nothing else.")
+@report_option
 def join(
     invitation_or_address: str | None,
     transport: str,
@@ -363,6 +378,7 @@ def join(
     invitation_file: Path | None,
     budget: float | None,
     budget_period: float | None,
+    budget_in_all: float | None,
     journal: Path | None,
     patience: float | None,
     seed: int | None,
@@ -372,6 +388,7 @@ def join(
     simulate: bool,
     trust_server: bool,
     as_json: bool,
+    with_report: bool,
 ) -> None:
     """Take part in the session of INVITATION as one party, with that party's own values.
 
@@ -392,26 +409,16 @@ def join(
     from ..deployment.common import check_address, check_seed, find_transport
     from ..deployment.journals import open_journal
     from ..deployment.keys import slug_of
-    from ..presentation import make_console, show_outcome
+    from ..presentation import make_console, show_outcome, show_verdict
     from ..running.report import show_privacy
 
     check_seed(simulate=simulate, seed=seed)
     if party is not None:
         check_party_name(party, field="--as")
-    invitation, keys = None, None
-    if transport == "tls":
-        invitation, keys = _open_invitation(invitation_or_address, party=party, key=key)
-        server_address = address or invitation.address
-    else:
-        server_address = given_or_asked(
-            invitation_or_address, field="INVITATION", question="The server's address (HOST:PORT)", use=str
-        )
-        invitation = _invitation_for(party, invitation_file)
-    if party is None and invitation is not None:
-        party = invitation.party
-    party = given_or_asked(
-        party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
+    asked = _asked_by(
+        invitation_or_address, transport=transport, party=party, address=address, key=key, file=invitation_file
     )
+    party, server_address, invitation, keys = asked
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trust_server)
     with open_journal(journal, party=party, is_simulation=simulate) as kept:
@@ -423,6 +430,7 @@ def join(
             invitation=invitation,
             budget=budget,
             budget_period_seconds=budget_period,
+            budget_in_all=budget_in_all,
             trusts_server=trust_server,
             choices=choices,
             round_number=round_number,
@@ -443,15 +451,17 @@ def join(
                 if kept is not None and kept.is_new:
                     console.print(f"\nJournal: {kept.path}, begun now; it knows of no earlier loss.", soft_wrap=True)
 
-        heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=_tell_of_loss)
+        with reporting(folder, wanted=with_report):
+            heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=_tell_of_loss)
     if as_json:
         print_json(heard.outcome)
         return
+    show_verdict(console, heard.outcome)
     show_outcome(console, heard.outcome, table="outcome.json")
     if heard.own is not None:
         console.print()
+        show_verdict(console, heard.own)
         show_outcome(console, heard.own)
-    console.print()
     show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public, kept=agreed[0].recalled)
     if heard.late_phase is not None:
         late = f"Late: your report of phase {heard.late_phase!r} came after its deadline and was not counted"
@@ -514,6 +524,44 @@ def _patience_in(seconds: float | None) -> float:
     if not seconds > 0:  # nor is what is no number
         raise ConfigurationError(field="--patience", value=seconds, allowed="a positive number of seconds, or inf")
     return seconds
+
+
+class _Asked(NamedTuple):
+    """Who takes part, at which address, by which invitation, and with which keys."""
+
+    party: str
+    address: str
+    invitation: "Invitation | None"
+    keys: "Keys | None"
+
+
+def _asked_by(
+    invitation_or_address: str | None,
+    *,
+    transport: str,
+    party: str | None,
+    address: str | None,
+    key: Path | None,
+    file: Path | None,
+) -> _Asked:
+    """Return who takes part where, as given, as the invitation says, or as answered to questions."""
+    from ...protocol.roles import check_party_name
+
+    invitation, keys = None, None
+    if transport == "tls":
+        invitation, keys = _open_invitation(invitation_or_address, party=party, key=key)
+        server_address = address or invitation.address
+    else:
+        server_address = given_or_asked(
+            invitation_or_address, field="INVITATION", question="The server's address (HOST:PORT)", use=str
+        )
+        invitation = _invitation_for(party, file)
+    if party is None and invitation is not None:
+        party = invitation.party
+    party = given_or_asked(
+        party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
+    )
+    return _Asked(party, server_address, invitation, keys)
 
 
 def _open_invitation(source: str | None, *, party: str | None, key: Path | None) -> "tuple[Invitation, Keys]":

@@ -1,4 +1,4 @@
-"""`trials` and `variants`: one's own experiments, and what the variants of a session offer."""
+"""`trials`, `variants` and `plan`: one's own experiments, and what the variants of a session offer or have to."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import click
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
 
-__all__ = ["trials", "variants"]
+__all__ = ["plan", "trials", "variants"]
 
 
 @cli.command(short_help="Run a scenario many times, and say how good its outcomes are.")
@@ -50,6 +50,7 @@ def trials(
     from ..experiments.trials_shown import show_trials, summary_in_json, write_trials
     from ..presentation import make_console
     from ..running.blaming import blaming_plugins
+    from ..running.progress import steps
     from ..running.report import show_heading
 
     check_trials(number, workers)
@@ -71,13 +72,14 @@ def trials(
             ]
             show_heading(console, title=title, facts=facts, description="", trust="")
         errors = make_console(stderr=True)
-        measured = run_trials(
-            [Cell(settings=own, scenario=each) for own, each, _ in prepared],
-            trials=number,
-            workers=workers,
-            resolved={own: resolved for own, _, resolved in prepared},
-            on_progress=(lambda line: errors.print(f"  {line}", style="dim")) if len(prepared) > 1 else None,
-        )
+        with steps(errors) as tell:
+            measured = run_trials(
+                [Cell(settings=own, scenario=each) for own, each, _ in prepared],
+                trials=number,
+                workers=workers,
+                resolved={own: resolved for own, _, resolved in prepared},
+                on_progress=tell if len(prepared) > 1 or errors.is_terminal else None,
+            )
         write_trials(folder, measured, name=name, title=title, pictures=pictures)
     if as_json:
         print_json(summary_in_json(measured, name=name))
@@ -114,20 +116,19 @@ def variants(
     A price is the proven loss of one party, of all that it says. Errors are exact in DPWeVote. In the other systems
     they are found by trials of the same parties, behind whom nobody real may stand.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import itertools
+
     import msgspec
 
     from ...protocol.errors import ConfigurationError
     from ..experiments.trials import check_trials
-    from ..experiments.variants import Priced, VariantTable, price_for, table_of
+    from ..experiments.variants import Priced, price_for, table_of, variants_of
     from ..experiments.variants_shown import show_prices, show_variants, variants_in_json
     from ..presentation import make_console
-    from ..system import find_protocol, names_with, part_of
+    from ..running.progress import steps
 
     loaded = load(scenario, settings, data)
-    kind: type[VariantTable] | None = part_of(find_protocol(loaded.protocol), "variants", VariantTable, is_class=True)
-    if kind is None:
-        allowed = f"one of {', '.join(names_with('variants'))}, of whose sessions there are variants to compare"
-        raise ConfigurationError(field="protocol", value=loaded.protocol, allowed=allowed)
+    kind = variants_of(loaded.protocol)
     if error is not None and not 0 < error < float("inf"):
         raise ConfigurationError(field="--error", value=error, allowed="above 0, and finite")
     check_trials(number, 0)
@@ -135,16 +136,19 @@ def variants(
         loaded = msgspec.structs.replace(loaded, seed=seed)
     table = table_of(kind, loaded, trials=number)
     errors = make_console(stderr=True)
+    total = len(table.names) * (1 if error is None else 2)
+    with steps(errors) as on_step:
+        begun = itertools.count()
 
-    def tell(line: str) -> None:
-        errors.print(f"  {line}", style="dim")
+        def tell(line: str) -> None:
+            if table.needs_values or errors.is_terminal:
+                on_step(line, next(begun), total)
 
-    offers = table.offers(tell if table.needs_values else None)
-    prices: list[Priced] = []
-    for name in () if error is None else table.names:
-        if table.needs_values:
+        offers = table.offers(tell)
+        prices: list[Priced] = []
+        for name in () if error is None else table.names:
             tell(f"the price of {name}")
-        prices.append(price_for(table, name, error or 0.0))
+            prices.append(price_for(table, name, error or 0.0))
     if as_json:
         print_json(variants_in_json(table, offers, prices, error=error))
         return
@@ -152,3 +156,89 @@ def variants(
     show_variants(console, table, offers)
     if error is not None:
         show_prices(console, table, prices, error=error)
+
+
+@cli.command(short_help="Plan a session: the ε for an error, the error for an ε, or the people for both.")
+@scenario_options
+@click.option("--error", metavar="E", help="The error that is wanted: a share as 0.05 or 5%, or 3 votes as 3.")
+@click.option("--epsilon", type=float, metavar="EPSILON", help="What one person may pay, of all that it says.")
+@click.option("--people", type=int, metavar="N", help="How many there are to be (default: the scenario's).")
+@click.option("--trials", "number", type=int, default=50, show_default=True, help="Where errors are found by trials.")
+@click.option("--seed", type=click.IntRange(min=0), help="The seed of the trials' noise.")
+@out_option
+@click.option("--json", "as_json", is_flag=True, help="Print plan.json and nothing else.")
+@click.option("--pictures/--no-pictures", default=True, help="Draw error over ε (default: yes).")
+def plan(
+    scenario: str,
+    settings: tuple[str, ...],
+    data: str | None,
+    error: str | None,
+    epsilon: float | None,
+    people: int | None,
+    number: int,
+    seed: int | None,
+    out: Path | None,
+    *,
+    as_json: bool,
+    pictures: bool,
+) -> None:
+    """Plan SCENARIO before anybody votes: error, ε and people, two of which give the third.
+
+    \b
+    psephos plan consortium --error 5%
+    psephos plan consortium --people 30 --error 10%
+    psephos plan consortium --epsilon 1
+    psephos plan two-societies --error 5% --epsilon 0.5
+
+    For each variant and model of trust it says what ε means in odds, and what else could be done. Without an option it
+    tells the error at the scenario's own ε. Errors are exact in votes and rankings, and depend on nobody's values. In
+    the other systems they are found by trials of made-up parties.
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import msgspec
+
+    from ..experiments.plans import make_plan, make_table
+    from ..experiments.plans_shown import plan_in_json, show_plan, write_plan
+    from ..experiments.trials import check_trials
+    from ..presentation import make_console
+    from ..running.report import show_heading
+
+    loaded = load(scenario, settings, data)
+    check_trials(number, 0)
+    if seed is not None:
+        loaded = msgspec.structs.replace(loaded, seed=seed)
+    wanted = None if error is None else _error_in(error)
+    table = make_table(loaded, trials=number, people=people)
+    errors = make_console(stderr=True)
+
+    def tell(line: str) -> None:
+        errors.print(f"  {line}", style="dim")
+
+    told = tell if table.needs_values else None
+    found = make_plan(table, error=wanted, epsilon=epsilon, has_curves=pictures, tell=told)
+    folder = make_folder(out, f"plan-{loaded.name}")
+    write_plan(folder, found, table, pictures=pictures)
+    if as_json:
+        print_json(plan_in_json(found, table))
+        return
+    console = make_console()
+    protocol = table.resolved.protocol
+    facts = [f"{found.people:,} {protocol.client_role}s", f"protocol {protocol.name}", "nobody has voted yet"]
+    show_heading(console, title=f"A plan for: {loaded.title or loaded.name}", facts=facts, description="", trust="")
+    show_plan(console, found, table, source=scenario)
+    tell_folder(console, folder)
+
+
+def _error_in(text: str) -> float:
+    """Return an error that is written as a number or in percent.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
+    from ...protocol.errors import ConfigurationError
+
+    number = text.strip().removeprefix("±").strip()
+    try:
+        return float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        allowed = "a number, as 0.05, or percent, as 5%"
+        raise ConfigurationError(field="--error", value=text, allowed=allowed) from None

@@ -1,22 +1,33 @@
 """The command itself: its own commands and those that systems bring, and how it ends."""
 
+import contextlib
 import dataclasses
 import functools
 import signal
 import sys
 import traceback
+from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
 import click
 
-__all__ = ["cli", "main", "of_systems"]
+__all__ = ["cli", "folders", "main", "of_systems", "with_traceback"]
 
 _RUN_FAILED, _WRONG_INPUT = 1, 2
 _ENDED_BY_SIGNAL: Final = 128
 """By custom, and the signal's number is added."""
+SECTIONS: Final = {
+    "Start": ("new", "scenarios", "show", "plan", "run"),
+    "Read what a run left": ("report", "compare", "ledger"),
+    "Compare and measure": ("variants", "trials", "calibrate", "audit", "reproduce"),
+    "Deploy": ("rehearse", "enroll", "roster", "serve", "join", "journal"),
+}
+"""The commands in the order in which somebody meets them; those that systems bring follow."""
 _stopped_by: list[signal.Signals] = []
 """The signals that told this process to end, in order; one that a keyboard sends is not among them."""
+folders: Final[dict[Path, bool]] = {}
+"""Where this command writes, and whether it chose that folder itself."""
 
 
 @dataclasses.dataclass
@@ -55,9 +66,31 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = super().get_command(ctx, cmd_name) or of_systems().get(cmd_name)
-        if command is not None and _TRACEBACK not in command.params:
-            command.params.append(_TRACEBACK)
-        return command
+        return None if command is None else with_traceback(command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        names = self.list_commands(ctx)
+        own = {name for section in SECTIONS.values() for name in section}
+        sections = {**SECTIONS, "Of single systems": [name for name in names if name not in own]}
+        longest = max(map(len, names))
+        for title, of_section in sections.items():
+            commands = {name: self.get_command(ctx, name) for name in of_section}
+            width = formatter.width - 6 - longest
+            rows = [
+                (name.ljust(longest), command.get_short_help_str(width))
+                for name, command in commands.items()
+                if command is not None
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+def with_traceback(command: click.Command) -> click.Command:
+    """Return a command that takes `--traceback`."""
+    if _TRACEBACK not in command.params:
+        command.params.append(_TRACEBACK)
+    return command
 
 
 @functools.cache
@@ -85,6 +118,7 @@ def main() -> NoReturn:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         signal.signal(signal.SIGINT, signal.default_int_handler)
     ending = _Ending()
+    folders.clear()
     try:
         cli.main(prog_name="psephos", standalone_mode=False, obj=ending)
     except (click.exceptions.Abort, KeyboardInterrupt):
@@ -121,7 +155,21 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 def _fail_interrupted() -> NoReturn:
     number = _stopped_by[0] if _stopped_by else signal.SIGINT
     how = f" ({number.name})" if _stopped_by else ""
-    _fail(f"interrupted{how}", status=_ENDED_BY_SIGNAL + number)
+    _fail(f"interrupted{how}{_what_was_kept()}", status=_ENDED_BY_SIGNAL + number)
+
+
+def _what_was_kept() -> str:
+    """Return what stands in this command's folders, as it goes on a sentence; its own one without anything goes."""
+    from ...protocol.errors import printable
+
+    said = ""
+    for folder, is_own in folders.items():
+        with contextlib.suppress(OSError):
+            names = sorted(path.name for path in folder.iterdir())
+            if is_own and not names:
+                folder.rmdir()
+            said += f"; {folder} keeps {', '.join(names)}" if names else "; nothing was kept"
+    return printable(said)
 
 
 def _fail(message: str, *, status: int) -> NoReturn:

@@ -1,11 +1,15 @@
 """What commands have in common: a scenario with what may be set of it, and a folder for what comes of it."""
 
+import importlib.util
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+
+from .completion import complete_keys, complete_scenario
+from .group import folders
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "make_folder", "out_option", "print_json", "scenario_options", "simulate_options", "tell_folder"]
 
+_NO_PICTURES = "There is no picture, since matplotlib is not installed: pip install 'psephos[pictures]'\n"
+
 _CommandT = TypeVar("_CommandT", bound=Callable[..., Any])
 
 
@@ -22,12 +28,13 @@ def scenario_options(command: _CommandT) -> _CommandT:
     """Give a command a scenario and what may be set of it: `scenario`, `settings` and `data`."""
     return _with(
         command,
-        click.argument("scenario"),
+        click.argument("scenario", shell_complete=complete_scenario),
         click.option(
             "--set",
             "settings",
             metavar="KEY=VALUE",
             multiple=True,
+            shell_complete=complete_keys,
             help="Set any value of the scenario; may be repeated.",
         ),
         click.option("--data", metavar="FOLDER", help="The folder of data sets (default: the variable PSEPHOS_DATA)."),
@@ -82,9 +89,38 @@ def print_json(value: object) -> None:
     click.echo(msgspec.json.format(to_json(value), indent=2))
 
 
-def tell_folder(console: "Console", folder: "RunFolder") -> None:
-    """Print where everything is."""
-    console.print(f"\nEverything is in {folder.path}\n", soft_wrap=True)
+_FILES: Final = {
+    "report.html": "all of it on a page, for a browser",
+    "estimates.png": "the outcome as a picture",
+    "estimates.csv": "the outcome as a table",
+    "plan.png": "error over ε as a picture",
+    "plan.csv": "each variant at each price that was tried",
+    "plan.json": "the plan for programs",
+    "result.json": "the outcome for programs, to the last digit",
+    "ledger.jsonl": "every loss of every party: psephos ledger adds them up",
+    "run.json": "how it ran",
+}
+"""What is worth a look in a folder, by its name."""
+
+
+def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False) -> None:
+    """Print where everything is, what of a run is worth a look, and how to have pictures where none can be drawn.
+
+    Args:
+        console: where to.
+        folder: what holds everything.
+        draws: the command draws always; of others their option `--pictures` says it.
+    """
+    from ..presentation.terminal import show_facts
+
+    found = {name: words for name, words in _FILES.items() if (folder.path / name).exists()}
+    console.print(f"\nEverything is in {folder.path}", soft_wrap=True)
+    if found:
+        show_facts(console, found, indent=2, spaced=False)
+    console.print()
+    draws = draws or click.get_current_context().params.get("pictures", False)
+    if draws and importlib.util.find_spec("matplotlib") is None:
+        console.print(_NO_PICTURES, soft_wrap=True, markup=False)
 
 
 def make_folder(out: Path | None, name: str) -> "RunFolder":
@@ -92,6 +128,7 @@ def make_folder(out: Path | None, name: str) -> "RunFolder":
     from ..running.folder import RunFolder
 
     if out is not None:
+        folders[out] = False
         return RunFolder(out)
     stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     number = 1
@@ -99,4 +136,5 @@ def make_folder(out: Path | None, name: str) -> "RunFolder":
     while path.exists():
         number += 1
         path = Path("runs") / f"{stem}-{number}"
+    folders[path] = True
     return RunFolder(path)

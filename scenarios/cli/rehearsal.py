@@ -86,7 +86,7 @@ def rehearse(
         with naming_address(address, field="--address"):
             TCPTransport().stays_on_this_machine(address)
     loaded = load(scenario, settings, data)
-    resolved = check_rehearsed(loaded, trusts_server=trust_server)
+    resolved = check_rehearsed(loaded, trusts_server=trust_server, seed=seed)
     values = values_of(resolved)
     words = [scenario, *(word for setting in settings for word in ("--set", setting))]
     words += [] if data is None else ["--data", data]
@@ -123,17 +123,20 @@ class _Told:
     """What a terminal shows while a rehearsal runs.
 
     Args:
-        hidden: a folder that is gone in the end; lines that name it are not shown.
+        hidden: a folder that is gone in the end; lines that name it are not shown, nor what is indented below them.
     """
 
     def __init__(self, *, hidden: str) -> None:
         self._hidden = hidden
+        self._is_hiding = False
         self._num_failed = 0
 
     def line(self, line: bytes, *, err: bool = False) -> None:
         """Show a line of the server's."""
         text = line.decode(errors="replace")
-        if not (self._hidden and self._hidden in text):
+        names_it = bool(self._hidden) and self._hidden in text
+        self._is_hiding = names_it or (self._is_hiding and text.startswith("  "))
+        if not self._is_hiding:
             with contextlib.suppress(OSError):  # a terminal that is gone ends no session
                 click.echo(text, err=err)
 

@@ -67,15 +67,14 @@ def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, A
     from ..datasets import DATA_VARIABLE
     from ..experiments import reproductions
     from ..presentation import make_console
+    from ..running.progress import steps
 
     if paper.takes_data and options["data"] is None:
         options["data"] = os.environ.get(DATA_VARIABLE, "")
     reproductions.check_options(paper, **{key: value for key, value in options.items() if key != "pictures"})
     folder = make_folder(out, f"reproduce-{name}")
-    errors = make_console(stderr=True)
-    found = reproductions.reproduce(
-        paper, folder, **options, on_progress=lambda line: errors.print(f"  {line}", style="dim")
-    )
+    with steps(make_console(stderr=True)) as tell:
+        found = reproductions.reproduce(paper, folder, **options, on_progress=tell)
     console = make_console()
     reproductions.show_reproduction(console, paper, found)
     tell_folder(console, folder)

@@ -8,6 +8,7 @@ import click
 
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
+from .reports import report_option, reporting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,7 @@ __all__ = ["ledger", "run", "scenarios"]
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
 @click.option("--record", is_flag=True, help="Also write seed, inputs, truth and views (simulations only).")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
+@report_option
 def run(
     scenario: str,
     transport: str | None,
@@ -46,6 +48,7 @@ def run(
     as_json: bool,
     record: bool,
     pictures: bool,
+    with_report: bool,
 ) -> None:
     """Run SCENARIO, which is a name from `psephos scenarios` or a TOML file.
 
@@ -67,24 +70,37 @@ def run(
 
     chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
     if is_series(scenario, settings):
-        _run_series(scenario, (*chosen, *settings), data, out, as_json=as_json, record=record, pictures=pictures)
+        all_settings = (*chosen, *settings)
+        how = {"as_json": as_json, "record": record, "pictures": pictures, "with_report": with_report}
+        _run_series(scenario, all_settings, data, out, **how)
         return
     resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
     with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
-        _run(resolved, make_folder(out, resolved.scenario.name), as_json=as_json, pictures=pictures)
+        folder = make_folder(out, resolved.scenario.name)
+        _run(resolved, folder, as_json=as_json, pictures=pictures, with_report=with_report)
 
 
 @cli.command()
 def scenarios() -> None:
-    """List the scenarios that come with Psephos."""
+    """List the scenarios that come with Psephos, and the data that some of them need."""
+    from ..datasets import DATA_VARIABLE, data_set_of
     from ..presentation import make_console
     from ..running.config import load_scenario, shipped_scenarios, shipped_series
     from ..running.report import show_scenarios
     from ..running.series import load_series
 
     loaded = [load_scenario(name) for name in shipped_scenarios()]
-    loaded += [load_series(name) for name in shipped_series()]
-    show_scenarios(make_console(), ((each.name, each.protocol, each.title) for each in loaded))
+    needs = {each.name: str(each.parties.get("data", "")) for each in loaded if isinstance(each.parties, dict)}
+    found = {name: data_set_of(name) for name in sorted({*needs.values()} - {""})}
+    show_scenarios(
+        make_console(),
+        (
+            (each.name, each.protocol, each.title, needs.get(each.name, ""))
+            for each in (*loaded, *map(load_series, shipped_series()))
+        ),
+        origins={name: data_set.origin for name, data_set in found.items() if data_set is not None},
+        variable=DATA_VARIABLE,
+    )
 
 
 @cli.command()
@@ -154,7 +170,7 @@ def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:
         raise ConfigurationError(field="--party", value=party, allowed=allowed)
 
 
-def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: bool) -> None:
+def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: bool, with_report: bool) -> None:
     from ..presentation import make_console, show_lesson
     from ..running.progress import watch
     from ..running.run import run_in_folder
@@ -165,10 +181,15 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
     shown = None if as_json else console
 
     def tell(lessons: "Sequence[Lesson]") -> None:
-        for lesson in () if as_json else lessons:
-            show_lesson(console, lesson)
+        if not as_json:
+            _show_trust(console, resolved)
+            for lesson in lessons:
+                show_lesson(console, lesson, is_drawn=pictures)
 
-    with watch(console=shown, errors=make_console(stderr=True), num_parties=len(resolved.names)) as watcher:
+    with (
+        reporting(folder, wanted=with_report),
+        watch(console=shown, errors=make_console(stderr=True), num_parties=len(resolved.names)) as watcher,
+    ):
         finished = run_in_folder(
             resolved,
             folder,
@@ -181,10 +202,9 @@ def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: 
         print_json(finished.result)
         return
     _show_end(console, resolved, finished)
+    _show_trust(console, resolved)
     for lesson in finished.lessons:
-        show_lesson(console, lesson)
-    if finished.note:
-        console.print(f"\n  {finished.note}", soft_wrap=True)
+        show_lesson(console, lesson, is_drawn=pictures)
     tell_folder(console, folder)
 
 
@@ -197,6 +217,7 @@ def _run_series(
     as_json: bool,
     record: bool,
     pictures: bool,
+    with_report: bool,
 ) -> None:
     from ..presentation import make_console, show_lesson
     from ..presentation.terminal import show_note
@@ -217,17 +238,18 @@ def _run_series(
 
     with blaming_plugins(resolved[0].all_plugins, is_private=resolved[0].protocol.keeps_words, is_last=True):
         folder = make_folder(out, series.name)
-        finished = run_series(series, resolved, folder, pictures=pictures, watching=watching)
-        if pictures:
-            draw_series(series, finished, folder=folder.path)
+        with reporting(folder, wanted=with_report):
+            finished = run_series(series, resolved, folder, pictures=pictures, watching=watching)
+            if pictures:
+                draw_series(series, finished, folder=folder.path)
         if as_json:
             print_json(finished.result)
             return
         show_votes(console, series, finished.held)
-        console.print()
         show_losses(console, series, finished)
+        _show_trust_of_series(console, series, resolved[0])
         for lesson in finished.lessons:
-            show_lesson(console, lesson)
+            show_lesson(console, lesson, is_drawn=pictures)
         if resolved[0].adversaries:
             show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
     tell_folder(console, folder)
@@ -235,8 +257,6 @@ def _run_series(
 
 def _show_series(console: "Console", series: "Series", first: "Resolved") -> None:
     from ..running.report import show_heading
-    from ..running.series_shown import say_allowance
-    from ..running.statements import trust_in
 
     transport = first.scenario.transport
     facts = [
@@ -245,14 +265,26 @@ def _show_series(console: "Console", series: "Series", first: "Resolved") -> Non
         {"array": "arrays, no agents"}.get(transport, f"agents over {transport}"),
         f"{first.scenario.noise} noise",
     ]
+    show_heading(console, title=series.title, facts=facts, description="", trust="")
+
+
+def _show_trust_of_series(console: "Console", series: "Series", first: "Resolved") -> None:
+    """Print who was trusted with what, and what the series is about."""
+    from ..presentation.terminal import show_label
+    from ..running.series_shown import say_allowance
+    from ..running.statements import trust_in
+
     limit = say_allowance(series) or "what votes cost adds up, without a limit"
-    trust = f"In each vote: {trust_in(first.protocol)} {first.scenario.trust} Over the series: {limit}."
-    show_heading(console, title=series.title, facts=facts, description=series.description, trust=trust)
+    show_label(
+        console,
+        "Trust",
+        f"In each vote: {trust_in(first.protocol)} {first.scenario.trust} Over the series: {limit}.",
+    )
+    show_label(console, "About", series.description)
 
 
 def _show_beginning(console: "Console", resolved: "Resolved") -> None:
     from ..running.report import show_heading
-    from ..running.statements import trust_in
 
     scenario, protocol = resolved.scenario, resolved.protocol
     facts = [
@@ -262,14 +294,21 @@ def _show_beginning(console: "Console", resolved: "Resolved") -> None:
         {"array": "arrays, no agents"}.get(scenario.transport, f"agents over {scenario.transport}"),
         f"{scenario.noise} noise",
     ]
-    title = scenario.title or scenario.name
-    description = f"{scenario.description}\n{resolved.note}".strip()
-    trust = f"{trust_in(protocol)} {scenario.trust}"
-    show_heading(console, title=title, facts=facts, description=description, trust=trust)
+    show_heading(console, title=scenario.title or scenario.name, facts=facts, description="", trust="")
+
+
+def _show_trust(console: "Console", resolved: "Resolved") -> None:
+    """Print who was trusted with what, and what the scenario is about."""
+    from ..presentation.terminal import show_label
+    from ..running.statements import trust_in
+
+    scenario = resolved.scenario
+    show_label(console, "Trust", f"{trust_in(resolved.protocol)} {scenario.trust}")
+    show_label(console, "About", f"{scenario.description} {resolved.note}")
 
 
 def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") -> None:
-    from ..presentation import show_outcome
+    from ..presentation import show_outcome, show_verdict
     from ..presentation.terminal import show_note
     from ..running.offers import best_offer, sentence_of
     from ..running.report import show_privacy, show_release
@@ -277,11 +316,13 @@ def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") ->
     protocol, record = resolved.protocol, finished.record
     heard = None if protocol.hides_participation else finished.num_parties - len(record.endings)
     show_release(console, num_heard=heard, role=protocol.client_role)
+    show_verdict(console, record.outcome)
     show_outcome(console, record.outcome, truth=finished.truth, gold=finished.gold)
-    console.print()
+    if finished.note:
+        show_note(console, finished.note)
+    if record.endings and heard is not None:
+        name, error = next(iter(record.endings.items()))
+        show_note(console, f"{len(record.endings)} did not hear the outcome; {name}: {error}", style="yellow")
     show_privacy(console, protocol)
     if (offer := best_offer(protocol, num_parties=finished.num_parties)) is not None:
         show_note(console, sentence_of(offer))
-    if record.endings and heard is not None:
-        name, error = next(iter(record.endings.items()))
-        console.print(f"\n  {len(record.endings)} did not hear the outcome; {name}: {error}", style="yellow")

@@ -17,7 +17,7 @@ from ..reading.sources import PartiesTable
 from ..system import load_each, part_of
 from .loading import DataSet
 
-__all__ = ["DATA_VARIABLE", "DataSet", "load_data_set"]
+__all__ = ["DATA_VARIABLE", "DataSet", "data_set_of", "load_data_set"]
 
 DATA_VARIABLE: Final = "PSEPHOS_DATA"
 """The environment's name for the folder of data sets."""
@@ -53,7 +53,21 @@ def load_data_set(
         raise ConfigurationError(field=f"{word}.data", value=name, allowed=allowed)
     data_set = fitting[name]
     chosen = convert({key: value for key, value in options.items() if key != "data"}, data_set.options, word)
+    origin = f" ({data_set.origin})" if data_set.origin else ""
     if not folder:
-        allowed = f"given, for data set {name!r}: --data FOLDER or {DATA_VARIABLE}"
+        allowed = f"given, for data set {name!r}{origin}: --data FOLDER or {DATA_VARIABLE}, a folder that holds {name}/"
         raise ConfigurationError(field="data", value="nothing", allowed=allowed)
-    return data_set.load(chosen, Path(folder) / name, parameters)
+    own = Path(folder) / name
+    try:
+        return data_set.load(chosen, own, parameters)
+    except ConfigurationError as error:
+        if own.is_dir() or error.field != "data" or not origin:
+            raise
+        raise ConfigurationError(
+            field="data", value=error.value, allowed=f"{error.allowed}; {name}: {data_set.origin}"
+        ) from None
+
+
+def data_set_of(name: str) -> DataSet | None:
+    """Return a data set by its name; None where no system has one of it."""
+    return next((own[name] for _, own in load_each("data_sets", Mapping) if name in own), None)

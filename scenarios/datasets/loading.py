@@ -6,13 +6,16 @@ A file is read as it was published, and refused, with its line, where it is not 
 import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from ..reading.sources import PartiesTable
 
 __all__ = ["DataSet"]
+
+_KILO: Final = 1_000
+_MEGA: Final = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +26,24 @@ class DataSet:
         options: a struct; what a scenario may choose.
         load: returns the parties, of the options, the data set's own folder and the scenario's parameters, which have
             not been checked.
+        source: where it is published, as people find it.
+        num_bytes: how large its files are together.
     """
 
     options: type[msgspec.Struct]
     load: Callable[[Any, Path, Mapping[str, Any]], PartiesTable]
+    source: str = ""
+    num_bytes: int = 0
+
+    @property
+    def origin(self) -> str:
+        """Where it is from and how large it is, as words; empty where nobody has said."""
+        size = _size(self.num_bytes) if self.num_bytes else ""
+        return ", ".join(part for part in (size, f"from {self.source}" if self.source else "") if part)
+
+
+def _size(num_bytes: int) -> str:
+    """Return a size with its unit."""
+    if num_bytes >= _MEGA:
+        return f"{num_bytes / _MEGA:.1f} MB"
+    return f"{max(1, round(num_bytes / _KILO))} kB"

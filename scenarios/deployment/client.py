@@ -16,6 +16,7 @@ import trio
 from ...agents.client import PATIENCE_SECONDS, Client, answer_seconds, inquire
 from ...agents.events import Log
 from ...agents.journals import Sitting
+from ...agents.noise import check_secure_noise
 from ...agents.person_journal import PersonJournal, Recalled
 from ...agents.returning import take_part_durably
 from ...protocol.checked import check_own_columns
@@ -26,10 +27,11 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.privacy.periods import check_period
 from ...protocol.records import Drawn
-from ...protocol.roles import SessionKind
+from ...protocol.roles import SessionKind, Side
 from ...transports.abc import Channel, Transport
 from ..plugins import find_client_role
 from ..reading.conversion import convert
+from ..running.about import about
 from ..running.blaming import Plugin, blaming, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.writing import describe_failure, open_run
@@ -109,6 +111,7 @@ class Joining:
             default what an invitation says, or else `DEFAULT_BUDGET`.
         budget_period_seconds: the length of the window in which the budget holds, by the times that the journal keeps;
             by default it holds for all that is in the journal.
+        budget_in_all: beside a budget by periods, the most that all sessions in the journal may cost together.
         trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
             need.
         choices: entries of columns that the party chooses as it joins, by column; they come before those in `entries`.
@@ -126,6 +129,7 @@ class Joining:
     invitation: Invitation | None = None
     budget: float | None = None
     budget_period_seconds: float | None = None
+    budget_in_all: float | None = None
     trusts_server: bool = False
     choices: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     round_number: int = 0
@@ -153,8 +157,29 @@ class Joining:
         seconds = self.budget_period_seconds
         return self.journal.ledger(self.party, budget, session_id=session_id, period_seconds=seconds)
 
+    def check_room(self, ledger: Ledger, losses: Sequence[PrivacyLoss], *, session_id: str) -> None:
+        """Raise unless a session's losses fit into the ledger, and into what all sessions may cost together.
+
+        One process at a time has a journal, so that what fits as a session begins fits until it ends.
+
+        Args:
+            ledger: of `open_ledger`, or one that several sessions share.
+            losses: those that are still to come.
+            session_id: of the session, whose own room does not count.
+
+        Raises:
+            BudgetExceededError: they do not fit.
+        """
+        ledger.check(losses)
+        if self.budget_in_all is not None and self.journal is not None:
+            whole = Budget(epsilon=self.budget_in_all)
+            self.journal.ledger(self.party, whole, session_id=session_id).check(losses)
+
     def _check_period(self) -> None:
         if self.budget_period_seconds is None:
+            if self.budget_in_all is not None:
+                allowed = "left out without --budget-period: --budget is then over all sessions"
+                raise ConfigurationError(field="--budget-in-all", value=self.budget_in_all, allowed=allowed)
             return
         check_period(self.budget_period_seconds, field="--budget-period")
         if self.budget is None:
@@ -162,6 +187,9 @@ class Joining:
         if self.journal is None:
             allowed = "left out without a journal, which alone knows when other sessions were"
             raise ConfigurationError(field="--budget-period", value="given", allowed=allowed)
+        if self.budget_in_all is not None and not self.budget_in_all >= self.budget:
+            allowed = f"at least the --budget of a period, {self.budget:g}"
+            raise ConfigurationError(field="--budget-in-all", value=self.budget_in_all, allowed=allowed)
 
     def sit(self, terms: Invitation) -> Sitting | None:
         """Return the party's journal of the session that it agrees to; None where it keeps none.
@@ -202,7 +230,7 @@ class Joining:
             ledger: where there must be room for it; asked after what is public, and before what is private.
 
         Raises:
-            ConfigurationError: as `agree_beforehand`.
+            ConfigurationError: as `agree_beforehand`, or what draws the party's noise is not installed.
             BudgetExceededError: it would cost too much.
         """
         _check_kind(terms.kind, SessionKind.DEPLOYMENT if self.seed is None else SessionKind.SIMULATION)
@@ -218,9 +246,11 @@ class Joining:
             protocol.check_losses(terms.public)
             recalled = self._recall(protocol, terms)
             to_draw = (phase for phase in protocol.phases if phase.name not in recalled)
+            if self.seed is None:
+                check_secure_noise(protocol, sides=[Side.CLIENT])
             losses = tuple(loss for phase in to_draw for loss in phase.losses_of(terms.public))
             if ledger is not None:
-                ledger.check(losses)
+                self.check_room(ledger, losses, session_id=terms.session_id)
             row = encode_own(protocol, entries, terms.public)
             for name, earlier in recalled.items():
                 (phase,) = (phase for phase in protocol.phases if phase.name == name)
@@ -254,7 +284,8 @@ async def join(
     """Take part in one session as one party.
 
     Args:
-        joining: how. With a journal the party comes back when its connection is lost, and goes on where it stood.
+        joining: how. Whose connection is lost comes back: until the server has welcomed it, and with a journal also
+            afterwards, to go on where it stood.
         log: where events go.
         on_agreed: told of what is taken part in, before anything is drawn.
         on_loss: told why the connection was lost, or cannot be made, before another try.
@@ -291,16 +322,21 @@ async def join(
         sitting = joining.sit(agreement.terms)
         make_client = functools.partial(_make_client, joining, agreement, ledger=ledger, log=log, sitting=sitting)
         client = make_client()
-        ledger.check(client.losses_to_come(agreement.terms.public))
+        to_come = client.losses_to_come(agreement.terms.public)
+        joining.check_room(ledger, to_come, session_id=agreement.terms.session_id)
         if on_agreed is not None:
             on_agreed(agreement)
         failing.pop_all()
     plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)), network)
-    patience = 0.0 if sitting is None else joining.patience_seconds
     try:
         with blaming_plugins(plugins, is_last=True):
             client, outcome = await take_part_durably(
-                make_client, connect, channel=channel, patience_seconds=patience, on_loss=on_loss
+                make_client,
+                connect,
+                channel=channel,
+                patience_seconds=joining.patience_seconds,
+                has_journal=sitting is not None,
+                on_loss=on_loss,
             )
     except HandshakeError as error:
         raise HandshakeError(f"{joining.address}: {error}", role="client") from None
@@ -478,6 +514,7 @@ def join_in_folder(
         for phase, each in agreement.recalled.items():
             source = f"session {quote(each.session)} of {each.report.scope}, nothing paid"
             run.ending.setdefault("kept", {})[phase] = source
+        run.ending["about"] = about(agreement.protocol)
         if on_agreed is not None:
             on_agreed(agreement)
 

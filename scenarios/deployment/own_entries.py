@@ -11,6 +11,8 @@ import numpy as np
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
+from ..reading.files import readable
+from ..reading.text_forms import form_of, open_table
 from ..system import load_each, part_of
 
 __all__ = ["INPUT", "OwnEntries", "OwnFile", "Questions", "own_file_of", "questions_of", "read_own_entries"]
@@ -150,14 +152,9 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
         ConfigurationError: it cannot be read, holds no line or several, or another party's.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
+        with readable(path, field=INPUT, what="a readable CSV file"), open_table(path, form_of(path, roles)) as reader:
             header = [name.strip() for name in next(reader, list[str]())]
             rows = [(reader.line_num, row) for row in reader if row]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        allowed = f"a readable CSV file ({reason})"
-        raise ConfigurationError(field=INPUT, value=str(path), allowed=allowed) from None
     except csv.Error as error:
         allowed = f"a well-formed CSV file ({error})"
         raise ConfigurationError(field=INPUT, value=str(path), allowed=allowed) from None

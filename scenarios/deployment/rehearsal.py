@@ -20,6 +20,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import trio
 
+from ...agents.noise import check_secure_noise
 from ...protocol.errors import ConfigurationError
 from ...transports.keys import write_private
 from ..running.config import Scenario
@@ -154,19 +155,22 @@ def most_parties() -> int:
     return max(1, min(MOST_PARTIES, int(_SHARE_OF_MEMORY * memory / _BYTES_OF_PARTY)))
 
 
-def check_rehearsed(scenario: Scenario, *, trusts_server: bool) -> Resolved:
+def check_rehearsed(scenario: Scenario, *, trusts_server: bool, seed: int | None = None) -> Resolved:
     """Return what is rehearsed, with the parties' values, which are held against the protocol as a run does it.
 
     Args:
         scenario: what is rehearsed; all of its parties are honest.
         trusts_server: whether parties let the server see their values as they are.
+        seed: of a simulation; None for a deployment.
 
     Raises:
-        ConfigurationError: something is not allowed, a private column is missing, there are too many parties, or the
-            server has to be trusted and is not.
+        ConfigurationError: something is not allowed, a private column is missing, there are too many parties, the
+            server has to be trusted and is not, or what draws a deployment's noise is not installed.
     """
     served = resolve(scenario, is_served=True)
     check_trust(served.protocol, trusts_server=trusts_server)
+    if seed is None:
+        check_secure_noise(served.protocol)
     number, role, most = len(served.names), served.protocol.client_role, most_parties()
     if number > most:
         why = "each is a process, and all of them wait for each other"

@@ -25,6 +25,7 @@ from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, hidden_phases
 from ...protocol.server_machine import SessionResult
+from ...protocol.traffic import TrafficMeter
 from ...transports.abc import Transport
 from ..plugins import find_server_role
 from ..running.blaming import Plugin, blaming_plugins, parts_of
@@ -97,6 +98,7 @@ async def serve(
     listener: EffectListener | None = None,
     on_listening: Callable[[str], None] | None = None,
     beside: Sequence[Companion] = (),
+    meter: TrafficMeter | None = None,
 ) -> SessionResult:
     """Serve one session at an address.
 
@@ -113,6 +115,7 @@ async def serve(
         listener: told of every effect of the server's machine.
         on_listening: told of the address once clients can connect.
         beside: as `Server.serve`.
+        meter: counts the messages of its conversations.
 
     Raises:
         ConfigurationError: as `check_authenticated`, `find_transport` and `reserve_for_server`, or it is no address.
@@ -142,6 +145,7 @@ async def serve(
             listener=listener,
             on_listening=on_listening,
             beside=beside,
+            meter=meter,
         )
 
 
@@ -159,6 +163,7 @@ async def _serve(
     listener: EffectListener | None,
     on_listening: Callable[[str], None] | None,
     beside: Sequence[Companion],
+    meter: TrafficMeter | None,
 ) -> SessionResult:
     roster = side.roster
     earlier: dict[str, Any] = {"kept": kept} if kept else {}  # another's server need not know of it
@@ -174,6 +179,7 @@ async def _serve(
         **earlier,
         log=log,
         listener=listener,
+        meter=meter,
     )
     with naming_address(address, field="--listen"):
         listening = await transport.open_listener(address)
@@ -261,6 +267,8 @@ def serve_in_folder(
         open_sitting(journal, side, charter=charter, mode=mode, on_resuming=on_resuming) as sitting,
         open_run(folder, side, how, has_ledger=False, is_live=True) as run,
     ):
+        meter = None if side.protocol.hides_participation else TrafficMeter(side.protocol)
+        has_begun = sitting is not None and bool(sitting.records)  # what was said then, nobody has counted
         session = functools.partial(
             serve,
             side,
@@ -275,9 +283,12 @@ def serve_in_folder(
             listener=listener,
             on_listening=on_listening,
             beside=beside,
+            meter=meter,
         )
         left = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         run.ending["transcript"] = left.transcript
+        if meter is not None:
+            run.ending["traffic_since_restart" if has_begun else "traffic"] = meter.phases
         unheard = None
         if left.num_told == 0:
             unheard = UnheardError(role=side.protocol.client_role, num_parties=len(side.names))

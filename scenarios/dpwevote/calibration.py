@@ -325,5 +325,6 @@ CALIBRATION: Final = Calibration(
         "the unbiased margin."
     ),
     tables=_tables,
+    steps=len(_VARIANTS) + 1,
 )
 """DPWeVote's part of `psephos calibrate`."""

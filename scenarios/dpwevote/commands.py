@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ..cli.options import load, scenario_options
+from ..cli.options import load, make_folder, scenario_options
 
 __all__ = ["power"]
 
@@ -35,7 +35,6 @@ def power(
     from ...protocol.dpwevote import DPWeVote
     from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
-    from ..running.folder import RunFolder
     from ..running.resolution import resolve
     from ..system import find_protocol
     from .power import measure_power, show_power, write_power
@@ -45,7 +44,7 @@ def power(
         allowed = f"{DPWeVote.name!r}, whose votes are weighted games"
         raise ConfigurationError(field="protocol", value=loaded.protocol, allowed=allowed)
     side = resolve(loaded)
-    folder = None if out is None else RunFolder(out)
+    folder = None if out is None else make_folder(out, "")
     measured = measure_power(side, trials=trials, seed=seed)
     show_power(make_console(), measured)
     if folder is not None:

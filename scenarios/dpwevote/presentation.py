@@ -17,6 +17,7 @@ from ..presentation.drawing import (
     POOR,
     RULE,
     TRUTH,
+    WHISKERS,
     Marks,
     Picture,
     annotate_row,
@@ -24,7 +25,7 @@ from ..presentation.drawing import (
     name_rows,
     size_of_rows,
 )
-from ..presentation.numbers import some
+from ..presentation.numbers import listed, some
 from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Brief, Known, Presenter, Rows
 from ..presentation.terminal import Cell, estimate_text, percent, show_note, show_table
@@ -59,6 +60,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         numbers,
         rows=rows,
         drop=("True margin", "Quota", "Support", "P(wrong)"),
+        whole=known.table,
     )
     if outcome.weight_counts:
         console.print()
@@ -77,14 +79,13 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         bound = f"{outcome.weight_bias_bound:,.6g}"
         note = f"weights are rounded to what stands for them: that can move a margin by up to {bound}"
         show_note(console, note, style="yellow")
-    partners = "1 partner" if outcome.num_partners == 1 else f"{outcome.num_partners:,} partners"
-    show_note(console, f"from the reports of {partners}; ± is one standard error of the randomization;")
-    show_note(console, "P(wrong) the chance that the decision is wrong,")
-    show_note(console, f"{_PRIORS[outcome.error_prior]} (prior {outcome.error_prior!r});")
-    show_note(console, f"verdicts at {_level(outcome)}: each is wrong in at most so many cases, {_basis(outcome)}")
-    if len(outcome.candidates) > 1:
-        of_all = f"{100 * outcome.joint_level:.4g} %"
-        show_note(console, f"one or more of the {len(outcome.candidates):,} are wrong in at most {of_all}")
+    notes = [
+        f"From the reports of {some(outcome.num_partners, 'partner')}. ± is one standard error of the randomization.",
+        f"At {_level(outcome)}: a verdict that is wrong in at most so many votes like this, {_basis(outcome)}.",
+        "P(wrong): the probability that the decision is wrong,",
+        f"{_PRIORS[outcome.error_prior]} (prior {outcome.error_prior!r}).",
+    ]
+    show_note(console, " ".join(notes))
 
 
 _PRIORS: Final = {
@@ -179,8 +180,8 @@ def _marks(*, with_truth: bool) -> dict[str, dict[str, Any]]:
     """Return what the legend explains, in no candidate's color."""
     estimate: dict[str, Any] = {"color": MUTED, "marker": "o", "markersize": 7, "linewidth": 2}
     marks: dict[str, dict[str, Any]] = {
-        "estimate ± 2 standard errors": estimate,
-        "quota ± 2 standard errors": {"color": RULE, "linewidth": 2},
+        f"estimate, {WHISKERS}": estimate,
+        f"quota, band: {ERRORS_SHOWN} standard errors": {"color": RULE, "linewidth": 2},
     }
     return {**marks, "truth": TRUTH} if with_truth else marks
 
@@ -233,11 +234,69 @@ def _brief(outcome: Outcome) -> list[Brief]:
         said = _decision(candidate)
         if candidate.verdict.verdict is Verdict.TOO_CLOSE:
             said.append(f" ({Verdict.TOO_CLOSE.value})", style="yellow")
-        briefs.append(Brief(candidate.name, said, candidate.margin))
+        briefs.append(Brief(candidate.name, said, candidate.margin, _told(candidate, outcome.total_weight)))
     return briefs
 
 
-VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief)
+def _told(candidate: CandidateOutcome, total: Estimate | None) -> str:
+    """Return a decision with the numbers that it rests on: "passes: 208 ± 53 of 600, quota 301 ± 21"."""
+    decision = _decision(candidate).plain
+    if candidate.support is None or candidate.quota is None or total is None:
+        return f"{decision}: {estimate_text(candidate.margin, signed=True).plain} from the quota"
+    support, of, quota = (estimate_text(each).plain for each in (candidate.support, total, candidate.quota))
+    return f"{decision}: {support} of {of}, quota {quota}"
+
+
+def _conclude(outcome: Outcome) -> str:
+    """Return which candidates pass, which fail and which are too close to tell, and how rarely that is wrong."""
+    names: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+    for candidate in outcome.candidates:
+        names[candidate.verdict.verdict].append(candidate.name)
+    clauses = [_clause(verdict, of_verdict) for verdict, of_verdict in names.items() if of_verdict]
+    said = f"{'; '.join(clauses)}."
+    close = [candidate for candidate in outcome.candidates if candidate.verdict.verdict is Verdict.TOO_CLOSE]
+    if close:
+        said = f"{said} {_estimated(close, outcome)}"
+    if len(close) == len(outcome.candidates):
+        return said
+    which = "The verdict is wrong" if len(outcome.candidates) == 1 else "Each verdict is wrong"
+    said = f"{said} {which} in at most {_level(outcome)} of votes like this, {_basis(outcome)}"
+    if len(outcome.candidates) > 1 and outcome.joint_level < 1:
+        said = f"{said}; one or more of the {len(outcome.candidates):,} in at most {100 * outcome.joint_level:.4g} %"
+    return f"{said}."
+
+
+_VERBS: Final = {
+    Verdict.PASSES: ("passes", "pass"),
+    Verdict.FAILS: ("fails", "fail"),
+    Verdict.TOO_CLOSE: ("is too close to tell", "are too close to tell"),
+}
+"""Of one candidate, and of several."""
+# So many candidates of one verdict are named in a sentence.
+_MOST_NAMED: Final = 6
+
+
+def _clause(verdict: Verdict, names: Sequence[str]) -> str:
+    who = listed(names) if len(names) <= _MOST_NAMED else f"{len(names):,} candidates"
+    return f"{who} {_VERBS[verdict][len(names) > 1]}"
+
+
+def _estimated(close: Sequence[CandidateOutcome], outcome: Outcome) -> str:
+    """Return which way the decisions went of which no verdict is given."""
+    if len(close) == 1:
+        (only,) = close
+        wrong = (
+            f"the probability that this is wrong is {percent(only.error_probability)}, {_PRIORS[outcome.error_prior]}"
+        )
+        return f"By the estimate it {'passes' if only.passed else 'fails'}; {wrong}."
+    ways = {
+        verdict: [candidate.name for candidate in close if candidate.passed is (verdict is Verdict.PASSES)]
+        for verdict in (Verdict.PASSES, Verdict.FAILS)
+    }
+    return f"By the estimates {', and '.join(_clause(verdict, names) for verdict, names in ways.items() if names)}."
+
+
+VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)
 """A row for each candidate."""
 
 

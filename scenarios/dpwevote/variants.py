@@ -1,51 +1,128 @@
 """What the unbiased variants of a vote offer at one price, and the paper's split at its own: by exact variances.
 
 The error is the standard error of a candidate's margin if all partners were the worst. It depends on nobody's values.
+Where weights are public there is one variant, and the error is exact: "yes" and "no" have the same.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Self
 
 import msgspec
 
-from ...protocol.dpwevote import OPTIMAL_LIMITS, Offer, Parameters, make_offer, make_offers, make_paper_offer
+from ...protocol.dpwevote import (
+    OPTIMAL_LIMITS,
+    Offer,
+    Parameters,
+    make_offer,
+    make_offers,
+    make_paper_offer,
+    make_public_offer,
+)
 from ...protocol.dpwevote.parameters import VariantName
+from ...protocol.elementary import square
 from ...protocol.errors import ConfigurationError
 from ..experiments.measurements import Measurement
-from ..experiments.variants import Offered, VariantTable
+from ..experiments.variants import Offered, Unit, VariantTable
 from ..running.resolution import Resolved
 
 __all__ = ["VoteVariants"]
 
 _PAPERS: Final = "joint, the paper's split"
 _ERROR: Final = "± of a margin"
+_OF_SOME: Final = ("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts")
+"""What only some variants have, and is left out of all of them."""
 _UNBIASED: Final[tuple[VariantName, ...]] = ("joint", "two_point", "signed_rr", "optimal")
 
 
 class VoteVariants(VariantTable):
-    """The variants of a vote with private weights."""
+    """The variants of a vote."""
 
     def __init__(self, resolved: Resolved, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
         self._parameters: Parameters = resolved.protocol.parameters
-        if self._parameters.public_weights:
-            allowed = (
-                "false: if weights are public, only opinions are reported, by 'joint'; variants report private weights"
-            )
-            raise ConfigurationError(field="public_weights", value=True, allowed=allowed)
-        self._number = len(self._parameters.candidates)
-        self.price = self._number * self._parameters.epsilon
+        self._found: dict[tuple[str, float], Offer | None] = {}  # of one partner: the same for any number of them
+        if not self._parameters.public_weights:
+            self.price = self._number * self._parameters.epsilon
+
+    @property
+    def _number(self) -> int:
+        return len(self._parameters.candidates)
 
     @property
     def names(self) -> Sequence[str]:
-        """The paper's split, and the unbiased variants."""
-        return _PAPERS, *_UNBIASED
+        """The paper's split, and the unbiased variants; with public weights the one that has no report of them."""
+        return ("joint",) if self._parameters.public_weights else (_PAPERS, *_UNBIASED)
 
     @property
     def error(self) -> str:
         """A margin's standard error."""
         return _ERROR
+
+    @property
+    def unit(self) -> Unit:
+        """Votes of a margin, or a share of all votes."""
+        if self._parameters.public_weights:
+            return Unit(of="of all votes on a candidate's margin", whole=self._votes, noun="votes")
+        least = f"{self._parameters.weights[0]:g}"
+        return Unit(
+            of="of all votes on a candidate's margin",
+            whole=self._votes,
+            noun="votes",
+            explained=f"Weights are private: a share is of all votes if every partner had the least weight, {least}, "
+            "and the error is that of partners who are all the worst.",
+        )
+
+    @property
+    def _votes(self) -> float:
+        """All votes; where weights are private the fewest that there can be."""
+        parameters, own = self._parameters, self._own_weights
+        return self.people * (math.fsum(own) / len(own) if own else parameters.weights[0])
+
+    @property
+    def _square(self) -> float:
+        """The sum of the squares of what a partner's variance is multiplied by."""
+        own = self._own_weights
+        if own:
+            return self.people * math.fsum(map(square, own)) / len(own)
+        return self.people * (square(self._parameters.weights[-1]) if self._parameters.public_weights else 1.0)
+
+    @property
+    def _own_weights(self) -> Sequence[float]:
+        """The partners' weights; none where they are private."""
+        public = self.resolved.inputs.public
+        if not self._parameters.public_weights or not public.shape[1]:
+            return ()
+        places: list[int] = public[:, 1].tolist()
+        return [self._parameters.weights[place] for place in places]
+
+    def coarser(self) -> Mapping[str, Self]:
+        """Return votes on one candidate, and with public weights."""
+        simpler: dict[str, Self] = {}
+        if self._number > 1:
+            one = msgspec.structs.replace(self._plain, candidates=self._parameters.candidates[:1])
+            simpler["ask of one candidate"] = self.changed(_parameters=one, _found={})
+        if not self._parameters.public_weights:
+            public = msgspec.structs.replace(self._plain, public_weights=True, groups=())
+            simpler["make weights public"] = self.changed(_parameters=public, _found={})
+        return simpler
+
+    @property
+    def _plain(self) -> Parameters:
+        """The vote's parameters without what only some variants have."""
+        return msgspec.structs.replace(
+            self._parameters,
+            variant="joint",
+            prior=None,
+            epsilon=1.0,
+            epsilon_weight=None,
+            epsilon_opinion=None,
+            weight_matrix=msgspec.UNSET,
+            opinion_matrix=msgspec.UNSET,
+            weight_collection="once",
+            game=msgspec.UNSET,
+            project_counts=False,
+        )
 
     @property
     def dropped(self) -> Sequence[str]:
@@ -54,37 +131,42 @@ class VoteVariants(VariantTable):
 
     def offer(self, name: str, price: float) -> Offered | None:
         """Return what a variant offers at a price."""
+        if (name, price) not in self._found:
+            self._found[name, price] = self._offer(name, price)
+        found = self._found[name, price]
+        return None if found is None else self._told(found, name)
+
+    def _offer(self, name: str, price: float) -> Offer | None:
         shares = (self._number + 1) / 2 if name == _PAPERS else self._number
         try:
-            parameters = msgspec.structs.replace(
-                self._parameters,
-                variant="joint",
-                prior=None,
-                epsilon=price / shares,
-                epsilon_weight=None,
-                epsilon_opinion=None,
-            )
+            parameters = msgspec.structs.replace(self._plain, epsilon=price / shares)
+            if parameters.public_weights:
+                return make_public_offer(parameters)
             if name == _PAPERS:
-                return self._told(make_paper_offer(parameters), name)
-            found = make_offer(parameters, next(variant for variant in _UNBIASED if variant == name))
+                return make_paper_offer(parameters)
+            return make_offer(parameters, next(variant for variant in _UNBIASED if variant == name))
         except (ConfigurationError, ValueError):  # no mechanism has this ε
             return None
-        return None if found is None else self._told(found, name)
 
     def offers(self, tell: Callable[[str], object] | None = None) -> list[Offered]:
         """Return what the variants offer at k·ε, after the paper's split, which costs less."""
         del tell  # it takes no time
+        if self._parameters.public_weights:
+            return [offered for name in self.names if (offered := self.offer(name, self.price)) is not None]
         told = [self._told(make_paper_offer(self._parameters), _PAPERS)]
         return [*told, *(self._told(offer, offer.variant) for offer in make_offers(self._parameters))]
 
     def _told(self, offer: Offer, name: str) -> Offered:
-        error = math.sqrt(len(self.resolved.names) * offer.worst_variance)
+        error = math.sqrt(self._square * offer.worst_variance)
         settings: dict[str, Any] = {
             "variant": offer.variant,
             "epsilon": None,
             "epsilon_weight": None,
             "epsilon_opinion": None,
         }
+        plain = self._plain
+        own = (field for field in _OF_SOME if getattr(self._parameters, field) != getattr(plain, field))
+        settings |= dict.fromkeys(own)
         if offer.epsilon_weight:
             settings |= {"epsilon_weight": offer.epsilon_weight, "epsilon_opinion": offer.epsilon_opinion}
         else:
@@ -110,7 +192,9 @@ class VoteVariants(VariantTable):
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         """Return what the numbers are of."""
-        partners = len(self.resolved.names)
+        partners = self.people
+        if self._parameters.public_weights:
+            return ["weights are public, and only opinions are reported; ± is the standard error of a margin"]
         variance = "one partner's contribution to the margin of one candidate has at most this variance"
         notes = [
             f"{variance}; ± is the standard error",

@@ -6,6 +6,7 @@ manual keeps its page.
 """
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -19,6 +20,7 @@ from rich.text import Text
 from ...protocol.arrays import FloatArray
 from ...protocol.errors import ConfigurationError
 from ..running.folder import RunFolder
+from ..running.progress import OnStep
 from ..system import load_each, names_with
 from .sheets import Sheet, flatten, markdown_of, show_sheet
 
@@ -74,11 +76,13 @@ class Calibration:
         title: the section's.
         about: its first paragraphs: what is claimed, under which prior, and how it is held against what is true.
         tables: makes the tables, one by one.
+        steps: how often it tells what begins; 0 where that is not known.
     """
 
     title: str
     about: str
     tables: Callable[[Drawn], Iterable[Table]]
+    steps: int = 0
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +163,7 @@ def calibrate(
     trials: int,
     seed: int = 1,
     folder: RunFolder | None = None,
-    on_progress: Callable[[str], None] = lambda _line: None,
+    on_progress: OnStep = lambda _said, _done, _total: None,
 ) -> dict[str, list[Table]]:
     """Hold the claims of a system, or of all, against what is found.
 
@@ -168,7 +172,7 @@ def calibrate(
         trials: societies of each cell.
         seed: of everything drawn; the same seed gives the same numbers.
         folder: gets `calibration.md` and a CSV for each table.
-        on_progress: called with a line as each part begins.
+        on_progress: told of each part as it begins.
 
     Returns:
         The tables of each system.
@@ -177,11 +181,14 @@ def calibrate(
         ConfigurationError: see `check_calibration`.
     """
     wanted = check_calibration(name, trials=trials)
-    found = {
-        system: list(part.tables(Drawn(trials, seed, on_progress)))
-        for system, part in load_each("calibration", Calibration)
-        if system in wanted
-    }
+    parts = {system: part for system, part in load_each("calibration", Calibration) if system in wanted}
+    known = [part.steps for part in parts.values()]
+    total, begun = sum(known) if all(known) else 0, itertools.count()
+
+    def tell(said: str) -> None:
+        on_progress(said, next(begun), total)
+
+    found = {system: list(part.tables(Drawn(trials, seed, tell))) for system, part in parts.items()}
     if folder is not None:
         for system, tables in found.items():
             for table in tables:

@@ -5,6 +5,7 @@ What is a paper's own, it declares: `Paper` says what may be asked, `Experiments
 
 import dataclasses
 import importlib.metadata
+import itertools
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from ...protocol.errors import ConfigurationError
 from ..plugins import load
 from ..presentation.drawing import Picture, save_pictures
 from ..running.folder import RunFolder
+from ..running.progress import OnStep
 from .findings import Finding
 from .findings_shown import count_in_words, findings_in_markdown, show_findings
 from .paper import Paper
@@ -125,6 +127,7 @@ class Experiments(Generic[_FoundT]):
         cells: how many trials cells have, as the terminal says it, with {run} as well.
         remarks: paragraphs on what is not the paper's own, and on what the numbers of readings mean.
         lacking: a clause that says what is not there without these data sets.
+        steps: how often it is told what begins, with all data sets, the pictures among them; 0 where that is not known.
     """
 
     found: type[_FoundT]
@@ -139,6 +142,7 @@ class Experiments(Generic[_FoundT]):
     cells: str
     remarks: Sequence[str]
     lacking: Callable[[Sequence[str]], str] = ", ".join
+    steps: int = 0
 
 
 def check_options(paper: Paper, *, trials: int, seed: int, data: str = "", workers: int = 0) -> None:
@@ -163,7 +167,7 @@ def reproduce(
     data: str = "",
     workers: int = 0,
     pictures: bool = True,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: OnStep = lambda _said, _done, _total: None,
 ) -> Any:
     """Run everything that a paper measured again, and more, and write it into a folder.
 
@@ -178,7 +182,7 @@ def reproduce(
         data: the folder of data sets; empty where there is none.
         workers: processes; 0 for one each core. The result does not depend on it.
         pictures: draw them, where matplotlib is installed.
-        on_progress: called with a line as each part begins.
+        on_progress: told of each part as it begins.
 
     Returns:
         The `PaperReproduction` of the paper's `Experiments`.
@@ -189,7 +193,11 @@ def reproduce(
     trials = paper.trials if trials is None else trials
     check_options(paper, trials=trials, seed=seed, data=data, workers=workers)
     experiments = _experiments_of(paper)
-    tell = on_progress or _say_nothing
+    total, begun = experiments.steps, itertools.count()
+
+    def tell(said: str) -> None:
+        on_progress(said, next(begun), total)
+
     tables: dict[str, list[msgspec.Struct]] = {name: [] for name in _tables_of(experiments.found)}
     missing: dict[str, str] = {}
     for part in experiments.parts(Asked(trials, seed, data, workers, tell)):
@@ -212,10 +220,6 @@ def reproduce(
 
 def _experiments_of(paper: Paper) -> Experiments[Any]:
     return load(paper.experiments, Experiments, field="experiments", name=paper.experiments)
-
-
-def _say_nothing(line: str) -> None:
-    del line
 
 
 def _versions() -> dict[str, str]:

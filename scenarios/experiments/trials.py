@@ -19,7 +19,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -31,6 +31,7 @@ from ...protocol.traffic import PhaseTraffic
 from ..plugins import ARRAY
 from ..running.config import Scenario
 from ..running.processes import num_cores, open_worker, shares_of
+from ..running.progress import OnStep
 from ..running.resolution import Resolved, resolve
 from ..running.session import run_arrays
 from ..running.traffic import expect_traffic, traffic_of
@@ -191,7 +192,7 @@ def run_trials(
     trials: int,
     workers: int = 0,
     resolved: Mapping[Settings, Resolved] | None = None,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: OnStep | None = None,
 ) -> list[MeasuredCell]:
     """Run the trials of all cells.
 
@@ -200,7 +201,7 @@ def run_trials(
         trials: of each, at least `LEAST_TRIALS`.
         workers: processes; 0 for as many as there are cores where that pays. The result does not depend on it.
         resolved: what cells name, by their settings, where that is known.
-        on_progress: called with a line as each cell begins.
+        on_progress: told of each trial of this process, with the cell that it is of.
 
     Raises:
         ConfigurationError: something of a cell is not allowed.
@@ -209,7 +210,7 @@ def run_trials(
     known = dict(resolved or {})
     benches = [_Bench(known.get(cell.settings) or resolve(cell.scenario), cell.scenario) for cell in cells]
     started = time.perf_counter()
-    first = [bench.run(range(1)) for bench in benches]
+    first = [list(bench.run(range(1))) for bench in benches]
     seconds = (time.perf_counter() - started) * (trials - 1)
     number = workers or (num_cores() if seconds >= _SECONDS_THAT_PAY else 1)
     own, *others = (range(1 + share.start, 1 + share.stop) for share in shares_of(trials - 1, number))
@@ -217,11 +218,14 @@ def run_trials(
         tasks = [_Task.of(cells, share) for share in others]
         processes = [stack.enter_context(open_worker(__name__, task)) for task in tasks]
         found = [list(each) for each in first]
+        done = 0
         for cell, bench, trials_of_cell in zip(cells, benches, found, strict=True):
-            if on_progress is not None:
-                words = ", ".join(f"{key} = {value}" for key, value in cell.settings)
-                on_progress(f"{words or cell.scenario.name}: {trials:,} trials")
-            trials_of_cell.extend(bench.run(own))
+            words = ", ".join(f"{key} = {value}" for key, value in cell.settings)
+            for trial in bench.run(own):
+                if on_progress is not None:
+                    on_progress(f"{words or cell.scenario.name}: {trials:,} trials", done, len(cells) * len(own))
+                trials_of_cell.append(trial)
+                done += 1
         for share, process in zip(others, processes, strict=True):
             for trials_of_cell, more in zip(found, _answer_of(process, benches, share), strict=True):
                 trials_of_cell.extend(more)
@@ -251,9 +255,9 @@ class _Bench:
         """What is measured."""
         return (*self._measures.measures, *(() if self._traffic is None else (MESSAGES, BYTES)))
 
-    def run(self, numbers: range) -> list[Trial]:
-        """Return the trials of these numbers."""
-        return [self._run(number) for number in numbers]
+    def run(self, numbers: range) -> Iterator[Trial]:
+        """Yield the trials of these numbers."""
+        return map(self._run, numbers)
 
     def _run(self, number: int) -> Trial:
         scenario, resolved = self._scenario, self._resolved
@@ -291,7 +295,7 @@ def _answer_of(process: subprocess.Popen[bytes], benches: Sequence[_Bench], shar
     """Return the trials of another process's share, cell by cell; where it failed, run here, so that it fails here."""
     answer, _ = process.communicate()
     if process.returncode:
-        return [bench.run(share) for bench in benches]
+        return [list(bench.run(share)) for bench in benches]
     return msgspec.msgpack.decode(answer, type=list[list[Trial]])
 
 
@@ -300,5 +304,5 @@ def work() -> None:
     task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Task)
     numbers = range(task.start, task.stop)
     cells = [_with_seed(cell, int(seed)) for cell, seed in zip(task.cells, task.seeds, strict=True)]
-    found = [_Bench(resolve(cell.scenario), cell.scenario).run(numbers) for cell in cells]
+    found = [list(_Bench(resolve(cell.scenario), cell.scenario).run(numbers)) for cell in cells]
     sys.stdout.buffer.write(msgspec.msgpack.encode(found))

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from ..presentation.drawing import save_picture
 from ..presentation.numbers import decimals_of, rounded
-from ..presentation.terminal import Cell, show_paragraph, show_table, title_of
+from ..presentation.terminal import Cell, show_note, show_table, title_of
 from ..running.folder import RunFolder
 from .measurements import Measurement
 from .measures import Measure
@@ -146,7 +146,7 @@ def show_trials(console: Console, cells: Sequence[MeasuredCell]) -> None:
         headers = ("Messages sent", "Bytes sent", "Messages received", "Bytes received")
         show_table(console, ("Phase",), headers, rows=rows)
         of = "" if len(cells) == 1 else f", in the first of the {len(cells):,} cells"
-        show_paragraph(console, f"of one party, on average{of}; over TCP a frame adds 4 bytes to each, and TLS its own")
+        show_note(console, f"of one party, on average{of}; over TCP a frame adds 4 bytes to each, and TLS its own")
 
 
 def _show_cell(console: Console, cell: MeasuredCell) -> None:
@@ -163,9 +163,16 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
         unit = " %" if measure.is_share else ""
         rows.append([title_of(measure.name), written(summary, measure), " to ".join(between) + unit, *cells])
     headers = ("Mean", _WITHIN, *(_SHARES[level] for level in QUANTILES))
-    show_table(console, ("Measure",), headers, rows=rows, drop=(_SHARES[0.05], _SHARES[0.95], "Median", _WITHIN))
+    show_table(
+        console,
+        ("Measure",),
+        headers,
+        rows=rows,
+        drop=(_SHARES[0.05], _SHARES[0.95], "Median", _WITHIN),
+        whole="summary.csv",
+    )
     words = f"over {len(cell.trials):,} trials of the same parties with fresh noise; ± is one standard error"
-    show_paragraph(console, f"{words}; summary.csv has the intervals of quantiles as well")
+    show_note(console, f"{words}; summary.csv has the intervals of quantiles as well")
 
 
 def _show_grid(console: Console, cells: Sequence[MeasuredCell]) -> None:
@@ -178,13 +185,10 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell]) -> None:
         written_ = ["" if summary is None else written(summary, measure) for measure, summary in found]
         rows.append([*(value for _, value in cell.settings), *written_])
     headers = [title_of(measure.name) for measure in leading]
-    left_out = show_table(console, keys, headers, rows=rows, drop=headers[:0:-1])
+    show_table(console, keys, headers, rows=rows, whole="summary.csv")
     words = f"means over {len(cells[0].trials):,} trials of each cell with fresh noise; ± is one standard error, and "
     words += "missing where all trials agree; summary.csv has intervals, and differences from the first cell"
-    if left_out:
-        names = {title_of(measure.name): measure.name for measure in leading}
-        words += f"; no room for {', '.join(names[header] for header in reversed(left_out))}"
-    show_paragraph(console, words)
+    show_note(console, words)
 
 
 def written(summary: Summary, measure: Measure) -> str:

@@ -1,46 +1,53 @@
-"""What the variants of a session offer at its price, and what each costs for a wanted error.
+"""What the variants of a session offer at a price, and what each costs for a wanted error.
 
-A system brings a `VariantTable` (its part `variants`). Every variant has the session's price: the proven loss of one
-party, of all that it says, in replace-one neighbors unless the session has others. The error is in the system's own
-unit: exact where there is a formula, else by trials of the same parties (`SimulatedVariants`), with its standard error.
-Variants are tried with equal seeds and trial numbers, so that they share their luck.
+`psephos variants` compares them at the session's price; `psephos plan` asks from the other side (`plans`). A system
+brings a `VariantTable` (its part `variants`). Every variant has the session's price: the proven loss of one party, of
+all that it says, in replace-one neighbors unless the session has others. The error is in the system's own unit: exact
+where there is a formula, else by trials of the same parties (`SimulatedVariants`), with its standard error. Variants
+are tried with equal seeds and trial numbers, so that they share their luck.
 
 A price for a wanted error is found by bisection, which takes for granted that more ε never makes the error larger. By
 trials it is as sure as the error that is printed beside it.
 """
 
 import abc
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import msgspec
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import total_of
+from ...protocol.privacy import PrivacyLoss, TrustModel, total_of
 from ..presentation.numbers import decimals_of
 from ..running.config import Scenario
 from ..running.resolution import Resolved, resolve
+from ..system import find_protocol, names_with, part_of
 from .measurements import Measurement
 from .summaries import Summary
 from .trials import Cell, prepare, run_trials
 
 __all__ = [
+    "MOST_PEOPLE",
     "Offered",
     "Priced",
     "SimulatedVariants",
+    "Unit",
     "VariantTable",
     "epsilon_at",
     "price_for",
     "price_of",
     "table_of",
+    "variants_of",
 ]
 
 _REACH: Final = 1024.0
 """Prices are looked for up to so many times the session's, and down to such a part of it."""
 _STEPS: Final = 12
 """Of a bisection over so wide a range: it ends within half a percent."""
+MOST_PEOPLE: Final = 1_000_000_000
 _STEPS_OF_PARAMETER: Final = 60
 _NEAR: Final = 1 + 1e-9
 """Rounding of a price."""
@@ -71,12 +78,73 @@ class Priced(msgspec.Struct, frozen=True, kw_only=True):
     offered: Offered | None
 
 
+class Unit(msgspec.Struct, frozen=True, kw_only=True):
+    """What people think of an error in: a share of something whole, and maybe a number.
+
+    Args:
+        of: what the share is of, as words that follow it.
+        whole: a share of 1 in the table's own numbers.
+        noun: what is counted; empty where the error is a share and nothing else.
+        sign: stands before an error that is on either side: one standard error.
+        explained: what the reader has to know of it, as sentences.
+    """
+
+    of: str
+    whole: float = 1.0
+    noun: str = ""
+    sign: str = "± "
+    explained: str = ""
+
+    def share_in(self, error: float) -> float:
+        """Return an error that somebody names as a share: below 1 it is one, from 1 on it is a number.
+
+        Raises:
+            ConfigurationError: it is none of these.
+        """
+        if 0 < error < 1:
+            return error
+        if self.noun and 1 <= error < math.inf:
+            return error / self.whole
+        allowed = "above 0 and below 1: a share, as 0.05 or 5%"
+        if self.noun:
+            allowed = f"a share above 0 and below 1, as 0.05 or 5%, or from 1 on a number of {self.noun}"
+        raise ConfigurationError(field="--error", value=error, allowed=allowed)
+
+    def short(self, share: float, *, standard_error: float = 0.0) -> str:
+        """Return an error for a table: in percent, and the number behind it.
+
+        Args:
+            share: the error.
+            standard_error: its own, where it was found by trials.
+        """
+        if standard_error:
+            decimals = max(decimals_of([100 * share], [100 * standard_error]) - 1, 1)  # one digit of the error will do
+            return f"{100 * share:.{decimals}f} ± {100 * standard_error:.{decimals}f} %"
+        return f"{self.sign}{_three_digits(100 * share)} %{self._number(share)}"
+
+    def long(self, share: float) -> str:
+        """Return an error with all of its words."""
+        return f"{self.sign}{_three_digits(100 * share)} % {self.of}{self._number(share)}"
+
+    def _number(self, share: float) -> str:
+        return f" ({_three_digits(share * self.whole)} {self.noun})" if self.noun else ""
+
+
+def _three_digits(number: float) -> str:
+    """Return a number with three digits, or all that are before its point."""
+    written = f"{number:,.{min(max(2 - math.floor(math.log10(number)), 0), 9) if number else 0}f}"
+    return written.rstrip("0").rstrip(".") if "." in written else written
+
+
 class VariantTable(abc.ABC):
     """The variants of one session.
 
     Args:
         resolved: the session; with `needs_values`, with its parties' values.
         trials: of each variant, where the error is found by trials.
+
+    Attributes:
+        people: for how many parties errors are told.
     """
 
     needs_values: ClassVar[bool] = False
@@ -85,6 +153,8 @@ class VariantTable(abc.ABC):
     def __init__(self, resolved: Resolved, *, trials: int) -> None:
         self.resolved = resolved
         self.trials = trials
+        self.people = len(resolved.names)
+        self._known: dict[tuple[str, float], Offered | None] = {}
         self.price = price_of(resolved.protocol)
         if not math.isfinite(self.price):
             allowed = "one whose loss is bounded: no other variant has the same price"
@@ -109,6 +179,19 @@ class VariantTable(abc.ABC):
             price: ε > 0.
         """
 
+    def at(self, name: str, price: float) -> Offered | None:
+        """Return `offer`, which is asked once."""
+        if (name, price) not in self._known:
+            self._known[name, price] = self.offer(name, price)
+        return self._known[name, price]
+
+    def curve(self, name: str) -> list[Offered]:
+        """Return all that was asked of a variant, the least price first."""
+        found = {
+            offered.epsilon: offered for (own, _), offered in self._known.items() if own == name and offered is not None
+        }
+        return [found[price] for price in sorted(found)]
+
     def offers(self, tell: Callable[[str], object] | None = None) -> list[Offered]:
         """Return what the variants offer at the session's price; those that cannot have it are missing.
 
@@ -122,6 +205,51 @@ class VariantTable(abc.ABC):
             if (offered := self.offer(name, self.price)) is not None:
                 offers.append(offered)
         return offers
+
+    @property
+    @abc.abstractmethod
+    def unit(self) -> Unit:
+        """What people think of this error in."""
+
+    def model_of(self, name: str) -> TrustModel:
+        """Return whom a variant trusts."""
+        del name
+        return TrustModel.LOCAL
+
+    def of_people(self, number: int) -> Self:
+        """Return the variants of the same session with another number of parties.
+
+        Args:
+            number: of parties, at least 1.
+
+        Raises:
+            ConfigurationError: there cannot be so many, or nobody knows who the others would be.
+        """
+        if not 1 <= number <= MOST_PEOPLE:
+            raise ConfigurationError(field="--people", value=number, allowed=f"in [1, {MOST_PEOPLE}]")
+        return self.changed(people=number)
+
+    def changed(self, **attributes: Any) -> Self:
+        """Return this table with other attributes, and nothing asked of it yet."""
+        other = copy.copy(self)
+        vars(other).update(attributes, _known={})
+        return other
+
+    def coarser(self) -> Mapping[str, Self]:
+        """Return the variants of sessions that ask for less, by what to do, as an imperative."""
+        return {}
+
+    def resolved_with(self, settings: Mapping[str, Any]) -> Resolved:
+        """Return the session with some parameters set anew, or left out where they are None.
+
+        Raises:
+            ConfigurationError: it is not allowed.
+        """
+        return resolve(_with(self.resolved.scenario, settings), is_served=not self.needs_values)
+
+    def losses_of(self, offered: Offered) -> Sequence[PrivacyLoss]:
+        """Return what a variant costs one party, phase by phase."""
+        return self.resolved_with(offered.settings).protocol.losses
 
     def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
         """Return the best of them, and what is written behind its name."""
@@ -167,13 +295,29 @@ class SimulatedVariants(VariantTable):
         del offered, protocol
         return {}
 
-    def resolved_with(self, settings: Mapping[str, Any]) -> Resolved:
-        """Return the session with some parameters set anew, or left out where they are None.
+    def parties_of(self, parties: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
+        """Return the table that makes up so many parties of the same kind; None where this one makes up none.
 
-        Raises:
-            ConfigurationError: it is not allowed.
+        Args:
+            parties: the scenario's table.
+            number: of parties.
         """
-        return resolve(_with(self.resolved.scenario, settings))
+        del parties, number
+        return None
+
+    def of_people(self, number: int) -> Self:
+        """Return the variants of the same session with more made-up parties, or fewer."""
+        if number == self.people:
+            return self
+        super().of_people(number)  # which checks it
+        scenario, role = self.resolved.scenario, self.resolved.protocol.client_role
+        table = self.parties_of(scenario.parties, number) if isinstance(scenario.parties, Mapping) else None
+        if table is None:
+            allowed = (
+                f"{self.people}: errors are found by trials of these {role}s, and nobody knows who others would be"
+            )
+            raise ConfigurationError(field="--people", value=number, allowed=allowed)
+        return type(self)(prepare(msgspec.structs.replace(scenario, parties=table))[1], trials=self.trials)
 
     def offer(self, name: str, price: float) -> Offered | None:
         """Return what a variant offers at a price, by trials."""
@@ -219,19 +363,30 @@ def price_of(protocol: PhasedProtocol[Any, Any]) -> float:
     return total_of(protocol.losses).proven
 
 
-def price_for(table: VariantTable, name: str, error: float) -> Priced:
+def price_for(
+    table: VariantTable,
+    name: str,
+    error: float,
+    *,
+    between: tuple[float, float] | None = None,
+    steps: int = _STEPS,
+) -> Priced:
     """Return what a variant costs for an error that is wanted.
 
     Args:
         table: the session's.
         name: one of its variants.
         error: the most that is wanted, > 0.
+        between: prices of which the first is known to be too little, and the other to suffice or to be too dear.
+        steps: of the bisection.
     """
-    low, high = math.log(table.price / _REACH), math.log(table.price * _REACH)
+    low, high = map(math.log, between or (table.price / _REACH, table.price * _REACH))
     best: Offered | None = None
-    for _ in range(_STEPS):
+    if between is not None and (dear := table.at(name, between[1])) is not None and dear.error.value <= error:
+        best = dear
+    for _ in range(steps):
         middle = (low + high) / 2
-        offered = table.offer(name, math.exp(middle))
+        offered = table.at(name, math.exp(middle))
         if offered is not None and offered.error.value <= error:
             best, high = offered, middle
         elif offered is not None or (best is None and middle <= math.log(table.price)):
@@ -267,6 +422,25 @@ def _with(scenario: Scenario, settings: Mapping[str, Any]) -> Scenario:
     kept = {name: value for name, value in scenario.parameters.items() if name not in settings}
     given = {name: value for name, value in settings.items() if value is not None}
     return msgspec.structs.replace(scenario, parameters={**kept, **given}, budget=None, budget_delta=0.0)
+
+
+def variants_of(protocol: str, *, part: str = "variants") -> type[VariantTable]:
+    """Return the part of a system that knows its variants.
+
+    Args:
+        protocol: its name.
+        part: "plan" is "variants" where there is no other.
+
+    Raises:
+        ConfigurationError: there is no such protocol, or it has no such part.
+    """
+    own = find_protocol(protocol)
+    for each in dict.fromkeys((part, "variants")):
+        kind: type[VariantTable] | None = part_of(own, each, VariantTable, is_class=True)
+        if kind is not None:
+            return kind
+    allowed = f"one of {', '.join(names_with('variants'))}, of whose sessions there are variants to compare"
+    raise ConfigurationError(field="protocol", value=protocol, allowed=allowed)
 
 
 def table_of(kind: type[VariantTable], scenario: Scenario, *, trials: int) -> VariantTable:

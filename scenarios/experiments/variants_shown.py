@@ -7,7 +7,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ..presentation.terminal import Cell, show_paragraph, show_table
+from ..presentation.terminal import Cell, show_note, show_table
 from .variants import Offered, Priced, VariantTable
 
 __all__ = ["show_prices", "show_variants", "variants_in_json"]
@@ -25,7 +25,7 @@ def show_variants(console: Console, table: VariantTable, offers: Sequence[Offere
         rows.append([Text(cell, style="bold green") for cell in cells] if offered is best else cells)
     show_table(console, ("Variant",), headers, rows=rows, drop=table.dropped)
     for note in table.notes(offers):
-        show_paragraph(console, note)
+        show_note(console, note)
 
 
 def show_prices(console: Console, table: VariantTable, prices: Sequence[Priced], *, error: float) -> None:
@@ -43,7 +43,7 @@ def show_prices(console: Console, table: VariantTable, prices: Sequence[Priced],
     header = f"ε in all for {error:g}"
     show_table(console, ("Variant",), (header, table.error), rows=rows)
     words = f"the least price at which the error is {error:g} or less, within half a percent of it, and the error there"
-    show_paragraph(console, f"{words}; empty where no price is known to suffice")
+    show_note(console, f"{words}; empty where no price is known to suffice")
 
 
 def variants_in_json(

@@ -308,5 +308,6 @@ CALIBRATION: Final = Calibration(
         "winners that are confirmed and not the best."
     ),
     tables=_tables,
+    steps=len(_MECHANISMS),
 )
 """Fair voting's part of `psephos calibrate`."""

@@ -77,7 +77,7 @@ def trade_off(
     show_trade_off(console, found)
     folder = make_folder(out, f"{loaded.name}-trade-off")
     save_trade_off(folder, found, title=f"{loaded.title}: ")
-    tell_folder(console, folder)
+    tell_folder(console, folder, draws=True)
 
 
 def _numbers(text: str) -> list[float]:

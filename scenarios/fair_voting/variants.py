@@ -13,9 +13,10 @@ import msgspec
 from ...protocol.fair_voting import FairVoting, Parameters
 from ...protocol.fair_voting.parameters import CENTRAL, JOINT, LOCAL, MAX_EPSILON, MIN_EPSILON, MechanismName
 from ...protocol.phases import PhasedProtocol
-from ..experiments.variants import Offered, SimulatedVariants, epsilon_at, price_of
+from ...protocol.privacy import TrustModel
+from ..experiments.variants import Offered, SimulatedVariants, Unit, epsilon_at, price_of
 
-__all__ = ["ElectionVariants"]
+__all__ = ["ElectionVariants", "model_of"]
 
 _NAMES: Final[tuple[MechanismName, ...]] = ("laplace", "sampling", "exponential", "permute_and_flip", *LOCAL)
 _RELAXED: Final = (
@@ -25,6 +26,11 @@ _NOTE: Final = (
     "other winners: the share of elections with another winner than without noise, by this objective; ± is one "
     "standard error of {:,} trials. ε in all is proven"
 )
+
+
+def model_of(name: str) -> TrustModel:
+    """Return whom a mechanism trusts."""
+    return TrustModel.CENTRAL if name in CENTRAL else TrustModel.LOCAL
 
 
 class ElectionVariants(SimulatedVariants):
@@ -50,6 +56,15 @@ class ElectionVariants(SimulatedVariants):
     def error(self) -> str:
         """The share of other winners."""
         return "Other winners"
+
+    @property
+    def unit(self) -> Unit:
+        """A share of elections."""
+        return Unit(of="other winners", sign="")
+
+    def model_of(self, name: str) -> TrustModel:
+        """Return whom a mechanism trusts."""
+        return model_of(name)
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
         """Return the parameters of a mechanism at a price that is proven."""
@@ -81,7 +96,7 @@ class ElectionVariants(SimulatedVariants):
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return who is trusted."""
         del protocol
-        return {"Trusted": "the aggregator" if offered.name in CENTRAL else "nobody"}
+        return {"Trusted": "the aggregator" if model_of(offered.name) is TrustModel.CENTRAL else "nobody"}
 
     def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
         """Return the one that errs least."""

@@ -254,5 +254,6 @@ CALIBRATION: Final = Calibration(
         "(`functional`) has none, and its certainties are from a simulation of its noise."
     ),
     tables=_tables,
+    steps=len(WAYS),
 )
 """The part of moral preferences of `psephos calibrate`."""

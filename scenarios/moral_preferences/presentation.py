@@ -16,7 +16,6 @@ from rich.text import Text
 
 from ...protocol.estimators import Estimate
 from ...protocol.moral_preferences import Level, LevelOutcome, Outcome, Paradigm
-from ...protocol.privacy import TrustModel
 from ..presentation.drawing import (
     ERRORS_SHOWN,
     GOOD,
@@ -26,6 +25,7 @@ from ..presentation.drawing import (
     POOR,
     RULE,
     TRUTH,
+    WHISKERS,
     Marks,
     Picture,
     annotate_row,
@@ -33,11 +33,11 @@ from ..presentation.drawing import (
     name_rows,
     size_of_rows,
 )
-from ..presentation.numbers import decimals_of, rounded, some
+from ..presentation.numbers import decimals_of, listed, rounded, some
 from ..presentation.presenter import Brief, Known, Presenter, Rows
 from ..presentation.terminal import Cell, show_facts, show_note, show_table
 from .agreement import agreement_of
-from .societies import draw_societies, rows_of_societies, show_societies
+from .societies import draw_societies, rows_of_societies, show_societies, verdict_on_societies
 
 __all__ = ["PRESENTERS"]
 
@@ -45,6 +45,8 @@ __all__ = ["PRESENTERS"]
 _REACH: Final = 10
 _BAR_HEADER: Final = "against   0       for"
 _SURE, _UNSURE, _AXIS = "█", "░", "│"
+_SURE_ERRORS: Final = 2
+"""Standard errors from 0: nearer to it the noise may have turned a sign."""
 _MOST_LEVELS: Final = 10
 """Rows of the table of levels; more of them are joined to ranges."""
 
@@ -53,11 +55,6 @@ _MECHANISMS: Final = {
     "functional": "the functional mechanism: noise on each voter's objective",
     "pooled": "noise on the coefficients of the voters' objectives, pooled",
     "direction": "noise on the directions of the voters' choices",
-}
-_DISCLOSED: Final = {
-    "laplace": "preferences",
-    "pooled": "coefficients",
-    "direction": "direction of choices",
 }
 _PROTECTED: Final = {
     Level.VOTER: "a voter: everything that it says",
@@ -79,7 +76,7 @@ class _Feature:
     @property
     def is_sure(self) -> bool:
         """Whether the noise is hardly what the sign comes from; of what has no error nobody knows better."""
-        return self.error is None or abs(self.value) > ERRORS_SHOWN * self.error
+        return self.error is None or abs(self.value) > _SURE_ERRORS * self.error
 
     def written(self, decimals: int) -> str:
         """Return the preference, with its standard error where it has one."""
@@ -103,9 +100,6 @@ def _strongest(features: Sequence[_Feature]) -> list[_Feature]:
 
 def _show(console: Console, outcome: Outcome, known: Known) -> None:
     features = _features(outcome, known)
-    _show_header(console, outcome)
-    if len(outcome.levels) > 1:
-        _show_levels(console, outcome.levels)
     if outcome.is_direction:
         show_note(console, "Only the direction means anything: how features compare with each other.", style="yellow")
         show_note(
@@ -113,45 +107,32 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         )
         console.print()
     shown = _strongest(features)
-    _show_features(console, shown, _decimals(shown))
+    _show_features(console, shown, _decimals(shown), known.table)
     if len(features) > len(shown):
         show_note(console, f"… and {some(len(features) - len(shown), 'feature')} nearer to 0 in {known.table}")
-    console.print()
-    if outcome.by_society:
-        show_societies(console, outcome, [feature.name for feature in shown], known.table)
     _show_agreement(console, features)
     for note in _notes(outcome, shown):
         show_note(console, note)
-
-
-def _show_header(console: Console, outcome: Outcome) -> None:
-    """Print who trusts whom, for what, and what that costs."""
+    if outcome.by_society:
+        console.print()
+        show_societies(console, outcome, [feature.name for feature in shown], known.table)
+    if len(outcome.levels) > 1:
+        console.print()
+        _show_levels(console, outcome.levels)
+    console.print()
     paradigm = Paradigm(outcome.paradigm)
     facts = {
         paradigm.value: f"{_voters(outcome)}, by {_MECHANISMS[outcome.mechanism]}",
         "ε protects": _PROTECTED[paradigm.level],
-        "Trusted": _trusted(paradigm, outcome.mechanism),
-        "Proven loss": _loss(outcome),
     }
     if number := len(outcome.by_society):
         facts["Societies"] = f"{number}: each has a release of its own, and a voter pays for that of its own alone"
-    show_facts(console, facts)
+    show_facts(console, facts, spaced=False)
 
 
 def _voters(outcome: Outcome) -> str:
     """Return how many voters there are, or may be at most where that is private."""
     return ("up to " if outcome.relation == "add-remove-one" else "") + some(outcome.num_voters, "voter")
-
-
-def _trusted(paradigm: Paradigm, mechanism: str) -> str:
-    if paradigm.model is TrustModel.LOCAL:
-        return "nobody: voters perturb what they report, before it leaves them"
-    return f"the aggregator: it sees every voter's own {_DISCLOSED[mechanism]}, and perturbs what it releases"
-
-
-def _loss(outcome: Outcome) -> str:
-    record, voter = f"ε = {outcome.epsilon_record:.6g}", f"ε = {outcome.epsilon_voter:.6g}"
-    return f"at most {record} for a record, and {voter} for all that a voter says"
 
 
 def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
@@ -168,10 +149,9 @@ def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
         rows.append((name, f"{number:,}", f"{weight / number:.3g}", share))
     weights = "Weight of a report" if size == 1 else "Mean weight"
     show_table(console, ("Voters' own ε",), ("Voters", weights, "Share of the mean"), rows=rows)
-    console.print()
 
 
-def _show_features(console: Console, features: Sequence[_Feature], decimals: int) -> None:
+def _show_features(console: Console, features: Sequence[_Feature], decimals: int, table: str) -> None:
     with_clean = any(feature.clean is not None for feature in features)
     greatest = max(abs(feature.value) for feature in features)
     rows: list[Sequence[Cell]] = []
@@ -182,7 +162,7 @@ def _show_features(console: Console, features: Sequence[_Feature], decimals: int
             cells.append("" if feature.clean is None else rounded(feature.clean, decimals, signed=True))
         rows.append(cells)
     numbers = [_BAR_HEADER, "Preference", *(["Without noise"] if with_clean else [])]
-    show_table(console, ("Feature",), numbers, rows=rows, drop=(_BAR_HEADER, "Without noise"))
+    show_table(console, ("Feature",), numbers, rows=rows, drop=(_BAR_HEADER, "Without noise"), whole=table)
 
 
 def _bar(feature: _Feature, greatest: float) -> Text:
@@ -206,7 +186,7 @@ def _show_agreement(console: Console, features: Sequence[_Feature]) -> None:
     released = [feature.value for feature in features]
     if len(clean) < len(released) or (same := agreement_of(released, clean)) is None:
         return
-    console.print(Text(f"  in {100 * same:.1f} % of pairs the same choice as without noise", style="bold"))
+    show_note(console, f"in {100 * same:.1f} % of pairs the same choice as without noise", style="bold")
     show_note(console, "pairs: such as differ in each feature independently, by one normal law")
 
 
@@ -226,7 +206,7 @@ def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
     if outcome.is_projected:
         yield "preferences were projected to the ball of the bound; ± is from before that"
     if not all(feature.is_sure for feature in shown):
-        yield f"{_UNSURE} or pale: within {ERRORS_SHOWN} standard errors of 0; the noise may have turned the sign"
+        yield f"{_UNSURE} or pale: within {_SURE_ERRORS} standard errors of 0; the noise may have turned the sign"
 
 
 def _decimals(features: Sequence[_Feature]) -> int:
@@ -271,7 +251,7 @@ def _marks(features: Sequence[_Feature]) -> dict[str, dict[str, Any]]:
     if not all(feature.is_sure for feature in features):
         marks["pale: the noise may have turned the sign"] = {**square, "color": MUTED, "alpha": _PALE}
     if any(feature.error is not None for feature in features):
-        marks[f"± {ERRORS_SHOWN} standard errors"] = _WHISKER
+        marks[WHISKERS] = _WHISKER
     if any(feature.clean is not None for feature in features):
         marks["without noise"] = TRUTH
     return marks
@@ -322,7 +302,47 @@ def _brief(outcome: Outcome) -> list[Brief]:
     ]
 
 
-PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief)
+# So many features are named on either side.
+_MOST_NAMED: Final = 3
+
+
+def _conclude(outcome: Outcome) -> str:
+    """Return what speaks most for an alternative and most against it, and of how much the noise may turn the sign."""
+    features = _features(outcome, Known())
+    if not any(feature.value for feature in features):
+        return "The reports cancel out: no feature speaks for or against an alternative."
+    sure = sorted((each for each in features if each.is_sure), key=lambda feature: -abs(feature.value))
+    unsure = [feature.name for feature in features if not feature.is_sure]
+    if not sure:
+        which = f"all {len(unsure):,} features are" if len(unsure) > 1 else f"{unsure[0]} is"
+        return f"Nothing stands out of the noise: {which} within {_SURE_ERRORS} standard errors of 0."
+    sides = {
+        "for an alternative": [each.name for each in sure if each.value > 0],
+        "against one": [each.name for each in sure if each.value < 0],
+    }
+    sentences = [f"{'; '.join(_speaking(names, side) for side, names in sides.items() if names)}."]
+    if outcome.errors is None:
+        sentences.append("How far the noise moved them is not known.")
+    if unsure:
+        which = listed(unsure) if len(unsure) <= _MOST_NAMED else f"{len(unsure):,} of {len(features):,} features"
+        near = f"within {_SURE_ERRORS} standard errors of 0"
+        sentences.append(
+            f"Of {which} the noise may have turned the sign: {'it is' if len(unsure) == 1 else 'they are'} {near}."
+        )
+    if outcome.is_direction:
+        sentences.append("Only how features compare is released, not how strong preferences are.")
+    if outcome.by_society:
+        sentences.append(verdict_on_societies(outcome))
+    return " ".join(sentences)
+
+
+def _speaking(names: Sequence[str], side: str) -> str:
+    """Return the first of the features on one side, as those that speak most where there are more."""
+    most = "most " if len(names) > _MOST_NAMED else ""
+    return f"{listed(names[:_MOST_NAMED])} {'speaks' if len(names) == 1 else 'speak'} {most}{side}"
+
+
+PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)
 """A row for each feature."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: PREFERENCES}

@@ -28,7 +28,14 @@ from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.presenter import Known, Rows
 from ..presentation.terminal import Cell, show_note, show_table
 
-__all__ = ["Difference", "differences_of", "draw_societies", "rows_of_societies", "show_societies"]
+__all__ = [
+    "Difference",
+    "differences_of",
+    "draw_societies",
+    "rows_of_societies",
+    "show_societies",
+    "verdict_on_societies",
+]
 
 _MOST_SOCIETIES: Final = 5
 """Side by side in a terminal."""
@@ -153,6 +160,17 @@ def _show_differences(console: Console, outcome: Outcome, names: Sequence[str]) 
     if outcome.mechanism != "functional":  # whose errors have what differs between voters in them
         show_note(console, "noise alone does that to about 1 in 20 of them")
         show_note(console, "± is of the noise: how far other voters would differ is no part of it")
+
+
+def verdict_on_societies(outcome: Outcome) -> str:
+    """Return in a sentence where the societies with most voters differ by more than noise explains."""
+    found = differences_of(outcome, [society.name for society in _largest(outcome, _MOST_SOCIETIES)])
+    if not found:
+        return "Where the societies differ beyond the noise is not known."
+    first = found[0]
+    if not first.is_sure:
+        return f"No difference between societies is larger than {ERRORS_SHOWN} standard errors."
+    return f"The societies differ most clearly on {first.feature}: it counts more to {first.more} than to {first.less}."
 
 
 def rows_of_societies(outcome: Outcome, known: Known) -> Rows:

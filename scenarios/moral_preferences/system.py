@@ -15,6 +15,7 @@ SYSTEM: Final = System(
     own_entries=f"{_HERE}.data.own_records:OWN_RECORDS",
     data_sets=f"{_HERE}.data.published_choices:DATA_SETS",
     stream=f"{_HERE}.data.streams:stream_voters",
+    beginning=f"{_HERE}.beginning:BEGINNING",
     presenters=f"{_HERE}.presentation:PRESENTERS",
     attack=f"{_HERE}.attack.inference:MoralAttack",
     poisoning=f"{_HERE}.attack.poisoning:PoisonedPreferences",

@@ -16,7 +16,7 @@ from ...protocol.moral_preferences import MoralPreferences, Paradigm, Parameters
 from ...protocol.moral_preferences.parameters import MAX_EPSILON, MIN_EPSILON
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import TrustModel
-from ..experiments.variants import Offered, SimulatedVariants, epsilon_at, price_of
+from ..experiments.variants import Offered, SimulatedVariants, Unit, epsilon_at, price_of
 from ..running.resolution import Resolved
 from .agreement import agreement_of
 
@@ -71,6 +71,19 @@ class PreferenceVariants(SimulatedVariants):
     def error(self) -> str:
         """The share of other choices."""
         return "Other choices"
+
+    @property
+    def unit(self) -> Unit:
+        """A share of pairs."""
+        return Unit(of="choices that noise changes", sign="")
+
+    def model_of(self, name: str) -> TrustModel:
+        """Return whom a paradigm trusts."""
+        return Paradigm(name.partition("/")[0]).model
+
+    def parties_of(self, parties: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
+        """Return a generator's table of so many voters."""
+        return {**parties, "voters": number} if "generator" in parties else None
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
         """Return the parameters of a mechanism at a price of everything that a voter says."""

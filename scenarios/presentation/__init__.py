@@ -14,12 +14,12 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.blaming import is_ours, place_of, reason_of
-from ...protocol.errors import PluginError, PsephosError
+from ...protocol.errors import PluginError, PsephosError, printable
 from ...protocol.phases import Truth
 from ..system import load_each
 from .drawing import save_picture
 from .lessons import draw_lesson, show_lesson, written_lesson
-from .plain import PLAIN, plain_briefs
+from .plain import PLAIN, plain_briefs, plain_verdict
 from .presenter import Brief, Known, Presenter, Rows
 from .terminal import make_console
 
@@ -32,6 +32,8 @@ __all__ = [
     "said_of",
     "show_lesson",
     "show_outcome",
+    "show_verdict",
+    "verdict_of",
     "written_lesson",
 ]
 
@@ -70,6 +72,30 @@ def briefs_of(outcome: msgspec.Struct) -> Sequence[Brief]:
     presenter = _presenter_of(outcome)
     with _blaming(presenter, "brief", outcome):
         return plain_briefs(outcome) if presenter.brief is None else presenter.brief(outcome)
+
+
+def verdict_of(outcome: msgspec.Struct) -> str:
+    """Return what came of a session, in a few sentences that can be read aloud.
+
+    They are computed from the outcome alone, by its system's own presenter; of an outcome without one they say its
+    first estimates.
+
+    Args:
+        outcome: what was released, or what one party alone was told.
+
+    Raises:
+        PluginError: somebody else's presenter raises something.
+    """
+    presenter = _presenter_of(outcome)
+    with _blaming(presenter, "verdict", outcome):
+        said = plain_verdict(briefs_of(outcome)) if presenter.verdict is None else presenter.verdict(outcome)
+    return printable(said)
+
+
+def show_verdict(console: Console, outcome: msgspec.Struct) -> None:
+    """Print what came of a session, and an empty line below it."""
+    console.print(Text(verdict_of(outcome), style="bold"))
+    console.print()
 
 
 def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Rows:

@@ -22,6 +22,7 @@ __all__ = [
     "POOR",
     "RULE",
     "TRUTH",
+    "WHISKERS",
     "WIDTH",
     "Marks",
     "Measured",
@@ -58,7 +59,13 @@ COLORS: Final = {
 """Told apart by color-blind readers too (after Okabe and Ito, 2008)."""
 
 ERRORS_SHOWN: Final = 2
-"""Standard errors: some 95 % of all runs on the same inputs give an estimate so near the truth."""
+"""Standard errors that a whisker reaches: some 95 % of all runs on the same inputs give an estimate so near the truth.
+
+± is one standard error wherever it is written, as in the files. Whiskers are compared by eye, with each other and with
+lines, and that is fair where they cover the truth as a rule; a picture says what they are in words, without ±.
+"""
+WHISKERS: Final = f"whiskers: {ERRORS_SHOWN} standard errors"
+"""What a picture says of them."""
 
 MOST_ROWS: Final = 40
 """A picture of more of them says nothing; the table has them all."""

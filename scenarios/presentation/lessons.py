@@ -7,11 +7,24 @@ from typing import Any, Final
 
 import msgspec
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from ..adversaries.role import Figure, Lesson, Series
-from .drawing import COLORS, INK, MUTED, POOR, RULE, WIDTH, Picture, clean, fold, name_ticks, save_picture
+from .drawing import (
+    COLORS,
+    ERRORS_SHOWN,
+    INK,
+    MUTED,
+    POOR,
+    RULE,
+    WHISKERS,
+    WIDTH,
+    Picture,
+    clean,
+    fold,
+    name_ticks,
+    save_picture,
+)
 from .terminal import show_note, show_table, title_of
 
 __all__ = ["draw_lesson", "show_lesson", "written_lesson"]
@@ -33,12 +46,20 @@ _MOST_TICKS: Final = 8
 _HEADROOM: Final = 0.12
 
 
-def show_lesson(console: Console, lesson: Lesson) -> None:
-    """Print whom an adversary corrupts, what it learnt in words, and its table."""
+def show_lesson(console: Console, lesson: Lesson, *, is_drawn: bool = True) -> None:
+    """Print whom an adversary corrupts, what it learnt in words, and its table.
+
+    Args:
+        console: where to.
+        lesson: what it learnt, or did.
+        is_drawn: whether its figures are in the run's folder.
+    """
     console.print()
     console.print(Text.assemble(("Adversary: ", "bold"), (f"{lesson.role}, {lesson.who}", "bold magenta")))
     for text in (Text.assemble(("Trust: ", "bold"), (lesson.trust, "dim")), *map(Text, lesson.sentences)):
-        console.print(Padding(text, (0, 0, 0, 2), expand=False))  # lines that go on stay below their sentence
+        show_note(console, text)
+    if any("±" in sentence for sentence in lesson.sentences):
+        show_note(console, "± is one standard error.")
     if len(lesson.rows) > _MOST_ROWS:
         show_note(console, f"The table has {len(lesson.rows):,} rows: see the run's folder, adversary-*.csv.")
     elif lesson.rows:
@@ -52,7 +73,7 @@ def show_lesson(console: Console, lesson: Lesson) -> None:
             [title_of(key) for key in ordered[len(texts) :]],
             rows=[[_cell(row[key]) for key in ordered] for row in lesson.rows],
         )
-    if lesson.figures:
+    if lesson.figures and is_drawn:
         show_note(console, "What it learnt is drawn in the run's folder, adversary-*.png.")
 
 
@@ -74,7 +95,13 @@ def draw_lesson(lesson: Lesson, *, folder: Path, name: str) -> list[Path]:
             _draw(axes, figure)
 
     number = len(lesson.figures)
-    picture = Picture(draw=draw, size=(WIDTH, _HEIGHT_INCHES * number + _TITLE_INCHES), panels=(number, 1))
+    with_errors = any(any(series.errors) for figure in lesson.figures for series in figure.series)
+    picture = Picture(
+        draw=draw,
+        size=(WIDTH, _HEIGHT_INCHES * number + _TITLE_INCHES),
+        panels=(number, 1),
+        title=f" ({WHISKERS})" if with_errors else "",
+    )
     return save_picture(picture, folder=folder, name=name, title=f"{lesson.role}: {lesson.who}")
 
 
@@ -95,7 +122,8 @@ def _draw(axes: Any, figure: Figure) -> None:
             axes.plot(series.x, series.y, color=color, linestyle=":", linewidth=1.8, label=series.name)
         else:
             line: dict[str, Any] = {"linestyle": "none"} if series.style == "points" else {"linewidth": 1.8}
-            line |= {"marker": "o", "markersize": 4, "capsize": 2, "yerr": series.errors or None}
+            reach = [ERRORS_SHOWN * error for error in series.errors]
+            line |= {"marker": "o", "markersize": 4, "capsize": 2, "yerr": reach or None}
             axes.errorbar(series.x, series.y, color=color, label=series.name, **line)
     if figure.is_log:
         axes.set_xscale("log")
@@ -120,10 +148,11 @@ def _draw_bars(axes: Any, series: Series, *, number: int, number_of_all: int) ->
     axes.set_xticks(range(len(series.x)), [fold(str(label)) for label in series.x], **turned)
     errors = series.errors or (0.0,) * len(series.y)
     for place, height, error in zip(places, series.y, errors, strict=True):
-        if error:
-            axes.errorbar(place, height, yerr=error, color=INK, capsize=3)
+        reach = ERRORS_SHOWN * error
+        if reach:
+            axes.errorbar(place, height, yerr=reach, color=INK, capsize=3)
         if len(series.x) * number_of_all <= _MOST_ANNOTATED:
-            end, side = (height + error, "bottom") if height >= 0 else (height - error, "top")  # outside the bar
+            end, side = (height + reach, "bottom") if height >= 0 else (height - reach, "top")  # outside the bar
             axes.annotate(f"{height:.3f}", (place, end), ha="center", va=side, color=INK)
 
 

@@ -1,10 +1,10 @@
-"""Numbers as terminals and pictures write them: with as many decimals as they deserve, and nouns that agree."""
+"""Numbers, nouns and lists as terminals and pictures write them: decimals as they are deserved, nouns that agree."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-__all__ = ["decimals_of", "rounded", "some"]
+__all__ = ["capitalized", "decimals_of", "listed", "rounded", "some"]
 
 _DIGITS: Final = 2
 _DIGITS_WITHOUT_ERRORS: Final = 3
@@ -26,6 +26,17 @@ def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
     return written if any(digit in written for digit in "123456789") else written.lstrip("+-")
 
 
-def some(number: int, noun: str) -> str:
-    """Return how many there are of what a noun says."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def some(number: int, noun: str, plural: str = "") -> str:
+    """Return how many there are of what a noun says, whose plural has an s unless it is given."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def listed(items: Sequence[str]) -> str:
+    """Return what may stand in a sentence for some items: "a, b and c"; at least one."""
+    *first, last = items
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def capitalized(sentence: str) -> str:
+    """Return a sentence with a large first letter; the others stay as they are."""
+    return sentence[:1].upper() + sentence[1:]

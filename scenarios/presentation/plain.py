@@ -18,6 +18,7 @@ from .drawing import (
     INK,
     MOST_ROWS,
     TRUTH,
+    WHISKERS,
     Marks,
     Picture,
     annotate_row,
@@ -25,14 +26,16 @@ from .drawing import (
     name_rows,
     size_of_rows,
 )
-from .numbers import decimals_of, rounded, some
+from .numbers import capitalized, decimals_of, listed, rounded, some
 from .presenter import Brief, Known, Presenter, Rows
 from .terminal import Cell, show_note, show_table, title_of
 
-__all__ = ["PLAIN", "columns_of", "plain_briefs"]
+__all__ = ["PLAIN", "columns_of", "plain_briefs", "plain_verdict"]
 
 # A longer table is for a file.
 _MOST_LINES: Final = 40
+_MOST_SAID: Final = 4
+"""Of what an outcome holds, in its verdict."""
 _MOST_PANELS: Final = 6
 _FEWEST_ROWS: Final = 6
 """Of a panel, however many panels there are."""
@@ -83,7 +86,7 @@ def _show(console: Console, outcome: msgspec.Struct, known: Known) -> None:
         console.print()
     _show_fields(console, tables, known)
     if any(table.measured for table in tables):
-        show_note(console, "± is one standard error of the randomization")
+        show_note(console, "± is one standard error of the randomization.")
 
 
 def _show_table(console: Console, table: Table, known: Known) -> None:
@@ -104,11 +107,8 @@ def _show_table(console: Console, table: Table, known: Known) -> None:
             true.append(title)
     rows = list(zip(*texts.values(), *numbers.values(), strict=True))[:_MOST_LINES]
     drop = [*reversed(list(numbers)[1:]), *reversed(list(texts)[1:])]
-    left_out = show_table(
-        console, list(texts), list(numbers), rows=rows, drop=sorted(drop, key=lambda title: title in true)
-    )
-    if left_out:
-        show_note(console, f"no room for {', '.join(left_out)}: see {known.table}")
+    drop.sort(key=lambda title: title in true)
+    show_table(console, list(texts), list(numbers), rows=rows, drop=drop, whole=known.table)
     if len(table.lines) > len(rows):
         show_note(console, f"… and {some(len(table.lines) - len(rows), 'more line')} in {known.table}")
 
@@ -211,6 +211,17 @@ def plain_briefs(outcome: msgspec.Struct) -> Sequence[Brief]:
     return []
 
 
+def plain_verdict(briefs: Sequence[Brief]) -> str:
+    """Return the first of what is said of an outcome as a sentence, and what ± means where it stands there."""
+    if not briefs:
+        return "Nothing was released but that the session ended."
+    said = [f"{brief.name} is {brief.said.plain}" for brief in briefs[:_MOST_SAID]]
+    if len(briefs) > _MOST_SAID:
+        said.append(f"there {'is' if len(briefs) == _MOST_SAID + 1 else 'are'} {len(briefs) - _MOST_SAID:,} more")
+    sentence = f"{capitalized(listed(said))}."
+    return f"{sentence} Each ± is one standard error." if "±" in sentence else sentence
+
+
 class _Bar(NamedTuple):
     """One estimate, with what is true of it where somebody says."""
 
@@ -293,7 +304,7 @@ def _draw_panels(
     has_errors = any(bar.estimate.standard_error for bar in bars)
     mark: dict[str, Any] = {"marker": "s", "markersize": 9, "mfc": COLORS["blue"], "mec": COLORS["blue"]}
     mark |= {"color": INK, "linewidth": 1.5} if has_errors else {"linestyle": "none"}
-    marks: dict[str, dict[str, Any]] = {f"estimate{' ± 2 standard errors' if has_errors else ''}": mark}
+    marks: dict[str, dict[str, Any]] = {f"estimate{f', {WHISKERS}' if has_errors else ''}": mark}
     return {**marks, "truth": TRUTH} if any(bar.true is not None for bar in bars) else marks
 
 

@@ -47,11 +47,13 @@ class Brief:
         name: what is decided or estimated.
         said: what came of it; the estimate where there is nothing shorter.
         estimate: the number behind it, which a picture shows; None where there is none.
+        told: the same with its numbers, where `said` has none: for what is printed of an outcome, line by line.
     """
 
     name: str
     said: Text
     estimate: Estimate | None = None
+    told: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +66,8 @@ class Presenter(Generic[OutcomeT]):
         draw: returns its picture; None where it has none.
         say: what a line of the terminal adds of it, as its phase closes; by default nothing.
         brief: what is said of it beside others; by default its first estimates.
+        verdict: what came of it, in a few sentences to be read aloud: computed from the outcome alone, and of how sure
+            it is only what is calibrated, with its condition; by default what `brief` says.
     """
 
     show: Callable[[Console, OutcomeT, Known], None]
@@ -71,3 +75,4 @@ class Presenter(Generic[OutcomeT]):
     draw: Callable[[OutcomeT, Known], Picture | None]
     say: Callable[[OutcomeT], Text] = _nothing
     brief: Callable[[OutcomeT], Sequence[Brief]] | None = None
+    verdict: Callable[[OutcomeT], str] | None = None

@@ -2,19 +2,21 @@
 
 import itertools
 import os
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
+from .numbers import listed
 
 __all__ = [
     "Cell",
@@ -22,8 +24,8 @@ __all__ = [
     "make_console",
     "percent",
     "show_facts",
+    "show_label",
     "show_note",
-    "show_paragraph",
     "show_table",
     "title_of",
 ]
@@ -31,20 +33,26 @@ __all__ = [
 Cell: TypeAlias = str | Text
 
 _WIDTH_WHEN_PIPED = 110
+_LEAST_WIDTH_WHEN_PIPED = 40
 _PADDING = 2
 _SPACE_BETWEEN_COLUMNS = _PADDING + 1  # and the box's own, which is blank
 _LEAST_WIDTH = 8
 _LARGE = 100
+_WIDTH = re.compile(r"[1-9][0-9]{0,3}")
+_BLANKS = re.compile(r" +\n")
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a console that takes no text for markup, and writes with a fixed width where its stream is no terminal.
+    """Return a console that takes no text for markup.
+
+    Where its stream is no terminal, it writes with the width of the variable COLUMNS, or else with a fixed one.
 
     Names of parties, candidates, tasks, files and phases are other people's: whatever they hold is shown as it is.
     """
     console = _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
-        console.width = _WIDTH_WHEN_PIPED
+        asked = os.environ.get("COLUMNS", "")
+        console.width = max(int(asked), _LEAST_WIDTH_WHEN_PIPED) if _WIDTH.fullmatch(asked) else _WIDTH_WHEN_PIPED
     return console
 
 
@@ -52,10 +60,29 @@ class _Console(Console):
     """A console that shows text and obeys none, and whose reader may leave.
 
     All that is printed passes `render`: what a terminal would obey, in a name or a title of somebody else's, is taken
-    out there. Where the reader leaves, as `head` does, what is under way goes on, unseen.
+    out there, and blanks at the end of a line. Where the reader leaves, as `head` does, what is under way goes on,
+    unseen.
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        blanks: list[Segment] = []  # which are told once something follows in their line
+        for segment in self._printable(renderable, options):
+            text = segment.text
+            if segment.control:
+                yield from (*blanks, segment)
+                blanks.clear()
+                continue
+            kept = text.rstrip(" ")
+            if not kept:
+                blanks.append(segment)
+                continue
+            if not text.startswith("\n"):
+                yield from blanks
+            blanks = [Segment(text[len(kept) :], segment.style)] if len(kept) < len(text) else []
+            yield Segment(_BLANKS.sub("\n", kept), segment.style)
+        yield from blanks  # the line may go on in what is printed next
+
+    def _printable(self, renderable: RenderableType, options: ConsoleOptions | None) -> Iterator[Segment]:
         for segment in super().render(renderable, options):
             text = segment.text
             if segment.control or text.isprintable():
@@ -70,27 +97,29 @@ class _Console(Console):
         os.close(nowhere)
 
 
-def show_facts(console: Console, facts: Mapping[str, Cell], *, spaced: bool = True) -> None:
+def show_facts(console: Console, facts: Mapping[str, Cell], *, indent: int = 0, spaced: bool = True) -> None:
     """Print a line for each fact, behind what it is a fact of, and an empty line below them if `spaced`."""
     table = Table.grid(padding=(0, 0, 0, _PADDING))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for label, said in facts.items():
         table.add_row(Text(label, style="bold"), _as_text(said))
-    console.print(table)
+    console.print(Padding(table, (0, 0, 0, indent)))
     if spaced:
         console.print()
 
 
-def show_note(console: Console, text: str, *, style: str = "dim") -> None:
-    """Print what the reader of a table needs to know: a line below it."""
-    console.print(Text(f"  {text}", style=style))
+def show_note(console: Console, text: str | Text, *, style: str = "dim") -> None:
+    """Print what the reader of a table needs to know below it: lines that go on stay below their beginning."""
+    said = Text(text, style=style) if isinstance(text, str) else text
+    console.print(Padding(said, (0, 0, 0, _PADDING), expand=False))
 
 
-def show_paragraph(console: Console, text: str) -> None:
-    """Print notes that belong together, in as many lines below a table as they take."""
-    for line in textwrap.wrap(text, max(console.width - _PADDING, _LEAST_WIDTH)):
-        show_note(console, line)
+def show_label(console: Console, label: str, text: str, *, style: str = "dim") -> None:
+    """Print a paragraph behind what it is about, and an empty line above it; nothing where there is no text."""
+    if text.strip():
+        console.print()
+        console.print(Text.assemble((f"{label}: " if label else "", "bold"), (" ".join(text.split()), style)))
 
 
 def show_table(
@@ -100,28 +129,30 @@ def show_table(
     *,
     rows: Sequence[Sequence[Cell]],
     drop: Sequence[str] = (),
-) -> list[str]:
+    whole: str = "",
+) -> None:
     """Print a table that never breaks a number, nor a word where there is any other way.
+
+    A console that is too narrow goes without some columns, and a line below names them.
 
     Args:
         console: where to.
         texts: the headers of the first columns, whose cells may go on over several lines.
         numbers: the headers of the others.
         rows: a cell for each header.
-        drop: headers of columns that a narrow console goes without, the first of them first.
-
-    Returns:
-        The headers of the columns that it went without.
+        drop: headers of columns that a narrow console goes without, the first of them first; after these the last
+            numbers, but for the first one.
+        whole: what has all of the columns, a file for instance.
     """
     columns = {
         header: [_as_text(row[place]) for row in rows] for place, header in enumerate(itertools.chain(texts, numbers))
     }
     left_out: list[str] = []
-    for dropped in drop:
+    for dropped in dict.fromkeys((*drop, *reversed(numbers[1:]))):
         if _spare(console, columns, texts) >= 0:
             break
-        columns.pop(dropped, None)
-        left_out.append(dropped)
+        if columns.pop(dropped, None) is not None:
+            left_out.append(dropped)
     spare = _spare(console, columns, texts)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False, padding=(0, _PADDING, 0, 0))
     for header, cells in columns.items():
@@ -136,7 +167,11 @@ def show_table(
     for row in zip(*columns.values(), strict=True):
         table.add_row(*row)
     console.print(table)
-    return left_out
+    if left_out:
+        named = listed([" ".join(header.split()) for header in left_out])
+        where = whole or "a wider terminal"
+        them = "it" if len(left_out) == 1 else "them"
+        show_note(console, f"no room for the column{'s' * (len(left_out) > 1)} {named}: {where} has {them}")
 
 
 def estimate_text(estimate: Estimate, *, signed: bool = False) -> Text:

@@ -1,23 +1,34 @@
 """Files that somebody else wrote: what the system says of one becomes what is wrong with a setting.
 
-A CSV file is refused, with its line, where it is not what it should be.
+A line is refused, with its number, where it is no text.
 """
 
 import contextlib
-import csv
 import gzip
-import operator
 import zlib
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, AnyStr, Final, cast
 
 from ...protocol.errors import ConfigurationError
 
-__all__ = ["decoded", "header_of", "open_bytes", "open_text", "read_rows", "readable", "readable_in_data_folder"]
+__all__ = [
+    "BOM",
+    "MAX_LINE",
+    "bounded_lines",
+    "decode_line",
+    "decoded",
+    "open_bytes",
+    "open_text",
+    "readable",
+    "readable_in_data_folder",
+]
 
-_BOM: Final = b"\xef\xbb\xbf"
+BOM: Final = b"\xef\xbb\xbf"
+"""What may stand before UTF-8."""
+MAX_LINE: Final = 1 << 24
+"""Characters, or bytes, of one line: more are no line of a table, and would fill the memory."""
 _MAX_SHOWN_BYTES: Final = 40
 
 
@@ -47,47 +58,17 @@ def readable_in_data_folder(path: Path) -> AbstractContextManager[None]:
     return readable(path, field="data", value=path.parent.parent, what=what)
 
 
-def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield the rows of a CSV file, which may be packed (`.gz`): the line where each begins, and its entries.
-
-    Blank lines are left out.
+def open_text(path: Path, encoding: str = "utf-8-sig", *, errors: str = "strict") -> IO[str]:
+    """Return a file of text, which may be packed (`.gz`); lines end as they do.
 
     Args:
         path: the file.
-        columns: two or more of its header's, whose entries are wanted.
-        field: the setting that names the file; empty where it is a data set's.
-
-    Raises:
-        ConfigurationError: the file cannot be read, lacks a column, or has a line that is no row of it.
+        encoding: as Python calls it; by default UTF-8, with or without a byte order mark.
+        errors: what becomes of bytes that it does not have, as Python calls it.
     """
-    line = 1  # where a row begins, which may go on over the lines that follow
-    with readable(path, field=field) if field else readable_in_data_folder(path), open_text(path) as file:
-        reader = csv.reader(file, strict=True)
-        try:
-            header = [name.strip() for name in next(reader, list[str]())]
-            for column in columns:
-                if column not in header:
-                    allowed = f"a header with the column {column!r}"
-                    raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
-            pick = operator.itemgetter(*map(header.index, columns))
-            line = reader.line_num + 1
-            for row in reader:
-                if row and len(row) != len(header):
-                    allowed = f"{len(header)} entries: {', '.join(header)}"
-                    raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
-                if row:
-                    yield line, pick(row)
-                line = reader.line_num + 1
-        except csv.Error as error:
-            allowed = f"well-formed CSV ({error})"
-            raise ConfigurationError(field=f"{path.name} line {line}", value=str(path), allowed=allowed) from None
-
-
-def open_text(path: Path) -> IO[str]:
-    """Return a file of UTF-8, which may be packed (`.gz`), with or without a byte order mark; lines end as they do."""
     if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+        return gzip.open(path, "rt", encoding=encoding, errors=errors, newline="")
+    return path.open(encoding=encoding, errors=errors, newline="")
 
 
 def open_bytes(path: Path) -> IO[bytes]:
@@ -107,23 +88,44 @@ def decoded(file: IO[bytes], path: Path) -> Iterator[str]:
     Raises:
         ConfigurationError: a line is no text; the field names it.
     """
-    for number, line in enumerate(file, start=1):
-        content = line.removeprefix(_BOM) if number == 1 else line
-        field = f"{path.name} line {number}"
-        try:
-            text = content.decode()
-        except UnicodeDecodeError as error:
-            allowed = f"UTF-8 text (byte {error.start + 1} of the line is 0x{content[error.start]:02x}: {error.reason})"
-            raise ConfigurationError(field=field, value=content[:_MAX_SHOWN_BYTES], allowed=allowed) from None
-        if "\0" in text:
-            raise ConfigurationError(field=field, value=text[:_MAX_SHOWN_BYTES], allowed="text without NUL bytes")
-        yield text
+    for number, line in bounded_lines(file, path):
+        yield decode_line(line.removeprefix(BOM) if number == 1 else line, f"{path.name} line {number}")
 
 
-def header_of(path: str | Path) -> Sequence[str]:
-    """Return the header of a CSV file; nothing where it cannot be read, which whoever reads it says."""
+def decode_line(line: bytes, where: str) -> str:
+    """Return a line of UTF-8 as text.
+
+    Args:
+        line: without a byte order mark.
+        where: it stands.
+
+    Raises:
+        ConfigurationError: it is no text, or holds a NUL.
+    """
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            return [name.strip() for name in next(csv.reader(file), list[str]())]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        return ()
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        allowed = f"UTF-8 text (byte {error.start + 1} of the line is 0x{line[error.start]:02x}: {error.reason})"
+        raise ConfigurationError(field=where, value=line[:_MAX_SHOWN_BYTES], allowed=allowed) from None
+    if "\0" in text:
+        raise ConfigurationError(field=where, value=text[:_MAX_SHOWN_BYTES], allowed="text without NUL bytes")
+    return text
+
+
+def bounded_lines(file: IO[AnyStr], path: Path) -> Iterator[tuple[int, AnyStr]]:
+    """Yield the number of each line, from 1, and the line with its end.
+
+    Args:
+        file: opened.
+        path: its, for errors.
+
+    Raises:
+        ConfigurationError: a line is longer than `MAX_LINE`.
+    """
+    number = 1
+    while line := file.readline(MAX_LINE):
+        if len(line) == MAX_LINE:
+            where, start = f"{path.name} line {number}", line[:_MAX_SHOWN_BYTES]
+            raise ConfigurationError(field=where, value=start, allowed=f"a line of less than {MAX_LINE:,} characters")
+        yield number, line
+        number += 1

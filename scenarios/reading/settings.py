@@ -6,15 +6,29 @@ Here a scenario is still the tables that its file holds; what is set is checked 
 
 import difflib
 import tomllib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from ...protocol.errors import ConfigurationError
 
-__all__ = ["Tables", "did_you_mean", "read_setting", "set_value"]
+__all__ = ["Settings", "Tables", "did_you_mean", "read_setting", "read_settings", "set_value"]
 
 Tables: TypeAlias = dict[str, Any]
 """A scenario as its file holds it."""
+
+Settings: TypeAlias = Sequence[str] | Mapping[str, object]
+"""What is set: "key=value" each, or values by key."""
+
+
+def read_settings(settings: Settings) -> list[tuple[str, Any]]:
+    """Return keys and values in order.
+
+    Raises:
+        ConfigurationError: a text has another form than "key=value".
+    """
+    if isinstance(settings, Mapping):
+        return list(settings.items())
+    return [read_setting(setting) for setting in settings]
 
 
 def read_setting(text: str) -> tuple[str, Any]:

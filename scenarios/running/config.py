@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import re
 import tomllib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, cast
@@ -19,10 +19,11 @@ import msgspec
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget
+from ...protocol.shown import brief
 from ...transports.faults import Faults
 from ..plugins import ARRAY
 from ..reading.conversion import convert
-from ..reading.settings import Tables, did_you_mean, read_setting, set_value
+from ..reading.settings import Settings, Tables, did_you_mean, read_settings, set_value
 from ..reading.sources import PartySources
 from ..system import find_protocol
 from .parties import sources_of
@@ -38,6 +39,7 @@ __all__ = [
     "protocol_of",
     "read_tables",
     "scenario_of",
+    "settable_keys",
     "shipped_scenarios",
     "shipped_series",
     "unknown_key",
@@ -45,6 +47,10 @@ __all__ = [
 
 VOTES: Final = "votes"
 """The key by which a file is a series, which `series.load_series` reads."""
+
+
+_MAX_BYTES: Final = 1 << 26
+"""Of a scenario: its parties stand in a file of their own where they are many."""
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -138,6 +144,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             )
         _ = self.faults  # which says what is wrong with a number
 
+    def __repr__(self) -> str:
+        """Return what tells it from others: neither its seed nor anybody's values."""
+        told = {"protocol": self.protocol, "parameters": self.parameters, "transport": self.transport}
+        return f"Scenario({self.name!r}, {', '.join(f'{key}={brief(value)}' for key, value in told.items())})"
+
     @property
     def faults(self) -> Faults | None:
         """How bad the network is; None where it is as it is."""
@@ -169,13 +180,13 @@ def _shipped(pattern: str) -> dict[str, Path]:
     return dict(sorted((path.stem, path) for path in folder.glob(pattern)))
 
 
-def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
+def load_scenario(source: str, settings: Settings = ()) -> Scenario:
     """Return a scenario with some values set anew.
 
     Args:
         source: a shipped scenario's name, or the path of a TOML or JSON file.
         settings: "key=value" each. A key is a name that only one table has, or a dotted path; a value is read as
-            TOML where that is possible, else as text.
+            TOML where that is possible, else as text. Or a mapping of such keys to values as they are.
 
     Raises:
         ConfigurationError: there is no such scenario, it cannot be read, or a key or a value is not allowed.
@@ -188,7 +199,7 @@ def load_scenario(source: str, settings: Sequence[str] = ()) -> Scenario:
     return scenario_of(tables, settings, folder=path.parent)
 
 
-def scenario_of(tables: Tables, settings: Sequence[str] = (), *, folder: Path) -> Scenario:
+def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Scenario:
     """Return the scenario of tables as a file holds them, which are changed, with some values set anew.
 
     Args:
@@ -199,7 +210,7 @@ def scenario_of(tables: Tables, settings: Sequence[str] = (), *, folder: Path) -
     Raises:
         ConfigurationError: a key or a value is not allowed.
     """
-    pairs = [read_setting(setting) for setting in settings]
+    pairs = read_settings(settings)
     chosen = dict(pairs)
     # First of all, since the other keys' meaning depends on it.
     protocol = protocol_of(tables, chosen)
@@ -359,6 +370,25 @@ def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySource
     return moved
 
 
+def settable_keys(source: str) -> list[str]:
+    """Return the keys by which values of a scenario can be set, sorted: its own, its parameters' and its parties'.
+
+    Args:
+        source: as for `load_scenario`.
+
+    Raises:
+        ConfigurationError: there is no such scenario, or it cannot be read.
+    """
+    path = find_source(source)
+    tables = read_tables(path)
+    protocol = protocol_of(tables, {})
+    word = f"{protocol.client_role}s"
+    own = {*Scenario.__struct_fields__, word} - {"parties", "parameters", "protocol", "name"}
+    parties = tables.get(word, tables.get("parties"))
+    of_parties = set(cast("Tables", parties)) if isinstance(parties, dict) else set[str]()
+    return sorted({*own, *protocol.parameters_type.__struct_fields__, *of_parties})
+
+
 def find_source(source: str) -> Path:
     """Return the file of a scenario or a series: one that is shipped, or a path.
 
@@ -387,6 +417,9 @@ def read_tables(path: Path) -> Tables:
 
 def _read(path: Path) -> Tables:
     try:
+        if (num_bytes := path.stat().st_size) > _MAX_BYTES:
+            allowed = f"a file of at most {_MAX_BYTES:,} bytes"
+            raise ConfigurationError(field="scenario", value=f"{path} of {num_bytes:,} bytes", allowed=allowed)
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
             return msgspec.json.decode(text, type=Tables)

@@ -3,11 +3,12 @@
 | file | holds |
 |---|---|
 | `scenario.json` | the scenario with what was set, which `psephos run` takes again; no seed, nobody's values |
-| `run.json` | how it ran: transport, seconds, versions, traffic, who did not hear the outcome, or why it failed |
+| `run.json` | how it ran: transport, seconds, versions, traffic, trust and price in words, or why it failed |
 | `events.jsonl` | structlog events, in order |
 | `ledger.jsonl` | every privacy loss |
 | `result.json` | the outcome; the same bytes for the same seed on every path |
 | `estimates.csv`, `estimates.svg`, `estimates.png` | the outcome as a table and as a picture |
+| `report.html` | all of this as one page (`psephos report`) |
 | `private/` | only with `--record`, only for simulations: seed, private inputs, the truth, every party's view |
 
 Where it is private who takes part, no folder of a server says who or how many did. Whoever runs all parties knows: of
@@ -36,8 +37,10 @@ from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
 from ..reading.cells import inert_cell
 
-__all__ = ["RunFolder", "add_ledgers", "open_event_log", "read_ledger", "to_json"]
+__all__ = ["SCHEMA", "RunFolder", "add_ledgers", "open_event_log", "read_ledger", "to_json"]
 
+SCHEMA: Final = 1
+"""How `run.json` and `result.json` are written, which both say; a folder that says nothing is older, and is 0."""
 _WARNING: Final = "simulation only: holds private inputs and the seed that takes the noise off again"
 _IS_LOSS: Final = b'"event":"privacy_loss"'
 _encoder = msgspec.json.Encoder()

@@ -36,7 +36,8 @@ def open_worker(module: str, task: msgspec.Struct) -> Generator[subprocess.Popen
         The process, whose answer `communicate` returns.
     """
     command = [sys.executable, "-c", f"from {module} import work; work()"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603  a module of ours
+    # In a group of its own: what a keyboard sends goes to this process alone, which ends the other one.
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)  # noqa: S603  a module of ours
     try:
         assert process.stdin is not None  # noqa: S101  a pipe was asked for
         process.stdin.write(msgspec.msgpack.encode(task))

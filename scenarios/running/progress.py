@@ -1,22 +1,37 @@
-"""What is seen while a session runs: a line as each phase closes, and a bar while one is open.
+"""What is seen while something runs: a line as a phase closes or a step begins, and a bar with an estimate of the end.
 
-The bar is for people: it goes to standard error and only where that is a terminal.
+Bars are for people: they go to standard error, and only where that is a terminal.
 """
 
 import contextlib
 import time
 from collections.abc import Callable, Generator
-from typing import Final
+from typing import Final, TypeAlias
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
 
 from ...protocol.effects import Closed, Effect
 from .report import show_phase
 
-__all__ = ["Watcher", "watch"]
+__all__ = ["OnStep", "Steps", "Watcher", "steps", "watch"]
 
+OnStep: TypeAlias = Callable[[str, int, int], None]
+"""Is told what goes on, how many steps are done, and how many there are; 0 of them where nobody knows."""
 
+# Steps take minutes, and the estimate counts all of them.
+_SECONDS_OF_ESTIMATE: Final = 86_400.0
+_MOST_SAID: Final = 34
+_WIDTH_OF_BARS: Final = 16
 # What takes no longer is over before anybody has read its bar.
 _SECONDS_WITHOUT_BARS: Final = 1.0
 
@@ -84,13 +99,72 @@ def watch(*, console: Console | None, errors: Console, num_parties: int) -> Gene
     if not errors.is_terminal:
         yield Watcher(console, None, num_parties=num_parties)
         return
-    columns = (
-        TextColumn("  {task.description:<12}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=errors, transient=True) as progress:
+    with _bars(errors) as progress:
         # On one and the same terminal, lines must go through the bars' console, which keeps the two apart.
         lines = progress.console if console is not None and console.is_terminal else console
         yield Watcher(lines, progress, num_parties=num_parties)
+
+
+@contextlib.contextmanager
+def steps(errors: Console) -> Generator[OnStep]:
+    """Yield what shows how far work has come: one bar in a terminal, and elsewhere a line as each step begins.
+
+    Args:
+        errors: on standard error.
+    """
+    if not errors.is_terminal:
+        yield _Lines(errors)
+        return
+    with _bars(errors) as progress:
+        yield Steps(progress)
+
+
+def _bars(errors: Console) -> Progress:
+    """Return bars that leave nothing behind."""
+    return Progress(
+        TextColumn(
+            "  {task.description:<12}",
+            markup=False,
+            table_column=Column(no_wrap=True, overflow="ellipsis", max_width=_MOST_SAID),
+        ),
+        BarColumn(bar_width=_WIDTH_OF_BARS),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left", style="dim"),
+        TimeRemainingColumn(),
+        console=errors,
+        transient=True,
+        speed_estimate_period=_SECONDS_OF_ESTIMATE,
+    )
+
+
+class _Lines:
+    """Prints what goes on, once."""
+
+    def __init__(self, errors: Console) -> None:
+        self._errors = errors
+        self._last = ""
+
+    def __call__(self, said: str, done: int, total: int) -> None:
+        del done, total
+        if said not in {"", self._last}:
+            self._last = said
+            self._errors.print(f"  {said}", style="dim", soft_wrap=True)
+
+
+class Steps:
+    """Moves one bar, which comes with the first step: the next one may be minutes away.
+
+    Args:
+        progress: where the bar is.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._bar: TaskID | None = None
+
+    def __call__(self, said: str, done: int, total: int) -> None:
+        """Move the bar; see `OnStep`."""
+        if self._bar is None:
+            self._bar = self._progress.add_task(said or "…", total=total or None)
+        self._progress.update(self._bar, description=said or "…", completed=done, total=total or None)

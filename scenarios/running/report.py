@@ -21,7 +21,7 @@ from ...protocol.privacy import (
 )
 from ...protocol.rules import JOIN
 from ..presentation import said_of
-from ..presentation.terminal import Cell, show_note, show_table
+from ..presentation.terminal import Cell, show_label, show_note, show_table
 from .statements import meaning_of, warning_of
 
 __all__ = [
@@ -45,22 +45,20 @@ _MODELS = {
 
 
 def show_heading(console: Console, *, title: str, facts: Sequence[str], description: str, trust: str) -> None:
-    """Print what is run, and who trusts whom before anything is run.
+    """Print what is run, and, before somebody takes part, what it is about and who trusts whom.
 
     Args:
         console: where to.
         title: one line.
         facts: short ones, in one line.
-        description: what it is about.
-        trust: `statements.trust_in`, and what a scenario adds.
+        description: what it is about; empty where that is said later.
+        trust: `statements.trust_in`, and what a scenario adds; empty where that is said later.
     """
     console.print()
     console.print(Text(title, style="bold"))
     console.print(Text(" · ".join(facts), style="cyan"))
-    for label, text in (("", description), ("Trust: ", trust)):
-        if text.strip():
-            console.print()
-            console.print(Text.assemble((label, "bold"), (" ".join(text.split()), "dim")))
+    show_label(console, "", description)
+    show_label(console, "Trust", trust)
     console.print()
 
 
@@ -69,16 +67,15 @@ def show_phase(console: Console, closed: Closed, *, num_parties: int) -> None:
     verb = "joined" if closed.phase == JOIN else "reported"
     of_all = "" if not closed.num_missing else f" of {num_parties:,}"
     who = f"closed: who {verb} is private" if closed.num_received is None else f"{closed.num_received:,}{of_all} {verb}"
-    line = Text.assemble((f"  {closed.phase:<12}", "bold"), f" {who}")
-    if closed.outcome is not None:
-        line.append_text(said_of(closed.outcome))
-    console.print(line)
+    said = Text() if closed.outcome is None else said_of(closed.outcome)
+    show_note(console, Text.assemble(f"{closed.phase:<12} {who}", said, style="dim"))
 
 
 def show_release(console: Console, *, num_heard: int | None, role: str) -> None:
     """Print the last line of a session: how many were told, or None where that is private."""
     who = f"the {role}s who took part" if num_heard is None else f"{num_heard:,} {role}{'' if num_heard == 1 else 's'}"
-    console.print(Text.assemble(("  release     ", "bold"), f" told to {who}\n"))
+    show_note(console, f"{'release':<12} told to {who}")
+    console.print()
 
 
 def show_privacy(
@@ -88,7 +85,9 @@ def show_privacy(
     public: Sequence[int] | None = None,
     kept: Collection[str] = (),
 ) -> None:
-    """Print what a session cost, by phase and unit; what one part of a unit loses is below it, and in no total.
+    """Print what a session cost, in words and by phase and unit.
+
+    What one part of a unit loses is below it, and in no total.
 
     Args:
         console: where to.
@@ -98,6 +97,13 @@ def show_privacy(
     """
     drawn = [phase for phase in protocol.phases if phase.name not in kept]
     paid = [(phase.name, phase.losses if public is None else phase.losses_of(public)) for phase in drawn]
+    losses = [loss for _, of_phase in paid for loss in of_phase]
+    total = total_of(losses)
+    words = meaning_of(losses, party=protocol.client_role) if total.proven else ["Nothing was paid."]
+    show_label(console, "Price", " ".join(words), style="")
+    if warning := warning_of(losses):
+        console.print(Text(warning, style="yellow"))
+    console.print()
     rows: list[Sequence[Cell]] = []
     for name, of_phase in paid:
         for _, kind in itertools.groupby(of_phase, key=_alike):
@@ -106,8 +112,6 @@ def show_privacy(
             numbers = f"{sums.claimed:g}", f"{sums.proven:g}"
             rows.append((name, alike[0].mechanism, alike[0].unit, str(len(alike)), *numbers))
             rows += _part_rows(alike)
-    losses = [loss for _, of_phase in paid for loss in of_phase]
-    total = total_of(losses)
     in_all = ("in all", "", "", str(len(losses)), f"{total.claimed:g}", f"{total.proven:g}")
     rows.append([Text(cell, style="bold") for cell in in_all])
     who = "Each party paid at most" if public is None else "You paid"
@@ -120,12 +124,10 @@ def show_privacy(
     )
     for phase in protocol.phases:
         if phase.name in kept:
-            line = f"  {phase.name}: kept from an earlier session of {phase.kept}, nothing paid"
-            console.print(line, soft_wrap=True)
+            show_note(console, f"{phase.name}: kept from an earlier session of {phase.kept}, nothing paid", style="")
     _show_excess(console, losses)
     _show_models(console, losses)
     _show_total(console, total, losses)
-    _show_meaning(console, losses, party=protocol.client_role)
 
 
 def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str | None, delta: float | None) -> None:
@@ -175,9 +177,28 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
         show_note(console, note)
 
 
-def show_scenarios(console: Console, rows: Iterable[tuple[str, str, str]]) -> None:
-    """Print the shipped scenarios: name, protocol, title."""
-    show_table(console, ("Scenario", "Protocol", "What is decided"), rows=list(rows), drop=("Protocol",))
+def show_scenarios(
+    console: Console, rows: Iterable[tuple[str, str, str, str]], *, origins: Mapping[str, str], variable: str
+) -> None:
+    """Print the shipped scenarios, and where the data are from that some of them need.
+
+    Args:
+        console: where to.
+        rows: name, protocol, title, and the data set that it needs or nothing.
+        origins: where each of these is from, and how large it is.
+        variable: the environment's name for the folder of data sets.
+    """
+    headers = ("Scenario", "Protocol", "What is decided", "Needs")
+    show_table(console, headers, rows=list(rows), drop=("Protocol",))
+    if origins:
+        show_note(
+            console,
+            "A data set is a folder of that name, in the folder that --data FOLDER or the variable"
+            f" {variable} names; none comes with Psephos, since the licences are not ours to give:",
+        )
+        for name, origin in origins.items():
+            show_note(console, f"{name}: {origin}")
+    show_note(console, "psephos show SCENARIO prints one to copy; psephos new makes one of a file of your own.")
 
 
 def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:

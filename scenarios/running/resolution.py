@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...agents.noise import check_secure_noise
 from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
 from ...protocol.checked import check_own_columns, checked_inputs
@@ -187,7 +188,7 @@ def resolve(
         _check_path(scenario, num_parties=len(parties.names), record=record)
         _check_budget(scenario, dearest)
     if is_served or scenario.transport != ARRAY:
-        _check_agents(protocol, inputs.public)
+        _check_agents(protocol, inputs.public, is_secure=scenario.noise == "secure" and not is_served)
     num_parties = len(parties.names) if stream is None else stream.num_parties or stream.most_parties
     if scenario.quorum is None and not protocol.hides_participation:
         scenario = msgspec.structs.replace(scenario, quorum=1.0)  # as a run's folder says it
@@ -320,13 +321,16 @@ def _made(kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any]) -> Pha
     return protocol
 
 
-def _check_agents(protocol: PhasedProtocol[Any, Any], public: IntArray) -> None:
+def _check_agents(protocol: PhasedProtocol[Any, Any], public: IntArray, *, is_secure: bool) -> None:
     """Raise ConfigurationError if no agents have its roles, or their session would have a message above the limit.
 
     Args:
         protocol: with its parameters.
         public: the parties' public rows.
+        is_secure: whether all of them draw secure noise here, which then has to be there.
     """
+    if is_secure:
+        check_secure_noise(protocol)
     find_client_role(protocol.client_role)
     find_server_role(protocol.server_role)
     try:

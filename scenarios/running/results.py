@@ -11,6 +11,7 @@ from ...protocol.phases import PhasedProtocol, Truth
 from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.roles import SessionKind
 from ...protocol.server_machine import SessionResult
+from .folder import SCHEMA
 from .resolution import Resolved
 from .session import SessionRecord
 from .statements import certainty_of
@@ -48,6 +49,7 @@ def published(
         num_parties: on the roster.
     """
     return {
+        "schema": SCHEMA,
         "session": session,
         "protocol": protocol.name,
         "kind": kind.value,

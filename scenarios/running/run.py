@@ -39,7 +39,7 @@ from .streams import StreamedInputs
 from .traffic import expect_traffic, traffic_of
 from .writing import describe_failure, open_run, write_outcome
 
-__all__ = ["Finished", "Watched", "run_in_folder", "run_session", "write_lessons"]
+__all__ = ["Finished", "Watched", "run_in_folder", "run_in_memory", "run_session", "write_lessons"]
 
 _SEED_BITS: Final = 128
 
@@ -66,6 +66,7 @@ class Finished(msgspec.Struct, kw_only=True):
         note: what became of the rows of a stream, as a line for people.
         lessons: what its adversaries learnt, or did.
         happened: what they learnt it from, with the scene; None where there are none.
+        entries: every privacy loss, also of parties that were streamed.
     """
 
     record: SessionRecord
@@ -77,6 +78,7 @@ class Finished(msgspec.Struct, kw_only=True):
     note: str = ""
     lessons: Sequence[Lesson] = ()
     happened: tuple[Scene, Happened] | None = None
+    entries: Sequence[LedgerEntry] = ()
 
 
 def run_session(
@@ -196,6 +198,36 @@ def _strangers(resolved: Resolved, scene: Scene, watched: Watched | None) -> Str
     return Strangers(hellos) if watched is None else Strangers(hellos, watched.attempts)
 
 
+def run_in_memory(resolved: Resolved, *, watched: Watched | None = None) -> Finished:
+    """Run a scenario and write nothing; of a failed run, what adversaries learnt is among the error's notes.
+
+    Args:
+        resolved: the scenario.
+        watched: the caller's, which gets what parties and adversaries see; needed where there are adversaries.
+
+    Raises:
+        QuorumError, ConfigurationError, PluginError, OSError: as `run_session`.
+        UnheardError: nobody heard the outcome.
+    """
+    seed, entries = _seed_of(resolved), list[LedgerEntry]()
+    streamed = None if resolved.stream is None else StreamedInputs(resolved.protocol, resolved.stream)
+    started = time.perf_counter()
+    try:
+        record = run_session(resolved, seed=seed, entries=entries, watched=watched, streamed=streamed)
+        if (unheard := record.unheard(resolved.protocol, len(resolved.names))) is not None:
+            raise unheard
+    except PsephosError as error:
+        for lesson in _lessons_of_failure(resolved, error, watched, entries, seed=seed):
+            error.add_note(str(lesson))
+        raise
+    finished = _finished(resolved, record, entries, streamed, seconds=time.perf_counter() - started)
+    if not resolved.adversaries or watched is None:
+        return finished
+    happened = _happened(record, entries, watched)
+    lessons = _lessons_of(resolved, happened, seed=seed)
+    return msgspec.structs.replace(finished, lessons=lessons, happened=(resolved.scene(seed=seed), happened))
+
+
 def run_in_folder(
     resolved: Resolved,
     folder: RunFolder,
@@ -206,6 +238,7 @@ def run_in_folder(
     on_failure: Callable[[Sequence[Lesson]], None] | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
     kept: KeptReports | None = None,
+    watched: Watched | None = None,
 ) -> Finished:
     """Run a scenario and leave everything that came of it in a folder.
 
@@ -214,10 +247,12 @@ def run_in_folder(
         folder: the run's folder; temporary files of a stream are below it while that is read.
         pictures: also draw the outcome.
         listener: told of the server's effects.
-        on_progress: called a few times a second (agents), or after each batch (streams).
+        on_progress: called a few times a second (agents), or after each batch (streams); then with the name of an
+            adversary that takes long, and how many of its steps are done and are not.
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
         ledgers: as for `run_session`.
         kept: as for `run_session`.
+        watched: the caller's, which gets what parties and adversaries see; by default there is one for adversaries.
 
     Raises:
         QuorumError, ConfigurationError, PluginError, OSError: as `run_session`; the folder then holds the scenario, the
@@ -225,8 +260,9 @@ def run_in_folder(
         UnheardError: nobody heard the outcome; the folder holds it all the same.
     """
     scenario, protocol = resolved.scenario, resolved.protocol
-    seed = secrets.randbits(_SEED_BITS) if scenario.seed is None else scenario.seed
-    watched = Watched() if resolved.adversaries else None
+    seed = _seed_of(resolved)
+    if watched is None and resolved.adversaries:
+        watched = Watched()
     stream = resolved.stream
     streamed = None if stream is None else StreamedInputs(protocol, stream, folder=folder.path)
     how = {"transport": scenario.transport, "noise": scenario.noise}
@@ -248,15 +284,8 @@ def run_in_folder(
                 kept=kept,
             )
         except PsephosError as error:
-            if watched is not None and watched.views:  # else nothing began
-                happened = Happened(
-                    views=watched.views,
-                    traffic=watched.traffic,
-                    entries=run.entries,
-                    failure=error,
-                    attempts=watched.attempts,
-                )
-                lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+            if lessons := _lessons_of_failure(resolved, error, watched, run.entries, seed=seed):
+                write_lessons(folder, lessons, pictures=pictures)
                 if on_failure is not None:
                     on_failure(lessons)
             raise
@@ -270,53 +299,101 @@ def run_in_folder(
                 run.ending["traffic"] = traffic
         if (unheard := record.unheard(protocol, len(resolved.names))) is not None:
             run.ending["failure"] = describe_failure(unheard)
-    seconds = time.perf_counter() - started
-    truth = checked_truth(protocol, resolved.inputs) if resolved.may_show_truth else None
-    gold = resolved.gold or None
-    num_parties = len(resolved.names) if streamed is None else streamed.num_parties
-    result = result_of(resolved, record, num_parties=num_parties, truth=truth)
+    finished = _finished(resolved, record, run.entries, streamed, seconds=time.perf_counter() - started)
+    known: Mapping[str, Any] = {"truth": finished.truth, "gold": finished.gold}
     title = scenario.title or scenario.name
-    write_outcome(folder, record.outcome, result, title=title, truth=truth, gold=gold, pictures=pictures)
+    write_outcome(folder, record.outcome, finished.result, title=title, **known, pictures=pictures)
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
-    lessons: Sequence[Lesson] = ()
-    left: tuple[Scene, Happened] | None = None
-    if watched is not None:
-        happened = Happened(
-            views=watched.views,
-            traffic=watched.traffic,
-            tallies=record.tallies,
-            outcome=record.outcome,
-            entries=run.entries,
-            endings=record.endings,
-            attempts=watched.attempts,
-        )
-        lessons = _learn(resolved, happened, folder, seed=seed, pictures=pictures)
+    if resolved.adversaries and watched is not None:
+        happened = _happened(record, run.entries, watched)
+        lessons = _lessons_of(resolved, happened, seed=seed, on_progress=on_progress)
+        write_lessons(folder, lessons, pictures=pictures)
         left = resolved.scene(seed=seed), happened
+        finished = msgspec.structs.replace(finished, lessons=lessons, happened=left)
     if unheard is not None:
         if on_failure is not None:
-            on_failure(lessons)
+            on_failure(finished.lessons)
         raise unheard
+    return finished
+
+
+def _seed_of(resolved: Resolved) -> int:
+    """Return the scenario's seed, or else one that nobody is told."""
+    seed = resolved.scenario.seed
+    return secrets.randbits(_SEED_BITS) if seed is None else seed
+
+
+def _finished(
+    resolved: Resolved,
+    record: SessionRecord,
+    entries: Sequence[LedgerEntry],
+    streamed: StreamedInputs | None,
+    *,
+    seconds: float,
+) -> Finished:
+    """Return what a run came to, before adversaries conclude."""
+    truth = checked_truth(resolved.protocol, resolved.inputs) if resolved.may_show_truth else None
+    num_parties = len(resolved.names) if streamed is None else streamed.num_parties
     return Finished(
         record=record,
-        result=result,
+        result=result_of(resolved, record, num_parties=num_parties, truth=truth),
         truth=truth,
-        gold=gold,
+        gold=resolved.gold or None,
         seconds=seconds,
         num_parties=num_parties,
         note="" if streamed is None else streamed.note,
-        lessons=lessons,
-        happened=left,
+        entries=entries,
     )
 
 
-def _learn(resolved: Resolved, happened: Happened, folder: RunFolder, *, seed: int, pictures: bool) -> Sequence[Lesson]:
-    """Let adversaries conclude, and write down what they learnt."""
+def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: Watched) -> Happened:
+    """Return what a session that came to its end left for adversaries."""
+    return Happened(
+        views=watched.views,
+        traffic=watched.traffic,
+        tallies=record.tallies,
+        outcome=record.outcome,
+        entries=entries,
+        endings=record.endings,
+        attempts=watched.attempts,
+    )
+
+
+def _lessons_of(
+    resolved: Resolved,
+    happened: Happened,
+    *,
+    seed: int,
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> Sequence[Lesson]:
+    """Let adversaries conclude."""
     scene = resolved.scene(seed=seed)
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
-        lessons = [checked_lesson(role, scene, happened) for role in resolved.adversaries]
-    write_lessons(folder, lessons, pictures=pictures)
-    return lessons
+        return [checked_lesson(role, scene, _told(happened, role.name, on_progress)) for role in resolved.adversaries]
+
+
+def _told(happened: Happened, name: str, on_progress: Callable[[str, int, int], None] | None) -> Happened:
+    """Return what happened, with somebody who sees how far a role has come."""
+    if on_progress is None:
+        return happened
+
+    def tell(done: int, total: int) -> None:
+        on_progress(name, done, total - done)
+
+    return dataclasses.replace(happened, on_step=tell)
+
+
+def _lessons_of_failure(
+    resolved: Resolved, error: PsephosError, watched: Watched | None, entries: Sequence[LedgerEntry], *, seed: int
+) -> Sequence[Lesson]:
+    """Let adversaries conclude from a session that failed; from one that did not begin, nothing."""
+    if not resolved.adversaries or watched is None or not watched.views:
+        return ()
+    happened = Happened(
+        views=watched.views, traffic=watched.traffic, entries=entries, failure=error, attempts=watched.attempts
+    )
+    return _lessons_of(resolved, happened, seed=seed)
 
 
 def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool) -> None:

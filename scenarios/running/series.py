@@ -18,8 +18,8 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget
 from ..reading.conversion import convert
-from ..reading.files import header_of, read_rows
 from ..reading.settings import Tables, did_you_mean, read_setting
+from ..reading.text_forms import header_of, read_rows
 from ..reading.times import read_period, read_time
 from .config import (
     VOTES,

@@ -21,9 +21,10 @@ from ...protocol.roles import SessionKind
 from ...protocol.rules import JOIN, hidden_phases
 from ..adversaries.role import Lesson, Voted
 from ..plugins import ARRAY
+from .about import about
 from .accounts import Accounts
 from .blaming import blaming_plugins
-from .folder import RunFolder
+from .folder import SCHEMA, RunFolder
 from .progress import Watcher
 from .resolution import Resolved, resolve
 from .run import Finished, run_in_folder, write_lessons
@@ -146,7 +147,9 @@ def run_series(
     accounts = Accounts(series.allowance)
     kept: KeptReports = {}
     started = time.perf_counter()
-    how = {"transport": resolved[0].scenario.transport, "noise": resolved[0].scenario.noise, "votes": len(resolved)}
+    first = resolved[0].scenario
+    how: dict[str, Any] = {"transport": first.transport, "noise": first.noise, "votes": len(resolved)}
+    how |= {"title": series.title, "about": about(resolved[0].protocol)}
     failure: dict[str, Any] = {}
     held: list[Held] = []
     try:
@@ -160,7 +163,8 @@ def run_series(
     finally:
         folder.write_ledger(accounts.entries)
         versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
-        folder.write_json("run.json", {**how, "seconds": time.perf_counter() - started, **versions, **failure})
+        how["seconds"] = time.perf_counter() - started
+        folder.write_json("run.json", {"schema": SCHEMA, **how, **versions, **failure})
     result = _result_of(series, held, accounts, noise=resolved[0].scenario.noise)
     folder.write_json("result.json", result)
     if rows := _rows_of(series, held, accounts):
@@ -321,6 +325,7 @@ def _result_of(series: Series, held: Sequence[Held], accounts: Accounts, *, nois
     """Return the content of the series' `result.json`."""
     kind = SessionKind.DEPLOYMENT if noise == "secure" else SessionKind.SIMULATION
     return {
+        "schema": SCHEMA,
         "series": series.name,
         "protocol": series.protocol,
         "kind": kind.value,

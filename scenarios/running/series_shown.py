@@ -17,6 +17,7 @@ from ..presentation.drawing import (
     MUTED,
     POOR,
     RULE,
+    WHISKERS,
     WIDTH,
     Marks,
     Picture,
@@ -29,7 +30,7 @@ from ..presentation.drawing import (
 )
 from ..presentation.numbers import some
 from ..presentation.presenter import Brief
-from ..presentation.terminal import Cell, show_note, show_table
+from ..presentation.terminal import Cell, show_label, show_note, show_table
 from ..reading.times import say_period
 from .series import Series, Vote
 from .series_run import FinishedSeries, Held
@@ -91,13 +92,20 @@ def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
 
 
 def show_losses(console: Console, series: Series, finished: FinishedSeries) -> None:
-    """Print what each person lost in each vote, in all, and what is left; persons who paid alike have one row.
+    """Print what each person lost in each vote, in all, and what is left, in words and in a table.
+
+    Persons who paid alike have one row.
 
     Args:
         console: where to.
         series: what was run.
         finished: what came of it.
     """
+    worst = max(finished.accounts.persons, key=lambda name: _total(_paid_by(name, finished)), default=None)
+    if worst is not None:
+        words = meaning_of(finished.accounts.entries_of(worst), party=series.client_role)
+        show_label(console, "Price of all votes", " ".join(words), style="")
+    console.print()
     alike = _alike(series, finished)
     with_votes = len(finished.held) <= _MOST_VOTES
     votes = [f"Vote {each.vote.number}" for each in finished.held] if with_votes else []
@@ -121,10 +129,6 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries) -> N
     if allowance.period_seconds is not None:
         show_note(console, "left is what the last vote's window still holds")
     show_note(console, "replace-one neighbors; what one person pays in several votes adds up")
-    worst = max(finished.accounts.persons, key=lambda name: _total(_paid_by(name, finished)), default=None)
-    if worst is not None:
-        for line in meaning_of(finished.accounts.entries_of(worst), party=series.client_role):
-            show_note(console, line)
 
 
 def draw_series(series: Series, finished: FinishedSeries, *, folder: Path) -> list[Path]:
@@ -196,7 +200,7 @@ def _draw_outcomes(axes: Any, briefs: Sequence[tuple[Vote, Brief]]) -> None:
             axes.errorbar(brief.estimate.value, row, xerr=error, fmt="o", color=RULE, capsize=4, linewidth=2)
         annotate_row(axes, row, brief.said.plain, color=INK)
     axes.axvline(0, color=MUTED, linewidth=0.8)
-    name_rows(axes, names, x="estimate ± 2 standard errors")
+    name_rows(axes, names, x=f"estimate, {WHISKERS}")
     axes.set_title("What each vote released")
 
 

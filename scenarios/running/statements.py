@@ -79,27 +79,26 @@ def trust_in(protocol: PhasedProtocol[Any, Any]) -> str:
 
 
 def meaning_of(losses: Sequence[PrivacyLoss | LedgerEntry], *, party: str = "party") -> list[str]:
-    """Return what the ε of some losses of one person means, in lines: the greatest certainty that it allows.
+    """Return what the ε of some losses of one person means, in sentences: the greatest certainty that it allows.
 
     Args:
         losses: of one person.
         party: what such a person is called.
     """
     replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven
-    lines = [f"{_certainty(replaced)} of what one {party} holds"]
+    sentences = [_certainty(replaced, f"what one {party} holds")]
     own = total_of(losses)
     if own.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
-        lines.append(f"{_certainty(own.proven)} of whether one {party} takes part")
+        sentences.append(_certainty(own.proven, f"whether one {party} takes part"))
     for epsilon, units in _by_price(losses):
         if epsilon < replaced * (1 - _ROUNDING):
-            lines.append(
-                f"ε = {epsilon:g}: {up_to(certainty_of(epsilon))} of {' or of '.join(units)}, the rest being known"
-            )
-    return lines
+            known = f"Of {' or of '.join(units)}, the rest being known, that is"
+            sentences.append(f"{known} {up_to(certainty_of(epsilon))} (ε = {epsilon:g}).")
+    return sentences
 
 
 def warning_of(losses: Sequence[PrivacyLoss | LedgerEntry]) -> str:
-    """Return a plain sentence where an ε allows more than `LITTLE` certainty; empty where none does.
+    """Return a sentence where an ε allows more than `LITTLE` certainty; empty where none does.
 
     Args:
         losses: of one person.
@@ -112,7 +111,7 @@ def warning_of(losses: Sequence[PrivacyLoss | LedgerEntry]) -> str:
     if not large:
         return ""
     verb = "protect" if len(large) > 1 else "protects"
-    return f"{' and '.join(large)} {verb} little: over {100 * LITTLE:g} % certainty"
+    return f"{' and '.join(large)} {verb} little: over {100 * LITTLE:g} % certainty."
 
 
 def _bound_of(protocol: PhasedProtocol[Any, Any]) -> str:
@@ -123,10 +122,10 @@ def _bound_of(protocol: PhasedProtocol[Any, Any]) -> str:
     return f"no more of one {protocol.client_role} than ε = {total.proven:g} in all allows ({total.relation.value})."
 
 
-def _certainty(epsilon: float) -> str:
+def _certainty(epsilon: float, unknown: str) -> str:
     if math.isinf(epsilon):
-        return "no proven ε bounds the certainty"
-    return f"ε = {epsilon:g}: from even odds, {up_to(certainty_of(epsilon))} certainty"
+        return f"No proven ε bounds how sure anybody can become of {unknown}."
+    return f"From even odds, anybody can become {up_to(certainty_of(epsilon))} sure of {unknown} (ε = {epsilon:g})."
 
 
 def _by_price(losses: Iterable[PrivacyLoss | LedgerEntry]) -> list[tuple[float, list[str]]]:

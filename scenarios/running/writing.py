@@ -16,8 +16,9 @@ from ...agents.events import Log
 from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry
 from ..presentation import draw_outcome, rows_of
+from .about import about
 from .config import move_paths
-from .folder import RunFolder, open_event_log
+from .folder import SCHEMA, RunFolder, open_event_log
 from .parties import sources_of
 from .resolution import Resolved
 
@@ -72,7 +73,7 @@ def open_run(
         folder.write_json("scenario.json", _to_run_again(resolved, folder.path))
     started = time.perf_counter()
     entries: list[LedgerEntry] = []
-    ending: dict[str, Any] = {}
+    ending: dict[str, Any] = {} if resolved is None else {"about": about(resolved.protocol)}
     failure: dict[str, Any] = {}
     failures: collections.Counter[str] = collections.Counter()
     try:
@@ -88,7 +89,7 @@ def open_run(
             ending["events_lost"] = dict(failures)
         seconds = time.perf_counter() - started
         versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
-        folder.write_json("run.json", {**how, "seconds": seconds, **versions, **ending, **failure})
+        folder.write_json("run.json", {"schema": SCHEMA, **how, "seconds": seconds, **versions, **ending, **failure})
 
 
 def write_outcome(

@@ -414,5 +414,6 @@ CALIBRATION: Final = Calibration(
         f"that {DATA_VARIABLE} names, where it has them; each {_TRIALS_A_SESSION} trials are one session of each."
     ),
     tables=_tables,
+    steps=len(CROWDS) + len(_MADE_UP) + 1,
 )
 """Truth discovery's part of `psephos calibrate`."""

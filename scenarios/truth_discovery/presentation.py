@@ -33,16 +33,16 @@ from ..presentation.drawing import (
     percent_scale,
     size_of_rows,
 )
-from ..presentation.numbers import some
+from ..presentation.numbers import listed, some
 from ..presentation.plain import PLAIN
 from ..presentation.presenter import Brief, Known, Presenter, Rows
 from ..presentation.terminal import Cell, show_note, show_table
 
 __all__ = ["PRESENTERS"]
 
-# So many tasks of a table, and labels of a line, are read; the file has them all.
-_MOST_TASKS: Final = 30
-_MOST_LABELS: Final = 6
+# A table has all tasks where they are so few, or else those that are least sure; the file has them all.
+_FEW_TASKS: Final = 15
+_MOST_TASKS: Final = 10
 _BIN: Final = 0.05
 _OF_WEIGHTS: Final = "the label's share of the weighted reports, which is no probability"
 _CONFIDENCES: Final = {
@@ -111,20 +111,29 @@ def _tasks(outcome: Outcome, known: Known) -> list[_Task]:
 
 def _show(console: Console, outcome: Outcome, known: Known) -> None:
     tasks = _tasks(outcome, known)
-    _show_tasks(console, tasks[:_MOST_TASKS], known)
-    if len(tasks) > _MOST_TASKS:
-        show_note(console, f"… and {some(len(tasks) - _MOST_TASKS, 'more task')} in {known.table}")
-    console.print()
-    _show_summary(console, outcome, tasks)
+    _show_source(console, outcome)
     _show_comparisons(console, tasks)
-    if any(task.counted is not None for task in tasks):
-        show_note(console, "support: how many workers gave the label before the perturbation, of those who answered:")
+    console.print()
+    shown = tasks if len(tasks) <= _FEW_TASKS else _least_sure(tasks)
+    if len(shown) < len(tasks):
+        console.print(Text(f"The {len(shown)} that are least sure", style="bold"))
+        console.print()
+    _show_tasks(console, shown, known)
+    if len(shown) < len(tasks):
+        show_note(console, f"{known.table} has all {len(tasks):,}, in their order")
+    if any(task.counted is not None for task in shown):
         show_note(
-            console, f"limits that hold for {_IN_THE_LONG_RUN} of tasks, although the same reports chose the label;"
+            console,
+            "Support: how many workers gave the label before the perturbation, of those who answered: limits that hold "
+            f"for {_IN_THE_LONG_RUN} of all tasks, although the same reports chose the label. {known.table} has the "
+            "estimate of every label, without bias.",
         )
-        show_note(console, f"{known.table} has the estimate of every label, without bias")
-    for line in _meaning(outcome.estimator):
-        show_note(console, line)
+    show_note(console, " ".join(_meaning(outcome.estimator)))
+
+
+def _least_sure(tasks: Sequence[_Task]) -> list[_Task]:
+    """Return the first tasks by confidence, the least one first; those without an answer come last."""
+    return sorted(tasks, key=lambda task: math.inf if task.confidence is None else task.confidence)[:_MOST_TASKS]
 
 
 def _meaning(estimator: str) -> list[str]:
@@ -149,7 +158,9 @@ def _show_tasks(console: Console, tasks: Sequence[_Task], known: Known) -> None:
             cells += [task.gold or "", _verdict(task)]
         cells += [_confidence(task.confidence), _support(task)]
         rows.append(cells)
-    show_table(console, texts, numbers, rows=rows, drop=("Clean answers", "Support", "True", "Confidence"))
+    show_table(
+        console, texts, numbers, rows=rows, drop=("Clean answers", "Support", "True", "Confidence"), whole=known.table
+    )
 
 
 def _verdict(task: _Task) -> Text:
@@ -173,20 +184,14 @@ def _support(task: _Task) -> Text:
     return Text(f"{low:,} to {high:,} of {task.num_answers:,}" if low < high else f"{low:,} of {task.num_answers:,}")
 
 
-def _show_summary(console: Console, outcome: Outcome, tasks: Sequence[_Task]) -> None:
-    labels = collections.Counter(task.found for task in tasks if task.found is not None)
-    answered = labels.total()
-    shares = [f"{name} for {number:,} ({100 * number / answered:.0f} %)" for name, number in labels.most_common()]
-    if len(shares) > _MOST_LABELS:
-        shares[_MOST_LABELS:] = [f"{some(len(shares) - _MOST_LABELS, 'more label')}"]
-    found = f"{answered:,} of {some(len(tasks), 'task')} {'has' if answered == 1 else 'have'} an answer"
-    console.print(Text(f"  {found}{': ' if shares else ''}{', '.join(shares)}"))
+def _show_source(console: Console, outcome: Outcome) -> None:
+    """Print from how much the labels were found, and by what."""
     answers = some(sum(outcome.num_answers), "answer")
-    source = f"  from {answers} of {some(outcome.num_workers, 'worker')}, by {outcome.estimator}"
+    source = f"From {answers} of {some(outcome.num_workers, 'worker')}, by {outcome.estimator}"
     steps = some(outcome.num_iterations, "iteration")
     if outcome.num_iterations and outcome.has_converged:
         source += f", which converged after {steps}"
-    console.print(Text(source))
+    show_note(console, f"{source}.", style="")
     if outcome.num_iterations and not outcome.has_converged:
         show_note(console, f"{outcome.estimator} had not converged after {steps}: other truths may fit", style="yellow")
 
@@ -202,13 +207,13 @@ def _show_comparisons(console: Console, tasks: Sequence[_Task]) -> None:
         if all(task.clean is not None for task in known):
             clean_right = sum(task.clean == task.gold for task in known)
             line += f"; from the clean answers {clean_right:,} ({clean_right / len(known):.2f})"
-        console.print(Text(f"  {line}", style="bold"))
+        show_note(console, f"{line}.", style="bold")
     if compared:
         same = [task.found == task.clean for task in compared]
         line = f"{sum(same):,} of {some(len(compared), 'task')} {'has' if sum(same) == 1 else 'have'} the label that"
-        console.print(Text(f"  {line} the same estimator finds in the clean answers ({_share(same)})"))
+        show_note(console, f"{line} the same estimator finds in the clean answers ({_share(same)}).", style="")
     if known or compared:
-        show_note(console, "± of a share is one standard error, for tasks drawn at random")
+        show_note(console, "± is one standard error of the share, for tasks drawn at random.")
 
 
 def _share(successes: Sequence[bool]) -> str:
@@ -362,11 +367,12 @@ def _show_own(console: Console, own: OwnOutcome, _known: Known) -> None:
         ("answers that counted", f"{own.num_answers:,}"),
     ]
     show_table(console, ("Told to you alone",), ("Value",), rows=rows)
-    show_note(console, "weight: how much each of your reports counted; one below 0 spoke against its label")
+    show_note(console, "Weight: how much each of your reports counted; one below 0 spoke against its label.")
     show_note(
-        console, "quality: the estimated probability that you are right: in an answer, by estimators that know the"
+        console,
+        "Quality: the estimated probability that you are right: in an answer, by estimators that know the "
+        "perturbation, in a report, by the others.",
     )
-    show_note(console, "perturbation, in a report, by the others")
 
 
 def _brief(outcome: Outcome) -> list[Brief]:
@@ -375,10 +381,54 @@ def _brief(outcome: Outcome) -> list[Brief]:
     return [Brief(task, Text("nobody answered" if label is None else label)) for task, label in pairs]
 
 
-TRUTHS: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief)
+# So many tasks, or labels, are named in a sentence.
+_MOST_SAID: Final = 4
+
+
+def _conclude(outcome: Outcome) -> str:
+    """Return what was found, and how much of it is expected to be right, where an estimator claims a probability."""
+    found = {task: label for task, label in zip(outcome.tasks, outcome.truths, strict=True) if label is not None}
+    said = _found(found, len(outcome.tasks))
+    credit = CREDITS[outcome.estimator]
+    if not found or credit == 1:  # a share of votes is no probability
+        return said
+    told = [confidence for confidence in outcome.confidences if confidence is not None]
+    if len(told) == 1:
+        return f"{said} That is right with a probability of {_confidence(told[0])}, if the crowd {_AS_PUBLISHED}."
+    expected = f"{round(math.fsum(told)):,} of these {len(told):,}"
+    return f"{said} About {expected} labels are expected to be right, if the crowd {_AS_PUBLISHED}."
+
+
+_AS_PUBLISHED: Final = "errs as published crowds do on average"
+
+
+def _found(found: Mapping[str, str], num_tasks: int) -> str:
+    """Return the labels of some tasks, or of more how often each was found."""
+    if not found:
+        return f"No answer was found: nobody answered {'the task' if num_tasks == 1 else 'any task'}."
+    if num_tasks <= _MOST_SAID:
+        named = listed([f"{task} is {label}" for task, label in found.items()])
+        return f"{named}." if len(found) == num_tasks else f"{named}; nobody answered the rest."
+    answered = f"All {num_tasks:,} tasks have an answer"
+    if len(found) < num_tasks:
+        answered = f"{len(found):,} of {num_tasks:,} tasks {'has' if len(found) == 1 else 'have'} an answer"
+    labels = collections.Counter(found.values()).most_common()
+    shares = [f"{label} for {number:,}" for label, number in labels[:_MOST_SAID]]
+    if len(labels) > _MOST_SAID:
+        shares.append(f"{some(len(labels) - _MOST_SAID, 'other label')} for {sum(n for _, n in labels[_MOST_SAID:]):,}")
+    return f"{answered}: {listed(shares)}."
+
+
+TRUTHS: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)
 """A row for each task."""
 
-OWN_TRUTHS: Presenter[OwnOutcome] = Presenter(show=_show_own, rows=PLAIN.rows, draw=PLAIN.draw)
+
+def _conclude_own(own: OwnOutcome) -> str:
+    """Return how many answers of one worker counted, and how much."""
+    return f"{some(own.num_answers, 'answer')} of yours counted, with a weight of {own.weight:+,.2f} each."
+
+
+OWN_TRUTHS: Presenter[OwnOutcome] = Presenter(show=_show_own, rows=PLAIN.rows, draw=PLAIN.draw, verdict=_conclude_own)
 """What one worker alone is told."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: TRUTHS, OwnOutcome: OWN_TRUTHS}

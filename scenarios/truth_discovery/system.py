@@ -14,6 +14,7 @@ SYSTEM: Final = System(
     sources=f"{_HERE}.data.parties:SOURCES",
     own_entries=f"{_HERE}.data.own_answers:OWN_ANSWERS",
     data_sets=f"{_HERE}.data.parties:DATA_SETS",
+    beginning=f"{_HERE}.beginning:BEGINNING",
     presenters=f"{_HERE}.presentation:PRESENTERS",
     attack=f"{_HERE}.attack.inference:TruthDiscoveryAttack",
     poisoning=f"{_HERE}.attack.poisoning:PoisonedTruths",

@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 from ...protocol.phases import PhasedProtocol
 from ...protocol.truth_discovery import Parameters, TruthDiscovery
 from ...protocol.truth_discovery.parameters import PRICES, ROUNDED, EstimatorName
-from ..experiments.variants import Offered, SimulatedVariants
+from ..experiments.variants import Offered, SimulatedVariants, Unit
 
 __all__ = ["CrowdVariants"]
 
@@ -55,6 +55,20 @@ class CrowdVariants(SimulatedVariants):
     def error(self) -> str:
         """A share of truths."""
         return "Wrong truths" if self.resolved.gold else "Changed truths"
+
+    @property
+    def unit(self) -> Unit:
+        """A share of truths."""
+        return Unit(of="wrong truths" if self.resolved.gold else "truths that noise changes", sign="")
+
+    def parties_of(self, parties: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
+        """Return a generator's table of so many workers, of whom each answers as many tasks as before."""
+        if "workers" not in parties or "qualities" in parties:
+            return None
+        per_task = parties.get("answers_per_task")
+        if per_task is None:
+            return {**parties, "workers": number}
+        return {**parties, "workers": number, "answers_per_task": max(round(per_task * number / parties["workers"]), 1)}
 
     def settings(self, name: str, price: float) -> Mapping[str, Any]:
         """Return the parameters of a variant at a price of all answers of a worker."""

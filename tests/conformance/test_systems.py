@@ -27,6 +27,7 @@ from psephos.scenarios.experiments.variants import VariantTable
 from psephos.scenarios.plugins import load
 from psephos.scenarios.presentation.presenter import Presenter
 from psephos.scenarios.reading.sources import PartySources
+from psephos.scenarios.running.beginnings import Beginning
 from psephos.scenarios.system import System, commands, find_protocol, load_part, part_of, systems
 
 KINDS: Final[Mapping[str, Any]] = {
@@ -34,6 +35,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "own_entries": OwnEntries,
     "data_sets": Mapping,
     "stream": Callable,
+    "beginning": Beginning,
     "presenters": Mapping,
     "asking": AskedAnew,
     "offers": Callable,
@@ -49,6 +51,7 @@ CLASSES: Final[Mapping[str, type]] = {
     "attack": Attack,
     "measures": Measures,
     "poisoning": Poisoning,
+    "plan": VariantTable,
     "variants": VariantTable,
 }
 NO_PARTS: Final = {"protocol", "place", "commands"}

@@ -68,6 +68,7 @@ def lower_bound(values: Sequence[float], *, false_alarms: float) -> float:
     return float(np.mean(values)) - quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
+@pytest.mark.full("twenty-four crowds a cell")
 @pytest.mark.parametrize(("share", "price"), CELLS)
 def test_auto_is_not_behind_truth_discovery_where_one_label_is_frequent(share: float, price: float | None) -> None:
     found: list[float] = []

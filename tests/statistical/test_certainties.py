@@ -80,6 +80,7 @@ def test_certainties_of_noisy_maxima_are_calibrated_under_the_prior_that_they_na
     check_claims(cells, slack=0.02)
 
 
+@pytest.mark.full("each society many times")
 @pytest.mark.parametrize("society", list(SOCIETIES))
 @pytest.mark.parametrize("level", [0.05, 0.01])
 def test_no_society_gets_more_wrong_verdicts_than_the_level(society: str, level: float) -> None:

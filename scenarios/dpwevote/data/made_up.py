@@ -4,7 +4,7 @@ A generator has a seed of its own, so that the noise's seed changes the noise an
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,9 +15,9 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.phases import Entries
 from ....protocol.randomness import philox_rows, stream_key
 from ...reading.conversion import convert
-from ...reading.sources import PartiesTable, PartySources
+from ...reading.sources import PartiesTable
 
-__all__ = ["SOURCES", "MadeUpOpinions", "WeightedVotes", "make_opinions", "make_partners", "read_ballot"]
+__all__ = ["MadeUpOpinions", "WeightedVotes", "make_opinions", "make_partners", "read_ballot"]
 
 _MAX_COUNT = 100_000_000
 _CANDIDATE = "proposal"
@@ -68,18 +68,16 @@ class WeightedVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fi
             raise ConfigurationError(field="weight_shares", value=list(shares), allowed="shares that sum to 1")
 
 
-def make_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
-    """Return made-up partners of a table of `WeightedVotes`; None for a file, which has a line for each.
+def make_partners(parties: Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
+    """Return made-up partners of a table of `WeightedVotes`.
 
     Args:
-        parties: as a scenario names them.
+        parties: the table.
         parameters: the scenario's, before they are checked.
 
     Raises:
         ConfigurationError: an option is not allowed.
     """
-    if isinstance(parties, str):
-        return None
     votes: WeightedVotes = convert(dict(parties), WeightedVotes, "partners")
     names = [f"partner-{number}" for number in range(1, votes.count + 1)]
     return PartiesTable(names, _weighted_votes(votes, read_ballot(parameters)), is_generated=True)
@@ -146,6 +144,3 @@ def _check_number(field: str, shares: Sequence[float], owners: Sequence[str]) ->
     if len(shares) != len(owners):
         allowed = f"{len(owners)} shares, one for each of {', '.join(owners[:12])}"
         raise ConfigurationError(field=field, value=list(shares), allowed=allowed)
-
-
-SOURCES: Final = PartySources(read=make_partners, parameters_of_table=frozenset({"candidates"}))

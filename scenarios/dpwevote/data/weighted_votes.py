@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from ....protocol.errors import ConfigurationError
 from ...datasets.loading import DataSet
-from ...reading.files import read_rows
 from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable
+from ...reading.text_forms import read_rows
 from .made_up import MadeUpOpinions, make_opinions, read_ballot
 
 __all__ = ["EU_COUNCIL_WEIGHTS", "IMF_VOTES", "TREATIES", "CouncilVotes", "Treaty"]
@@ -121,9 +121,9 @@ def _load_fund(options: MadeUpOpinions, folder: Path, parameters: Mapping[str, A
     return _vote(members, options, source=path.name, parameters=parameters, own={})
 
 
-EU_COUNCIL_WEIGHTS: Final = DataSet(CouncilVotes, _load_council)
+EU_COUNCIL_WEIGHTS: Final = DataSet(CouncilVotes, _load_council, "github.com/sumtxt/coresize", 2_523)
 """Votes of each state in the Council of the European Union under successive treaties."""
-IMF_VOTES: Final = DataSet(MadeUpOpinions, _load_fund)
+IMF_VOTES: Final = DataSet(MadeUpOpinions, _load_fund, "github.com/yukiw997/PLSC31101-finalproject-YukiWang", 3_198)
 """Share of all votes of each member of the International Monetary Fund (2016)."""
 
 

@@ -9,6 +9,7 @@ from ...presentation.drawing import (
     COLORS,
     INK,
     MUTED,
+    WHISKERS,
     Marks,
     Picture,
     clean,
@@ -43,7 +44,7 @@ _PUBLISHED: dict[str, Any] = {"marker": "D", "markersize": 6.5, "linestyle": "no
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
-    trials = f"{reproduction.trials:,} trials a point, ± 2 standard errors"
+    trials = f"{reproduction.trials:,} trials a point, {WHISKERS}"
     on_all = f"Figure 4 again: DPWeVote as printed, uniform votes ({trials})"
     return {
         name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title)

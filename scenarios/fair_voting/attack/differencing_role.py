@@ -164,7 +164,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         is_maximal: bool,
     ) -> Iterator[str]:
         tried = f"Of {two.num_targets:,} made-up targets" if two.num_targets else "On average (exactly)"
-        error = f" ± {2 * two.success_error:.3f}" if two.success_error else ""
+        error = f" ± {two.success_error:.3f}" if two.success_error else ""
         yield (
             f"{tried} it names the {self._inferred} rightly in {one.success:.3f} after one election, and in "
             f"{two.success:.3f}{error} after two that differ in the target; by guessing in {one.baseline:.3f}."

@@ -79,9 +79,7 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         )
 
     def _said(self, own: MisreportGain, plain: MisreportGain, *, may_show: bool) -> Sequence[str]:
-        error = (
-            f" ± {2 * own.error:.2g} (in {self.trials - self.trials // 2:,} simulated elections)" if own.error else ""
-        )
+        error = f" ± {own.error:.2g} (in {self.trials - self.trials // 2:,} simulated elections)" if own.error else ""
         misreport = f", by {' > '.join(own.misreport)}" if may_show and own.gain > 0 else ""
         return (
             f"With {own.mechanism!r} its best misreport is worth {own.gain:.4g}{error} more than the truth{misreport}.",

@@ -18,6 +18,7 @@ from ...running.parties import read_parties_file
 from .crossings import crossed
 from .files import RankingFile, load_rankings
 from .groups import Grouping
+from .own_tables import RankingTable, load_table
 from .profile import Profile
 from .societies import make_profile, read_society
 
@@ -40,8 +41,9 @@ def load_electorate(parties: str | Mapping[str, Any]) -> PartiesTable:
     """Return the voters of published files, or made-up ones.
 
     Args:
-        parties: the path of a file whose name ends in one of `_SUFFIXES`; a table of `RankingFile`; or one of a
-            society (alternatives, groups, seed) beside the name of its `generator`.
+        parties: the path of a file whose name ends in one of `_SUFFIXES`; a table of `RankingFile`, or of
+            `RankingTable` where its file is no such one; or one of a society (alternatives, groups, seed) beside the
+            name of its `generator`.
 
     Raises:
         ConfigurationError: a file cannot be read or is not what it should be, or an option is not allowed.
@@ -51,8 +53,8 @@ def load_electorate(parties: str | Mapping[str, Any]) -> PartiesTable:
     if not given:
         field = " or ".join(f"{_FIELD}.{name}" for name in (*_FILES, _GENERATOR))
         raise ConfigurationError(field=field, value="left out", allowed="given")
-    if _COLUMNS in options and _is_table(options):
-        return _read_columns(options)
+    if _is_table(options):
+        return _read_columns(options) if _COLUMNS in options else load_table(convert(options, RankingTable, _FIELD))
     if _GENERATOR not in options:
         file: RankingFile = convert(options, RankingFile, _FIELD)
         return as_electorate(load_rankings(file))

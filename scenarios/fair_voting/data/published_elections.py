@@ -251,16 +251,33 @@ def _load_pabulib(options: BudgetVotes, folder: Path) -> Profile:
     return profile_of(ballots, grouping_of_column(ballots, options), options)
 
 
-def _published(options: type[_OptionsT], load: Callable[[_OptionsT, Path], Profile]) -> DataSet:
+def _published(
+    options: type[_OptionsT], load: Callable[[_OptionsT, Path], Profile], source: str, num_bytes: int
+) -> DataSet:
     """Return a data set whose ballots everybody may know, since they were published."""
-    return DataSet(options, lambda own, folder, _: as_electorate(load(own, folder), is_public_record=True))
+    return DataSet(
+        options, lambda own, folder, _: as_electorate(load(own, folder), is_public_record=True), source, num_bytes
+    )
 
+
+_PREFLIB: Final = "preflib.org, and github.com/fleverest/PrefLib-Data"
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {
-    "pabulib": _published(BudgetVotes, _load_pabulib),  # participatory budgets of districts in Poland
-    "preflib_00024_dots": _published(Dots, _load_dots),  # pictures in the order of their dots (Mao et al. 2013)
-    "preflib_00030_uklabor": _published(LaborLeadership, _load_labor),  # members of parliament (2010)
-    "preflib_00035_breakfast": _published(Breakfast, _load_breakfast),  # in six situations (Green and Rao 1972)
-    "zurich_pb": _published(ZurichVotes, _load_zurich),  # in six formats of ballots (Yang et al. 2024)
+    "pabulib": _published(
+        BudgetVotes,
+        _load_pabulib,
+        "pabulib.org; these at github.com/lchipchase/CS407-Clustering-Investigation",
+        391_951,
+    ),  # participatory budgets of districts in Poland
+    "preflib_00024_dots": _published(
+        Dots, _load_dots, _PREFLIB, 2_698
+    ),  # pictures in the order of their dots (Mao et al. 2013)
+    "preflib_00030_uklabor": _published(LaborLeadership, _load_labor, _PREFLIB, 1_270),  # members of parliament (2010)
+    "preflib_00035_breakfast": _published(
+        Breakfast, _load_breakfast, _PREFLIB, 24_417
+    ),  # in six situations (Green and Rao 1972)
+    "zurich_pb": _published(
+        ZurichVotes, _load_zurich, "github.com/joshuay1/zurich-pb-voting", 121_068
+    ),  # in six formats of ballots (Yang et al. 2024)
 }
 """By the name of the folder that holds it."""

@@ -84,6 +84,26 @@ class GroupOfVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         """
         raise NotImplementedError
 
+    def sample(self, alternatives: Sequence[str], *, seed: int) -> IntArray:
+        """Return the rankings of the group's voters: of made-up people, a mechanism's values to try it on.
+
+        Args:
+            alternatives: their names, at least two.
+            seed: ≥ 0; the same seed gives the same voters.
+
+        Returns:
+            int64, shape (voters, m): the position of each alternative in each ranking, from 0, the best.
+
+        Raises:
+            ConfigurationError: alternatives, voters, the law or the seed are not allowed.
+        """
+        names = tuple(alternatives)
+        _check_alternatives(names)
+        _check_group(self, names, str)
+        if seed < 0:
+            raise ConfigurationError(field="seed", value="a negative number", allowed="at least 0")
+        return _draw_group(self, names, _key_of(seed, ""))
+
 
 class ImpartialGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Voters to whom every ranking is as likely as any other."""
@@ -181,11 +201,7 @@ class Society(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ConfigurationError(field=f"{_FIELD}.groups", value=list(self.groups), allowed=allowed)
         for name, group in self.groups.items():
             check_party_name(name, field=f"a name in {_FIELD}.groups")
-            place = _place_in(name)
-            if not 0 < group.voters <= _MAX_VOTERS:
-                allowed = f"in [1, {_MAX_VOTERS}]: no group is empty"
-                raise ConfigurationError(field=place("voters"), value=group.voters, allowed=allowed)
-            group.check(self.alternatives, place)
+            _check_group(group, self.alternatives, _place_in(name))
         if self.num_voters > _MAX_VOTERS:
             field = f"the voters of all {_FIELD}.groups"
             raise ConfigurationError(field=field, value=self.num_voters, allowed=f"at most {_MAX_VOTERS}")
@@ -236,15 +252,8 @@ def make_profile(society: Society) -> Profile:
     positions = np.empty((society.num_voters, num_alternatives), dtype=np.int64)
     end = 0
     for name, group in society.groups.items():
-        key = stream_key(
-            seed=society.seed, session="", round_number=0, protocol=_STREAM, phase=name, purpose="rankings"
-        )
-        slots = group.slots(num_alternatives)
         begin, end = end, end + group.voters
-        for start in range(0, group.voters, _BATCH_ROWS):
-            stop = min(start + _BATCH_ROWS, group.voters)
-            uniforms = philox_rows(key, start=start, stop=stop, slots=slots)
-            positions[begin + start : begin + stop] = group.draw(uniforms, society.alternatives)
+        positions[begin:end] = _draw_group(group, society.alternatives, _key_of(society.seed, name))
     sizes = [group.voters for group in society.groups.values()]
     return Profile(
         alternatives=society.alternatives,
@@ -255,6 +264,30 @@ def make_profile(society: Society) -> Profile:
         source=f"made-up voters (seed {society.seed})",
         is_generated=True,
     )
+
+
+def _key_of(seed: int, group: str) -> int:
+    """Return the key of a group's stream."""
+    return stream_key(seed=seed, session="", round_number=0, protocol=_STREAM, phase=group, purpose="rankings")
+
+
+def _draw_group(group: GroupOfVoters, alternatives: Sequence[str], key: int) -> IntArray:
+    """Return the rankings of a group's voters."""
+    slots = group.slots(len(alternatives))
+    positions = np.empty((group.voters, len(alternatives)), dtype=np.int64)
+    for start in range(0, group.voters, _BATCH_ROWS):
+        stop = min(start + _BATCH_ROWS, group.voters)
+        uniforms = philox_rows(key, start=start, stop=stop, slots=slots)
+        positions[start:stop] = group.draw(uniforms, alternatives)
+    return positions
+
+
+def _check_group(group: GroupOfVoters, alternatives: Sequence[str], place: _Place) -> None:
+    """Raise ConfigurationError unless a group has voters, and its law is one of these alternatives."""
+    if not 0 < group.voters <= _MAX_VOTERS:
+        allowed = f"in [1, {_MAX_VOTERS}]: no group is empty"
+        raise ConfigurationError(field=place("voters"), value=group.voters, allowed=allowed)
+    group.check(alternatives, place)
 
 
 def _made_up_names(number: int) -> tuple[str, ...]:

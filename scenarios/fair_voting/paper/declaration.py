@@ -8,7 +8,9 @@ from .additions import own_findings
 from .cells import DELTA, GAMMA
 from .claims import findings_on_paper
 from .pictures import pictures_of
-from .profiles import FITTED, READ
+from .profiles import FITTED, READ, SETTINGS
+from .published import SIZES
+from .real_sets import REAL_SETS
 from .reproduction import parts
 from .rows import Reproduction
 from .tables import sheets_of
@@ -35,6 +37,7 @@ def _lacking(names: Sequence[str]) -> str:
 EXPERIMENTS: Final = Experiments(
     found=Reproduction,
     parts=parts,
+    steps=len(SETTINGS) * (len(SIZES) + 1) + len(REAL_SETS) + 2,
     on_paper=findings_on_paper,
     additions=own_findings,
     sheets=sheets_of,

@@ -9,6 +9,7 @@ from ...presentation.drawing import (
     COLORS,
     INK,
     MUTED,
+    WHISKERS,
     Marks,
     Picture,
     clean,
@@ -63,7 +64,7 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
         for name, title, size, panels, draw in (
             (
                 "table-1",
-                f"Does Table 1 come out as published? ({trials}, ± 2 standard errors)",
+                f"Does Table 1 come out as published? ({trials}, {WHISKERS})",
                 (10, 7.4),
                 (2, 2),
                 _table_1,

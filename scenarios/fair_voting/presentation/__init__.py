@@ -9,7 +9,7 @@ from ....protocol.fair_voting import Outcome
 from ...presentation.presenter import Brief, Presenter
 from .alternatives import rows_of
 from .picture import draw
-from .showing import show
+from .showing import conclude, show
 
 __all__ = ["PRESENTERS"]
 
@@ -19,7 +19,7 @@ def _brief(outcome: Outcome) -> list[Brief]:
     return [Brief("winner", Text(outcome.winner, style="bold"))]
 
 
-ELECTIONS: Presenter[Outcome] = Presenter(show=show, rows=rows_of, draw=draw, brief=_brief)
+ELECTIONS: Presenter[Outcome] = Presenter(show=show, rows=rows_of, draw=draw, brief=_brief, verdict=conclude)
 """A row for each alternative."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: ELECTIONS}

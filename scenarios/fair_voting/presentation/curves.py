@@ -12,6 +12,7 @@ from ...presentation.drawing import (
     ERRORS_SHOWN,
     INK,
     MUTED,
+    WHISKERS,
     Marks,
     Picture,
     clean,
@@ -107,10 +108,7 @@ def picture_of_trade_off(found: TradeOff) -> Picture:
         draw=lambda panels: _draw(found, panels),
         size=(13.5, 4.9),
         panels=(1, 3),
-        title=(
-            f"what privacy costs under {found.parameters.objective} ({trials:,} elections a point, ± {ERRORS_SHOWN} "
-            "standard errors)"
-        ),
+        title=(f"what privacy costs under {found.parameters.objective} ({trials:,} elections a point, {WHISKERS})"),
     )
 
 

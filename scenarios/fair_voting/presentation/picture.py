@@ -14,6 +14,7 @@ from ...presentation.drawing import (
     MOST_ROWS,
     MUTED,
     RULE,
+    WHISKERS,
     Marks,
     Picture,
     annotate_row,
@@ -92,7 +93,7 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
         "linestyle": "none",
     }
     if outcome.alternatives and _is_told_apart(outcome):
-        marks[f"± {ERRORS_SHOWN} standard errors"] = {"color": INK, "linewidth": 1.4}
+        marks[WHISKERS] = {"color": INK, "linewidth": 1.4}
     if outcome.alternatives and known.truth is not None:
         if _is_told_apart(outcome):
             hollow = {**_MARKS[0], **_HOLLOW, "color": INK, "markersize": 5.5}

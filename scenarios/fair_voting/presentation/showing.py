@@ -16,6 +16,7 @@ from ....protocol.estimators import Estimate
 from ....protocol.fair_voting import RULES, Assurance, Feature, Outcome
 from ....protocol.fair_voting.assurance import CONFIRMED
 from ....protocol.fair_voting.parameters import JOINT
+from ....protocol.fair_voting.posteriors import DIFFERENCES, UTILITIES
 from ....protocol.privacy import TrustModel
 from ...presentation.drawing import MOST_ROWS
 from ...presentation.numbers import rounded
@@ -30,7 +31,7 @@ from .alternatives import (
     written_chance,
 )
 
-__all__ = ["show"]
+__all__ = ["conclude", "show"]
 
 _MECHANISMS: Final = {
     "laplace": "noise on the groups' utilities",
@@ -46,11 +47,6 @@ _MECHANISMS: Final = {
     "joint_ranking": "voters tell their group and a whole ranking each, and may lie of both",
     "joint_scores": "voters add noise to their scores and to those of every other group",
 }
-_TRUSTED: Final = {
-    TrustModel.CENTRAL: "the aggregator: it sees every voter's ranking",
-    TrustModel.LOCAL: "nobody: voters randomize what they report, before it leaves them",
-}
-_TRUSTED_WITH_NOTHING: Final = "nobody: voters randomize group and ranking together, before that leaves them"
 # What a vote without privacy elects, by the truth's names: the session's own objective, the paper's, and the others.
 _RULES: Final = ("this objective", "least disparity", *RULES)
 
@@ -64,7 +60,6 @@ _WIDEST_GROUP: Final = 16
 def show(console: Console, outcome: Outcome, known: Known) -> None:
     """Print who wins, every alternative, and what would be elected without privacy where that may be known."""
     alternatives = in_order(alternatives_of(outcome, known), outcome)
-    _show_header(console, outcome)
     if outcome.alternatives:
         _show_alternatives(console, outcome, alternatives, known)
     else:
@@ -83,13 +78,44 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
         _show_rules(console, outcome, alternatives, known.truth)
     for note in _notes(outcome, known):
         show_note(console, note)
-
-
-def _show_header(console: Console, outcome: Outcome) -> None:
-    """Print who wins, by what, and what that costs."""
-    is_sure = outcome.assurance.verdict == CONFIRMED
-    console.print(Text.assemble((f"{outcome.winner} wins", "bold green" if is_sure else "bold yellow")))
     console.print()
+    _show_facts(console, outcome)
+
+
+def conclude(outcome: Outcome) -> str:
+    """Return who wins, what for, and how sure it is that this is the best."""
+    elected = f"{outcome.winner} wins, elected for {_elected_for(outcome)}{_exceeding(outcome)}."
+    return f"{elected} {_assured(outcome.assurance)}"
+
+
+def _assured(assurance: Assurance) -> str:
+    """Return how sure a winner is, as a sentence."""
+    level = f"{100 * assurance.level:g} %"
+    if assurance.verdict == CONFIRMED:
+        rarely = f"an alternative that is not would be confirmed in at most {level} of votes, whatever the rankings are"
+        return f"It is confirmed as the best; {rarely}."
+    if assurance.verdict is None and assurance.shortfall is None:
+        return "Nothing tells how near the others come: any of them may be better."
+    if assurance.verdict is None:
+        sure = f"{100 * (1 - assurance.level):g} %"
+        said = f"With {sure} certainty no other one's quality is higher by {assurance.shortfall:.2g} or more."
+    else:
+        said = f"Whether it is truly the best is {assurance.verdict} at the {level} level."
+    if assurance.probability is None:
+        return said
+    chance, prior = written_chance(assurance.probability), _PRIORS.get(str(assurance.prior), assurance.prior)
+    return f"{said} The probability that it is the best is {chance}, {prior}."
+
+
+_PRIORS: Final = {
+    UTILITIES: "if all utilities of all groups are alike likely",
+    DIFFERENCES: "if all differences between the groups are alike likely",
+}
+"""In words."""
+
+
+def _show_facts(console: Console, outcome: Outcome) -> None:
+    """Print what was elected by whom and by what, and how sure that is."""
     said: dict[str, Cell] = {
         "Objective": _objective(outcome),
         "Features": _features(outcome),
@@ -98,8 +124,6 @@ def _show_header(console: Console, outcome: Outcome) -> None:
         "Voters": _by_group(outcome, outcome.group_sizes),
         "Reports": _reports(outcome),
         "Mechanism": f"{outcome.mechanism}: {_MECHANISMS[outcome.mechanism]}",
-        "Trusted": _TRUSTED_WITH_NOTHING if _is_joint(outcome) else _TRUSTED[TrustModel(outcome.model)],
-        "Proven loss": _loss(outcome),
     }
     details = outcome.details
     if not isinstance(details, msgspec.UnsetType) and details.gamma is not None:
@@ -108,7 +132,7 @@ def _show_header(console: Console, outcome: Outcome) -> None:
         del said["Features"]
     if said["Reports"] == said["Voters"] or sum(outcome.num_reports) == sum(outcome.group_sizes):
         del said["Reports"]
-    show_facts(console, said)
+    show_facts(console, said, spaced=False)
 
 
 def _probability(assurance: Assurance) -> Text:
@@ -132,20 +156,30 @@ def _verdict(assurance: Assurance) -> Text:
 
 def _objective(outcome: Outcome) -> Text:
     """Return what is elected; in another color where nothing keeps the limit."""
+    text = Text(f"{outcome.objective}: {_elected_for(outcome)}")
+    return text.append(_exceeding(outcome), style="yellow")
+
+
+def _elected_for(outcome: Outcome) -> str:
+    """Return what the objective asks for."""
     said = {
         "parity": "the least disparity",
         "constrained": f"the most welfare within a disparity of {outcome.max_disparity:g}",
         "penalized": f"the most welfare less {outcome.fairness_weight:g} times the disparity",
         "welfare_constrained": "the least disparity",
-    }
-    text = Text(f"{outcome.objective}: {said[outcome.objective]}")
+    }[outcome.objective]
     details = outcome.details
     if not isinstance(details, msgspec.UnsetType) and details.welfare_share is not None:
-        text.append(f" among those with {100 * details.welfare_share:g} % of the greatest welfare")
+        said = f"{said} among those with {100 * details.welfare_share:g} % of the greatest welfare"
+    return said
+
+
+def _exceeding(outcome: Outcome) -> str:
+    """Return what is elected where nothing keeps the limit; empty where something does, or there is none."""
     of_all = [own.disparity for own in outcome.alternatives]
     if outcome.objective == "constrained" and of_all and min(of_all) > outcome.max_disparity:
-        text.append("; none is within it, so that the least disparity wins", style="yellow")
-    return text
+        return "; none is within it, so that the least disparity wins"
+    return ""
 
 
 def _by_group(outcome: Outcome, numbers: Sequence[int]) -> str:
@@ -173,19 +207,6 @@ def _short(name: str) -> str:
     text = Text(name)
     text.truncate(_WIDEST_GROUP, overflow="ellipsis")
     return text.plain
-
-
-def _loss(outcome: Outcome) -> Text:
-    """Return what a voter pays at most; in another color where that is more than claimed."""
-    claimed, proven = outcome.epsilon_claimed, outcome.epsilon_proven
-    if proven is None:
-        return Text(f"unbounded: no ε is proven; the paper claims {claimed:.6g}", style="yellow")
-    said = f"at most ε = {proven:.6g} for a voter's {'group and ranking' if _is_joint(outcome) else 'ranking'}"
-    if float(f"{proven:.6g}") > claimed:
-        return Text(f"{said}; the paper claims {claimed:.6g}", style="yellow")
-    if outcome.mechanism == "sampling":
-        return Text(f"{said}; the paper's label is {claimed:.6g}")
-    return Text(said)
 
 
 def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequence[Alternative], known: Known) -> None:
@@ -222,6 +243,7 @@ def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequenc
         (*numbers, *truths),
         rows=list(zip(*columns, strict=True)),
         drop=("True welfare", "True disparity", "Greatest", "Best off", "Worst off", "Least"),
+        whole=known.table,
     )
     if len(alternatives) > len(shown):
         show_note(console, f"… and {len(alternatives) - len(shown)} more alternatives in {known.table}")

@@ -285,8 +285,8 @@ def _said_of_releases(found: Sequence[AfterReleases], *, unknown: int) -> Iterat
     first, last = found[0], found[-1]
     yield (
         f"Whether a row is the target's or another's it says rightly in {first.success:.3f} ± "
-        f"{2 * first.success_error:.3f} after {_times(first.num_releases)} and in {last.success:.3f} ± "
-        f"{2 * last.success_error:.3f} after {_times(last.num_releases)}; by guessing in 0.500. The ledger's total is "
+        f"{first.success_error:.3f} after {_times(first.num_releases)} and in {last.success:.3f} ± "
+        f"{last.success_error:.3f} after {_times(last.num_releases)}; by guessing in 0.500. The ledger's total is "
         f"{first.epsilon:g} and {last.epsilon:g}, which allows {first.success_bound:.3f} and {last.success_bound:.3f}."
     )
     if unknown:
@@ -334,7 +334,7 @@ def _figures(found: Sequence[AfterReleases], *, answered: int, unknown: int) -> 
             name="success",
             x=times,
             y=tuple(after.success for after in found),
-            errors=tuple(2 * after.success_error for after in found),
+            errors=tuple(after.success_error for after in found),
         ),
         Series(name="proven bound", x=times, y=tuple(after.success_bound for after in found), style="bound"),
     ]

@@ -182,7 +182,7 @@ def _who(protocol: MoralPreferences, num_voters: int) -> str:
 
 
 def _told(evaluation: Evaluation) -> str:
-    return f"{evaluation.success:.3f} ± {2 * evaluation.success_error:.3f}"
+    return f"{evaluation.success:.3f} ± {evaluation.success_error:.3f}"
 
 
 def _said_of_record(games: Mapping[tuple[int, str], RecordGame], *, epsilon: float) -> Iterator[str]:

@@ -19,7 +19,8 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences.records import GREATEST_FEATURE
-from ...reading.files import open_bytes, open_text, readable
+from ...reading.files import BOM, MAX_LINE, open_bytes, readable
+from ...reading.text_forms import PLAIN, TextForm, form_of, open_table
 
 __all__ = ["Choose", "NumberTable", "codes_of", "header_of", "line_fault", "number_of", "read_numbers", "row_at"]
 
@@ -28,7 +29,6 @@ Choose: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]
 
 _BLOCK_BYTES: Final = 1 << 23
 _EXACT_SINCE: Final = (3, 1)
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,12 +37,14 @@ class NumberTable:
 
     Args:
         path: the file.
+        form: its.
         names: columns of text by name, str, each of shape (rows,).
         numbers: float64, shape (rows, columns of numbers): nan, where that may be, for what is no allowed number.
         lines: int64, shape (rows,): the line on which each row ends, from 1.
     """
 
     path: Path
+    form: TextForm
     names: Mapping[str, Any]
     numbers: FloatArray
     lines: IntArray
@@ -60,8 +62,8 @@ def line_fault(path: Path, line: int, value: object, allowed: str) -> Configurat
 def read_numbers(path: Path, choose: Choose, *, field: str, is_strict: bool = True) -> NumberTable:
     """Return columns of a CSV file with a header, which may be packed (`.gz`).
 
-    UTF-8, with or without a byte order mark; lines end with LF or CR LF; entries may be quoted; blank lines are
-    skipped. Nothing reads as a missing value: "NA" is a name like any other, and no number.
+    It has any form (`reading.text_forms`); entries may be quoted; blank lines are skipped. Nothing reads as a missing
+    value: "NA" is a name like any other, and no number.
 
     Args:
         path: the file.
@@ -73,17 +75,19 @@ def read_numbers(path: Path, choose: Choose, *, field: str, is_strict: bool = Tr
         ConfigurationError: the file cannot be read, or is not what it should be, with its line.
     """
     wanted: list[tuple[Sequence[str], Sequence[str]]] = []
-    header = header_of(path, lambda header: wanted.append(choose(header)), field=field)
+    with readable(path, field=field):
+        form = form_of(path)
+    header = header_of(path, lambda header: wanted.append(choose(header)), field=field, form=form)
     names, numbers = wanted[0]
     with readable(path, field=field):
-        is_plain = _is_plain(path, width=len(header))
-        table = (_read_plain if is_plain else _read_any)(path, header, names, numbers)
+        is_plain = form == PLAIN and _is_plain(path, width=len(header))
+        table = _read_plain(path, names, numbers) if is_plain else _read_any(path, form, header, names, numbers)
         is_fault = ~(np.abs(table.numbers) <= GREATEST_FEATURE)
         if np.any(is_fault):
             if is_strict:
                 row, place = np.argwhere(is_fault)[0]
                 name = numbers[int(place)]
-                entry = row_at(path, int(row))[1][name]
+                entry = row_at(path, int(row), form)[1][name]
                 allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
                 raise ConfigurationError(field=f"{name} ({table.where(int(row))})", value=entry, allowed=allowed)
             table.numbers[is_fault] = math.nan
@@ -92,14 +96,16 @@ def read_numbers(path: Path, choose: Choose, *, field: str, is_strict: bool = Tr
     return table
 
 
-def header_of(path: Path, check: Callable[[Sequence[str]], object], *, field: str) -> Sequence[str]:
+def header_of(
+    path: Path, check: Callable[[Sequence[str]], object], *, field: str, form: TextForm = PLAIN
+) -> Sequence[str]:
     """Return a file's header, once `check` has seen it.
 
     Raises:
         ConfigurationError: the file cannot be read or is empty, a column is there twice, or `check` raised it.
     """
     with readable(path, field=field):
-        line, header = next(_rows(path), (1, list[str]()))
+        line, header = next(_rows(path, form), (1, list[str]()))
     if not header:
         raise ConfigurationError(field=path.name, value="an empty file", allowed="a CSV file with a header")
     repeated = [name for place, name in enumerate(header) if name in header[:place]]
@@ -119,19 +125,21 @@ def codes_of(values: Any) -> tuple[IntArray, Sequence[str]]:
     return codes.astype(np.int64), names.tolist()
 
 
-def row_at(path: Path, row: int) -> tuple[int, Mapping[str, str]]:
+def row_at(path: Path, row: int, form: TextForm = PLAIN) -> tuple[int, Mapping[str, str]]:
     """Return the line of a row, from 0 after the header, and its entries; it reads the file up to there."""
-    _, header = next(_rows(path))
-    line, entries = next(itertools.islice(_rows(path), row + 1, None))
+    _, header = next(_rows(path, form))
+    line, entries = next(itertools.islice(_rows(path, form), row + 1, None))
     return line, dict(zip(header, entries, strict=False))
 
 
 def _is_plain(path: Path, *, width: int) -> bool:
     """Say whether a file may be parsed as a whole."""
     with open_bytes(path) as file:
-        block = file.read(_BLOCK_BYTES).removeprefix(_BOM)
+        block = file.read(_BLOCK_BYTES).removeprefix(BOM)
         while block:
-            block += file.readline()
+            block += (rest := file.readline(MAX_LINE))
+            if len(rest) == MAX_LINE:
+                return False
             if not block.endswith(b"\n"):
                 block += b"\n"
             if b'"' in block or b"\0" in block or block.count(b"\r") != block.count(b"\r\n"):
@@ -149,7 +157,7 @@ def _is_plain(path: Path, *, width: int) -> bool:
     return True
 
 
-def _read_plain(path: Path, _: Sequence[str], names: Sequence[str], numbers: Sequence[str]) -> NumberTable:
+def _read_plain(path: Path, names: Sequence[str], numbers: Sequence[str]) -> NumberTable:
     """Return columns of a plain file."""
     pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
     frame = pandas.read_csv(
@@ -170,7 +178,7 @@ def _read_plain(path: Path, _: Sequence[str], names: Sequence[str], numbers: Seq
             columns[:, place] = column.to_numpy(dtype=np.float64)
         else:  # an entry is not written as a number
             columns[:, place] = [number_of(str(entry)) for entry in column]
-    return NumberTable(path, {name: frame[name].to_numpy(dtype=object) for name in names}, columns, lines)
+    return NumberTable(path, PLAIN, {name: frame[name].to_numpy(dtype=object) for name in names}, columns, lines)
 
 
 def _exact(version: str) -> dict[str, str]:
@@ -179,13 +187,15 @@ def _exact(version: str) -> dict[str, str]:
     return {} if release >= _EXACT_SINCE else {"float_precision": "round_trip"}
 
 
-def _read_any(path: Path, header: Sequence[str], names: Sequence[str], numbers: Sequence[str]) -> NumberTable:
+def _read_any(
+    path: Path, form: TextForm, header: Sequence[str], names: Sequence[str], numbers: Sequence[str]
+) -> NumberTable:
     """Return columns of any file."""
     texts: dict[str, list[str]] = {name: [] for name in names}
     columns: dict[str, list[float]] = {name: [] for name in numbers}
     places = {name: place for place, name in enumerate(header)}
     lines: list[int] = []
-    for line, entries in itertools.islice(_rows(path), 1, None):
+    for line, entries in itertools.islice(_rows(path, form), 1, None):
         if len(entries) != len(header):
             raise line_fault(path, line, f"{len(entries)} entries", f"{len(header)} entries, as in the header")
         for name, text in texts.items():
@@ -195,6 +205,7 @@ def _read_any(path: Path, header: Sequence[str], names: Sequence[str], numbers: 
         lines.append(line)
     return NumberTable(
         path,
+        form,
         {name: np.array(text, dtype=object) for name, text in texts.items()},
         np.array([columns[name] for name in numbers], dtype=np.float64).reshape(len(numbers), len(lines)).T.copy(),
         np.array(lines, dtype=np.int64),
@@ -209,10 +220,9 @@ def number_of(entry: str) -> float:
         return math.nan
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: Path, form: TextForm) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each row ends, and its entries; blank lines are no rows."""
-    with open_text(path) as text:
-        reader = csv.reader(text, strict=True)
+    with open_table(path, form) as reader:
         while True:
             try:
                 entries = next(reader, None)

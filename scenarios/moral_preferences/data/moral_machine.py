@@ -73,6 +73,6 @@ def read_moral_machine(
     )
 
     def row_of(place: int) -> tuple[str, dict[str, str]]:
-        return table.where(place), dict(row_at(path, place)[1])
+        return table.where(place), dict(row_at(path, place, table.form)[1])
 
     return survey_of_rows(rows, limits, source=path.name, row_at=row_of)

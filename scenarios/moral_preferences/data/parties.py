@@ -1,6 +1,6 @@
 """Surveys as the voters of a moral preferences session."""
 
-import zlib
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -10,9 +10,9 @@ import msgspec
 from ....protocol.errors import ConfigurationError
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
-from ...reading.files import header_of, open_text
 from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable, PartySources
+from ...reading.text_forms import form_of, header_of
 from .cultures import CultureVoters, make_cultures
 from .fairness import FairnessJudgements, make_fairness
 from .files import VOTER, read_survey
@@ -20,6 +20,7 @@ from .machine_like import MoralMachineLike, make_machine_like
 from .made_up import Generator
 from .moral_machine import read_moral_machine
 from .privacy_groups import PrivacyGroups, draw_epsilons, read_epsilons
+from .responses import RESPONSE
 from .responses import VOTER as USER
 from .societies import check_column, with_societies
 from .survey import Survey
@@ -145,7 +146,8 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
         if file.society:
             check_column(path, voter=VOTER, society=file.society)
         survey = read_survey(path, field=f"{_FIELD}.choices", society=file.society)
-        return as_voters(file.divided(survey, path, voter=VOTER), own)
+        found = as_voters(file.divided(survey, path, voter=VOTER), own)
+        return dataclasses.replace(found, note=f"{found.note} {form_of(path).note(path.name)}".strip())
     if "responses" in options:
         of_machine: ResponsesFile = convert(options, ResponsesFile, _FIELD)
         survey = read_moral_machine(
@@ -202,11 +204,7 @@ def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_recor
 
 def _kind_of(path: Path) -> str:
     """Return which kind of file this is, by its header; whoever reads it says what is wrong with it."""
-    try:
-        with open_text(path) as file:
-            return "responses" if "ResponseID" in file.readline(1 << 16) else "choices"
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error):
-        return "choices"
+    return "responses" if RESPONSE in header_of(path) else "choices"
 
 
 def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences.parameters import MAX_EPSILON
-from ...reading.files import read_rows
+from ...reading.text_forms import read_rows
 from .options import draw_uniforms
 
 __all__ = ["PrivacyGroups", "draw_epsilons", "read_epsilons"]

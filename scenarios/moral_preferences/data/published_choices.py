@@ -70,8 +70,10 @@ def _load_countries(options: Countries, folder: Path, parameters: Mapping[str, A
 
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {
-    "moral_machine_countries": DataSet(options=Countries, load=_load_countries),
-    "moral_machine_sample": DataSet(options=MoralChoices, load=_load_machine),
-    "moral_trolley": DataSet(options=MoralChoices, load=_load_trolley),
+    "moral_machine_countries": DataSet(
+        Countries, _load_countries, "github.com/asdzxc000115/Moral-Machine-Analysis", 44864
+    ),
+    "moral_machine_sample": DataSet(MoralChoices, _load_machine, "github.com/Lossfunk/modeling-moral-machine", 180_044),
+    "moral_trolley": DataSet(MoralChoices, _load_trolley, "github.com/rodolfoamancio/trolley_problem", 3_132_997),
 }
 """By the name of the folder that holds it."""

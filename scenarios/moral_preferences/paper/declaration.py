@@ -25,6 +25,7 @@ _READINGS: Final = (
 EXPERIMENTS: Final = Experiments(
     found=Reproduction,
     parts=parts,
+    steps=8,
     on_paper=findings_on_paper,
     additions=own_findings,
     sheets=sheets_of,

@@ -9,6 +9,7 @@ from ...presentation.drawing import (
     COLORS,
     INK,
     MUTED,
+    WHISKERS,
     Marks,
     Picture,
     clean,
@@ -41,7 +42,7 @@ _Named = tuple[str, str, Sequence[CurvePoint], dict[str, Any]]
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
-    trials = f"{reproduction.trials:,} repetitions a point, ± 2 standard errors"
+    trials = f"{reproduction.trials:,} repetitions a point, {WHISKERS}"
     two, three = (10.0, 4.2), (13.0, 4.2)
     by_records = [(number, functools.partial(_by_records, number=number)) for number in (1, 2, 3)]
     high = (9.0, 1.8 + 0.3 * len(reproduction.weights))

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....protocol.errors import ConfigurationError
-from ...reading.files import decoded, open_bytes
+from ...reading.files import BOM, MAX_LINE, open_bytes
+from ...reading.text_forms import PLAIN, TextForm, form_of, open_table
 from .assembly import CodedColumn
 
 __all__ = ["NameTable", "read_names"]
@@ -30,7 +31,8 @@ _MAX_BYTES: Final = 64
 """Longer entries make a file unusual: every entry of a column takes as many words as the longest."""
 _MASKS: Final = np.array([(1 << 64) - (1 << 8 * (8 - kept)) for kept in range(9)], dtype=np.uint64)
 """To keep so many of a word's first bytes."""
-_BOM: Final = b"\xef\xbb\xbf"
+_NOT_PLAIN: Final = b'"'
+"""In place of a line without an end."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,23 +41,25 @@ class NameTable:
 
     Args:
         path: the file.
+        form: its.
         columns: by the names that were asked for; all have as many rows as the file.
     """
 
     path: Path
+    form: TextForm
     columns: Mapping[str, CodedColumn]
 
     def where(self, row: int) -> str:
         """Return where a row stands, for errors. It is found by reading the file again."""
-        line, _ = next(itertools.islice(_rows(self.path), row + 1, None))
+        line, _ = next(itertools.islice(_rows(self.path, self.form), row + 1, None))
         return f"{self.path.name} line {line}"
 
 
 def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequence[str] = ()) -> NameTable:
     """Return columns of a CSV file with a header, which may be packed (`.gz`).
 
-    UTF-8, with or without a byte order mark; lines end with LF or CR LF; entries may be quoted. Blank lines are
-    skipped, blanks around an entry are dropped, and columns that nobody asks for are ignored.
+    It has any form (`reading.text_forms`); entries may be quoted. Blank lines are skipped, blanks around an entry are
+    dropped, and columns that nobody asks for are ignored.
 
     Args:
         path: the file.
@@ -67,7 +71,8 @@ def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequ
         ConfigurationError: the content is no such table, with its line.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
-    line, header = next(_rows(path), (1, list[str]()))
+    form = form_of(path, {name for names in required.values() for name in names})
+    line, header = next(_rows(path, form), (1, list[str]()))
     if not header:
         allowed = f"a CSV file with the columns {', '.join(required)}"
         raise ConfigurationError(field=path.name, value="an empty file", allowed=allowed)
@@ -82,10 +87,10 @@ def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequ
             raise ConfigurationError(field=f"{path.name} line {line}", value=header, allowed=allowed)
         places[name] = header.index(spelling)
     picks = list(places.values())
-    columns = _read_plain(path, picks, width=len(header)) or _read_any(path, picks)
+    columns = (_read_plain(path, picks, width=len(header)) if form == PLAIN else None) or _read_any(path, form, picks)
     if not len(columns[0].codes):
         raise ConfigurationError(field=path.name, value="a header alone", allowed="a CSV file with rows")
-    return NameTable(path, dict(zip(places, columns, strict=True)))
+    return NameTable(path, form, dict(zip(places, columns, strict=True)))
 
 
 def _read_plain(path: Path, picks: Sequence[int], *, width: int) -> list[CodedColumn] | None:
@@ -108,9 +113,11 @@ def _read_plain(path: Path, picks: Sequence[int], *, width: int) -> list[CodedCo
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
     """Yield whole lines, some MB at a time."""
-    block = file.read(_BLOCK_BYTES).removeprefix(_BOM)
+    block = file.read(_BLOCK_BYTES).removeprefix(BOM)
     while block:
-        yield block + file.readline()
+        yield block + (rest := file.readline(MAX_LINE))
+        if len(rest) == MAX_LINE:
+            yield _NOT_PLAIN
         block = file.read(_BLOCK_BYTES)
 
 
@@ -193,11 +200,11 @@ def _column(blocks: list[NDArray[np.uint64]]) -> CodedColumn:
     return CodedColumn(list(index), lookup[codes])
 
 
-def _read_any(path: Path, picks: Sequence[int]) -> list[CodedColumn]:
+def _read_any(path: Path, form: TextForm, picks: Sequence[int]) -> list[CodedColumn]:
     """Return columns of any file, or name what is wrong with it."""
     indexes: list[dict[str, int]] = [{} for _ in picks]
     codes: list[list[int]] = [[] for _ in picks]
-    rows = _rows(path)
+    rows = _rows(path, form)
     _, header = next(rows)
     for line, row in rows:
         for pick, index, parts in zip(picks, indexes, codes, strict=True):
@@ -209,12 +216,11 @@ def _read_any(path: Path, picks: Sequence[int]) -> list[CodedColumn]:
     ]
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: Path, form: TextForm) -> Iterator[tuple[int, list[str]]]:
     """Yield the line where each row begins, the header's first, and its entries; blank lines are skipped."""
     line = 1  # where a row begins, which may go on over the lines that follow
     width = 0
-    with open_bytes(path) as file:
-        reader = csv.reader(decoded(file, path), strict=True)
+    with open_table(path, form) as reader:
         try:
             for cells in reader:
                 row = [cell.strip() for cell in cells]
@@ -226,6 +232,5 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                     yield line, row
                 line = reader.line_num + 1
         except csv.Error as error:
-            is_ending = "new-line character" in str(error)  # a CR on its own
-            allowed = "a line that ends with LF or CR LF" if is_ending else f"well-formed CSV ({error})"
+            allowed = f"well-formed CSV ({error})"
             raise ConfigurationError(field=f"{path.name} line {line}", value=path.name, allowed=allowed) from None

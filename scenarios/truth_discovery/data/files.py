@@ -8,6 +8,7 @@ Other columns are ignored, but for `answer_set`, which says for each row which a
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from ...reading.files import readable
@@ -15,15 +16,23 @@ from .assembly import AnswerSets, Repeats, Rows, assemble
 from .crowd import Crowd
 from .csv_names import read_names
 
-__all__ = ["read_crowd", "rows_of"]
+__all__ = ["ANSWER_COLUMNS", "read_crowd", "rows_of"]
 
 _TASK: Final[Sequence[str]] = ("task", "item")  # some published files say item
 _ANSWERS: Final[Mapping[str, Sequence[str]]] = {"task": _TASK, "worker": ("worker",), "label": ("label",)}
+ANSWER_COLUMNS: Final = tuple(_ANSWERS)
+"""Of a file of answers."""
+_AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})
 _TRUTHS: Final[Mapping[str, Sequence[str]]] = {"task": _TASK, "truth": ("truth",)}
 
 
 def read_crowd(
-    answers: Path, *, truth: Path | None = None, repeats: Repeats = "error", answer_sets: AnswerSets | None = None
+    answers: Path,
+    *,
+    truth: Path | None = None,
+    repeats: Repeats = "error",
+    answer_sets: AnswerSets | None = None,
+    columns: Mapping[str, str] = _AS_THEY_ARE,
 ) -> Crowd:
     """Return the crowd of a CSV file with the columns task, worker and label.
 
@@ -40,12 +49,13 @@ def read_crowd(
             set that it names. Where that column stands and this is None, its entries spell the labels out with `|`
             between them. Without either, all tasks have one answer set, of all labels that were answered: in numeric
             order if all of them are integers, else sorted as text.
+        columns: what the file of answers calls task, worker or label, where it calls them otherwise.
 
     Raises:
         ConfigurationError: a file cannot be read, or is not what it should be; the field names the file and the line.
     """
     with readable(answers, field="answers"):
-        answer_rows = rows_of(answers)
+        answer_rows = rows_of(answers, columns=columns)
     truth_rows = None
     if truth is not None:
         with readable(truth, field="truth"):
@@ -53,19 +63,20 @@ def read_crowd(
     return assemble(answer_rows, truths=truth_rows, repeats=repeats, answer_sets=answer_sets)
 
 
-def rows_of(path: Path, *, are_truths: bool = False) -> Rows:
+def rows_of(path: Path, *, are_truths: bool = False, columns: Mapping[str, str] = _AS_THEY_ARE) -> Rows:
     """Return a file's answers, or its truths.
 
     Raises:
         ConfigurationError: the content is not what it should be, with its line.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
-    table = read_names(path, _TRUTHS if are_truths else _ANSWERS, ("answer_set",))
-    columns = table.columns
+    wanted = {name: (columns[name],) if name in columns else names for name, names in _ANSWERS.items()}
+    table = read_names(path, _TRUTHS if are_truths else wanted, ("answer_set",))
+    found = table.columns
     return Rows(
-        columns["task"],
-        columns["truth" if are_truths else "label"],
+        found["task"],
+        found["truth" if are_truths else "label"],
         table.where,
-        workers=columns.get("worker"),
-        answer_sets=columns.get("answer_set"),
+        workers=found.get("worker"),
+        answer_sets=found.get("answer_set"),
     )

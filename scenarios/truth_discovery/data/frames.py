@@ -1,4 +1,4 @@
-"""Frames of task, worker and label as crowd-kit's users have them, and the codes that the estimators take.
+"""Frames of task, worker and label as crowd-kit's users have them: the codes that estimators take, and crowds.
 
 Not imported by the package: pandas is slow to start, and only those who have a frame need it.
 """
@@ -12,12 +12,15 @@ import pandas as pd
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.estimators.truth_inference import Answers
-from .assembly import Repeats
+from .assembly import SEPARATOR, CodedColumn, Repeats, Rows, assemble
+from .crowd import Crowd
 
-__all__ = ["COLUMNS", "FrameAnswers", "encode_frame"]
+__all__ = ["COLUMNS", "FrameAnswers", "crowd_from_frame", "crowd_to_frame", "encode_frame"]
 
 COLUMNS = ("task", "worker", "label")
 
+_ANSWER_SET = "answer_set"
+"""A fourth column, where tasks have different answer sets: its labels, with `|` between them."""
 _MAX_NAMED = 5
 
 
@@ -77,13 +80,7 @@ def encode_frame(
     """
     if repeats not in get_args(Repeats):
         raise ValueError(f"repeats must be one of {', '.join(get_args(Repeats))}, got {repeats!r}")
-    if not isinstance(data, pd.DataFrame):  # pyright: ignore[reportUnnecessaryIsInstance]  callers without types
-        raise TypeError(f"expected a pandas.DataFrame with the columns {', '.join(COLUMNS)}, got {type(data).__name__}")
-    absent = [column for column in COLUMNS if column not in data.columns]
-    if absent:
-        raise ValueError(f"no column {', '.join(absent)}; the frame has {', '.join(map(str, data.columns))}")
-    if data.empty:
-        raise ValueError("the frame has no rows")
+    _check_frame(data)
     task_codes, tasks = _factorize(data, "task")
     worker_codes, workers = _factorize(data, "worker")
     label_codes, names = _factorize(data, "label")
@@ -100,6 +97,105 @@ def encode_frame(
         sizes=np.full(len(tasks), max(len(names), 2), dtype=np.int64),
     )
     return FrameAnswers(answers, tasks, workers, names)
+
+
+def crowd_to_frame(crowd: Crowd) -> "tuple[pd.DataFrame, pd.Series[Any]]":
+    """Return a crowd as crowd-kit has one: answers, and what is true.
+
+    Args:
+        crowd: the crowd.
+
+    Returns:
+        A frame with the columns `task`, `worker` and `label`, by names, and `answer_set` where tasks have different
+        ones; and the true labels that are known, as a series `true_label` indexed by task.
+    """
+    answers = crowd.answers
+    sets = crowd.answer_set_of_task[answers.tasks]
+    columns: dict[str, Any] = {
+        "task": [crowd.tasks[code] for code in answers.tasks.tolist()],
+        "worker": [crowd.workers[code] for code in answers.workers.tolist()],
+        "label": _label_names(crowd, sets, answers.labels),
+    }
+    if len(crowd.answer_sets) > 1:
+        places: list[int] = sets.tolist()
+        columns[_ANSWER_SET] = [SEPARATOR.join(crowd.answer_sets[place]) for place in places]
+    known = np.flatnonzero(crowd.truth >= 0)
+    truths = _label_names(crowd, crowd.answer_set_of_task[known], crowd.truth[known])
+    tasks = pd.Index([crowd.tasks[code] for code in known.tolist()], name="task", dtype=object)
+    return pd.DataFrame(columns), pd.Series(truths, index=tasks, name="true_label", dtype=object)
+
+
+def crowd_from_frame(
+    data: pd.DataFrame,
+    truth: "pd.Series[Any] | None" = None,
+    *,
+    labels: Sequence[str] | None = None,
+    repeats: Repeats = "error",
+) -> Crowd:
+    """Return the crowd of a frame as crowd-kit has one; all names become text.
+
+    Args:
+        data: columns `task`, `worker` and `label`, and perhaps `answer_set`; at least one row, nothing missing.
+        truth: true labels, indexed by task.
+        labels: all labels of the answer set, those that nobody chose too; by default those that occur.
+        repeats: as for `encode_frame`.
+
+    Raises:
+        ConfigurationError: a label or a truth is outside its task's answer set, a task has two truths, or a worker gave
+            a task two labels and `repeats` is "error".
+        ValueError: a column is absent or has missing values, there is no row, or two names are one as text.
+        TypeError: `data` is not a frame.
+    """
+    _check_frame(data)
+    names = [str(name) for name in data.index]
+    answers = Rows(
+        tasks=_coded(data, "task"),
+        labels=_coded(data, "label"),
+        workers=_coded(data, "worker"),
+        answer_sets=_coded(data, _ANSWER_SET) if _ANSWER_SET in data.columns else None,
+        where=lambda row: f"row {names[row]} of the frame",
+    )
+    truths: Rows | None = None
+    if truth is not None and len(truth):
+        told = pd.DataFrame({"task": truth.index, "label": truth.to_numpy()})
+        tasks = [str(task) for task in truth.index]
+        truths = Rows(
+            tasks=_coded(told, "task"),
+            labels=_coded(told, "label"),
+            where=lambda row: f"the truth of {tasks[row]}",
+        )
+    return assemble(answers, truths=truths, repeats=repeats, answer_sets=labels)
+
+
+def _check_frame(data: object) -> None:
+    """Raise TypeError unless it is a frame, ValueError unless it has the columns, and a row."""
+    if not isinstance(data, pd.DataFrame):
+        raise TypeError(f"expected a pandas.DataFrame with the columns {', '.join(COLUMNS)}, got {type(data).__name__}")
+    absent = [column for column in COLUMNS if column not in data.columns]
+    if absent:
+        raise ValueError(f"no column {', '.join(absent)}; the frame has {', '.join(map(str, data.columns))}")
+    if data.empty:
+        raise ValueError("the frame has no rows")
+
+
+def _label_names(crowd: Crowd, sets: IntArray, labels: IntArray) -> list[str]:
+    places: list[int] = sets.tolist()
+    codes: list[int] = labels.tolist()
+    return [crowd.answer_sets[place][code] for place, code in zip(places, codes, strict=True)]
+
+
+def _coded(data: pd.DataFrame, column: str) -> CodedColumn:
+    """Return a column as text.
+
+    Raises:
+        ValueError: a value is missing, or two different ones are one as text.
+    """
+    codes, index = _factorize(data, column)
+    names = [str(name) for name in index]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"column {column} has two names that are {twice!r} as text")
+    return CodedColumn(names, codes)
 
 
 def _factorize(data: pd.DataFrame, column: str) -> "tuple[IntArray, pd.Index[Any]]":

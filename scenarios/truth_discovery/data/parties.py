@@ -1,5 +1,6 @@
 """Crowds as the parties of a truth discovery session."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -13,11 +14,12 @@ from ....protocol.truth_discovery import NO_TASK
 from ....protocol.truth_discovery.parameters import PRICES
 from ...datasets.loading import DataSet
 from ...reading.conversion import convert
-from ...reading.files import header_of
+from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable, PartySources
+from ...reading.text_forms import form_of, header_of
 from .assembly import Repeats
 from .crowd import Crowd
-from .files import read_crowd
+from .files import ANSWER_COLUMNS, read_crowd
 from .published import CROWDS, PublishedCrowd
 from .synthetic import PEER_GRADING_STAND_IN, PeerGrading, SyntheticCrowd, make_crowd, make_peer_grading
 
@@ -34,11 +36,22 @@ class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         answers: a CSV file with a line for each answer: task, worker, label.
         truth: a CSV file of what is true: task, truth; only to compare with what is found.
         repeats: which answer counts where a worker answers a task twice with different labels.
+        columns: what the file of answers calls task, worker or label, where it calls them otherwise.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
     """
 
     answers: str
     truth: str = ""
     repeats: Repeats = "error"
+    columns: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        for name in self.columns:
+            if name not in ANSWER_COLUMNS:
+                allowed = f"one of {', '.join(ANSWER_COLUMNS)}{did_you_mean(name, ANSWER_COLUMNS)}"
+                raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=allowed)
 
 
 _OPTIONS = frozenset((*CrowdFile.__struct_fields__, *SyntheticCrowd.__struct_fields__, *PeerGrading.__struct_fields__))
@@ -73,7 +86,7 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
             raise ConfigurationError(field=f"{_FIELD}.stand_in", value=name, allowed=repr(_PEER_GRADING))
         usual: dict[str, Any] = msgspec.to_builtins(PEER_GRADING_STAND_IN)
         return as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, _FIELD)), is_generated=True)
-    if "answers" not in options and (beside := sorted({"truth", "repeats"} & options.keys())):
+    if "answers" not in options and (beside := sorted({"columns", "truth", "repeats"} & options.keys())):
         raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {beside[0]}")
     if "answers" not in options:
         synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, _FIELD)
@@ -85,8 +98,11 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         truth=Path(file.truth) if file.truth else None,
         repeats=file.repeats,
         answer_sets=given[0] if len(given) == 1 else None,
+        columns=file.columns,
     )
-    return as_parties(crowd, source=Path(file.answers).name)
+    found = as_parties(crowd, source=Path(file.answers).name)
+    forms = [(path.name, form_of(path)) for path in map(Path, filter(None, (file.answers, file.truth)))]
+    return dataclasses.replace(found, note=" ".join(filter(None, (form.note(name) for name, form in forms))))
 
 
 def as_parties(
@@ -157,7 +173,7 @@ def _data_set(name: str, crowd: PublishedCrowd) -> DataSet:
         # Whoever publishes answers lets everybody know them.
         return as_parties(crowd.load(options, folder), source=name, is_public_record=True)
 
-    return DataSet(options=crowd.options, load=load)
+    return DataSet(crowd.options, load, crowd.place, crowd.num_bytes)
 
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {name: _data_set(name, crowd) for name, crowd in CROWDS.items()}

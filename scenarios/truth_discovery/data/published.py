@@ -68,12 +68,16 @@ class PublishedCrowd:
         source: the paper that it comes from.
         options: a struct; what may be chosen.
         load: returns the crowd, of the options and its own folder.
+        place: where it is published, as people find it.
+        num_bytes: how large its files are together.
     """
 
     title: str
     source: str
     options: type[msgspec.Struct]
     load: Callable[[Any, Path], Crowd]
+    place: str = ""
+    num_bytes: int = 0
 
 
 def load_crowd(name: str, folder: Path, **options: object) -> Crowd:
@@ -231,8 +235,11 @@ def _unlike(path: Path, what: str) -> ConfigurationError:
     return ConfigurationError(field="data", value=str(path.parent.parent), allowed=f"a folder with {what}")
 
 
-def _uniform(title: str, source: str) -> PublishedCrowd:
-    return PublishedCrowd(title, source, Repeated, _load_uniform)
+_UNIFORM: Final = "github.com/yuan-li/truth-inference-at-scale"
+
+
+def _uniform(title: str, source: str, num_bytes: int) -> PublishedCrowd:
+    return PublishedCrowd(title, source, Repeated, _load_uniform, _UNIFORM, num_bytes)
 
 
 CROWDS: Final[Mapping[str, PublishedCrowd]] = {
@@ -241,12 +248,16 @@ CROWDS: Final[Mapping[str, PublishedCrowd]] = {
         'Whitehill et al., "Whose Vote Should Count More", NIPS 2009',
         Repeated,
         _load_duchenne,
+        "github.com/axelabels/CDM_BIAS",
+        334_629,
     ),
     "ducks": PublishedCrowd(
         "Is there a duck in the picture?",
         'Welinder et al., "The Multidimensional Wisdom of Crowds", NIPS 2010',
         Unchanged,
         _load_ducks,
+        "github.com/welinder/cubam",
+        85_391,
     ),
     "peer_grading": PublishedCrowd(
         "Does the assignment pass? (peer grades against a pass mark)",
@@ -254,19 +265,23 @@ CROWDS: Final[Mapping[str, PublishedCrowd]] = {
         "AAAI 2015",
         PassMark,
         _load_peer_grading,
+        "github.com/MiFei/AAAI15-Peer-Grading",
+        81_949,
     ),
-    "bluebird": _uniform("Which of two blue birds is it?", "Welinder et al., NIPS 2010"),
-    "rte": _uniform("Does one sentence entail the other?", "Snow et al., EMNLP 2008"),
-    "dog": _uniform("Which breed is the dog?", "Zhou et al., NIPS 2012"),
-    "web_search": _uniform("How relevant is the search result?", "Zhou et al., NIPS 2012"),
-    "d_product": _uniform("Do two descriptions mean the same product?", 'Wang et al., "CrowdER", PVLDB 2012'),
-    "d_sentiment": _uniform("Is the tweet's sentiment positive?", "Zheng et al., PVLDB 2017"),
-    "relevance": _uniform("How relevant is the page?", "Buckley et al., TREC 2010"),
-    "adult": _uniform("How much adult content does the site have?", "Ipeirotis et al., HCOMP 2010"),
-    "weather_sentiment_amt": _uniform("What does the tweet feel about the weather?", "Venanzi et al., HCOMP 2015"),
-    "sentiment_polarity": _uniform("Is the film review's sentence positive?", "Rodrigues et al., 2013"),
-    "sentiment_polarity_amt": _uniform("Is the film review's sentence positive?", "Venanzi et al., HCOMP 2015"),
-    "music_genre": _uniform("Which genre is the clip?", "Rodrigues et al., 2013"),
-    "zencrowd_in": _uniform("Do two entries mean the same entity?", "Demartini et al., WWW 2012"),
+    "bluebird": _uniform("Which of two blue birds is it?", "Welinder et al., NIPS 2010", 33_105),
+    "rte": _uniform("Does one sentence entail the other?", "Snow et al., EMNLP 2008", 73_439),
+    "dog": _uniform("Which breed is the dog?", "Zhou et al., NIPS 2012", 74_878),
+    "web_search": _uniform("How relevant is the search result?", "Zhou et al., NIPS 2012", 161_902),
+    "d_product": _uniform("Do two descriptions mean the same product?", 'Wang et al., "CrowdER", PVLDB 2012', 312_354),
+    "d_sentiment": _uniform("Is the tweet's sentiment positive?", "Zheng et al., PVLDB 2017", 183_199),
+    "relevance": _uniform("How relevant is the page?", "Buckley et al., TREC 2010", 1_102_868),
+    "adult": _uniform("How much adult content does the site have?", "Ipeirotis et al., HCOMP 2010", 1_016_394),
+    "weather_sentiment_amt": _uniform(
+        "What does the tweet feel about the weather?", "Venanzi et al., HCOMP 2015", 53_285
+    ),
+    "sentiment_polarity": _uniform("Is the film review's sentence positive?", "Rodrigues et al., 2013", 319_348),
+    "sentiment_polarity_amt": _uniform("Is the film review's sentence positive?", "Venanzi et al., HCOMP 2015", 92_949),
+    "music_genre": _uniform("Which genre is the clip?", "Rodrigues et al., 2013", 29_351),
+    "zencrowd_in": _uniform("Do two entries mean the same entity?", "Demartini et al., WWW 2012", 113_294),
 }
 """By the name of the folder that holds it."""

@@ -10,6 +10,7 @@ from .pictures import pictures_of
 from .reproduction import parts
 from .rows import Reproduction
 from .tables import sheets_of
+from .workloads import COMPARED
 
 __all__ = ["EXPERIMENTS"]
 
@@ -27,6 +28,7 @@ def _lacking(names: Sequence[str]) -> str:
 EXPERIMENTS: Final = Experiments(
     found=Reproduction,
     parts=parts,
+    steps=len(COMPARED) + 5,
     on_paper=findings_on_paper,
     additions=own_findings,
     sheets=sheets_of,

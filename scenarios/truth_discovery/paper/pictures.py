@@ -9,6 +9,7 @@ from ...presentation.drawing import (
     COLORS,
     INK,
     MUTED,
+    WHISKERS,
     Marks,
     Picture,
     clean,
@@ -35,8 +36,8 @@ _WORDS = {"peer-grading": "peer grading (a made-up stand-in)", "duchenne": "Duch
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
-    trials = f"{reproduction.trials:,} trials a point, ± 2 standard errors"
-    compared = f"{reproduction.comparison_trials:,} trials, ± 2 standard errors"
+    trials = f"{reproduction.trials:,} trials a point, {WHISKERS}"
+    compared = f"{reproduction.comparison_trials:,} trials, {WHISKERS}"
     epsilon = reproduction.weights[0].epsilon
     size, rows = (9.5, 4.8), (10, 1.6 + 0.36 * len(reproduction.crowds))
     second = f"Figure 2 again: weights in one trial of two layers, ε = {epsilon:g}"

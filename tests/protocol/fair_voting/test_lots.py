@@ -4,6 +4,7 @@ import math
 from collections import Counter
 
 import numpy as np
+import pytest
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.fair_voting.lots import draw_lot, lot_of
@@ -34,6 +35,7 @@ def test_lots_are_uniform() -> None:
     assert sum((count - 2_000) ** 2 / 2_000 for count in counts.values()) < 42
 
 
+@pytest.mark.full("fifteen hundred sessions")
 def test_reports_that_say_nothing_of_the_alternatives_favor_none_of_them() -> None:
     """Two groups of four voters at a small ε: many sessions tie, and the first one must not win all of those.
 

@@ -62,11 +62,13 @@ def test_there_are_the_faults_of_mechanisms() -> None:
     assert len({fault.faulty.name for fault in FAULTS}) == len(FAULTS)
 
 
+@pytest.mark.full("every fault in full; what is gross is caught below, quickly")
 @each_fault
 def test_the_fault_is_caught(fault: Fault) -> None:
     assert found(fault, fault.faulty, fault.samples).verdict is AuditVerdict.PROOF_REFUTED
 
 
+@pytest.mark.full("the repair of every fault in full")
 @each_fault
 def test_the_repair_passes(fault: Fault) -> None:
     result = found(fault, fault.repaired, min(FEW, fault.samples))

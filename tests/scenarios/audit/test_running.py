@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from psephos.protocol.errors import ConfigurationError
@@ -146,6 +147,7 @@ def test_what_departs_from_its_law_is_told(known: Callable[..., None], capsys: p
     assert "law+sim" not in shown  # the law is not the sampler's, so that nothing is said by it
 
 
+@pytest.mark.full("a process that makes its cases itself")
 def test_processes_find_what_one_finds() -> None:
     """One case here, and one in a process that makes its cases itself."""
     job = Job({"simulated": 200}, 1e-6, 1)
@@ -230,3 +232,53 @@ def test_a_quick_audit_takes_a_twentieth_of_the_outputs(known: Callable[..., Non
     assert json.loads(ended.out)["samples"] == {"simulated": 50_000, "secure": 2_500}
     ended = psephos("audit", "all", "--quick", "--samples", 40_000, "--source", "simulated", "--json")
     assert json.loads(ended.out)["samples"] == {"simulated": 2_000}
+
+
+def test_an_audit_that_somebody_ends_keeps_what_it_has_found(known: Callable[..., None]) -> None:
+    known(*(make_case(name) for name in ("one", "two", "three")))
+
+    def end(said: str, done: int, total: int) -> None:
+        assert total == 3
+        if done == 2:
+            raise KeyboardInterrupt(said)
+
+    report = run(on_progress=end)
+    assert [row.name for row in report.rows] == ["one", "two"]
+    assert report.num_left == 1
+
+
+def test_an_audit_that_somebody_ends_before_anything_was_found_has_no_report(known: Callable[..., None]) -> None:
+    known(make_case("one"))
+
+    def end(said: str, done: int, total: int) -> None:
+        if done:
+            return
+        raise KeyboardInterrupt(said, total)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(on_progress=end)
+
+
+def test_the_command_shows_the_table_of_an_audit_that_was_ended(
+    known: Callable[..., None], psephos: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known(*(make_case(name) for name in ("one", "two")))
+    audited = running._audit_case  # pyright: ignore[reportPrivateUsage]  in whose midst the key is pressed
+
+    def pressed(each: Case, job: running.Job) -> Any:
+        if each.name == "two":
+            raise KeyboardInterrupt
+        return audited(each, job)
+
+    monkeypatch.setattr(running, "_audit_case", pressed)
+    ended = psephos("audit", "coins", "--samples", 100, "--workers", 1, "--out", "out")
+    assert ended.status == 130
+    said = " ".join(ended.out.split())
+    assert said.startswith("No proof is refuted. 1 loss in 0 s: ")
+    assert "The run was ended before 1 more case came to be audited." in said
+    assert ended.err.splitlines()[-1] == "psephos: interrupted; out keeps audit.csv, audit.json"
+
+
+def test_a_whole_audit_says_nothing_of_cases_that_are_left(known: Callable[..., None]) -> None:
+    known(make_case("one"))
+    assert b"num_left" not in msgspec.json.encode(run())

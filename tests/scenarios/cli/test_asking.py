@@ -68,8 +68,8 @@ def test_all_that_is_left_out_is_asked_for_and_what_is_wrong_is_asked_again(vote
             terminal.answer("weight (one of 1, 2, 3): ", TYPED)
             terminal.answer("weight (one of 1, 2, 3): ", "")
             terminal.answer("weight (one of 1, 2, 3): ", " 1 ")
-            terminal.answer("merger (0 or 1): ", "maybe")
-            terminal.answer("merger (0 or 1): ", "1")
+            terminal.answer("merger (yes or no): ", "maybe")
+            terminal.answer("merger (yes or no): ", "1")
             status = terminal.ending()
         released = session.result().outcome
     assert status == 0, terminal.seen
@@ -90,12 +90,12 @@ def test_what_is_typed_stays_in_the_terminal(vote: Path) -> None:
         with Terminal(*words, "--out", "as-ann", folder=folder) as terminal:
             terminal.answer("weight (one of 1, 2, 3): ", TYPED)
             terminal.answer("weight (one of 1, 2, 3): ", "3")
-            terminal.answer("merger (0 or 1): ", "1")
+            terminal.answer("merger (yes or no): ", "1")
             assert terminal.ending() == 0
         session.result()
         events = str(session.events)
     left = {path.name: path.read_text(encoding="utf-8") for path in (folder / "as-ann").iterdir()}
-    assert left.keys() == {"events.jsonl", "ledger.jsonl", "outcome.json", "run.json"}
+    assert left.keys() == {"events.jsonl", "ledger.jsonl", "outcome.json", "report.html", "run.json"}
     for text in (events, *left.values()):
         assert TYPED not in text
         assert not re.search(r'"(?:merger|weight|entries|row|value)": *"?[13]"?[,}]', text)

@@ -36,7 +36,7 @@ def test_a_run_shows_trust_phases_outcome_and_price(psephos: Psephos) -> None:
         "release",
         "True margin",
         "ε proven",
-        "ε = 1: from even odds, up to 73.2 % certainty of what one partner holds",
+        "Price: From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1).",
         "optimal: ± 10.4 instead of ± 39.0",
         "Everything is in out",
     ):
@@ -89,6 +89,16 @@ def test_pictures_are_drawn_unless_refused(psephos: Psephos) -> None:
     assert psephos("run", "consortium", "--set", "count=5", "--out", "with").status == 0
     assert Path("with/estimates.svg").exists()
     assert Path("with/estimates.png").exists()
+
+
+def test_where_no_picture_can_be_drawn_a_run_says_what_to_install(
+    psephos: Psephos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    drawn = psephos("run", "consortium", "--set", "count=6", "--out", "run")
+    assert not list(Path("run").glob("*.png"))
+    assert drawn.out.endswith("is not installed: pip install 'psephos[pictures]'\n\n")
+    assert "psephos[pictures]" not in psephos("run", "consortium", "--no-pictures", "--out", "plain").out
 
 
 def test_secure_noise_is_named(psephos: Psephos) -> None:
@@ -404,12 +414,13 @@ def test_an_interrupted_run_ends_with_status_130_and_one_line(tmp_path: Path, tr
     ) as process:
         assert process.stdout is not None
         # The heading is shown before the session begins, and each phase's line as it closes.
-        awaited = "joined" if transport == "memory" else "Trust"
+        awaited = "joined" if transport == "memory" else "arrays, no agents"
         while awaited not in (line := process.stdout.readline()):
             assert line, "ended too early"
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
-    assert errors.strip() == "psephos: interrupted"
+    kept = "events.jsonl, ledger.jsonl, run.json, scenario.json"
+    assert errors.strip() == f"psephos: interrupted; out keeps {kept}"
     assert process.returncode == 130
 
 

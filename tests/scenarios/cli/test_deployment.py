@@ -2,6 +2,7 @@
 
 import json
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,7 @@ def test_join_shows_what_it_takes_part_in_and_the_outcome(psephos: Psephos) -> N
         "Session vote",
         "as ann · protocol dpwevote · simulation · costs epsilon = 1",
         "Trust: Nobody is trusted with private values",
-        "ε = 1: from even odds, up to 73.2 % certainty of what one partner holds",
+        "Price: From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1).",
         "merger",
         "in mine",
     ):
@@ -243,6 +244,25 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     "periods without a journal": (
         (*JOIN, "ann.csv", "--simulate", "--seed", 7, "--budget", 1, "--budget-period", "7 days"),
         "--budget-period must be left out without a journal, which alone knows when other sessions were, got 'given'",
+    ),
+    "a budget in all that already is": (
+        (*JOIN, "ann.csv", "--budget", 1, "--budget-in-all", 9),
+        "--budget-in-all must be left out without --budget-period: --budget is then over all sessions, got 9.0",
+    ),
+    "a budget in all below that of a period": (
+        (
+            *JOIN,
+            "ann.csv",
+            "--journal",
+            "ann.sqlite",
+            "--budget",
+            1,
+            "--budget-period",
+            "7 days",
+            "--budget-in-all",
+            0.5,
+        ),
+        "--budget-in-all must be at least the --budget of a period, 1, got 0.5",
     ),
     "a name that is none": (
         ("join", NOBODY_LISTENS, *PLAIN, "--as", " ann", "--input", "ann.csv", "--out", "out"),
@@ -387,3 +407,41 @@ def test_help_shows_each_example_on_a_line_of_its_own(psephos: Psephos, command:
     ended = psephos(command, "--help")
     assert ended.status == 0
     assert any(line.strip().startswith(f"psephos {command} ") for line in ended.out.splitlines())
+
+
+NO_OPENDP = "opendp must be installed where noise is secure (pip install 'psephos[deployment]'), got 'not installed'"
+SECURE: dict[str, tuple[object, ...]] = {
+    "a server that draws": ("serve", "two-societies", "--set", "mechanism=laplace", *PLAIN, "--listen", "127.0.0.1:0"),
+    "a client": ("join", "drawn/invitations/1-ann.json", "--input", "ann.csv"),
+    "a rehearsal": ("rehearse", "vote.toml"),
+    "a run": ("run", "vote.toml", "--set", "noise=secure"),
+}
+
+
+@pytest.mark.bad_input("secure noise without OpenDP, the extra `deployment`")
+@pytest.mark.parametrize("case", list(SECURE))
+def test_secure_noise_without_its_extra_is_refused_before_anybody_is_called(
+    psephos: Psephos, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    psephos("roster", "vote.toml", "--make-keys", "--address", NOBODY_LISTENS, "--out", "drawn")
+    monkeypatch.setitem(sys.modules, "opendp", None)
+    check_refused(psephos(*SECURE[case], "--out", "out"), NO_OPENDP)
+    assert folders() == {"drawn"}
+
+
+def test_a_simulation_and_a_server_that_draws_nothing_need_no_extra(
+    psephos: Psephos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "opendp", None)
+    assert psephos("run", "vote.toml", "--out", "out").status == 0
+    ended = psephos("serve", "vote.toml", *PLAIN, "--listen", "10.0.0.1:0", "--out", "served")
+    check_refused(ended, f"--listen must be {HERE}, got '10.0.0.1:0'")
+
+
+@pytest.mark.bad_input("secure noise without OpenDP, the extra `deployment`")
+def test_an_audit_of_secure_noise_without_its_extra_names_it(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opendp", None)
+    way_out = NO_OPENDP.replace("')", "'; without it: --source simulated)")
+    check_refused(psephos("audit", "k-rr"), way_out)
+    check_refused(psephos("audit", "faults"), NO_OPENDP)
+    assert psephos("audit", "k-rr", "--source", "simulated", "--samples", 2000).status == 0

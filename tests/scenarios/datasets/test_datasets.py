@@ -1,6 +1,7 @@
 """Data sets in scenarios: where their folder is said, which there are, and the same result on every path."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
-from psephos.scenarios.datasets import DataSet
+from psephos.scenarios.datasets import DataSet, data_set_of
 from psephos.scenarios.system import load_each
 from psephos.scenarios.truth_discovery.data.published import CROWDS
 
@@ -93,9 +94,22 @@ def test_without_a_folder_a_shipped_scenario_says_what_it_needs(
     assert (ended.status, ended.out) == (2, "")
     assert "data must be given" in ended.err
     assert "--data FOLDER or PSEPHOS_DATA" in ended.err
+    assert re.search(r"[\d.]+ [kM]B, from (github.com|preflib.org)", ended.err)
     assert ended.err.count("\n") == 1
+    Path("empty").mkdir()
+    ended = psephos("run", scenario, "--data", "empty", "--out", "out")
+    assert (ended.status, ended.out) == (2, "")
+    assert re.search(r"a folder with a readable file .*; .*: [\d.]+ [kM]B, from ", ended.err)
     assert not Path("out").exists()
     assert load_scenario(scenario).description
+
+
+def test_every_data_set_of_ours_says_where_it_is_from_and_how_large_it_is() -> None:
+    for _, own in load_each("data_sets", Mapping):
+        for name, data_set in own.items():
+            assert re.fullmatch(r"[\d.]+ [kM]B, from .+", data_set.origin), name
+            assert data_set_of(name) is data_set
+    assert data_set_of("nothing") is None
 
 
 def test_shipped_scenarios_are_listed_without_a_folder(monkeypatch: pytest.MonkeyPatch, psephos: Psephos) -> None:
@@ -103,6 +117,7 @@ def test_shipped_scenarios_are_listed_without_a_folder(monkeypatch: pytest.Monke
     ended = psephos("scenarios")
     assert ended.status == 0
     assert all(name in ended.out for name in SHIPPED)
+    assert "un_general_assembly: 3.0 MB, from github.com/dgrtwo/unvotes" in ended.out
 
 
 def test_a_folder_named_in_a_file_is_found_beside_it(

@@ -248,9 +248,11 @@ def test_a_budget_below_the_price_is_refused_before_the_server_hears_a_name(
     assert [each.result(PATIENCE) for each in heard] == [session.result().outcome] * 3
 
 
-def test_a_budget_by_periods_holds_by_the_times_in_the_journal(vote: str, tmp_path: Path) -> None:
+def test_a_budget_by_periods_holds_by_the_times_in_the_journal_and_one_in_all_at_any_time(
+    vote: str, tmp_path: Path
+) -> None:
     text = Path(vote).read_text(encoding="utf-8")
-    for number, day in enumerate((0, 3, 7), start=1):
+    for number, (day, refused) in enumerate({0: "", 3: "0.5", 7: "", 14: "0.9"}.items(), start=1):
         now = 1_900_000_000.0 + 86_400 * day
         scenario = tmp_path / f"vote-{number}.toml"
         scenario.write_text(text, encoding="utf-8")
@@ -259,9 +261,10 @@ def test_a_budget_by_periods_holds_by_the_times_in_the_journal(vote: str, tmp_pa
             PersonJournal.open(tmp_path / "ann.sqlite", now=now, clock=lambda now=now: now) as journal,
         ):
             kept: dict[str, Any] = {"journal": journal, "budget": 1.5, "budget_period_seconds": 7 * 86_400.0}
-            others = [session.join(name) for name in ("bob", "cid")] if day != 3 else []
-            if day == 3:
-                with pytest.raises(BudgetExceededError, match=r"holds epsilon = 0\.5, requested 1 "):
+            kept["budget_in_all"] = 2.9
+            others = [session.join(name) for name in ("bob", "cid")] if not refused else []
+            if refused:
+                with pytest.raises(BudgetExceededError, match=rf"holds epsilon = {refused}, requested 1 "):
                     join_as(session.address, **kept)
             else:
                 heard = join_as(session.address, **kept)
@@ -378,7 +381,7 @@ def test_own_entries_are_read_in_every_usual_form(write: Write, content: str) ->
         ("weight,merger\n3,0,1\n", "mine.csv line 2", "3 entries", "2 entries: weight, merger"),
         ("partner,weight\nbob,3\n", "partner (mine.csv line 2)", "bob", "'ann'"),
         ("voter,weight\nbob,3\n", "voter (mine.csv line 2)", "bob", "'ann'"),
-        (b"weight\n\xff\n", "--input", "mine.csv", "a readable CSV file"),
+        (b"weight\n\x81\n", "mine.csv line 2", "b'\\x81\\n'", "UTF-8 text"),
         ('weight\n"3\n', "--input", "mine.csv", "a well-formed CSV file"),
     ],
 )
@@ -399,8 +402,8 @@ def test_a_fault_in_its_file_is_named(
     ("entries", "reason"),
     [
         ({"weight": "9", "merger": "1"}, "weight must be one of 1, 2, 3, got '9'"),
-        ({"weight": "1", "merger": "2"}, "merger must be one of 0, 1, got '2'"),
-        ({"weight": "1", "merger": ""}, "merger must be one of 0, 1, got ''"),
+        ({"weight": "1", "merger": "2"}, "merger must be yes or no (y/n, true/false, 1/0), got '2'"),
+        ({"weight": "1", "merger": ""}, "merger must be yes or no (y/n, true/false, 1/0), got ''"),
         ({"weight": "1"}, "merger must be a column of the table, got 'no such column'"),
         ({"weight": "1", "merger": "1", "marger": "1"}, "column 'marger' must be one of weight, merger, got 'unknown'"),
     ],

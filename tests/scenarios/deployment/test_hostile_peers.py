@@ -102,12 +102,9 @@ def peak_megabytes(process: Process) -> float:
 # Strangers at a server
 
 
+@pytest.mark.full("two thousand connections")
 @pytest.mark.parametrize(
-    ("announced", "num_sent"),
-    [
-        (MAX_FRAME_BYTES, MEGABYTE // 8),
-        pytest.param(MAX_GREETING_BYTES, MAX_GREETING_BYTES - 1, marks=pytest.mark.full("as many once more")),
-    ],
+    ("announced", "num_sent"), [(MAX_FRAME_BYTES, MEGABYTE // 8), (MAX_GREETING_BYTES, MAX_GREETING_BYTES - 1)]
 )
 def test_two_thousand_half_frames_before_hello_cost_no_memory_and_the_vote_is_held(
     tmp_path: Path, announced: int, num_sent: int

@@ -133,7 +133,7 @@ def test_a_terminal_shows_who_has_joined_and_who_is_awaited(tmp_path: Path, colu
             assert server.ending().status == 130
     shown = CONTROLS.sub("", terminal.seen())
     assert re.search(r"joined +bob *\r*\n +awaited +ann, cid", shown)
-    assert shown.endswith("psephos: interrupted\r\n")
+    assert re.search(r"psephos: interrupted; \S+ keeps [^\n]+\n$", shown)
 
 
 def test_a_session_in_a_terminal_writes_to_pipes_what_it_writes_without_one(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ def lines_of(path: Path) -> list[Any]:
 def check_failed(ending: Ending, *words: str, status: int = 1) -> None:
     """Check that a process ended with one line that holds these words, and without a traceback."""
     assert ending.status == status, ending
-    error = ending.err.lstrip("\n")  # the line that a terminal's ^C stands in is ended first
+    lines = ending.err.lstrip("\n").splitlines(keepends=True)  # the line that a terminal's ^C stands in is ended first
+    error = "".join(line for line in lines if not line.startswith("trying again: "))  # who was not yet welcomed does
     assert error.startswith("psephos: ")
     assert error.count("\n") == 1
     for word in words:
@@ -171,6 +172,18 @@ def test_all_are_shown_the_same_public_transcript_to_compare(deployment: Deploye
         assert len(shown.replace(" ", "")) == 32
 
 
+def test_a_server_says_how_much_was_said_in_each_phase_and_parties_do_not(deployment: Deployed) -> None:
+    folder, _ = deployment
+    traffic = {each.pop("phase"): each for each in read_json(folder / "server" / "run.json")["traffic"]}
+    assert list(traffic) == ["join", "weights", "opinions", "release"]
+    for phase in ("weights", "opinions"):
+        assert traffic[phase]["messages_up"] == 3
+        assert traffic[phase]["messages_down"] >= 3  # requests, and for who keeps a journal that its report is kept
+        assert min(traffic[phase].values()) > 0
+    assert traffic["release"]["messages_down"] == 3
+    assert all("traffic" not in read_json(folder / party / "run.json") for party in ("ann", "bob", "cid"))
+
+
 def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: Deployed) -> None:
     folder, _ = deployment
     left = [path for name in ("server", "ann", "bob", "cid") for path in (folder / name).iterdir()]
@@ -196,9 +209,9 @@ def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: 
 @pytest.mark.parametrize(
     ("number", "status", "said"),
     [
-        (signal.SIGINT, 130, "interrupted\n"),
-        (signal.SIGTERM, 143, "interrupted (SIGTERM)\n"),
-        (signal.SIGHUP, 129, "interrupted (SIGHUP)\n"),
+        (signal.SIGINT, 130, "interrupted; server keeps "),
+        (signal.SIGTERM, 143, "interrupted (SIGTERM); server keeps "),
+        (signal.SIGHUP, 129, "interrupted (SIGHUP); server keeps "),
     ],
 )
 def test_a_server_that_is_told_to_end_tells_every_client_and_leaves_its_folder(
@@ -282,6 +295,6 @@ def test_a_server_that_a_script_runs_in_the_background_ends_by_a_signal_and_not_
             ann.hello("ann", kind="deployment", session_id=terms.charter.id)
             ann.receive()  # the welcome: it goes on
             server.send(signal.SIGTERM)
-            check_failed(server.ending(), "interrupted (SIGTERM)\n", status=143)
+            check_failed(server.ending(), "interrupted (SIGTERM); ", status=143)
             assert ann.refusal() == "whoever runs it has stopped it"
     assert read_json(tmp_path / "server" / "run.json")["failure"]["error"] == "KeyboardInterrupt"

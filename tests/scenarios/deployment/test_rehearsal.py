@@ -209,6 +209,7 @@ def test_participation_that_is_hidden_is_rehearsed_too(write: Write, psephos: Ps
     ended = psephos("rehearse", "hidden.toml", *deadlines, "--trust-server", "--out", "out")
     assert (ended.status, ended.err) == (0, "")
     assert "2 of 2 voters heard what the server released" in ended.out
+    assert not {"traffic", "traffic_since_restart"} & read_json(Path("out/server/run.json")).keys()
 
 
 # What fails, and what is left of it.

@@ -90,6 +90,9 @@ def test_a_server_that_is_killed_between_reports_goes_on(tmp_path: Path) -> None
         assert server.ending().status == -9
         assert vote.accepted(0)
         vote.check(clients, vote.serve())
+        run = vote.run_of("server")
+        assert "traffic" not in run
+        assert {each["phase"]: each["messages_up"] for each in run["traffic_since_restart"]}["opinions"] == len(ENTRIES)
 
 
 @pytest.mark.full("processes that wait")

@@ -239,6 +239,7 @@ def test_a_certificate_that_is_unknown_foreign_or_expired_is_one_line_on_either_
     assert refusals_at(tmp_path / "at-drawn") == {**dict.fromkeys(reasons, 1), "stranger": 1}
 
 
+@pytest.mark.full("seven hundred handshakes")
 def test_strangers_who_never_end_a_handshake_give_way_and_the_vote_is_held(tmp_path: Path, drawn: Drawn) -> None:
     folder, _ = drawn
     begun = bytes.fromhex("16030102000100")  # of a ClientHello of 512 bytes
@@ -255,6 +256,7 @@ def test_strangers_who_never_end_a_handshake_give_way_and_the_vote_is_held(tmp_p
     assert refusals_at(tmp_path / "at-drawn")["evicted"] >= 700 - 512
 
 
+@pytest.mark.full("eight processes; its parts are tested one by one")
 @pytest.mark.bad_input("another's certificate, one that is on no roster, one that has expired")
 def test_a_party_that_renews_its_key_is_drawn_up_anew_and_its_old_key_is_nobodys(
     tmp_path: Path, psephos: Psephos

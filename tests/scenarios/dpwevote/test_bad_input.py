@@ -42,13 +42,19 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
     "an opinion of 2": (
         "partner,weight,merger\nann,1,2\n",
         [],
-        ["merger (own.csv line 2, ann) must be one of 0, 1, got '2'"],
+        ["merger (own.csv line 2, ann) must be yes or no (y/n, true/false, 1/0), got '2'"],
     ),
-    "an opinion in words": (
-        "partner,weight,merger\nann,1,yes\n",
+    "an opinion in other words": (
+        "partner,weight,merger\nann,1,ja\n",
         [],
-        ["merger (own.csv line 2, ann)", "0, 1, got 'yes'"],
+        ["merger (own.csv line 2, ann) must be yes or no", "got 'ja'"],
     ),
+    "an abstention": (
+        "partner,weight,merger\nann,1,\n",
+        [],
+        ["merger (own.csv line 2, ann) must be yes or no", "got ''"],
+    ),
+    "an opinion that is a formula": ("partner,weight,merger\nann,1,=1\n", [], ["must be yes or no", "got '=1'"]),
     "a partner twice": (
         "partner,weight,merger\nann,1,1\nbob,1,1\nann,2,1\n",
         [],
@@ -61,11 +67,20 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         [],
         ["own.csv line 1 must be a header with the column 'partner'"],
     ),
-    "no column of weights": ("partner,merger\nann,1\n", [], ["weight (own.csv line 1) must be a column of the table"]),
-    "no column of public weights": (
+    "no column of weights, or a misspelled one": (
+        "partner,wieght,merger\nann,1,1\n",
+        [],
+        ["a column of own.csv (line 1) must be called 'weight', if it holds weights", "got 'wieght'"],
+    ),
+    "no column of private weights": (
         "partner,merger\nann,1\n",
-        ["public_weights=true"],
-        ["weight (own.csv line 1) must be a column of the table"],
+        ["public_weights=false"],
+        ["public_weights must be left out, or true: own.csv has no column 'weight'", "got False"],
+    ),
+    "no column of weights, and none of 1": (
+        "partner,merger\nann,1\n",
+        ["weights=[2, 3]"],
+        ["weights must be with 1 among them, or left out: own.csv has no column 'weight'", "got [2.0, 3.0]"],
     ),
     "no column of a candidate": (
         FINE,
@@ -146,8 +161,9 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
 NO_BUSINESS_OF_A_ROSTER = {
     "a weight outside the set",
     "an opinion of 2",
-    "an opinion in words",
-    "no column of weights",
+    "an opinion in other words",
+    "an abstention",
+    "an opinion that is a formula",
     "no column of a candidate",
     "an unknown transport",
 }

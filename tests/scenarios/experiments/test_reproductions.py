@@ -119,8 +119,9 @@ def reproduced(tmp_path: Path) -> tuple[Coins, Path, list[str]]:
     lines: list[str] = []
     MADE.clear()
 
-    def tell(line: str) -> None:
-        lines.append(f"{line} ({len(MADE)})")
+    def tell(said: str, done: int, total: int) -> None:
+        assert (done, total) == (len(lines), 0)  # nobody has said how many there are
+        lines.append(f"{said} ({len(MADE)})")
 
     found = reproduce(PAPER, RunFolder(tmp_path / "run"), trials=2_000, seed=3, pictures=False, on_progress=tell)
     assert isinstance(found, Coins)

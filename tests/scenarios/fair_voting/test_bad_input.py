@@ -100,7 +100,7 @@ ELECTION: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "other sizes of groups": (ELECTION_FINE, ["group_sizes=[1, 3]"], ["group 'south' must be", "3", "got '2 voters'"]),
     "a header alone": (HEADER, [], ["voters must be a file with at least one voter, got 'own.csv'"]),
     "nothing": ("", [], ["own.csv line 1 must be a header with the column 'voter', got []"]),
-    "no UTF-8": (b"voter,group,ranking\nann,n\xff,a>b\n", [], ["voters must be a readable CSV file", "own.csv"]),
+    "no UTF-8": (b"voter,group,ranking\nann,n\x81,a>b\n", [], ["own.csv line 2 must be UTF-8 text"]),
     "an unprintable name": (
         ELECTION_FINE.replace(">a", ">a\x07"),
         [],

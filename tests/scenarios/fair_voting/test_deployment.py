@@ -274,7 +274,7 @@ FAULTS: dict[str, tuple[str | bytes, list[str]]] = {
     ),
     "two groups": ("group,ranking\nnorth;south,a > b > c\n", ["group", "north", "got 'north;south'"]),
     "nothing": ("", ["ann.csv line 1 must be a header"]),
-    "no UTF-8": (b"ranking\n\xff", ["--input must be a readable CSV file"]),
+    "no UTF-8": (b"ranking\n\x81", ["line 2 must be UTF-8 text"]),
 }
 
 
@@ -492,9 +492,9 @@ def test_processes_elect(deployment: Deployed) -> None:
 @pytest.mark.full("processes, as two other systems have them")
 def test_a_deployment_leaves_nobodys_ranking_with_anybody_else(deployment: Deployed) -> None:
     _, folder, _ = deployment
-    left = {"estimates.csv", "events.jsonl", "result.json", "run.json", "scenario.json"}
+    left = {"estimates.csv", "events.jsonl", "report.html", "result.json", "run.json", "scenario.json"}
     assert {path.name for path in (folder / "server").iterdir()} == left
-    own = {"events.jsonl", "ledger.jsonl", "outcome.json", "run.json"}
+    own = {"events.jsonl", "ledger.jsonl", "outcome.json", "report.html", "run.json"}
     for party in FEW:
         assert {path.name for path in (folder / party).iterdir()} == own
     for path in [*(folder / "server").iterdir(), *(folder / "drawn").rglob("*")]:

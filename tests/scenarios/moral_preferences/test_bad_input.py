@@ -44,7 +44,7 @@ CHOICES: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     ),
     "no voters": ("voter,record,choice,lives\n", [], ["own.csv must be a CSV file with rows"]),
     "nothing at all": ("", [], ["own.csv must be a CSV file with a header"]),
-    "no UTF-8": (b"voter,record,choice,lives\n\xff", [], ["voters.choices must be a readable file"]),
+    "no UTF-8": (b"voter,record,choice,lives\n\x81", [], ["own.csv line 2 must be UTF-8 text"]),
     "a voter without records": (
         CHOICES_FINE,
         ["voters=[{voter='ann', records=[]}]", "features=['lives', 'law']"],

@@ -275,7 +275,7 @@ FAULTS: dict[str, tuple[str | bytes, list[str]]] = {
     "others' records": ("voter,record,choice,lives,law\nann,1,1,5,0\nann,1,0,1,1\n", ["without 'voter'"]),
     "no records": ("record,choice,lives,law\n", ["ann.csv must be a CSV file with rows"]),
     "nothing": ("", ["ann.csv line 1 must be a header"]),
-    "no UTF-8": (b"record,choice,lives,law\n\xff", ["--input must be a readable CSV file"]),
+    "no UTF-8": (b"record,choice,lives,law\n\x81", ["line 2 must be UTF-8 text"]),
     "too many records": (
         "record,choice,lives,law\n1,1,5,0\n1,0,1,1\n2,1,5,0\n2,0,1,1\n3,1,5,0\n3,0,1,1\n",
         ["records must be 1 to 2 records (max_records), got '3 records'"],
@@ -437,6 +437,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str
 Deployed = tuple[Path, dict[str, Ending]]
 
 
+@pytest.mark.full("processes, which other systems' quick tests have as well")
 def test_processes_find_the_societys_preferences(deployment: Deployed) -> None:
     folder, endings = deployment
     assert {name: (ended.status, ended.err) for name, ended in endings.items()} == dict.fromkeys(

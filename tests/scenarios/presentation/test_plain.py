@@ -11,7 +11,7 @@ import pytest
 from pages import Page
 from psephos.protocol.dpwevote import Outcome, PossibleRanges
 from psephos.protocol.estimators import Estimate
-from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome
+from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, verdict_of
 from psephos.scenarios.presentation.drawing import MOST_ROWS, TRUTH
 from psephos.scenarios.presentation.plain import PLAIN
 from psephos.scenarios.presentation.presenter import Known
@@ -22,6 +22,10 @@ class Answer(msgspec.Struct):
 
     mean: float
     name: str
+
+
+class Empty(msgspec.Struct):
+    """What says nothing."""
 
 
 class Estimated(msgspec.Struct):
@@ -124,7 +128,7 @@ def test_an_outcome_made_from_another_is_shown_as_that() -> None:
         round_number=2,
     )
     show_outcome(page.console, derived, truth=None)
-    assert "from the reports of 7 partners" in page.text
+    assert "From the reports of 7 partners" in page.text
 
 
 def tea_and(number: int, *, prefix: str = "drink") -> Votes:
@@ -160,7 +164,7 @@ def test_a_long_table_is_cut_and_says_where_the_rest_is() -> None:
 def test_a_narrow_terminal_goes_without_columns_and_names_them() -> None:
     page = Page(width=30)
     show_outcome(page.console, tea_and(1), truth={"tea": 200.0})
-    assert "no room for True approvals: see estimates.csv" in " ".join(page.text.split())
+    assert "no room for the column True approvals: estimates.csv has it" in " ".join(page.text.split())
 
 
 def test_rows_of_structs_have_the_errors_the_truth_and_the_rest_of_the_outcome_beside_them() -> None:
@@ -214,7 +218,7 @@ def test_a_bar_is_as_long_as_its_estimate_and_its_whisker_two_standard_errors() 
     assert [text.get_text() for text in axes.get_yticklabels()] == ["tea", "drink 0"]
     assert [text.get_text() for text in axes.texts] == ["197.3 ± 7.4", "0.0 ± 2.0"]
     assert (explained, title, axes.get_xlabel()) == (
-        ["estimate ± 2 standard errors", "truth"],
+        ["estimate, whiskers: 2 standard errors", "truth"],
         "",
         "candidates: approvals",
     )
@@ -222,7 +226,7 @@ def test_a_bar_is_as_long_as_its_estimate_and_its_whisker_two_standard_errors() 
 
 def test_without_a_truth_and_without_errors_none_is_explained() -> None:
     _, explained, _ = panels_of(tea_and(0))
-    assert explained == ["estimate ± 2 standard errors"]
+    assert explained == ["estimate, whiskers: 2 standard errors"]
     _, explained, _ = panels_of(Estimated(Estimate(3.0, 0.0), "yours"))
     assert explained == ["estimate"]
 
@@ -259,5 +263,24 @@ def test_of_many_kinds_of_estimates_the_first_are_drawn_and_the_title_says_so() 
 def test_the_picture_of_an_outcome_of_somebody_is_written(tmp_path: Path) -> None:
     svg, png = draw_outcome(tea_and(1), title="What is served", truth={"tea": 200.0}, folder=tmp_path)
     text = html.unescape(svg.read_text(encoding="utf-8"))
-    assert all(f">{part}<" in text for part in ("What is served", "tea", "truth", "estimate ± 2 standard errors"))
+    assert all(
+        f">{part}<" in text for part in ("What is served", "tea", "truth", "estimate, whiskers: 2 standard errors")
+    )
     assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_verdict_of_any_outcome_says_its_first_estimates_and_what_plus_minus_means() -> None:
+    said = verdict_of(Estimated(Estimate(2998.2, 12.3), "tea"))
+    assert said == "Mean is 2,998 ± 12. Each ± is one standard error."
+    assert verdict_of(Answer(2.5, "tea")) == "Mean is 2.5 and name is tea."
+    assert verdict_of(Empty()) == "Nothing was released but that the session ended."
+
+
+def test_a_verdict_of_many_fields_names_the_first_and_counts_the_rest() -> None:
+    many = msgspec.defstruct("Many", [(f"share_{place}", float) for place in range(9)])
+    said = verdict_of(many(*range(9)))
+    assert said == "Share 0 is 0, share 1 is 1, share 2 is 2, share 3 is 3 and there are 5 more."
+
+
+def test_a_verdict_holds_nothing_that_a_terminal_would_obey() -> None:
+    assert verdict_of(Answer(2.5, "te\x1b[31ma\nb")) == "Mean is 2.5 and name is te�[31ma�b."

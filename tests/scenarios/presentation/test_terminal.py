@@ -5,12 +5,23 @@ import io
 import pytest
 from psephos.protocol.estimators import Estimate
 from psephos.scenarios.presentation import make_console
-from psephos.scenarios.presentation.terminal import estimate_text, percent, show_paragraph
+from psephos.scenarios.presentation.terminal import (
+    estimate_text,
+    percent,
+    show_facts,
+    show_label,
+    show_note,
+    show_table,
+)
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 
-def test_a_console_into_a_pipe_is_plain_and_wide(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_console_into_a_pipe_is_plain_and_wide(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     console = make_console()
     console.print("[bold red]word[/] :smile:", style="bold")
     assert capsys.readouterr().out == "[bold red]word[/] :smile:\n"
@@ -55,11 +66,81 @@ def test_a_console_takes_out_what_a_terminal_would_obey() -> None:
     assert "second line" in shown
 
 
-def test_a_paragraph_takes_as_many_lines_as_the_console_needs() -> None:
+@pytest.mark.parametrize(
+    ("columns", "width"), [("80", 80), ("120", 120), ("", 110), ("wide", 110), ("0", 110), ("5", 40), ("-80", 110)]
+)
+def test_a_pipe_is_as_wide_as_its_reader_asks(columns: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert make_console().width == width
+
+
+def written(width: int = 110) -> tuple[Console, io.StringIO]:
+    """Return a console of this width, and what it writes to."""
     console = make_console()
-    console.file, console.width = io.StringIO(), 20
-    show_paragraph(console, "one two three four five six")
-    assert console.file.getvalue() == "  one two three four\n  five six\n"
+    console.file = file = io.StringIO()
+    console.width = width
+    return console, file
+
+
+def test_a_note_that_goes_on_stays_below_its_beginning() -> None:
+    console, file = written(20)
+    show_note(console, "one two three four five six")
+    assert file.getvalue() == "  one two three four\n  five six\n"
+
+
+def test_a_paragraph_stands_behind_what_it_is_about_and_is_left_out_where_it_says_nothing() -> None:
+    console, file = written()
+    show_label(console, "Trust", "nobody\n  at all")
+    show_label(console, "About", " \n")
+    assert file.getvalue() == "\nTrust: nobody at all\n"
+
+
+def test_no_line_ends_with_blanks() -> None:
+    console, file = written(30)
+    show_facts(console, {"Mechanism": "noise on the utilities of the groups", "By": "laplace"})
+    show_table(console, ("Name", "Said"), ("Number",), rows=[("a", "two words that wrap", "1"), ("b", "", "")])
+    console.print(Text("word   "), "more  ", Text("red  ", style="red"))
+    console.print("one  \ntwo  \n\nthree")
+    lines = file.getvalue().split("\n")
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert "word    more   red" in file.getvalue()
+
+
+def test_blanks_at_the_beginning_and_within_a_line_stay() -> None:
+    console, file = written()
+    console.print("  a", end="  ")
+    console.print("b")
+    assert file.getvalue() == "  a  b\n"
+
+
+def test_a_narrow_table_goes_without_columns_and_names_them() -> None:
+    console, file = written(40)
+    row = ("rail corridors", "+52.8 ± 19.0", "215 ± 19", "0.26 %")
+    show_table(
+        console, ("Candidate",), ("Margin", "Support", "P(wrong)"), rows=[row], drop=("Support",), whole="all.csv"
+    )
+    text = file.getvalue()
+    assert "Support  " not in text
+    assert "P(wrong)" in text
+    assert "  no room for the column Support:" in text
+    assert "all.csv has it" in " ".join(text.split())
+
+
+def test_where_nobody_says_what_to_leave_out_the_last_numbers_go_first_and_no_cell_is_cut() -> None:
+    console, file = written(40)
+    headers = tuple(f"Number {place}" for place in range(6))
+    show_table(console, ("Name",), headers, rows=[("a", *("1234567" for _ in headers))])
+    text = file.getvalue()
+    assert "…" not in text
+    assert text.splitlines()[0].split() == ["Name", "Number", "0", "Number", "1", "Number", "2"]
+    words = " ".join(text.split())
+    assert "no room for the columns Number 5, Number 4 and Number 3: a wider terminal has them" in words
+
+
+def test_a_wide_table_names_no_column_as_left_out() -> None:
+    console, file = written()
+    show_table(console, ("Name",), ("Number",), rows=[("a", "1")], drop=("Absent", "Number"))
+    assert "no room" not in file.getvalue()
 
 
 def test_a_console_on_a_terminal_keeps_colors_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.reading.files import open_text, read_rows, readable
+from psephos.scenarios.reading.files import open_text, readable
+from psephos.scenarios.reading.text_forms import read_rows
 
 Put = Callable[[str, str | bytes], Path]
 
@@ -79,11 +80,11 @@ def test_a_file_that_cannot_be_read_is_named_with_its_folder(
     ("name", "content", "reason"),
     [
         ("own.csv", None, "No such file"),
-        ("own.csv", b"x,y\n\xff,1\n", "codec can't decode"),
+        ("own.csv.gz", gzip.compress(b"x,y\n1,2\n")[:10] + b"\xff" * 20, "invalid"),
         ("own.csv.gz", b"x,y\n1,2\n", "Not a gzipped file"),
         ("own.csv.gz", gzip.compress(b"x,y\n1,2\n" * 99)[:-12], "ended before"),
     ],
-    ids=["not there", "no UTF-8", "not packed", "cut off"],
+    ids=["not there", "damaged", "not packed", "cut off"],
 )
 def test_a_file_that_a_setting_names_is_named_by_the_setting(
     put: Put, name: str, content: bytes | None, reason: str

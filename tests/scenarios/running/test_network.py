@@ -13,8 +13,10 @@ from psephos.scenarios.running.run import run_session
 from psephos.scenarios.running.session import SessionRecord
 
 FAULTS = "network={loss=0.05, duplication=0.3, delay=0.01}"
+# A party's third payload depends on when a repeated report is heard: who is lost is said without repetitions.
+LOSSES = "network={loss=0.05, delay=0.01}"
 # Of no connection the first payload is lost in either direction, so that all join and no deadline is waited for; later
-# four are lost before they have reported, and four after.
+# four are lost before they have reported, and three after.
 SEED = 89
 
 
@@ -25,15 +27,15 @@ def run(*settings: str, seed: int = SEED) -> SessionRecord:
 
 @pytest.mark.parametrize("transport", ["memory", "tcp"])
 def test_lost_parties_are_left_out_and_what_they_drew_is_on_the_ledger(transport: str) -> None:
-    record = run(FAULTS, f"transport={transport}")
+    record = run(LOSSES, f"transport={transport}")
     assert record.num_received == (23,)
-    assert len(record.endings) == 8
+    assert len(record.endings) == 7
     paid = {entry.person for entry in record.entries}
     assert (len(paid), len(record.entries)) == (26, 3 * 26)  # three reports were lost on their way, and are paid for
     calm = run()
     assert (calm.num_received, calm.endings) == ((27,), {})
     assert record.tallies != calm.tallies
-    again = run(FAULTS)
+    again = run(LOSSES)
     assert (record.tallies, record.outcome) == (again.tallies, again.outcome)
     assert record.endings.keys() == again.endings.keys()
 

@@ -1,5 +1,7 @@
 """Other processes: what goes in, what comes out, and that none is left behind."""
 
+import os
+
 import msgspec
 import pytest
 from psephos.scenarios.running.processes import num_cores, open_worker
@@ -26,3 +28,8 @@ def test_a_task_that_a_worker_cannot_read_ends_it_with_a_status(capfd: pytest.Ca
         answer, _ = process.communicate()
     assert (answer, process.returncode) == (b"", 1)
     assert "ValidationError" in capfd.readouterr().err
+
+
+def test_what_a_keyboard_sends_goes_to_this_process_alone() -> None:
+    with open_worker(ROWS, Nothing()) as process:
+        assert os.getpgid(process.pid) != os.getpgrp()

@@ -4,7 +4,7 @@ import errno
 import io
 
 from psephos.protocol.effects import Closed, Opened, SetDeadline
-from psephos.scenarios.running.progress import Watcher, watch
+from psephos.scenarios.running.progress import Steps, Watcher, steps, watch
 from rich.console import Console
 from rich.progress import Progress
 
@@ -116,3 +116,39 @@ def test_nothing_is_shown_where_json_is_asked_for() -> None:
     with watch(console=None, errors=errors, num_parties=2) as watcher:
         watcher.on_effect(Closed("weights", 2, 0, None))
     assert bars.getvalue() == ""
+
+
+def test_without_a_terminal_each_step_is_a_line_of_its_own() -> None:
+    errors, shown = plain_console()
+    with steps(errors) as tell:
+        tell("", 0, 2)
+        for done in range(3):
+            tell("epsilon = 1: 500 trials", done, 2)
+        tell("epsilon = 2: 500 trials", 2, 2)
+    assert shown.getvalue().splitlines() == ["  epsilon = 1: 500 trials", "  epsilon = 2: 500 trials"]
+
+
+def test_on_a_terminal_steps_are_a_bar_with_an_estimate_of_the_end() -> None:
+    now = [0.0]
+    progress = Progress(console=terminal()[0], get_time=lambda: now[0], speed_estimate_period=1e6)
+    bar = Steps(progress)
+    bar("first", 0, 10)
+    for done in range(1, 6):
+        now[0] = 2.0 * done
+        bar("first", done, 10)
+    (task,) = progress.tasks
+    assert (task.description, task.completed, task.total) == ("first", 5, 10)
+    assert task.time_remaining == 10  # five more of two seconds
+
+
+def test_where_nobody_knows_how_many_steps_there_are_a_bar_has_no_end() -> None:
+    progress = Progress(console=terminal()[0])
+    Steps(progress)("something", 3, 0)
+    assert progress.tasks[0].total is None
+
+
+def test_a_bar_leaves_nothing_behind_and_no_line_wraps() -> None:
+    file = io.StringIO()
+    with steps(Console(file=file, width=80, force_terminal=True)) as tell:
+        tell("a step whose name is longer than any terminal of eighty columns, however it is written", 1, 1_000_000)
+    assert "\n\n" not in file.getvalue()

@@ -94,28 +94,28 @@ def test_a_bound_is_rounded_up_and_never_to_certainty(probability: float, said: 
 def test_what_epsilon_means_is_said_in_all_and_for_each_unit() -> None:
     lines = meaning_of([loss(0.5, unit="weight"), loss(0.5, unit="opinion")], party="partner")
     assert lines == [
-        "ε = 1: from even odds, up to 73.2 % certainty of what one partner holds",
-        "ε = 0.5: up to 62.3 % of one weight or of one opinion, the rest being known",
+        "From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1).",
+        "Of one weight or of one opinion, the rest being known, that is up to 62.3 % (ε = 0.5).",
     ]
     assert len(meaning_of([loss(1.0)])) == 1
 
 
 def test_an_epsilon_of_a_part_is_said_by_itself() -> None:
     whole = loss(2.0, unit="all answers of a worker", part=PartLoss(unit="one answer", claimed=1.0, proven=1.0))
-    assert meaning_of([whole])[1] == "ε = 1: up to 73.2 % of one answer, the rest being known"
+    assert meaning_of([whole])[1] == "Of one answer, the rest being known, that is up to 73.2 % (ε = 1)."
 
 
 def test_hidden_participation_has_its_own_certainty_and_a_vote_twice_the_price() -> None:
     hidden = loss(1.0, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, model=TrustModel.CENTRAL)
     assert meaning_of([hidden], party="voter") == [
-        "ε = 2: from even odds, up to 88.1 % certainty of what one voter holds",
-        "ε = 1: from even odds, up to 73.2 % certainty of whether one voter takes part",
+        "From even odds, anybody can become up to 88.1 % sure of what one voter holds (ε = 2).",
+        "From even odds, anybody can become up to 73.2 % sure of whether one voter takes part (ε = 1).",
     ]
 
 
 def test_above_95_percent_a_sentence_says_that_little_is_protected() -> None:
     council = resolve(load_scenario("eu-council")).protocol
-    assert warning_of(council.losses) == ("ε = 9 in all and ε = 3 for one opinion protect little: over 95 % certainty")
+    assert warning_of(council.losses) == "ε = 9 in all and ε = 3 for one opinion protect little: over 95 % certainty."
     limit = math.log(19)  # 19 to 1 is 95 %
     assert not warning_of([loss(limit - 1e-6)])
     assert warning_of([loss(limit + 1e-6)]).startswith("ε = 2.94444 in all protects little")
@@ -124,5 +124,7 @@ def test_above_95_percent_a_sentence_says_that_little_is_protected() -> None:
 
 def test_losses_without_a_bound_protect_little_and_name_no_number() -> None:
     free = loss(math.inf)
-    assert meaning_of([free], party="voter") == ["no proven ε bounds the certainty of what one voter holds"]
+    assert meaning_of([free], party="voter") == [
+        "No proven ε bounds how sure anybody can become of what one voter holds."
+    ]
     assert "protects little" in warning_of([free])

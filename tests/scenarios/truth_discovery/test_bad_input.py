@@ -221,12 +221,17 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     ),
     "an answer without a label": (f"{CROWD_FINE}q2,bob,\n", [], ["label (own.csv line 5) must be given, got ''"]),
     "an answer without a worker": (f"{CROWD_FINE}q2,,no\n", [], ["worker (own.csv line 5) must be given, got ''"]),
-    "Latin-1": (
-        f"{CROWD_FINE}q2,müller,no\n".encode("latin-1"),
+    "text that is none": (
+        f"{CROWD_FINE}q2,m".encode() + b"\x81ller,no\n",
         [],
-        ["own.csv line 5 must be UTF-8 text (byte 5 of the line is 0xfc"],
+        ["own.csv line 5 must be UTF-8 text (byte 5 of the line is 0x81"],
     ),
-    "UTF-16": (CROWD_FINE.encode("utf-16"), [], ["own.csv line 1 must be UTF-8 text"]),
+    "UTF-16 without a mark": (CROWD_FINE.encode("utf-16-le"), [], ["own.csv line 1 must be text without NUL bytes"]),
+    "a workbook": (
+        b"PK\x03\x04 and more",
+        [],
+        ["own.csv must be a CSV file: this one is a workbook", "save it as CSV"],
+    ),
     "a worker with a name that names nobody": (
         f"{CROWD_FINE}q2,{'x' * 129},no\n",
         [],
@@ -244,7 +249,7 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "moments of no distribution; a table that is none; a hyper-distribution's parameters out of range",
     "a law with fewer moments than a worker has answers",
     "a weight function that does not increase, is not known, or is no function",
-    "an empty file, wrong columns, text that is not UTF-8",
+    "an empty file, wrong columns, text that is none",
 )
 @pytest.mark.parametrize("case", list(CROWD))
 def test_wrong_input_of_a_crowd_gets_one_sentence_status_2_and_no_folder(

@@ -169,9 +169,9 @@ def test_processes_find_truths_without_anybody_else_having_their_answers(deploym
 @pytest.mark.full("processes, as two other systems have them")
 def test_a_deployment_leaves_no_answer_no_report_and_no_weight_with_anybody_else(deployment: Deployed) -> None:
     folder, _ = deployment
-    left = {"estimates.csv", "events.jsonl", "result.json", "run.json", "scenario.json"}
+    left = {"estimates.csv", "events.jsonl", "report.html", "result.json", "run.json", "scenario.json"}
     assert {path.name for path in (folder / "server").iterdir()} == left
-    own = {"events.jsonl", "ledger.jsonl", "outcome.json", "own_outcome.json", "run.json"}
+    own = {"events.jsonl", "ledger.jsonl", "outcome.json", "own_outcome.json", "report.html", "run.json"}
     for party in TASKS:
         assert {path.name for path in (folder / party).iterdir()} == own
     for path in [*(folder / "server").iterdir(), *(folder / "drawn").rglob("*")]:

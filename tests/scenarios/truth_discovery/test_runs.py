@@ -117,6 +117,7 @@ def test_a_crowd_is_alike_on_every_path(
     assert (len(results), len(tables)) == (1, 1)
 
 
+@pytest.mark.full("agents over all paths, as other crowds have them here")
 def test_smiles_are_alike_on_every_path(real_sets: Path, tmp_path: Path) -> None:
     results = {result_bytes("duchenne", tmp_path / path, f"data={real_sets}", f"transport={path}") for path in PATHS}
     (result,) = map(json.loads, results)

@@ -218,3 +218,27 @@ def test_a_long_list_of_faults_is_cut() -> None:
     groups = {"x": {"voters": 1, "dispersion": 1}, "y": {"voters": 1, "dispersion": 1, "center": names[:4]}}
     with pytest.raises(ConfigurationError, match="left out: 'a5', 'a6', 'a7', 'a8', 'a9' and 3 more"):
         read_society({"alternatives": names, "groups": groups}, "mallows")
+
+
+def test_mallows_rankings_are_two_lines() -> None:
+    group = MallowsGroup(voters=2_000, dispersion=0.3, center=("c", "a", "b"))
+    rankings = group.sample(["a", "b", "c"], seed=4)
+    assert rankings.shape == (2_000, 3)
+    assert rankings.mean(axis=0).argsort().tolist() == [2, 0, 1]  # c is the best, then a
+    assert (group.sample(["a", "b", "c"], seed=4) == rankings).all()
+    assert (group.sample(["a", "b", "c"], seed=5) != rankings).any()
+
+
+@pytest.mark.parametrize(
+    ("group", "alternatives", "seed", "field"),
+    [
+        (MallowsGroup(voters=0, dispersion=0.3), ["a", "b"], 1, "voters"),
+        (MallowsGroup(voters=9, dispersion=1.3), ["a", "b"], 1, "dispersion"),
+        (MallowsGroup(voters=9, dispersion=0.3), ["a"], 1, "voters.alternatives"),
+        (MallowsGroup(voters=9, dispersion=0.3), ["a", "b"], -1, "seed"),
+    ],
+)
+def test_a_sample_that_cannot_be_is_named(group: MallowsGroup, alternatives: list[str], seed: int, field: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        group.sample(alternatives, seed=seed)
+    assert caught.value.field == field

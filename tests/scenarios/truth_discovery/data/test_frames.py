@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from psephos.scenarios.truth_discovery.data.frames import encode_frame
+from psephos.scenarios.truth_discovery.data import Crowd, SyntheticCrowd, make_crowd
+from psephos.scenarios.truth_discovery.data.estimators import MajorityVote
+from psephos.scenarios.truth_discovery.data.frames import crowd_from_frame, crowd_to_frame, encode_frame
 
 FRAME = pd.DataFrame(
     {
@@ -120,3 +122,64 @@ def test_an_unknown_rule_for_repeats_is_refused() -> None:
     unknown: Any = "both"
     with pytest.raises(ValueError, match="error, first, last"):
         encode_frame(FRAME, repeats=unknown)
+
+
+def crowd_of(tasks: int, workers: int) -> Crowd:
+    """Return a made-up crowd in which everybody answers most tasks."""
+    return make_crowd(
+        SyntheticCrowd(tasks=tasks, workers=workers, answer_probability=0.8, quality=(0.8, 0.1), classes=3, seed=3)
+    )
+
+
+def test_a_crowd_becomes_a_frame_and_comes_back() -> None:
+    crowd = crowd_of(12, 5)
+    data, truth = crowd_to_frame(crowd)
+    assert list(data.columns) == ["task", "worker", "label"]
+    assert (truth.name, truth.index.name, len(truth)) == ("true_label", "task", 12)
+    back = crowd_from_frame(data, truth)
+    assert (list(back.tasks), list(back.workers), back.truth.tolist()) == (
+        list(crowd.tasks),
+        list(crowd.workers),
+        crowd.truth.tolist(),
+    )
+    for field in ("tasks", "workers", "labels", "sizes"):
+        assert getattr(back.answers, field).tolist() == getattr(crowd.answers, field).tolist()
+
+
+def test_different_answer_sets_and_what_nobody_knows_survive_the_way() -> None:
+    data = pd.DataFrame(
+        {
+            "task": [1, 1, 2, 2],
+            "worker": ["ann", "bob", "ann", "bob"],
+            "label": ["yes", "no", "b", "c"],
+            "answer_set": ["no|yes", "no|yes", "a|b|c", "a|b|c"],
+        }
+    )
+    crowd = crowd_from_frame(data, pd.Series({2: "c"}))
+    again, truth = crowd_to_frame(crowd)
+    assert again.sort_values(["task", "worker"]).to_numpy().tolist() == data.astype({"task": str}).to_numpy().tolist()
+    assert truth.to_dict() == {"2": "c"}
+
+
+@pytest.mark.parametrize(
+    ("change", "truth", "said"),
+    [
+        ({"label": ["yes", None]}, None, "column label has 1 missing values, in rows 1"),
+        ({"task": ["q", "q"], "worker": ["a", "a"]}, None, "which worker 'a' answered to task 'q' before"),
+        ({"task": [1, "1"]}, None, "column task has two names that are '1' as text"),
+        ({}, {"q1": "maybe"}, "the truth of q1"),
+    ],
+)
+def test_a_frame_that_is_no_crowd_is_named(change: dict[str, Any], truth: dict[str, str] | None, said: str) -> None:
+    data = pd.DataFrame({"task": ["q1", "q2"], "worker": ["a", "b"], "label": ["yes", "no"]} | change)
+    with pytest.raises(ValueError, match=said):
+        crowd_from_frame(data, None if truth is None else pd.Series(truth))
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, which crowd-kit still uses
+def test_crowdkit_infers_the_same_from_our_frames() -> None:
+    aggregation: Any = pytest.importorskip("crowdkit.aggregation", reason="crowd-kit is not installed")
+    data, _ = crowd_to_frame(crowd_of(40, 9))
+    theirs = aggregation.MajorityVote().fit_predict(data)
+    ours = MajorityVote().fit_predict(data)
+    assert theirs.to_dict() == ours.to_dict()

@@ -1,0 +1,78 @@
+"""What people look at in a REPL or a notebook: a text to read, one exact line, a frame, a table.
+
+The exact line is made here. The others need presenters, pandas and markup, which are the business of
+`scenarios.presentation.objects`. This module alone imports that one, and late: when somebody looks. Nothing that a
+session computes, sends or records depends on it.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Shown", "Tabled", "brief", "exact_line"]
+
+_LONGEST: Final = 80
+"""Of what stands in a line as it is, in characters; of all else the line says how much it is."""
+
+
+class Tabled:
+    """Something that has a frame, and a table in a notebook."""
+
+    __slots__ = ()
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return it as a pandas frame."""
+        from ..scenarios.presentation.objects import frame_of  # noqa: PLC0415  only who looks needs it
+
+        return frame_of(self)
+
+    def _repr_html_(self) -> str:
+        from ..scenarios.presentation.objects import html_of  # noqa: PLC0415  only who looks needs it
+
+        return html_of(self)
+
+
+class Shown(Tabled):
+    """Something that also reads well when it is printed.
+
+    A struct or a class inherits from this first: `class Outcome(Shown, msgspec.Struct, frozen=True)`. The frame of an
+    outcome has the rows of `estimates.csv`.
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        from ..scenarios.presentation.objects import text_of  # noqa: PLC0415  only who looks needs it
+
+        return text_of(self)
+
+    def __repr__(self) -> str:
+        return exact_line(self)
+
+
+def exact_line(value: Any) -> str:
+    """Return a struct's fields in one line: none is rounded or cut, and of what is long the line says how much it is.
+
+    Args:
+        value: a struct.
+    """
+    fields = ", ".join(f"{name}={brief(getattr(value, name))}" for name in value.__struct_fields__)
+    return f"{type(value).__name__}({fields})"
+
+
+def brief(value: object) -> str:
+    """Return a value as it is where that is short, or else how much there is of what."""
+    written = repr(value)
+    if len(written) <= _LONGEST:
+        return written
+    if isinstance(value, str):
+        return f"<{len(value)} characters>"
+    if isinstance(value, Mapping):
+        return f"<{len(cast('Mapping[object, object]', value))} entries>"
+    if isinstance(value, Collection):
+        elements = cast("Collection[object]", value)
+        kinds = {type(each).__name__ for each in elements}
+        return f"<{len(elements)} {kinds.pop() if len(kinds) == 1 else 'elements'}>"
+    return f"<{type(value).__name__}>"

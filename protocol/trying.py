@@ -1,0 +1,140 @@
+"""Mechanisms on arrays, to try them: reports with simulated noise, and what reports tell of the values.
+
+A deployment never comes here: its noise is secure, and drawn by a party for its own values (`psephos.agents.noise`).
+Whoever knows the seed takes the noise of these reports off again; so they protect nobody.
+"""
+
+import math
+from typing import Any, Final, cast
+
+import numpy as np
+
+from .arguments import integer_of, integers_of
+from .arrays import IntArray, exact_column_sums
+from .errors import ConfigurationError
+from .estimators import Estimate, estimate_counts
+from .mechanisms import (
+    DiscreteLaplace,
+    FiniteChannel,
+    GeneralizedRandomizedResponse,
+    Mechanism,
+    Prepared,
+    RowMechanism,
+    VectorLaplace,
+)
+from .mechanisms.rankings import NoisyScores, SampledQuestion, WholeRanking
+from .randomness import philox_rows, stream_key
+
+__all__ = ["estimate", "perturb"]
+
+# Rows at a time: a bound on the memory of their uniforms.
+_BATCH_ROWS: Final = 1 << 18
+
+
+def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
+    """Return a report with simulated noise for each value, or for each row of values.
+
+    Args:
+        mechanism: the law.
+        values: integers in `value_range`: of shape (n,), a value for each person, or (n, w), a row for each; of a
+            mechanism of rankings the position of each alternative, from 0, the best.
+        seed: ≥ 0; the same seed gives the same reports, row i the same whatever comes after it.
+
+    Returns:
+        Reports: int64, of shape (n,), or (n, num_reports_of(w)) for rows.
+
+    Raises:
+        ConfigurationError: the values are no such integers, or the seed is not allowed.
+
+    Privacy:
+        None: whoever knows the seed takes the noise off again.
+    """
+    key = _key_of(seed)
+    given = integers_of(values, "values")
+    is_flat = given.ndim == 1
+    if is_flat and not isinstance(mechanism, Mechanism):
+        raise ConfigurationError(field="values", value=f"shape {given.shape}", allowed="rows, of shape (n, w)")
+    if given.ndim not in {1, 2}:
+        raise ConfigurationError(field="values", value=f"shape {given.shape}", allowed="of shape (n,) or (n, w)")
+    rows = given[:, None] if is_flat else given
+    _check_values(mechanism, rows)
+    width = rows.shape[1]
+    slots = mechanism.slots_of(width)
+    reports: IntArray = np.empty((len(rows), mechanism.num_reports_of(width)), dtype=np.int64)
+    for start in range(0, len(rows), _BATCH_ROWS):
+        batch = rows[start : start + _BATCH_ROWS]
+        uniforms = philox_rows(key, start=start, stop=start + len(batch), slots=slots)
+        reports[start : start + len(batch)] = mechanism.randomize_rows(batch, uniforms)
+    return reports[:, 0] if is_flat else reports
+
+
+def estimate(mechanism: RowMechanism, reports: Any) -> tuple[Estimate, ...]:
+    """Return what reports tell of the values, unbiased, with standard errors.
+
+    Args:
+        mechanism: the law by which all of them were drawn.
+        reports: one for each person: integers in `report_range`, of shape (n,), or (n, 1) or wider where the mechanism
+            reports several numbers.
+
+    Returns:
+        Of k-RR and of a channel with an inverse: how many persons have each value, in order. Of `WholeRanking`: how
+        many have each ranking, by its code. Of Laplace noise: the sum of the values, of each column (but for noise that
+        is clamped, which has probability e^−60); of `NoisyScores` the sum of each alternative's scores, in grid steps.
+
+    Raises:
+        ConfigurationError: the reports are no such integers, or nothing is known of how to estimate from these.
+    """
+    if not isinstance(mechanism, GeneralizedRandomizedResponse | FiniteChannel | DiscreteLaplace | VectorLaplace):
+        if isinstance(mechanism, WholeRanking | NoisyScores):
+            return estimate(cast("Prepared", mechanism).noise, reports)
+        allowed = "one of k-RR, a finite channel with an inverse, Laplace noise, a whole ranking or noisy scores"
+        raise ConfigurationError(field="mechanism", value=type(mechanism).__name__, allowed=allowed)
+    given = integers_of(reports, "reports")
+    rows = given[:, None] if given.ndim == 1 else given
+    if rows.ndim != 2:  # noqa: PLR2004  a table
+        raise ConfigurationError(field="reports", value=f"shape {given.shape}", allowed="of shape (n,) or (n, w)")
+    _check_range("reports", rows, mechanism.report_range)
+    if isinstance(mechanism, DiscreteLaplace | VectorLaplace):
+        error = math.sqrt(mechanism.noise_variance * len(rows))
+        return tuple(Estimate(float(total), error) for total in exact_column_sums(rows).tolist())
+    if rows.shape[1] != 1:
+        allowed = "one report for each person, of shape (n,): estimate each column by itself"
+        raise ConfigurationError(field="reports", value=f"shape {given.shape}", allowed=allowed)
+    counts = np.bincount(rows[:, 0], minlength=mechanism.report_range[1] + 1)
+    return estimate_counts(mechanism, counts.tolist())
+
+
+def _key_of(seed: int) -> int:
+    try:
+        number = integer_of(seed, "seed")
+    except ConfigurationError:
+        number = -1
+    if number < 0:
+        # The seed is a secret, so the message does not show it.
+        raise ConfigurationError(field="seed", value="something else", allowed="an integer of at least 0")
+    return stream_key(seed=number, session="perturb", round_number=0, protocol="", phase="", purpose="perturb")
+
+
+def _check_values(mechanism: RowMechanism, rows: IntArray) -> None:
+    """Raise ConfigurationError unless these are rows that a person may hold."""
+    _check_range("values", rows, mechanism.value_range)
+    if isinstance(mechanism, SampledQuestion | WholeRanking | NoisyScores):
+        size = mechanism.value_range[1] + 1
+        if rows.shape[1] != size:
+            allowed = f"rows of {size} positions"
+            raise ConfigurationError(field="values", value=f"rows of {rows.shape[1]}", allowed=allowed)
+        are_rankings = (np.sort(rows, axis=1) == np.arange(size)).all(axis=1)
+        if not are_rankings.all():
+            place = int(are_rankings.argmin())
+            allowed = f"rankings: rows with each position of 0 to {size - 1} once"
+            raise ConfigurationError(field=f"values[{place}]", value=rows[place].tolist(), allowed=allowed)
+
+
+def _check_range(field: str, rows: IntArray, limits: tuple[int, int]) -> None:
+    """Raise ConfigurationError where a number is out of range, and say where the first such one is."""
+    low, high = limits
+    are_wrong = (rows < low) | (rows > high)
+    if are_wrong.any():
+        row, column = np.unravel_index(int(are_wrong.argmax()), rows.shape)
+        place = f"{field}[{row}]" if rows.shape[1] == 1 else f"{field}[{row}, {column}]"
+        raise ConfigurationError(field=place, value=int(rows[row, column]), allowed=f"in [{low}, {high}]")

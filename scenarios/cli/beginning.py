@@ -1,0 +1,263 @@
+"""`new`, `show` and `samples`: from nothing, or a file of one's own, to a first scenario."""
+
+import dataclasses
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from .asking import given_or_asked
+from .completion import complete_shipped
+from .group import cli, with_traceback
+from .options import out_option
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..running.beginnings import Beginning, Draft, Sheet
+
+__all__ = ["new", "samples", "show"]
+
+_MAX_TITLE: Final = 100
+_MAX_NAME: Final = 64
+
+
+class _Kinds(click.Group):
+    """A command for each system that says how it begins."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(_beginnings())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        found = _beginnings().get(cmd_name)
+        return None if found is None else with_traceback(_command_of(*found))
+
+
+def _beginnings() -> "dict[str, tuple[str, Beginning]]":
+    """Return the protocol's name and its beginning, by the word of each, in the order of the systems."""
+    from ..running.beginnings import Beginning
+    from ..system import load_each
+
+    found: dict[str, tuple[str, Beginning]] = {}
+    for name, beginning in load_each("beginning", Beginning):
+        found[beginning.word] = name, beginning
+    return found
+
+
+@cli.group(cls=_Kinds, short_help="Make a first scenario of a CSV of your own, and run it.")
+def new() -> None:
+    """Make a first scenario of a CSV of your own, and run it.
+
+    \b
+    psephos new vote                          # without a file: a small made-up one, to change
+    psephos new vote board.csv
+    psephos new vote board.csv --partner Name --yes agree --no disagree
+    psephos new crowd answers.csv --worker Student --no-run
+
+    FILE is looked at: its encoding, the sign between entries, its columns, and which words it has. What it does not
+    tell is asked for in a terminal, and elsewhere an error names the option that says it. The scenario that is written
+    is short, and yours to change.
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+
+
+def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
+    """Return the command that begins a scenario of a protocol."""
+
+    @click.pass_context
+    def begin(context: click.Context, /, **given: Any) -> None:
+        _begin(context, protocol, beginning, given)
+
+    parameters: list[click.Parameter] = [
+        click.Argument(["file"], required=False, type=click.Path(path_type=Path), metavar="[FILE]"),
+        *(
+            click.Option([f"--{option.name}"], help=option.help, is_flag=True)
+            if option.is_flag
+            else click.Option([f"--{option.name}"], help=option.help, metavar=option.metavar, multiple=option.multiple)
+            for option in beginning.options
+        ),
+        click.Option(
+            ["--epsilon"], type=float, default=beginning.epsilon, show_default=True, help="What it may cost each one."
+        ),
+        click.Option(["--title"], help="One line that says what it is about."),
+        click.Option(
+            ["--to"],
+            type=click.Path(path_type=Path),
+            metavar="TOML",
+            help="Where to write it (default: by FILE's name).",
+        ),
+        click.Option(["--run/--no-run", "runs"], default=True, help="Run it at once (default: yes)."),
+    ]
+    command = click.Command(beginning.word, callback=begin, params=parameters, help=beginning.help)
+    return out_option(command)
+
+
+def _begin(context: click.Context, protocol: str, beginning: "Beginning", given: "Mapping[str, Any]") -> None:
+    """Look at the file, write the scenario, and run it."""
+    from ..presentation import make_console
+    from ..presentation.terminal import show_note
+    from ..running.beginnings import Sheet, samples, scenario_text
+    from .simulation import run
+
+    own: Path | None = given["file"]
+    sample = samples()[beginning.sample]
+    target = _target(given["to"], own or sample)
+    written = sample.name if own is None else os.path.relpath(own, target.parent)
+    sheet = Sheet.of(own or sample, written=written, wanted=beginning.wanted)
+    draft = _drafted(beginning, sheet, _chosen(beginning, given, target.parent))
+    title = given["title"] or draft.title
+    text = scenario_text(
+        dataclasses.replace(draft, title=title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"),
+        protocol=protocol,
+        epsilon=given["epsilon"],
+        made_by=" ".join(["psephos new", beginning.word, *([] if own is None else [own.name])]),
+        is_made_up=own is None,
+    )
+    copy = target.parent / sample.name
+    if own is None:
+        _check_free(copy, sample.read_text(encoding="utf-8"), field="FILE", fix=f"{copy} is there already: name it")
+    _check_free(target, text, field="--to", fix=f"another file: {target} is there already, and holds something else")
+    _check(text, target, own or sample, written)
+    if own is None:
+        shutil.copyfile(sample, copy)
+    target.write_text(text, encoding="utf-8")
+    console = make_console()
+    made_up = f"No file was given: {copy} is made up, and now yours to change." if own is None else ""
+    for sentence in (made_up, *draft.said, sheet.form.note(sheet.path.name)):
+        if sentence:
+            show_note(console, sentence)
+    console.print(f"\n{text}", soft_wrap=True)
+    console.print(f"Written to {target}", soft_wrap=True)
+    if given["runs"]:
+        context.invoke(run, scenario=str(target), out=given["out"])
+
+
+def _chosen(beginning: "Beginning", given: "Mapping[str, Any]", folder: Path) -> "dict[str, Sequence[str]]":
+    """Return what the command line says of the file; paths lead from where the scenario is written."""
+    chosen: dict[str, Sequence[str]] = {}
+    for option in beginning.options:
+        value = given[option.name.replace("-", "_")]
+        if option.is_flag:
+            chosen |= {option.name: ("yes",)} if value else {}
+        elif value:
+            values: tuple[str, ...] = tuple(value) if option.multiple else (value,)
+            chosen[option.name] = [os.path.relpath(each, folder) for each in values] if option.is_file else values
+    return chosen
+
+
+def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence[str]]") -> "Draft":
+    """Return a draft, once all is said; what is not is asked for in a terminal.
+
+    Raises:
+        UnclearError: there is no terminal to ask.
+    """
+    from ...protocol.errors import ConfigurationError
+    from ..reading.settings import did_you_mean
+    from ..running.beginnings import UnclearError
+
+    while True:
+        try:
+            return beginning.draft(sheet, chosen)
+        except UnclearError as error:
+            if not sys.stdin.isatty():
+                raise
+            unclear = error
+
+        def use(answer: str, unclear: UnclearError = unclear) -> str:
+            if answer not in unclear.choices:
+                allowed = f"one of {', '.join(unclear.choices)}{did_you_mean(answer, unclear.choices)}"
+                raise ConfigurationError(field=f"--{unclear.option}", value=answer, allowed=allowed)
+            return answer
+
+        question = f"{unclear.question[:1].upper()}{unclear.question[1:]}? ({', '.join(unclear.choices)})"
+        answer = given_or_asked(None, field=f"--{unclear.option}", question=question, use=use)
+        chosen[unclear.option] = (*chosen.get(unclear.option, ()), answer)
+
+
+def _target(given: Path | None, file: Path) -> Path:
+    """Return where the scenario is written: by default here, under the file's name in small letters."""
+    if given is not None:
+        return given if given.suffix == ".toml" else given.with_name(f"{given.name}.toml")
+    stem = file.name.removesuffix(".gz").removesuffix(file.suffix)
+    slug = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:_MAX_NAME].strip("-")
+    return Path(f"{slug or 'scenario'}.toml")
+
+
+def _check_free(path: Path, text: str, *, field: str, fix: str) -> None:
+    """Raise ConfigurationError if a file is there that holds something else: nothing of anybody's is lost."""
+    from ...protocol.errors import ConfigurationError
+    from ..reading.files import readable
+
+    if not path.parent.is_dir():
+        raise ConfigurationError(field=field, value=str(path), allowed="in a folder that is there")
+    with readable(path, field=field):
+        if path.exists() and path.read_bytes() != text.encode():
+            raise ConfigurationError(field=field, value=str(path), allowed=fix)
+
+
+def _check(text: str, target: Path, file: Path, written: str) -> None:
+    """Raise ConfigurationError if the scenario cannot be run: nothing is written then.
+
+    Args:
+        text: the scenario's.
+        target: where it is to be written.
+        file: of the parties.
+        written: the file as the scenario has it.
+    """
+    import tomllib
+
+    from ..running.config import scenario_of
+    from ..running.resolution import resolve
+
+    tables: dict[str, dict[str, Any]] = tomllib.loads(text)
+    *_, parties = tables.values()  # the last table
+    for key, value in parties.items():
+        if value == written:
+            parties[key] = str(file.absolute())  # a sample is not copied yet
+    resolve(scenario_of({"name": target.stem, **tables}, folder=target.parent))
+
+
+@cli.command()
+@click.argument("scenario", shell_complete=complete_shipped)
+def show(scenario: str) -> None:
+    """Print SCENARIO, one that comes with Psephos, to copy and change.
+
+    \b
+    psephos show consortium > mine.toml
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.errors import ConfigurationError
+    from ..reading.settings import did_you_mean
+    from ..running.config import shipped_scenarios, shipped_series
+
+    shipped = {**shipped_scenarios(), **shipped_series()}
+    if scenario not in shipped:
+        allowed = f"one of {', '.join(shipped)}{did_you_mean(scenario, shipped)}"
+        raise ConfigurationError(field="scenario", value=scenario, allowed=allowed)
+    click.echo(shipped[scenario].read_text(encoding="utf-8"), nl=False)
+
+
+@cli.command()
+@click.argument("folder", type=click.Path(path_type=Path), default=Path(), metavar="[FOLDER]")
+def samples(folder: Path) -> None:
+    """Write the small made-up files that the documents use into FOLDER (default: here).
+
+    A file that is there already, and is another one, is left as it is.
+    """
+    from ...protocol.errors import ConfigurationError
+    from ..running.beginnings import samples as sample_files
+
+    if not folder.is_dir():
+        raise ConfigurationError(field="FOLDER", value=str(folder), allowed="a folder that is there")
+    for name, path in sample_files().items():
+        target = folder / name
+        if target.exists():
+            is_same = target.is_file() and target.read_bytes() == path.read_bytes()
+            click.echo(f"{target} {'is there' if is_same else 'is another file, and left as it is'}")
+        else:
+            shutil.copyfile(path, target)
+            click.echo(f"{target} written")

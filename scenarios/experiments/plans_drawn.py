@@ -1,0 +1,109 @@
+"""A plan as a picture: error over ε for the variants, with the error that is wanted and the ε that is chosen."""
+
+import functools
+from typing import Any, Final
+
+from ...protocol.privacy import TrustModel
+from ..presentation.drawing import COLORS, INK, MUTED, WIDTH, Marks, Picture, clean, label_lines
+from ..running.statements import certainty_of
+from .plans import Plan, Planned
+
+__all__ = ["picture_of"]
+
+_HEIGHT: Final = 4.6
+_REACH: Final = 16.0
+"""So far from the chosen ε on either side."""
+_BELOW: Final = 30.0
+"""So many times less than the wanted error is drawn, at most; upwards it ends where an error is as large as all."""
+_MARGIN: Final = 1.3
+_TICKS: Final = tuple(float(f"{digit}e{power}") for power in range(-9, 5) for digit in (1, 2, 5))
+_STYLES: Final = {TrustModel.LOCAL: "-", TrustModel.CENTRAL: "--"}
+
+
+def picture_of(plan: Plan, *, error: str) -> Picture:
+    """Return the picture of a plan.
+
+    Args:
+        plan: with curves.
+        error: what the error is called.
+    """
+    return Picture(draw=functools.partial(_draw, plan=plan, error=error), size=(WIDTH, _HEIGHT))
+
+
+def _draw(panels: Any, *, plan: Plan, error: str) -> Marks:
+    axes = panels[0, 0]
+    chosen = [each.offered.epsilon for each in plan.best if each.offered is not None]
+    low, high = min(chosen) / _REACH, max(chosen) * _REACH
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    shown = _most_telling(plan)
+    ends: dict[str, tuple[float, str]] = {}
+    middle = plan.aim or plan.best[0].share
+    last, least, greatest = max(chosen), middle, middle
+    for each, color in zip(shown, COLORS.values(), strict=False):
+        points = [
+            (offered.epsilon, offered.error.value / plan.unit.whole)
+            for offered in each.curve
+            if low <= offered.epsilon <= high and offered.error.value > 0
+        ]
+        if not points:
+            continue
+        places, values = zip(*points, strict=True)
+        errors = [offered.error.standard_error / plan.unit.whole for offered in each.curve if offered.epsilon in places]
+        style = {"color": color, "linestyle": _STYLES[each.model], "linewidth": 1.6}
+        axes.plot(places, values, **style)
+        if any(errors):
+            axes.errorbar(places, values, yerr=[2 * own for own in errors], fmt="o", markersize=3.5, color=color)
+        ends[each.name] = (values[-1], color)
+        last = max(last, *places)
+        least, greatest = min(least, *values), max(greatest, *values)
+    high = min(high, last)
+    axes.set_xlim(low, high)
+    bottom = max(least, middle / _BELOW) / _MARGIN
+    top = min(greatest, max(1.0, _MARGIN * middle)) * _MARGIN
+    axes.set_ylim(bottom, top)
+    clean(axes, x="ε in all, of one person", y=error)
+    shares = [tick for tick in _TICKS if bottom <= tick <= top]
+    axes.set_yticks(shares, [f"{100 * share:,.10g} %" for share in shares])
+    axes.set_yticks([], minor=True)
+    ticks = [tick for tick in _TICKS if low <= tick <= high]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xticks([], minor=True)
+    above = axes.secondary_xaxis("top")
+    above.set_xticks(ticks, [_certainty(tick) for tick in ticks])
+    above.set_xticks([], minor=True)
+    above.set_xlabel("how sure anybody can be of one person, from even odds", color=MUTED)
+    above.spines["top"].set_visible(False)
+    above.tick_params(length=0, colors=MUTED, labelsize=8)
+    if plan.aim is not None:
+        axes.axhline(plan.aim, color=INK, linewidth=1.1, linestyle=":")
+    for epsilon in dict.fromkeys(chosen):
+        axes.axvline(epsilon, color=INK, linewidth=1.1, linestyle="-.")
+    label_lines(axes, {name: (max(value, bottom), color) for name, (value, color) in ends.items()})
+    return _marks(plan)
+
+
+def _marks(plan: Plan) -> Marks:
+    models = {each.model for each in plan.variants}
+    marks: dict[str, dict[str, Any]] = {}
+    if len(models) > 1:
+        marks["nobody is trusted"] = {"color": MUTED, "linestyle": _STYLES[TrustModel.LOCAL]}
+        marks["the server is trusted"] = {"color": MUTED, "linestyle": _STYLES[TrustModel.CENTRAL]}
+    if plan.aim is not None:
+        marks[f"wanted: {100 * plan.aim:.3g} %"] = {"color": INK, "linestyle": ":"}
+    chosen = " and ".join(f"{each.offered.epsilon:.3g}" for each in plan.best if each.offered is not None)
+    marks[f"ε = {chosen}"] = {"color": INK, "linestyle": "-."}
+    return marks
+
+
+def _most_telling(plan: Plan) -> list[Planned]:
+    """Return as many variants as there are colors, the best first."""
+    met = [each for each in plan.variants if each.offered is not None]
+    met.sort(key=lambda each: (each.offered.epsilon, each.share) if each.offered else (0.0, 0.0))
+    others = [each for each in plan.variants if each.offered is None]
+    return [*met, *others][: len(COLORS)]
+
+
+def _certainty(epsilon: float) -> str:
+    written = f"{100 * certainty_of(epsilon):.1f} %"
+    return "" if written == "100.0 %" else written

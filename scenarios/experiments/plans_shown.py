@@ -1,0 +1,255 @@
+"""A plan in a terminal, as JSON and as CSV: what is needed, what that protects, and what else could be done."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from ...protocol.privacy import TrustModel
+from ..presentation.drawing import save_picture
+from ..presentation.numbers import listed, some
+from ..presentation.terminal import Cell, show_note, show_table
+from ..running.folder import RunFolder
+from ..running.parties import sources_of
+from ..running.statements import certainty_of, meaning_of, up_to, warning_of
+from .plans import Option, Plan, Planned
+from .plans_drawn import picture_of
+from .variants import Offered, VariantTable
+
+__all__ = ["plan_in_json", "show_plan", "verdict_of_plan", "write_plan"]
+
+_TABLE: Final = "plan.csv"
+_HEADINGS: Final = {
+    "epsilon": "If that is too much",
+    "error": "If that is not enough",
+    "people": "If these are too many",
+}
+_ERRORS: Final = "± is one standard error: about 19 of 20 results are within two of them"
+
+
+def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
+    """Return what a plan comes to, as a sentence for each model of trust."""
+    role, server = _words_of(table)
+    people = some(plan.people, role)
+    sentences: list[str] = []
+    for each in plan.best:
+        assert each.offered is not None  # noqa: S101  it is met
+        trust = "Trusting nobody" if each.model is TrustModel.LOCAL else f"Trusting the {server}"
+        epsilon = f"ε = {each.offered.epsilon:.4g} in all"
+        if plan.sought == "epsilon":
+            said = f"{people} need {epsilon} for {_aim_of(plan)}"
+        elif plan.sought == "error":
+            said = f"{people} at {epsilon} get {plan.unit.long(each.share)}"
+        else:
+            said = f"it takes {some(each.people or 0, role)} at {epsilon} for {_aim_of(plan)}"
+        sentences.append(f"{trust}, {said}: by {each.name}.")
+    return sentences
+
+
+def _aim_of(plan: Plan) -> str:
+    """Return the error that is wanted, with the number behind it only for the people who are there."""
+    unit = plan.unit if plan.sought == "epsilon" else msgspec.structs.replace(plan.unit, noun="")
+    return unit.long(plan.aim or 0.0)
+
+
+def _words_of(table: VariantTable) -> tuple[str, str]:
+    """Return what a party and the server are called."""
+    protocol = table.resolved.protocol
+    return protocol.client_role, protocol.server_role.replace("-", " ")
+
+
+def show_plan(console: Console, plan: Plan, table: VariantTable, *, source: str) -> None:
+    """Print a plan.
+
+    Args:
+        console: where to.
+        plan: what was found.
+        table: the session's variants.
+        source: what its scenario is called on the command line.
+    """
+    for each, sentence in zip(plan.best, verdict_of_plan(plan, table), strict=True):
+        assert each.offered is not None  # noqa: S101  it is met
+        console.print(Text(sentence, style="bold"))
+        losses = table.losses_of(each.offered)
+        for line in meaning_of(losses, party=table.resolved.protocol.client_role):
+            show_note(console, line)
+        if warning := warning_of(losses):
+            show_note(console, warning, style="yellow")
+    console.print()
+    _show_variants(console, plan, table)
+    if plan.options:
+        console.print()
+        _show_options(console, plan, table)
+    console.print()
+    for note in _notes(plan, table):
+        show_note(console, note)
+    _show_command(console, plan, table, source=source)
+
+
+def _headers(table: VariantTable) -> tuple[str, str, str, str]:
+    return f"{_words_of(table)[0].capitalize()}s", "ε in all", "Certainty", table.error
+
+
+def _show_variants(console: Console, plan: Plan, table: VariantTable) -> None:
+    best = {each.name for each in plan.best}
+    is_trust_told = len({each.model for each in plan.variants}) > 1
+    numbers = _headers(table)[plan.sought != "people" :]  # else it is the same number in each line
+    rows: list[Sequence[Cell]] = []
+    for each in plan.variants:
+        texts = [each.name, _trusted(each.model, table)] if is_trust_told else [each.name]
+        cells = [*texts, *_cells(each, plan, table)[-len(numbers) :]]
+        rows.append([Text(cell, style="bold green") for cell in cells] if each.name in best else cells)
+    headers = ("Variant", "Trusted") if is_trust_told else ("Variant",)
+    show_table(console, headers, numbers, rows=rows, drop=("Certainty",), whole=_TABLE)
+
+
+def _trusted(model: TrustModel, table: VariantTable) -> str:
+    return "nobody" if model is TrustModel.LOCAL else f"the {_words_of(table)[1]}"
+
+
+def _cells(each: Planned, plan: Plan, table: VariantTable) -> list[str]:
+    """Return people, ε, certainty and error; of a variant that cannot bring what is wanted that alone."""
+    if each.offered is None or each.people is None:
+        return ["", "", "", "not known" if table.needs_values and plan.sought == "people" else "out of reach"]
+    error = _error_text(each.share, each.standard_error, plan, people=each.people)
+    return _numbers(each.people, each.offered.epsilon, error)
+
+
+def _numbers(people: int, epsilon: float, error: str) -> list[str]:
+    return [f"{people:,}", f"{epsilon:.4g}", up_to(certainty_of(epsilon)), error]
+
+
+def _error_text(share: float, standard_error: float, plan: Plan, *, people: int) -> str:
+    """Return an error for a table; the number behind it is that of the people who are there."""
+    unit = plan.unit if people == plan.people else msgspec.structs.replace(plan.unit, noun="")
+    return unit.short(share, standard_error=standard_error)
+
+
+def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
+    unit = msgspec.structs.replace(plan.unit, noun="")  # shares alone, which more people have too
+    rows: list[Sequence[Cell]] = []
+    for option in plan.options:
+        error = unit.short(option.share, standard_error=option.standard_error)
+        do = option.do if option.name == plan.best[0].name else f"{option.do} ({option.name})"
+        rows.append([do, *_numbers(option.people, option.epsilon, error)])
+    show_table(console, (_HEADINGS[plan.sought],), _headers(table), rows=rows, drop=("Certainty",), whole="plan.json")
+
+
+def _notes(plan: Plan, table: VariantTable) -> list[str]:
+    role = table.resolved.protocol.client_role
+    certainty = f"certainty: how sure anybody can be of what one {role} holds, from even odds"
+    if table.needs_values:
+        found = f"errors are found by {table.trials:,} trials of these {role}s; ± is one standard error of an error"
+        return [certainty, f"{found}. An ε or a number of {role}s so found is up to a fifth above the least"]
+    explained = [plan.unit.explained] if plan.unit.explained else []
+    return [certainty, f"{_ERRORS}; exact, and of nobody's values", *explained]
+
+
+def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: str) -> None:
+    """Print how the first plan is held."""
+    if not plan.best:
+        return
+    offered = plan.best[0].offered
+    assert offered is not None  # noqa: S101  it is met
+    role = _words_of(table)[0]
+    words = ["psephos", "run", source]
+    for key, value in offered.settings.items():
+        if value is not None and value != ():
+            written = f"{value:.6g}" if isinstance(value, float) else str(value)
+            words += ["--set", f"{key}={written}"]
+    if plan.best[0].people != len(table.resolved.names):
+        words += ["--set", f"{role}s=FILE"]
+    console.print()
+    said = shlex.join(words)
+    if left_out := _left_out(offered, table):
+        said += f", and leave out {listed(left_out)}"
+    console.print(Text.assemble(("To hold it: ", "bold"), said), soft_wrap=True)
+
+
+def _left_out(offered: Offered, table: VariantTable) -> list[str]:
+    """Return the scenario's own parameters that a variant goes without, if none of its settings takes their place."""
+    given = {key for key, value in offered.settings.items() if value is not None}
+    alternatives = sources_of(type(table.resolved.protocol)).alternatives
+    replaced = {key for group in alternatives if group & given for key in group}
+    own = table.resolved.scenario.parameters
+    return [key for key in offered.settings if key in own and key not in given | replaced]
+
+
+def plan_in_json(plan: Plan, table: VariantTable) -> dict[str, Any]:
+    """Return a plan as plain data."""
+    protocol = table.resolved.protocol
+    return {
+        "scenario": table.resolved.scenario.name,
+        "protocol": protocol.name,
+        "sought": plan.sought,
+        "wanted": plan.aim,
+        "epsilon": plan.epsilon,
+        "people": plan.people,
+        "error": table.error,
+        "unit": {
+            "of": plan.unit.of,
+            "whole": plan.unit.whole,
+            "noun": plan.unit.noun,
+            "is_standard_error": bool(plan.unit.sign),
+        },
+        "verdict": verdict_of_plan(plan, table),
+        "variants": [
+            {
+                "name": each.name,
+                "trusted": _trusted(each.model, table),
+                "people": each.people,
+                "offered": None
+                if each.offered is None
+                else _plain(each.offered.epsilon, each.share, each.standard_error),
+                "settings": {} if each.offered is None else each.offered.settings,
+                "curve": [_point(offered, plan) for offered in each.curve],
+            }
+            for each in plan.variants
+        ],
+        "options": [_option(option) for option in plan.options],
+    }
+
+
+def _plain(epsilon: float, share: float, standard_error: float) -> dict[str, float]:
+    return {
+        "epsilon": epsilon,
+        "certainty": certainty_of(epsilon),
+        "error": share,
+        "standard_error_of_error": standard_error,
+    }
+
+
+def _point(offered: Offered, plan: Plan) -> dict[str, float]:
+    """Return what is offered to the people who are there."""
+    whole = plan.unit.whole
+    return _plain(offered.epsilon, offered.error.value / whole, offered.error.standard_error / whole)
+
+
+def _option(option: Option) -> dict[str, Any]:
+    numbers = _plain(option.epsilon, option.share, option.standard_error)
+    return {"do": option.do, "name": option.name, "people": option.people, **numbers}
+
+
+def write_plan(folder: RunFolder, plan: Plan, table: VariantTable, *, pictures: bool) -> None:
+    """Write `plan.json`, `plan.csv` with a row for each variant and price, and the picture.
+
+    Args:
+        folder: new or empty.
+        plan: what was found.
+        table: the session's variants.
+        pictures: draw it, where matplotlib is installed.
+    """
+    folder.write_json("plan.json", plan_in_json(plan, table))
+    rows = [
+        {"variant": each.name, "trusted": _trusted(each.model, table), "people": plan.people, **_point(offered, plan)}
+        for each in plan.variants
+        for offered in each.curve
+    ]
+    folder.write_table(_TABLE, rows)
+    if pictures:
+        scenario, role = table.resolved.scenario, _words_of(table)[0]
+        title = f"{scenario.title or scenario.name}: {some(plan.people, role)}"
+        save_picture(picture_of(plan, error=table.error), folder=folder.path, name="plan", title=title)

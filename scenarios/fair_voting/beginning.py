@@ -1,0 +1,102 @@
+"""A first ranking of one's own: who is in which group, and how each voter ranks the alternatives."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.fair_voting.parameters import SEPARATOR
+from ..running.beginnings import (
+    Beginning,
+    Chosen,
+    Draft,
+    Line,
+    Option,
+    Sheet,
+    UnclearError,
+    check_column,
+    chosen_column,
+)
+
+__all__ = ["BEGINNING"]
+
+_VOTERS: Final = ("voter", "name", "member", "person", "partner")
+_GROUPS: Final = ("group", "team", "district", "gender", "sex", "department")
+_LEAST: Final = 2
+
+
+def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
+    """Return a draft of a vote by rankings. See `Beginning`."""
+    question = "which column has a different name for each voter"
+    voter = chosen_column(sheet, chosen, "voter", names=_VOTERS, question=question)
+    question = "which column says in which group each voter is"
+    group = chosen_column(sheet, chosen, "group", names=_GROUPS, question=question)
+    columns = {"voter": voter, "group": group}
+    lines = [Line("file", sheet.written, "a line for each voter")]
+    rest = [name for name in sheet.header if name not in {voter, group}]
+    kinds = [key for key in ("ranking", "place", "choice") if chosen.get(key)]
+    if len(kinds) > 1:
+        allowed = f"left out beside --{kinds[0]}"
+        raise ConfigurationError(field=f"--{kinds[1]}", value=chosen[kinds[1]][0], allowed=allowed)
+    if not kinds or kinds == ["ranking"]:
+        columns["ranking"] = _ranking(sheet, chosen, rest)
+        names = [name.strip() for name in sheet.column(columns["ranking"])[0].split(SEPARATOR)]
+    else:
+        key = f"{kinds[0]}s"
+        named = [check_column(sheet, name, kinds[0]) for name in chosen[kinds[0]]]
+        about = "a column for each alternative, with its place: 1 is the best" if key == "places" else "the best first"
+        lines.append(Line(key, named, about))
+        names = named if key == "places" else sorted({sheet.column(name)[row] for name in named for row in (0,)})
+    if renamed := {name: own for name, own in columns.items() if own != name}:
+        lines.insert(1, Line("columns", renamed, "what the file calls them"))
+    groups = list(dict.fromkeys(sheet.column(group)))
+    if len(groups) < _LEAST:
+        allowed = "a column with two groups or more, which the winner is to serve alike"
+        raise ConfigurationError(field="--group", value=group, allowed=allowed)
+    said = [f"{len(sheet.rows):,} voters of {len(groups):,} groups ({', '.join(groups[:9])}) rank {', '.join(names)}."]
+    return Draft(
+        title=f"Which of {', '.join(names)} serves all groups alike",
+        role="voter",
+        price="a voter's ranking",
+        parameters=[
+            Line("mechanism", "laplace", "the aggregator is trusted with rankings; local: nobody is, with more noise"),
+            Line("objective", "penalized", "the welfare of all, less what groups differ by"),
+        ],
+        parties=lines,
+        said=said,
+    )
+
+
+def _ranking(sheet: Sheet, chosen: Chosen, rest: Sequence[str]) -> str:
+    """Return the column of rankings.
+
+    Raises:
+        UnclearError: the file does not tell it.
+    """
+    if given := chosen.get("ranking", ()):
+        return check_column(sheet, given[-1], "ranking")
+    found = [name for name in rest if all(SEPARATOR in entry for entry in sheet.column(name))]
+    if len(found) == 1:
+        return found[0]
+    question = (
+        f"which column has a ranking, such as a {SEPARATOR} b {SEPARATOR} c; or --place for each column with the places"
+        " of an alternative, or --choice for the first, second and further choices in turn"
+    )
+    raise UnclearError(option="ranking", question=question, choices=found or rest)
+
+
+BEGINNING: Final = Beginning(
+    word="ranking",
+    help="A vote by rankings whose winner serves all groups of voters alike. FILE has a line for each voter: a name, a "
+    f"group, and a ranking such as pool {SEPARATOR} library {SEPARATOR} rink.",
+    options=(
+        Option("voter", "The column of names.", multiple=False),
+        Option("group", "The column of groups.", multiple=False),
+        Option("ranking", "The column of rankings.", multiple=False),
+        Option("place", "In place of it, a column of places: its header is an alternative, 1 the best place."),
+        Option("choice", "In place of it, the column of the first, then of the second choice, and so on."),
+    ),
+    draft=_draft,
+    sample="rankings.csv",
+    epsilon=2.0,
+    wanted=("voter", "group", "ranking"),
+)

@@ -1,0 +1,85 @@
+"""Rankings in a table as people keep them: a text, a place for each alternative, or a column for each choice."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from ....protocol.errors import ConfigurationError
+from ....protocol.fair_voting import FairVoting
+from ....protocol.fair_voting.parameters import SEPARATOR
+from ...reading.settings import did_you_mean
+from ...reading.sources import PartiesTable
+from ...running.parties import read_parties_file
+
+__all__ = ["RankingTable", "load_table"]
+
+_FIELD: Final = "voters"
+_COLUMNS: Final = ("voter", "group", "ranking")
+
+
+class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file with a line for each voter, of whatever form; columns that nothing names are left out.
+
+    Args:
+        file: a CSV of voter, group and ranking.
+        columns: what the file calls these, where it calls them otherwise.
+        places: in place of rankings, the columns of the alternatives, each with its place: 1 is the best.
+        choices: in place of rankings, the columns of the first, the second and further choices.
+
+    Raises:
+        ConfigurationError: a value is not allowed.
+    """
+
+    file: str
+    columns: dict[str, str] = {}
+    places: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.columns:
+            if name not in _COLUMNS:
+                allowed = f"one of {', '.join(_COLUMNS)}{did_you_mean(name, _COLUMNS)}"
+                raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=allowed)
+        if self.places and self.choices:
+            raise ConfigurationError(field=f"{_FIELD}.choices", value="given", allowed="left out beside places")
+
+
+def load_table(options: RankingTable) -> PartiesTable:
+    """Return the voters of a file.
+
+    Raises:
+        ConfigurationError: it cannot be read or is not what it should be.
+    """
+    path = Path(options.file)
+    read = read_parties_file(path, FairVoting.client_role, options.columns)
+    named = options.places or options.choices
+    for name in named:
+        if name not in read.table:
+            key = "places" if options.places else "choices"
+            allowed = f"columns of {path.name}: {', '.join(read.table)}{did_you_mean(name, read.table)}"
+            raise ConfigurationError(field=f"{_FIELD}.{key}", value=name, allowed=allowed)
+    table = {name: entries for name, entries in read.table.items() if name in _COLUMNS}
+    if named:
+        columns = [[str(entry).strip() for entry in read.table[name]] for name in named]
+        rows = list(zip(*columns, strict=True))
+        orders = (
+            [_order_of_places(named, row, read, place) for place, row in enumerate(rows)] if options.places else rows
+        )
+        table["ranking"] = [f" {SEPARATOR} ".join(order) for order in orders]
+    return dataclasses.replace(read, table=table)
+
+
+def _order_of_places(names: Sequence[str], places: Sequence[str], read: PartiesTable, voter: int) -> list[str]:
+    """Return the alternatives of a voter, the best first.
+
+    Raises:
+        ConfigurationError: the places are not those from 1 on, each once.
+    """
+    if sorted(places) != sorted(str(place) for place in range(1, len(names) + 1)):
+        where = f"places ({read.source} line {read.lines[voter]}, {read.names[voter]})"
+        allowed = f"each place from 1 to {len(names)} once: 1 is the best"
+        raise ConfigurationError(field=where, value=", ".join(places), allowed=allowed)
+    return [name for _, name in sorted((int(place), name) for place, name in zip(places, names, strict=True))]

@@ -1,0 +1,114 @@
+"""Profiles to and from Pabutools, whose rules of participatory budgeting then are at hand.
+
+There a profile is a list of ballots, each with a voter's name and a table of what else is known of the voter, and
+projects have costs, which fair votes know nothing of. Names and groups of voters are kept.
+
+Pabutools is not among our dependencies: it is imported, by name, when a profile of theirs is made.
+
+Source: Boehmer, Faliszewski, Janeczko, Peters, Pierczyński, Schierreich, Skowron and Szufa (2024), Pabutools.
+"""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ....protocol.fair_voting.rankings import Rankings, positions_of_orders
+from .profile import Profile
+
+__all__ = ["from_pabutools", "to_pabutools"]
+
+_GROUP: Final = "group"
+"""The key of a ballot's table under which its voter's group stands."""
+
+
+def to_pabutools(profile: Profile, *, costs: Mapping[str, float], budget: float) -> tuple[Any, Any]:
+    """Return a profile as an `Instance` and an `OrdinalProfile` of `pabutools.election`.
+
+    Args:
+        profile: the profile; of each voter the ballot has the name, and the group under the key "group".
+        costs: of each alternative.
+        budget: the most that chosen projects may cost together.
+
+    Raises:
+        ImportError: Pabutools is not installed.
+        ValueError: an alternative has no cost, or what has one is no alternative.
+    """
+    if odd := sorted({*costs} ^ {*profile.alternatives}):
+        wrong = "is no alternative" if odd[0] in costs else "has no cost"
+        raise ValueError(f"costs must have each of {', '.join(profile.alternatives)} once: {odd[0]!r} {wrong}")
+    try:
+        theirs: Any = importlib.import_module("pabutools.election")  # by name: it is optional, and has no types
+    except ImportError as error:
+        raise ImportError("profiles of Pabutools need the package pabutools: pip install pabutools") from error
+    projects = [theirs.Project(name, costs[name]) for name in profile.alternatives]
+    instance = theirs.Instance(projects, budget_limit=budget)
+    orders: list[list[int]] = positions_of_orders(profile.rankings.positions).tolist()  # an inverse goes both ways
+    members: list[int] = profile.members.tolist()
+    ballots = [
+        theirs.OrdinalBallot([projects[place] for place in order], name=voter, meta={_GROUP: profile.groups[member]})
+        for order, voter, member in zip(orders, profile.voters, members, strict=True)
+    ]
+    return instance, theirs.OrdinalProfile(ballots, instance=instance)
+
+
+def from_pabutools(instance: Any, profile: Any, *, group: str = _GROUP, alternatives: Sequence[str] = ()) -> Profile:
+    """Return a profile of Pabutools with its voters' groups.
+
+    Args:
+        instance: a `pabutools.election.Instance`.
+        profile: its `OrdinalProfile`, whose ballots each rank all projects.
+        group: what a voter's group is called in the ballot's table.
+        alternatives: the projects' names in the order that is wanted; by default in that of the alphabet.
+
+    Raises:
+        TypeError: it is another kind of profile.
+        ValueError: there is no ballot; one has no such group, or does not rank each project once; or `alternatives` are
+            not the projects' names.
+    """
+    ballots: Any = profile
+    if not hasattr(instance, "budget_limit") or not isinstance(profile, Sequence):
+        kinds = f"{type(instance).__name__} and {type(profile).__name__}"
+        raise TypeError(f"expected an Instance and an OrdinalProfile of pabutools.election, got {kinds}")
+    names = sorted(str(project.name) for project in instance)
+    chosen = tuple(alternatives) or tuple(names)
+    if sorted(chosen) != names:
+        raise ValueError(f"alternatives must be the projects {', '.join(names)}, each once, got {list(chosen)}")
+    number_of = {name: number for number, name in enumerate(chosen)}
+    orders: list[list[int]] = []
+    groups: dict[str, int] = {}
+    members: list[int] = []
+    voters: list[str] = []
+    for number, ballot in enumerate(ballots, start=1):
+        voter = str(ballot.name or f"voter-{number}")
+        ranked = [str(getattr(project, "name", "")) for project in _in_order(ballot, voter)]
+        if sorted(ranked) != names:
+            raise ValueError(f"the ballot of {voter} must rank each of {len(names)} projects once, got {ranked}")
+        known: Mapping[str, Any] = ballot.meta or {}
+        if (own := known.get(group)) is None:
+            raise ValueError(f"the ballot of {voter} must have its voter's group under {group!r} in its meta")
+        orders.append([number_of[name] for name in ranked])
+        members.append(groups.setdefault(str(own), len(groups)))
+        voters.append(voter)
+    if not orders:
+        raise ValueError("there must be at least one ballot, got none")
+    return Profile(
+        alternatives=chosen,
+        rankings=Rankings(positions_of_orders(np.array(orders, dtype=np.int64))),
+        groups=tuple(groups),
+        members=np.array(members, dtype=np.int64),
+        voters=voters,
+        source="pabutools",
+    )
+
+
+def _in_order(ballot: Any, voter: str) -> Sequence[Any]:
+    """Return a ballot's projects, the best first.
+
+    Raises:
+        TypeError: the ballot has no order.
+    """
+    if not hasattr(ballot, "at_index"):
+        raise TypeError(f"the ballot of {voter} must be an OrdinalBallot, got {type(ballot).__name__}")
+    return list(ballot)

@@ -1,0 +1,44 @@
+"""A first survey of one's own: which of two alternatives each voter chose, record by record."""
+
+from typing import Final
+
+from ...protocol.errors import ConfigurationError
+from ..reading.settings import did_you_mean
+from ..running.beginnings import Beginning, Chosen, Draft, Line, Sheet
+
+__all__ = ["BEGINNING"]
+
+_COLUMNS: Final = ("voter", "record", "choice")
+
+
+def _draft(sheet: Sheet, _: Chosen) -> Draft:
+    """Return a draft of a survey. See `Beginning`."""
+    for name in _COLUMNS:
+        if name not in sheet.header:
+            allowed = f"a header with {', '.join(_COLUMNS)} and the features{did_you_mean(name, sheet.header)}"
+            raise ConfigurationError(field=f"{sheet.path.name} line 1", value=list(sheet.header), allowed=allowed)
+    features = [name for name in sheet.header if name not in _COLUMNS]
+    voters = len(set(sheet.column("voter")))
+    return Draft(
+        title="What voters prefer",
+        role="voter",
+        price="all records of a voter together",
+        parameters=[
+            Line("paradigm", "VLCP", "the server is trusted with preferences; VLDP: nobody is, with more noise"),
+            Line("bound", 2.0, "the greatest length of a voter's preferences; longer ones are cut"),
+        ],
+        parties=[Line("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")],
+        said=[f"{voters:,} voters compare alternatives by {', '.join(features)}."],
+    )
+
+
+BEGINNING: Final = Beginning(
+    word="survey",
+    help="What a society prefers, found from choices between two alternatives. FILE has two lines for each choice, "
+    "with the columns voter, record, choice (1 for the alternative that was chosen, 0 for the other) and a number for "
+    "each feature.",
+    options=(),
+    draft=_draft,
+    sample="choices.csv",
+    wanted=_COLUMNS,
+)

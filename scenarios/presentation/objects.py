@@ -1,0 +1,247 @@
+"""Objects in a REPL and a notebook: as a text to read, as a frame, as a table in HTML.
+
+What is published of a run, what was lost in it, what adversaries learnt, and the law of a mechanism. pandas is imported
+when a frame is asked for. In HTML all names and texts are escaped.
+"""
+
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from ...protocol.errors import printable
+from ...protocol.mechanisms import FiniteMechanism
+from ...protocol.phases import Truth
+from ...protocol.privacy import Ledger, LedgerEntry, NeighboringRelation, PureAccountant
+from ...protocol.views import View, describe
+from ..adversaries.role import Lesson
+from . import briefs_of, rows_of, verdict_of
+from .numbers import decimals_of, rounded, some
+from .terminal import title_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "frame_of",
+    "frame_of_entries",
+    "frame_of_lessons",
+    "frame_of_rows",
+    "frame_of_views",
+    "html_of",
+    "html_of_outcome",
+    "paragraph",
+    "table_of",
+    "text_of",
+]
+
+_MOST_ROWS: Final = 40
+"""Of a table in a notebook; the frame has all of them."""
+_MOST_LINES: Final = 12
+"""Of what is printed below a verdict."""
+_MOST_ENTRIES: Final = 1024
+"""Of a mechanism's matrix that is shown without being asked for."""
+
+
+def text_of(value: object) -> str:
+    """Return what is read of an object: one sentence, or a few; of an outcome its verdict."""
+    match value:
+        case Ledger():
+            left = "" if value.remaining == float("inf") else f"; the budget leaves {value.remaining:g}"
+            relation = f"{value.relation.value} neighbors"
+            told = f"{_losses(value.entries)}, ε = {value.spent:g} in all (proven, {relation}){left}"
+            return printable(f"{value.person}: {told}")
+        case Lesson():
+            return "\n".join(map(printable, [f"{value.role}, {value.who}", *value.sentences]))
+        case msgspec.Struct():
+            verdict = verdict_of(value)
+            return verdict if "±" in verdict else "\n".join([verdict, *_lines_of(value)])
+        case _:
+            return repr(value)
+
+
+def _lines_of(outcome: msgspec.Struct) -> Iterator[str]:
+    """Yield the numbers behind an outcome's verdict, a line for each of the first."""
+    briefs = [brief for brief in briefs_of(outcome) if brief.estimate is not None]
+    if not briefs:
+        return
+    for brief in briefs[:_MOST_LINES]:
+        yield printable(f"  {brief.name} {brief.told}" if brief.told else f"  {brief.name}: {brief.said.plain}")
+    more = len(briefs) - _MOST_LINES
+    left_out = f"and {more:,} more, which to_frame() has; " if more > 0 else ""
+    yield f"  ({left_out}± is one standard error)"
+
+
+def frame_of(value: object) -> "pd.DataFrame":
+    """Return an object as a frame.
+
+    Args:
+        value: an outcome of any type, whose frame has the rows of `estimates.csv`; a ledger, with a row for each loss;
+            what an adversary learnt, with the rows of its table; or a finite mechanism, with P[report | value].
+    """
+    match value:
+        case Ledger():
+            return frame_of_entries(value.entries)
+        case Lesson():
+            return frame_of_lessons([value])
+        case FiniteMechanism():
+            import pandas as pd  # noqa: PLC0415  only frames need it
+
+            (low, high), (least, most) = value.value_range, value.report_range
+            index = pd.RangeIndex(low, high + 1, name="value")
+            columns = pd.RangeIndex(least, most + 1, name="report")
+            return pd.DataFrame(value.channel_matrix(), index=index, columns=columns)
+        case msgspec.Struct():
+            return frame_of_rows(rows_of(value, truth=None))
+        case _:
+            raise TypeError(f"{type(value).__name__} has no frame")
+
+
+def html_of(value: object) -> str:
+    """Return an object as a paragraph and a table, in which nothing that it holds is markup."""
+    match value:
+        case FiniteMechanism():
+            return _html_of_law(value)
+        case Lesson() if not value.rows:
+            return paragraph(text_of(value))
+        case Ledger() | Lesson():
+            return paragraph(text_of(value)) + table_of(frame_of(value))
+        case msgspec.Struct():
+            return html_of_outcome(value)
+        case _:
+            return paragraph(repr(value))
+
+
+def html_of_outcome(outcome: msgspec.Struct, *, truth: Truth | None = None) -> str:
+    """Return an outcome's verdict and its table, in which each estimate stands with its error.
+
+    Args:
+        outcome: what was released.
+        truth: what it estimates, where that may be shown.
+    """
+    columns: dict[str, list[object]] = {}
+    for row in rows_of(outcome, truth=truth):
+        for name, value in row.items():
+            columns.setdefault(name, []).append(value)
+    estimated = [name for name in columns if f"{name}_standard_error" in columns]
+    for name in estimated:
+        columns[name] = _with_errors(columns[name], columns.pop(f"{name}_standard_error"))
+    number = max(map(len, columns.values()), default=0)
+    table = [{title_of(name): values[place] for name, values in columns.items()} for place in range(number)]
+    note = "± is one standard error of the randomization." if estimated else ""
+    verdict = html.escape(verdict_of(outcome))
+    return f"<p><strong>{verdict}</strong></p>{table_of(frame_of_rows(table))}{paragraph(note)}"
+
+
+def _with_errors(values: Sequence[object], errors: Sequence[object]) -> list[object]:
+    """Return estimates as they are read, all of a column with as many decimals."""
+    pairs = [
+        (value, error)
+        for value, error in zip(values, errors, strict=True)
+        if isinstance(value, float) and isinstance(error, float)
+    ]
+    decimals = decimals_of((value for value, _ in pairs), (error for _, error in pairs)) if pairs else 0
+    plus_minus = "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
+    return [
+        f"{rounded(value, decimals)}{plus_minus}{error:,.{decimals}f}"
+        if isinstance(value, float) and isinstance(error, float) and error
+        else value
+        for value, error in zip(values, errors, strict=True)
+    ]
+
+
+def _html_of_law(value: FiniteMechanism) -> str:
+    (low, high), (least, most) = value.value_range, value.report_range
+    rows, columns = high - low + 1, most - least + 1
+    law = f"{type(value).__name__}: P[report | value] of {some(rows, 'value')} and {some(columns, 'report')}."
+    if rows * columns > _MOST_ENTRIES:
+        return paragraph(f"{law} The matrix is large: to_frame() returns it.")
+    frame = frame_of(value)
+    return paragraph(f"{law} {_say_loss(value, has_zeros=bool((frame == 0).any(axis=None)))}") + table_of(
+        frame, has_index=True
+    )
+
+
+def _say_loss(mechanism: FiniteMechanism, *, has_zeros: bool) -> str:
+    """Return what one value costs, of whom and by which relation."""
+    among = " among those with the same possible reports" if has_zeros else ""
+    epsilon = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
+    return f"ε = {epsilon:g} for one value{among}: proven, replace-one neighbors, local model."
+
+
+def frame_of_rows(rows: Sequence[Mapping[str, object]]) -> "pd.DataFrame":
+    """Return rows, by their keys, as a frame."""
+    import pandas as pd  # noqa: PLC0415  only frames need it
+
+    return pd.DataFrame(list(rows))
+
+
+def frame_of_entries(entries: Iterable[LedgerEntry]) -> "pd.DataFrame":
+    """Return a row for each loss; those of a part of the unit, where there is one, in columns of their own."""
+    rows = [_row_of_entry(entry) for entry in entries]
+    columns = [*LedgerEntry.__struct_fields__]
+    columns.remove("event")
+    columns.remove("part")
+    frame = frame_of_rows(rows)
+    return frame if rows else frame.reindex(columns=columns)
+
+
+def _row_of_entry(entry: LedgerEntry) -> dict[str, object]:
+    row: dict[str, Any] = msgspec.structs.asdict(entry)
+    del row["event"], row["part"]
+    row |= {"relation": entry.relation.value, "model": entry.model.value}
+    if entry.part is not None:
+        row |= {f"part_{name}": value for name, value in msgspec.structs.asdict(entry.part).items()}
+    return row
+
+
+def frame_of_lessons(lessons: Iterable[Lesson]) -> "pd.DataFrame":
+    """Return the rows of what adversaries learnt, behind the number and the role of each; one row where it has none."""
+    rows = [
+        {"adversary": number, "role": lesson.role, **row}
+        for number, lesson in enumerate(lessons, start=1)
+        for row in (lesson.rows or ({},))
+    ]
+    return frame_of_rows(rows)
+
+
+def frame_of_views(views: Iterable[View]) -> "pd.DataFrame":
+    """Return a row for each step of what parties saw, in order."""
+    return frame_of_rows([row for view in views for row in _rows_of_view(view)])
+
+
+def _rows_of_view(view: View) -> Iterator[dict[str, object]]:
+    for step, seen in enumerate(view.observations):
+        content = None if seen.message is None else describe(seen.message)
+        yield {
+            "party": view.party,
+            "side": view.side.value,
+            "step": step,
+            "happening": seen.happening.value,
+            "peer": seen.peer,
+            "message": None if content is None else content.pop("type"),
+            "content": content,
+        }
+
+
+def paragraph(text: str) -> str:
+    """Return a text as a paragraph of HTML, line by line; nothing for none."""
+    return text and f"<p>{'<br>'.join(map(html.escape, text.splitlines()))}</p>"
+
+
+def table_of(frame: "pd.DataFrame", *, has_index: bool = False) -> str:
+    """Return a frame's first rows as a table of HTML.
+
+    Args:
+        frame: what to show.
+        has_index: whether its index says something.
+    """
+    shown = frame.head(_MOST_ROWS)
+    written: str = shown.to_html(index=has_index, border=0, float_format="{:.4g}".format, na_rep="", escape=True)
+    more = len(frame) - len(shown)
+    return written + (paragraph(f"… and {some(more, 'more row')}: to_frame() returns all.") if more else "")
+
+
+def _losses(entries: Sequence[LedgerEntry]) -> str:
+    return some(len(entries), "loss") if len(entries) == 1 else f"{len(entries):,} losses"

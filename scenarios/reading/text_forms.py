@@ -1,0 +1,234 @@
+"""The form of a table that somebody saved: its encoding, and the sign between its entries.
+
+Spreadsheets save what they call CSV in many ways. One that the file itself tells is taken; where two would do, the file
+is refused with what to do. A form other than UTF-8 with commas is said (`TextForm.note`). The rule that holds here: of
+a file of any size, a bounded part is in memory at a time.
+"""
+
+import codecs
+import contextlib
+import csv
+import dataclasses
+import operator
+import re
+import zlib
+from collections.abc import Collection, Generator, Iterator
+from pathlib import Path
+from typing import IO, Any, Final
+
+from ...protocol.errors import ConfigurationError
+from .files import BOM, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
+
+__all__ = ["PLAIN", "TextForm", "form_of", "header_of", "open_table", "read_rows"]
+
+_UTF_8: Final = "utf-8-sig"
+_FALLBACK: Final = "cp1252"
+_LOOKED_AT_BYTES: Final = 1 << 26
+"""Behind these a byte that is no UTF-8 is a fault, with its line: a large file is not read twice."""
+_BLOCK_BYTES: Final = 1 << 20
+_MAX_SHOWN: Final = 120
+_ESCAPED: Final = re.compile("[\udc80-\udcff]")
+"""Bytes that the encoding does not have."""
+_NAMES: Final = {_FALLBACK: "Windows-1252, since it is not UTF-8", "utf-16": "UTF-16"}
+_DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_FOREIGN: Final = {
+    b"PK\x03\x04": "a workbook of a spreadsheet, or another packed file",
+    b"\xd0\xcf\x11\xe0": "a workbook of a spreadsheet",
+    b"%PDF": "a PDF",
+    b"\x1f\x8b": "packed, and its name does not end with .gz",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class TextForm:
+    """How a table is written down.
+
+    Args:
+        encoding: as Python calls it.
+        delimiter: the sign between two entries.
+    """
+
+    encoding: str = _UTF_8
+    delimiter: str = ","
+
+    def note(self, name: str) -> str:
+        """Return how a file was read, as a sentence for people; empty for UTF-8 with commas.
+
+        Args:
+            name: the file's.
+        """
+        found = [f"as {_NAMES[self.encoding]}"] if self.encoding in _NAMES else []
+        found += [f"with {_DELIMITERS[self.delimiter]} between entries"] if self.delimiter != "," else []
+        return f"{name} is read {', '.join(found)}." if found else ""
+
+
+PLAIN: Final = TextForm()
+"""UTF-8, with or without a byte order mark, and commas."""
+
+
+def form_of(path: Path, wanted: Collection[str] = ()) -> TextForm:
+    """Return the form of a table with a header, which may be packed (`.gz`).
+
+    Args:
+        path: the file.
+        wanted: entries that its header should have, by which the sign between them is known; without any, the only one
+            that stands in the header, or the comma.
+
+    Raises:
+        ConfigurationError: it is no text, or its header can be read in two ways.
+        OSError, EOFError, zlib.error: the file cannot be read or unpacked.
+    """
+    with open_bytes(path) as file:
+        encoding = _encoding_of(file, path)
+    with _open(path, encoding) as text:
+        header = next(filter(str.strip, _lines_in(text, path)), "")
+    return TextForm(encoding, _delimiter_of(header, wanted, path))
+
+
+@contextlib.contextmanager
+def open_table(path: Path, form: TextForm) -> Generator[Any]:
+    """Open a table as a strict `csv.reader`.
+
+    Args:
+        path: the file, which may be packed (`.gz`).
+        form: its.
+
+    Raises:
+        ConfigurationError: a line is too long, holds a NUL, or is no such text; the field names it.
+        OSError, EOFError, zlib.error: the file cannot be read or unpacked.
+    """
+    with _open(path, form.encoding) as text:
+        yield csv.reader(_lines_in(text, path), delimiter=form.delimiter, strict=True)
+
+
+def header_of(path: str | Path) -> list[str]:
+    """Return the header of a table; nothing where it cannot be read, which whoever reads it says."""
+    try:
+        with open_table(Path(path), form_of(Path(path))) as reader:
+            return [name.strip() for name in next(reader, list[str]())]
+    except (ConfigurationError, OSError, EOFError, UnicodeDecodeError, zlib.error, csv.Error):
+        return []
+
+
+def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield the rows of a CSV file, which may be packed (`.gz`): the line where each begins, and its entries.
+
+    Blank lines are left out.
+
+    Args:
+        path: the file; a data set's is UTF-8 with commas, anybody's own has any form.
+        columns: two or more of its header's, whose entries are wanted.
+        field: the setting that names the file; empty where it is a data set's.
+
+    Raises:
+        ConfigurationError: the file cannot be read, lacks a column, or has a line that is no row of it.
+    """
+    line = 1  # where a row begins, which may go on over the lines that follow
+    with _open_own(path, columns, field) if field else _open_of_data_set(path) as reader:
+        try:
+            header = [name.strip() for name in next(reader, list[str]())]
+            for column in columns:
+                if column not in header:
+                    allowed = f"a header with the column {column!r}"
+                    raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
+            pick = operator.itemgetter(*map(header.index, columns))
+            line = reader.line_num + 1
+            for row in reader:
+                if row and len(row) != len(header):
+                    allowed = f"{len(header)} entries: {', '.join(header)}"
+                    raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
+                if row:
+                    yield line, pick(row)
+                line = reader.line_num + 1
+        except csv.Error as error:
+            allowed = f"well-formed CSV ({error})"
+            raise ConfigurationError(field=f"{path.name} line {line}", value=str(path), allowed=allowed) from None
+
+
+@contextlib.contextmanager
+def _open_own(path: Path, wanted: Collection[str], field: str) -> Generator[Any]:
+    with readable(path, field=field), open_table(path, form_of(path, wanted)) as reader:
+        yield reader
+
+
+@contextlib.contextmanager
+def _open_of_data_set(path: Path) -> Generator[Any]:
+    with readable_in_data_folder(path), open_text(path) as file:
+        yield csv.reader(file, strict=True)
+
+
+def _open(path: Path, encoding: str) -> IO[str]:
+    return open_text(path, encoding, errors="surrogateescape")
+
+
+def _lines_in(text: IO[str], path: Path) -> Iterator[str]:
+    """Yield lines with their ends, of a file that was opened by `_open`."""
+    for number, line in bounded_lines(text, path):
+        if "\0" in line or _ESCAPED.search(line):
+            where, start = f"{path.name} line {number}", line[:_MAX_SHOWN]
+            if "\0" in line:
+                raise ConfigurationError(field=where, value=start, allowed="text without NUL bytes")
+            decode_line(line.encode("utf-8", "surrogateescape"), where)
+        yield line
+
+
+def _encoding_of(file: IO[bytes], path: Path) -> str:
+    """Return a file's encoding.
+
+    Raises:
+        ConfigurationError: it is a file of another kind.
+    """
+    block = file.read(_BLOCK_BYTES)
+    for beginning, kind in _FOREIGN.items():
+        if block.startswith(beginning):
+            allowed = f"a CSV file: this one is {kind}; save it as CSV (UTF-8) in the program that wrote it"
+            raise ConfigurationError(field=path.name, value=str(path), allowed=allowed)
+    if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if block.startswith(BOM):
+        return _UTF_8
+    utf_8, fallback = (codecs.getincrementaldecoder(name)() for name in (_UTF_8, _FALLBACK))
+    is_utf_8 = is_fallback = True
+    num_bytes = 0
+    while block and num_bytes < _LOOKED_AT_BYTES:
+        num_bytes += len(block)
+        is_utf_8 = is_utf_8 and _decodes(utf_8, block)
+        is_fallback = is_fallback and _decodes(fallback, block)
+        block = file.read(_BLOCK_BYTES)
+    if not block:  # all of it: what is cut off in the midst of a character is no UTF-8
+        is_utf_8 = is_utf_8 and _decodes(utf_8, b"", final=True)
+    return _UTF_8 if is_utf_8 or not is_fallback else _FALLBACK
+
+
+def _decodes(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool = False) -> bool:
+    try:
+        decoder.decode(block, final)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _delimiter_of(header: str, wanted: Collection[str], path: Path) -> str:
+    """Return the sign between the entries of a header.
+
+    Raises:
+        ConfigurationError: it can be read in two ways.
+    """
+    found = {sign: _cells(header, sign) for sign in _DELIMITERS}
+    known = {sign: sum(name in cells for name in wanted) for sign, cells in found.items()}
+    signs = [sign for sign in found if known[sign] == max(known.values())]
+    if len(signs) > 1:
+        signs = [sign for sign in signs if len(found[sign]) > 1] or [","]
+    if len(signs) == 1 or not any(known.values()):
+        return signs[0]  # the comma, where there is one and nothing speaks for another
+    kinds = " or ".join(_DELIMITERS[sign] for sign in signs)
+    allowed = f"entries with one kind of sign between them, not {kinds}; names that hold one stand in quotes"
+    raise ConfigurationError(field=f"{path.name} line 1", value=header.strip()[:_MAX_SHOWN], allowed=allowed)
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    """Return the entries of a line, which may end within one."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), list[str]())]
+    except csv.Error:
+        return []

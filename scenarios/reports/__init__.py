@@ -1,0 +1,34 @@
+"""Pages that a browser opens from disk: of a run, of several beside each other, of an audit, of a reproduction.
+
+A page is computed from the files in a folder alone, so that it can be made again at any time (`psephos report`).
+"""
+
+from pathlib import Path
+from typing import Final
+
+from ..running.reader import read_run
+from .page import write_page
+from .run_page import page_of_run
+
+__all__ = ["REPORT", "write_report"]
+
+REPORT: Final = "report.html"
+"""The name of a page in the folder that it is of."""
+
+
+def write_report(folder: Path, path: Path | None = None) -> Path:
+    """Write the page of a run.
+
+    Args:
+        folder: the run's.
+        path: where to; by default `report.html` in the folder.
+
+    Returns:
+        The file.
+
+    Raises:
+        ConfigurationError: it is no run's folder, something in it is damaged, or the file cannot be written.
+    """
+    path = folder / REPORT if path is None else path
+    write_page(page_of_run(read_run(folder)), path)
+    return path

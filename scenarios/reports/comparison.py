@@ -1,0 +1,205 @@
+"""Runs side by side: what differs in their scenarios, what came of each, their estimates and their prices.
+
+The rule that holds here: only what means the same is put side by side. So the runs are of one protocol and came to an
+outcome, and an estimate stands in the line of its own name.
+"""
+
+import dataclasses
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text as Line
+
+from ...protocol.errors import ConfigurationError
+from ..presentation.terminal import show_note, show_table
+from ..running.reader import RunLeft, read_run
+from .estimates import estimates_in
+from .page import Cell, Page, Section, Table, Text, epsilon_cell
+from .run_page import drawn, settings_of, verdict_in
+
+__all__ = ["Compared", "compare_runs", "page_of_comparison", "show_comparison"]
+
+_RUN: Final = "RUN"
+_FEWEST: Final = 2
+_NOT_SAID: Final = "–"
+_MOST_CHARACTERS: Final = 60
+"""Of a setting in a terminal."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Compared:
+    """Runs side by side.
+
+    Args:
+        names: what each is called here.
+        runs: what each left.
+        settings: what differs in their scenarios: by name a value for each.
+        estimates: by the name of the estimated, and of what is estimated of it, a cell for each.
+        prices: by name, such as "ε proven", a cell for each.
+    """
+
+    names: Sequence[str]
+    runs: Sequence[RunLeft]
+    settings: Mapping[str, Sequence[str]]
+    estimates: Mapping[tuple[str, str], Sequence[Cell]]
+    prices: Mapping[str, Sequence[Cell]]
+
+
+def compare_runs(paths: Sequence[Path]) -> Compared:
+    """Read runs and put them side by side.
+
+    Args:
+        paths: their folders, two or more.
+
+    Raises:
+        ConfigurationError: as `read_run`, a folder is named twice, or the runs cannot be compared.
+    """
+    if len(paths) < _FEWEST:
+        raise ConfigurationError(field=_RUN, value=f"{len(paths)} folder", allowed="two or more")
+    runs = [read_run(path) for path in paths]
+    _check(paths, runs)
+    settings = [settings_of(run.scenario or {}) for run in runs]
+    keys = dict.fromkeys(key for own in settings for key in own)
+    values = {key: [own.get(key, _NOT_SAID) for own in settings] for key in keys}
+    return Compared(
+        names=_names(paths),
+        runs=runs,
+        settings={key: each for key, each in values.items() if len(set(each)) > 1},
+        estimates=_estimates(runs),
+        prices=_prices(runs),
+    )
+
+
+def _check(paths: Sequence[Path], runs: Sequence[RunLeft]) -> None:
+    """Refuse what cannot be compared."""
+    seen: set[Path] = set()
+    for path, run in zip(paths, runs, strict=True):
+        if path.resolve() in seen:
+            raise ConfigurationError(field=_RUN, value=str(path), allowed="named once")
+        seen.add(path.resolve())
+        if run.kind == "series":
+            allowed = "a single run, such as the folder of one of its votes"
+            raise ConfigurationError(field=_RUN, value=f"{path}, a series of votes", allowed=allowed)
+        if run.protocol != runs[0].protocol:
+            value = f"{path}, a run of protocol {run.protocol!r}"
+            allowed = f"a run of protocol {runs[0].protocol!r}, as {paths[0]} is: others estimate something else"
+            raise ConfigurationError(field=_RUN, value=value, allowed=allowed)
+        if run.outcome is None:
+            why = run.missing_protocol or " ".join(verdict_in(run)[0])
+            raise ConfigurationError(field=_RUN, value=str(path), allowed=f"a run with an outcome ({why})")
+
+
+def _names(paths: Sequence[Path]) -> Sequence[str]:
+    """Return the folders' names, or their paths where two have the same."""
+    names = [path.resolve().name for path in paths]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def _estimates(runs: Sequence[RunLeft]) -> Mapping[tuple[str, str], Sequence[Cell]]:
+    found: dict[tuple[str, str], list[Cell]] = {}
+    for place, run in enumerate(runs):
+        table = estimates_in(run, is_whole=True)[0]
+        for row in () if table is None else table.rows:
+            for column, cell in zip(table.columns[1:] if table is not None else (), row[1:], strict=True):
+                cells = found.setdefault((row[0].text, column), [Cell(_NOT_SAID)] * len(runs))
+                cells[place] = cell
+    return found
+
+
+def _prices(runs: Sequence[RunLeft]) -> Mapping[str, Sequence[Cell]]:
+    def certainty(run: RunLeft) -> Cell:
+        value = run.person.certainty
+        return Cell(_NOT_SAID) if value is None else Cell(f"{100 * value:.1f} %", value)
+
+    def parties(run: RunLeft) -> Cell:
+        number = None if run.result is None else run.result.num_parties
+        hides = run.is_deployment and (run.about is None or run.about.hides_participation)
+        return Cell(_NOT_SAID) if number is None or hides else Cell(f"{number:,}", float(number))
+
+    return {
+        "parties": [parties(run) for run in runs],
+        "ε claimed": [epsilon_cell(run.person.claimed) for run in runs],
+        "ε proven": [epsilon_cell(run.person.proven) for run in runs],
+        "certainty at most": [certainty(run) for run in runs],
+    }
+
+
+def show_comparison(console: Console, compared: Compared) -> None:
+    """Print runs side by side."""
+    names = list(compared.names)
+    for name, run in zip(names, compared.runs, strict=True):
+        console.print()
+        console.print(Line(name, style="bold"))
+        console.print(Line(" ".join(verdict_in(run)[0])))
+    console.print()
+    prices = [[name, *(cell.text for cell in cells)] for name, cells in compared.prices.items()]
+    show_table(console, ("Price",), names, rows=prices)
+    console.print()
+    rows = [[of, what, *(cell.text for cell in cells)] for (of, what), cells in compared.estimates.items()]
+    show_table(console, ("Of", "Estimate"), names, rows=rows)
+    show_note(console, "± is one standard error of the randomization")
+    console.print()
+    if compared.settings:
+        settings = [[key, *map(_short, values)] for key, values in compared.settings.items()]
+        show_table(console, ("What differs", *names), rows=settings)
+    else:
+        show_note(console, "The scenarios have the same settings.")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} …"
+
+
+def page_of_comparison(compared: Compared) -> Page:
+    """Return the page of runs side by side."""
+    names = list(compared.names)
+    sections = [
+        Section(
+            title="What it cost",
+            blocks=[
+                Table(
+                    caption="What one party pays at most",
+                    name="prices",
+                    columns=["Price", *names],
+                    rows=[[Cell(name), *cells] for name, cells in compared.prices.items()],
+                ),
+            ],
+        ),
+        Section(
+            title="What came of each",
+            blocks=[
+                Table(
+                    caption="Estimates side by side",
+                    name="estimates",
+                    columns=["Of", "Estimate", *names],
+                    rows=[[Cell(of), Cell(what), *cells] for (of, what), cells in compared.estimates.items()],
+                ),
+                Text("± is one standard error of the randomization.", "quiet"),
+                *(
+                    drawing
+                    for name, run in zip(names, compared.runs, strict=True)
+                    for drawing in drawn(run.path / "estimates.svg", f"The estimates of {name}, with their errors")
+                ),
+            ],
+        ),
+        Section(title="What differs in the scenarios", blocks=[_differences(compared)]),
+    ]
+    return Page(
+        kind="Comparison",
+        title=f"{len(names)} runs of {compared.runs[0].protocol}",
+        facts=names,
+        verdict=[f"{name}: {' '.join(verdict_in(run)[0])}" for name, run in zip(names, compared.runs, strict=True)],
+        sections=sections,
+        version=importlib.metadata.version("psephos"),
+    )
+
+
+def _differences(compared: Compared) -> Table | Text:
+    if not compared.settings:
+        return Text("The scenarios have the same settings.")
+    rows = [[Cell(key), *map(Cell, values)] for key, values in compared.settings.items()]
+    columns = ["Setting", *compared.names]
+    return Table(caption="What differs", name="settings", columns=columns, rows=rows)

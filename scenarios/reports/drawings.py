@@ -1,0 +1,158 @@
+"""A picture's SVG as a part of a page: nothing in it acts or loads, its names are its own, and its colors the page's.
+
+matplotlib writes a style beside each mark. A page allows no such styles, so each becomes a class; the frame's own
+colors become the page's, which are others in the dark.
+"""
+
+import html
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+from xml.etree import ElementTree as ET
+
+from ...protocol.errors import ConfigurationError, printable
+from ..presentation.drawing import COLORS, GOOD, INK, MUTED, POOR, RULE
+
+if TYPE_CHECKING:
+    from .page import Drawing
+
+__all__ = ["Classes", "inlined"]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_ELEMENTS: Final = _words(
+    "circle clipPath defs ellipse g image line linearGradient path pattern polygon polyline rect stop svg text "
+    "tspan use"
+)
+_ATTRIBUTES: Final = _words(
+    "clip-path clipPathUnits cx cy d dx dy fill fill-opacity gradientTransform gradientUnits height id offset opacity "
+    "patternUnits points preserveAspectRatio r rx ry stop-color stroke stroke-width style text-anchor transform "
+    "viewBox width x x1 x2 y y1 y2"
+)
+_PROPERTIES: Final = _words(
+    "clip-path display fill fill-opacity fill-rule font-size font-style font-weight opacity stop-color stop-opacity "
+    "stroke stroke-dasharray stroke-dashoffset stroke-linecap stroke-linejoin stroke-miterlimit stroke-opacity "
+    "stroke-width text-anchor"
+)
+_VALUE: Final = re.compile(r"[#\w\s.,()%+-]*")
+_LOCAL: Final = re.compile(r"url\(#([\w.-]+)\)")
+_RASTER: Final = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]*")
+_PIXELS: Final = re.compile(r"([\d.]+)pt")
+_NAMED: Final = {
+    INK: "ink",
+    MUTED: "muted",
+    RULE: "rule",
+    GOOD: "good",
+    POOR: "poor",
+    "#e4e7eb": "grid",
+    "#ffffff": "paper",
+    "#000000": "ink",
+    **{color: name for name, color in COLORS.items()},
+}
+"""The frame's colors, and what the page calls them."""
+
+
+class Classes:
+    """Styles of marks, each of which a class stands for."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self.num_drawings = 0
+
+    def name_of(self, style: str) -> str:
+        """Return the class of a style."""
+        return self._names.setdefault(style, f"m{len(self._names)}")
+
+    @property
+    def style(self) -> str:
+        """The sheet of all of them."""
+        return "".join(f".{name}{{{style}}}\n" for style, name in self._names.items())
+
+
+def inlined(drawing: "Drawing", classes: Classes) -> str:
+    """Return a picture's element.
+
+    Args:
+        drawing: the picture.
+        classes: the page's, which get this one's.
+
+    Raises:
+        ConfigurationError: it is no picture.
+    """
+    field, allowed = "an SVG file of RUN", "a picture as a run draws it, without entities"
+    if b"<!ENTITY" in drawing.svg:
+        raise ConfigurationError(field=field, value=drawing.words, allowed=allowed)
+    try:
+        root = ET.fromstring(drawing.svg)  # noqa: S314  as above
+    except ET.ParseError as error:
+        allowed = f"{allowed}, and whole ({error})"
+        raise ConfigurationError(field=field, value=drawing.words, allowed=allowed) from None
+    classes.num_drawings += 1
+    prefix = f"d{classes.num_drawings}-"
+    parts: list[str] = []
+    width, height = (_PIXELS.fullmatch(root.get(side, "")) for side in ("width", "height"))
+    box = root.get("viewBox") or (f"0 0 {width[1]} {height[1]}" if width and height else "")
+    parts.append(f'<svg viewBox="{html.escape(box)}" role="img" aria-label="{html.escape(drawing.words)}">')
+    for child in root:
+        _write(child, prefix, classes, parts)
+    parts.append("</svg>")
+    return "".join(parts)
+
+
+def _write(element: ET.Element, prefix: str, classes: Classes, parts: list[str]) -> None:
+    name = element.tag.rpartition("}")[2]
+    if name not in _ELEMENTS:
+        return
+    attributes = "".join(
+        f' {key}="{html.escape(value)}"' for key, value in _attributes(element, name, prefix, classes).items()
+    )
+    parts.append(f"<{name}{attributes}>{_text(element.text)}")
+    for child in element:
+        _write(child, prefix, classes, parts)
+        parts.append(_text(child.tail))
+    parts.append(f"</{name}>")
+
+
+def _text(text: str | None) -> str:
+    """Return what stands between elements, as a terminal would show it."""
+    return html.escape(printable(" ".join(text.split()))) if text else ""
+
+
+def _attributes(element: ET.Element, name: str, prefix: str, classes: Classes) -> Mapping[str, str]:
+    kept: dict[str, str] = {}
+    for qualified, value in element.attrib.items():
+        key = qualified.rpartition("}")[2]
+        if key == "href":
+            if value.startswith("#"):
+                kept["href"] = f"#{prefix}{value[1:]}"
+            elif name == "image" and _RASTER.fullmatch(value):
+                kept["href"] = value
+        elif key == "id":
+            kept["id"] = prefix + value
+        elif key == "style":
+            if style := _style(value, prefix):
+                kept["class"] = classes.name_of(style)
+        elif key in _ATTRIBUTES:
+            kept[key] = _renamed(value, prefix)
+    return kept
+
+
+def _style(written: str, prefix: str) -> str:
+    """Return what is allowed of a style, in the page's colors."""
+    found: list[str] = []
+    for declaration in written.split(";"):
+        key, _, value = (part.strip() for part in declaration.partition(":"))
+        if key not in _PROPERTIES or not _VALUE.fullmatch(_LOCAL.sub("", value)):
+            continue
+        named = _NAMED.get(value.lower())
+        own = f"var(--{named})" if named else _renamed(value, prefix)
+        found.append(f"{key}:{own}")
+    return ";".join(found)
+
+
+def _renamed(value: str, prefix: str) -> str:
+    """Return a value that names a part of the picture by the part's new name."""
+    return _LOCAL.sub(lambda found: f"url(#{prefix}{found[1]})", value)

@@ -1,0 +1,137 @@
+"""What a run estimated, as a table for people: each number with its error, and as many digits as that deserves."""
+
+import csv
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from ..presentation import rows_of
+from ..presentation.numbers import decimals_of, rounded
+from ..presentation.presenter import Rows
+from ..presentation.terminal import percent, title_of
+from ..reading.cells import plain_cell
+from ..reading.files import readable
+from ..running.reader import RunLeft
+from .page import MOST_ROWS, Cell, Table, Tone, shown
+
+__all__ = ["estimates_in", "rows_in"]
+
+_ERROR: Final = "_standard_error"
+_FLAGS: Final = frozenset({"passed", "wins"})
+"""Columns that have 1 for yes, and 0 for no."""
+
+
+def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None, str]:
+    """Return what was estimated as a table, and what all its rows share and the table therefore leaves out.
+
+    Args:
+        left: what a run left.
+        is_whole: leave nothing out.
+
+    Returns:
+        The table, None where nothing was estimated; and exact numbers by name, empty where nothing is left out.
+
+    Raises:
+        ConfigurationError: the file of estimates cannot be read.
+    """
+    rows = _estimates(left)
+    if not rows:
+        return None, ""
+    keys = list(rows[0])
+    left_out: Mapping[str, Cell] = {} if is_whole else _same_in_all(rows)
+    errors = {_error_of(key) for key in keys}
+    shown_keys = [key for key in keys if key not in errors and key not in left_out]
+    columns = [_column(key, rows[:MOST_ROWS]) for key in shown_keys]
+    table = Table(
+        caption="What was estimated",
+        name="estimates",
+        columns=[title_of(key) for key in shown_keys],
+        rows=list(zip(*columns, strict=True)),
+        full=rows,
+    )
+    return table, ", ".join(f"{title_of(key).lower()} {cell.text}" for key, cell in left_out.items())
+
+
+def _same_in_all(rows: Rows) -> Mapping[str, Cell]:
+    """Return the exact numbers that all rows share, by their columns: a sentence says them once."""
+    if len(rows) < 2:  # noqa: PLR2004  a single row has nothing to share
+        return {}
+    columns = {key: [row.get(key) for row in rows] for key in list(rows[0])[1:]}
+    return {
+        key: _column(key, rows)[0]
+        for key, values in columns.items()
+        if isinstance(values[0], (int, float))
+        and not isinstance(values[0], bool)
+        and len(set(map(str, values))) == 1
+        and not any(row.get(_error_of(key)) for row in rows)
+        and _ERROR not in key
+    }
+
+
+def _error_of(key: str) -> str:
+    """Return the column of a column's standard errors: behind its name, but before what that says in brackets."""
+    name, bracket, rest = key.partition(" (")
+    return f"{name}{_ERROR}{bracket}{rest}"
+
+
+def _estimates(left: RunLeft) -> Rows:
+    path = left.path / "estimates.csv"
+    if path.exists():
+        return rows_in(path)
+    if left.outcome is None:
+        return []
+    return rows_of(left.outcome, truth=None if left.result is None else left.result.truth)
+
+
+def rows_in(path: Path) -> Rows:
+    """Return the rows of a table that a run wrote, numbers as such.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    what = f"the folder of a run with a readable {path.name}"
+    with readable(path, field="RUN", value=path.parent, what=what), path.open(encoding="utf-8", newline="") as file:
+        return [{key: _number(text) for key, text in row.items()} for row in csv.DictReader(file)]
+
+
+def _number(text: str | None) -> object:
+    """Return a cell of CSV as the number that was written; a name such as 007 or 1e5 stays one."""
+    if not text:
+        return None
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        if str(number) == text and math.isfinite(number):
+            return number
+    return plain_cell(text)
+
+
+def _column(key: str, rows: Rows) -> list[Cell]:
+    """Return a column's cells, with as many digits as its errors deserve."""
+    values, errors = [row.get(key) for row in rows], [row.get(_error_of(key)) for row in rows]
+    if key == next(iter(rows[0])):
+        return [Cell(str(value)) for value in values]
+    if key in _FLAGS and {*values} <= {0, 1}:
+        return [shown(bool(value)) for value in values]
+    if key.endswith("probability"):
+        return [Cell(percent(value), value) if isinstance(value, float) else shown(value) for value in values]
+    numbers = [float(value) for value in values if isinstance(value, (int, float))]
+    known = [float(error) for error in errors if isinstance(error, (int, float)) and error]
+    decimals = decimals_of(numbers, known) if known else 0
+    cells: list[Cell] = []
+    for value, error in zip(values, errors, strict=True):
+        if not isinstance(value, float):
+            cells.append(_judged(shown(value)))
+        elif isinstance(error, (int, float)) and error:
+            cells.append(Cell(f"{rounded(value, decimals)} ± {rounded(error, decimals)}", value))
+        else:
+            cells.append(Cell(rounded(value, decimals) if decimals else f"{value:,.4g}", value))
+    return cells
+
+
+def _judged(cell: Cell) -> Cell:
+    tones: Mapping[str, Tone] = {"passes": "good", "fails": "poor", "too close to tell": "warning"}
+    return Cell(cell.text, cell.value, tones.get(cell.text, ""))

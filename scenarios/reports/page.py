@@ -1,0 +1,349 @@
+"""A page: blocks of words, tables and pictures, and the one HTML file that they become.
+
+The rules that hold here: the file needs nothing beside itself, and may load nothing (its Content-Security-Policy allows
+the one style and the one script in it, by their digests); all text passes Jinja's escaping, and what a browser would
+obey in a name, such as marks that turn the direction of what follows, is taken out as in a terminal.
+"""
+
+import base64
+import csv
+import dataclasses
+import functools
+import hashlib
+import io
+import math
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import jinja2
+
+from ...protocol.errors import ConfigurationError, printable
+from ..reading.cells import inert_cell
+from .drawings import Classes, inlined
+
+__all__ = [
+    "MOST_ROWS",
+    "Block",
+    "Cell",
+    "Code",
+    "Drawing",
+    "Facts",
+    "Page",
+    "Section",
+    "Step",
+    "Steps",
+    "Table",
+    "Text",
+    "Tone",
+    "epsilon_cell",
+    "epsilon_text",
+    "shown",
+    "write_page",
+]
+
+Tone: TypeAlias = Literal["", "good", "poor", "quiet", "warning"]
+
+MOST_ROWS: Final = 300
+"""That a page shows of a table; a longer one is for a file."""
+_MOST_DOWNLOADED: Final = 5_000
+"""Rows that a page carries to be downloaded."""
+_MARK: Final = b'<meta name="generator" content="Psephos'
+_HEAD_BYTES: Final = 2_048
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+    tone: Tone = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What is said in pairs: of what, and what."""
+
+    facts: Mapping[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A table's cell.
+
+    Args:
+        text: as people read it.
+        value: what it is sorted by, where that is a number.
+        tone: how good it is.
+    """
+
+    text: str
+    value: float | None = None
+    tone: Tone = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table, which sorts, and downloads as CSV.
+
+    Args:
+        caption: what it has.
+        name: of the file that is downloaded, without its end.
+        columns: the headers.
+        rows: a cell for each header; the first of them are enough where `full` has them all.
+        full: what is downloaded instead of the cells: columns with all digits.
+    """
+
+    caption: str
+    name: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    full: Sequence[Mapping[str, object]] = ()
+
+    @property
+    def shown_rows(self) -> Sequence[Sequence[Cell]]:
+        """The rows that the page shows."""
+        return self.rows[:MOST_ROWS]
+
+    @property
+    def num_rows(self) -> int:
+        """How many there are."""
+        return max(len(self.rows), len(self.full))
+
+    @property
+    def is_number(self) -> Sequence[bool]:
+        """Of each column whether its cells are numbers."""
+        return [
+            any(row[place].value is not None for row in self.rows)
+            and all(row[place].value is not None or not row[place].text.strip("–") for row in self.rows)
+            for place in range(len(self.columns))
+        ]
+
+    @property
+    def download(self) -> str:
+        """The table as the address of a file; empty where it is too long to be carried."""
+        if not self.rows or self.num_rows > _MOST_DOWNLOADED:
+            return ""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        if self.full:
+            writer.writerow(map(inert_cell, self.full[0]))
+            writer.writerows([inert_cell(cell) for cell in row.values()] for row in self.full)
+        else:
+            writer.writerow(map(inert_cell, self.columns))
+            cells = ([cell.text if cell.value is None else cell.value for cell in row] for row in self.rows)
+            writer.writerows([inert_cell(cell) for cell in row] for row in cells)
+        return "data:text/csv;charset=utf-8;base64," + base64.b64encode(text.getvalue().encode()).decode()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """A picture.
+
+    Args:
+        svg: the file's content.
+        words: what it shows, for who does not see it, and below it.
+    """
+
+    svg: bytes
+    words: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Step:
+    """A step of a sequence of messages.
+
+    Args:
+        way: from the parties up to the server, down to them, or with one side.
+        title: what it is.
+        words: more of it.
+    """
+
+    way: Literal["up", "down", "server", "parties"]
+    title: str
+    words: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Steps:
+    """Messages in their order, between parties and a server.
+
+    Args:
+        parties: who is at the left.
+        server: who is at the right.
+        steps: what happens.
+    """
+
+    parties: str
+    server: str
+    steps: Sequence[Step]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Code:
+    """Something to be copied, such as a command.
+
+    Args:
+        text: it.
+        words: what it does.
+    """
+
+    text: str
+    words: str
+
+
+Block: TypeAlias = Text | Facts | Table | Drawing | Steps | Code
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Section:
+    """A part of a page under a heading.
+
+    Args:
+        title: the heading.
+        blocks: what it has, in order.
+        is_part: whether it is a part of the one before it.
+    """
+
+    title: str
+    blocks: Sequence[Block]
+    is_part: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Page:
+    """All of a page.
+
+    Args:
+        kind: what it is, in a word or two.
+        title: of what.
+        facts: short ones, in one line.
+        verdict: what came of it, sentence by sentence.
+        tone: of the verdict.
+        sections: the rest.
+        version: of Psephos, which made it.
+    """
+
+    kind: str
+    title: str
+    facts: Sequence[str]
+    verdict: Sequence[str]
+    sections: Sequence[Section]
+    version: str
+    tone: Tone = ""
+
+
+def shown(value: object) -> Cell:
+    """Return plain data as a cell: numbers with six digits at most, true and false as words, nothing as a dash."""
+    if value is None or value == "":
+        return Cell("–")
+    if isinstance(value, bool):
+        return Cell("yes" if value else "no")
+    if isinstance(value, int):
+        return Cell(f"{value:,}", float(value))
+    if isinstance(value, float):
+        return Cell(f"{value:,.6g}", value)
+    return Cell(str(value))
+
+
+def epsilon_text(epsilon: object) -> str:
+    """Return a loss as sentences have it; what nothing bounds is written as null, and is ∞."""
+    return f"{epsilon:g}" if isinstance(epsilon, (int, float)) and math.isfinite(epsilon) else "∞"
+
+
+def epsilon_cell(epsilon: float | None) -> Cell:
+    """Return a loss as tables have it."""
+    return Cell(epsilon_text(epsilon), math.inf if epsilon is None else epsilon)
+
+
+def write_page(page: Page, path: Path) -> None:
+    """Write a page, all of it or nothing; one that was there is replaced, and another file is not.
+
+    Args:
+        page: what it has.
+        path: the file, which is then its owner's alone as a run's files are.
+
+    Raises:
+        ConfigurationError: the file is something else than a page, or cannot be written.
+    """
+    data = _render(page).encode()
+    try:
+        if path.exists() and not _is_page(path):
+            allowed = "a new file, or a report, which is replaced"
+            raise ConfigurationError(field="--out", value=str(path), allowed=allowed)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        allowed = f"a file that can be written ({error.strerror})"
+        raise ConfigurationError(field="--out", value=str(path), allowed=allowed) from None
+
+
+def _is_page(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return _MARK in file.read(_HEAD_BYTES)
+
+
+def _render(page: Page) -> str:
+    """Return the HTML file of a page."""
+    classes = Classes()
+    drawings = iter(
+        [inlined(block, classes) for section in page.sections for block in section.blocks if isinstance(block, Drawing)]
+    )
+    style, script = _part("report.css") + classes.style, _part("report.js")
+    return _template().render(
+        page=page,
+        next_drawing=lambda: next(drawings),
+        style=style,
+        script=script,
+        policy="; ".join(
+            (
+                "default-src 'none'",
+                f"style-src {_digest(style)}",
+                f"script-src {_digest(script)}",
+                "img-src data:",
+                "base-uri 'none'",
+                "form-action 'none'",
+            )
+        ),
+    )
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@functools.cache
+def _part(name: str) -> str:
+    return (resources.files(__package__ or "") / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_harmless,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.tests["of_kind"] = lambda block, kind: type(block).__name__ == kind
+    return environment.from_string(_part("report.html.j2"))
+
+
+def _harmless(value: Any) -> Any:
+    """Return text as a terminal would show it; what is HTML already stays so."""
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return "\n".join(map(printable, value.split("\n")))
+    return value

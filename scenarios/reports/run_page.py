@@ -1,0 +1,475 @@
+"""A run's page: its verdict, what it released, what that cost, who is trusted, what happened, how to repeat it.
+
+The rule that holds here: of a deployment a page has the release and, of a party, its own losses; nobody's name, values
+or reports, no seed, and nothing of who took part where that is private. `private/` is never opened.
+"""
+
+import importlib.metadata
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.privacy import LedgerEntry, total_of
+from ..presentation import briefs_of, verdict_of
+from ..presentation.numbers import some
+from ..presentation.terminal import title_of
+from ..reading.files import readable
+from ..running.about import About
+from ..running.reader import Learnt, RunLeft, read_json
+from ..running.statements import meaning_of, warning_of
+from .estimates import estimates_in, rows_in
+from .exchange import exchange_of
+from .page import (
+    Block,
+    Cell,
+    Code,
+    Drawing,
+    Facts,
+    Page,
+    Section,
+    Table,
+    Text,
+    Tone,
+    epsilon_cell,
+    epsilon_text,
+    shown,
+)
+
+__all__ = ["drawn", "page_of_run", "settings_of", "verdict_in"]
+
+_MOST_CHARACTERS: Final = 160
+"""Of a setting."""
+_NOT_SETTINGS: Final = ("name", "title", "description", "trust")
+_MODELS: Final = {
+    "local": "local model: against everybody else, all colluding",
+    "central": "central model: the server is trusted",
+}
+_REFUTED: Final = "proof refuted"
+_DROPPED: Final = b'"event":"party_dropped"'
+_NOTHING: Final = Cell("–")
+
+
+def page_of_run(left: RunLeft) -> Page:
+    """Return the page of a run.
+
+    Args:
+        left: what it left.
+
+    Raises:
+        ConfigurationError: a file of the folder is damaged.
+    """
+    sections = [
+        Section(title="What came of it", blocks=list(_outcome(left))),
+        Section(title="What it cost", blocks=list(_cost(left))),
+        Section(title="Who is trusted", blocks=list(_trust(left))),
+        Section(title="What happened", blocks=list(_happened(left))),
+        *_adversaries(left),
+        Section(title="The scenario", blocks=list(_scenario(left))),
+        Section(title="About this run", blocks=list(_about_run(left))),
+    ]
+    verdict, tone = verdict_in(left)
+    return Page(
+        kind={"run": "Run", "series": "Series of votes", "party": "One party's session"}[left.kind],
+        title=left.title,
+        facts=list(_facts(left)),
+        verdict=verdict,
+        tone=tone,
+        sections=[section for section in sections if section.blocks],
+        version=importlib.metadata.version("psephos"),
+    )
+
+
+def verdict_in(left: RunLeft) -> tuple[Sequence[str], Tone]:
+    """Return what came of a run, in sentences, and how good that is."""
+    failed = left.run is not None and left.run.failure is not None
+    said: list[str] = []
+    if left.outcome is not None:
+        said = [verdict_of(left.outcome)]
+    elif left.kind == "series" and left.result is not None:
+        held = [vote for vote in left.result.votes if "outcome" in vote]
+        said = [f"{len(held):,} of {some(len(left.result.votes), 'vote')} came to an outcome."]
+    elif left.missing_protocol:
+        said = [left.missing_protocol]
+    elif left.run is None:
+        said = ["No outcome: the run has not ended, or its process was killed. What it wrote until then is below."]
+    elif not failed:
+        said = ["No outcome: the folder has none."]
+    if left.run is not None and left.run.failure is not None:
+        reason = left.run.failure.reason
+        said.append(f"{'Nobody heard it' if left.outcome is not None else 'No outcome'}: {reason}.".replace("..", "."))
+        return said, "poor"
+    return said, "" if left.outcome is not None or left.kind == "series" else "warning"
+
+
+def _facts(left: RunLeft) -> Iterator[str]:
+    about, scenario, run = left.about, left.scenario or {}, left.run
+    role = "party" if about is None else about.client_role
+    num = None if left.result is None else left.result.num_parties
+    hides = about is None or about.hides_participation
+    if num is not None and not (left.is_deployment and hides):
+        yield f"{num:,} {role if num == 1 else 'parties' if about is None else f'{role}s'}"
+    if left.protocol:
+        yield f"protocol {left.protocol}"
+    if variant := scenario.get("parameters", {}).get("variant"):
+        yield f"variant {variant}"
+    if left.kind == "party" or (run is not None and run.kind):
+        yield "a process for each party"
+    elif run is not None and run.transport:
+        yield {"array": "arrays, no agents"}.get(run.transport, f"agents over {run.transport}")
+    yield "secure noise" if left.is_deployment and not _is_rehearsal(left) else "simulated noise, which protects nobody"
+
+
+def _is_rehearsal(left: RunLeft) -> bool:
+    """Return whether processes took part with simulated noise."""
+    said = {left.run.kind if left.run is not None else "", left.result.kind if left.result is not None else ""}
+    return "simulation" in said
+
+
+def _outcome(left: RunLeft) -> Iterator[Block]:
+    for name, words in (("estimates", "The estimates with their errors"), ("series", "The votes, one after another")):
+        yield from drawn(left.path / f"{name}.svg", words)
+    yield from _votes(left)
+    table, shared = estimates_in(left)
+    if table is not None:
+        yield table
+        yield Text("± is one standard error of the randomization.", "quiet")
+        if shared:
+            yield Text(f"The same in all rows: {shared}.", "quiet")
+    elif left.result is not None and left.result.outcome is not None:
+        yield Code(text=json.dumps(left.result.outcome, indent=2, ensure_ascii=False), words="As it was written:")
+    if left.result is not None and left.result.truth is not None:
+        yield Text("What is true is shown, since nobody real stands behind the parties or everybody knows it.", "quiet")
+
+
+def drawn(path: Path, words: str) -> Iterator[Drawing]:
+    """Yield the picture in a file; nothing where there is none.
+
+    Args:
+        path: the file.
+        words: what it shows.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    if path.exists():
+        with readable(path, field="RUN", value=path.parent, what=f"the folder of a run with a readable {path.name}"):
+            yield Drawing(svg=path.read_bytes(), words=words)
+
+
+def _votes(left: RunLeft) -> Iterator[Table]:
+    if left.result is None or not left.result.votes:
+        return
+    rows: list[Sequence[Cell]] = []
+    for vote in left.result.votes:
+        outcome = vote.get("failure") or _said_of_vote(left, vote)
+        refused = len(vote.get("refused", ()))
+        title = str(vote.get("title", ""))
+        rows.append(
+            (shown(vote.get("vote")), shown(title), shown(vote.get("num_parties")), shown(refused), Cell(outcome))
+        )
+    columns = ("Vote", "What is decided", "Parties", "Refused: no budget", "What came of it")
+    yield Table(caption="The votes", name="votes", columns=columns, rows=rows)
+
+
+def _said_of_vote(left: RunLeft, vote: Mapping[str, Any]) -> str:
+    """Return a vote's outcome in a line."""
+    outcome = left.decoded(vote.get("outcome"))
+    if outcome is None:
+        return ""
+    return "; ".join(f"{brief.name}: {brief.said.plain}" for brief in briefs_of(outcome))
+
+
+def _cost(left: RunLeft) -> Iterator[Block]:
+    about, entries = left.about, left.entries
+    meaning, warning = ((), "") if about is None else (about.meaning, about.warning)
+    if left.kind == "party" and entries:
+        meaning, warning = tuple(meaning_of(entries)), warning_of(entries)
+    if left.kind == "series" and left.result is not None:
+        worst = f"ε = {epsilon_text(left.person.proven)} (proven, {left.person.relation})"
+        yield Text(f"Over all votes, whoever paid most lost {worst}.")
+        yield Text("In each vote:", "quiet")
+    for line in meaning:
+        yield Text(line)
+    if warning:
+        yield Text(warning, "warning")
+    if entries:
+        yield from _ledger(left, entries)
+        if left.kind != "party":
+            yield Text("Losses of one person add up over phases; those of different persons do not.", "quiet")
+    elif about is not None:
+        yield _stated(about)
+    elif not meaning and left.result is not None:
+        person = left.person
+        yield Facts({"ε claimed": epsilon_text(person.claimed), "ε proven": epsilon_text(person.proven)})
+    yield from _losses(left)
+    yield from _audited(left)
+
+
+def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
+    """Yield the ledger: what each person lost by phase and unit; where that differs, the least and the most."""
+    kinds: dict[tuple[str, ...], list[LedgerEntry]] = {}
+    for entry in entries:
+        kind = (entry.phase, entry.mechanism, entry.unit, entry.relation.value, _MODELS[entry.model.value])
+        kinds.setdefault(kind, []).append(entry)
+    hides = left.kind == "party" or left.about is None or left.about.hides_participation
+    is_alike = len({kind[3:] for kind in kinds}) == 1  # then a sentence says it once
+    rows: list[Sequence[Cell]] = []
+    for kind, paid in kinds.items():
+        own: dict[tuple[str, str], list[LedgerEntry]] = {}
+        for entry in paid:
+            own.setdefault((entry.person, entry.session), []).append(entry)
+        totals = [total_of(of_person) for of_person in own.values()]
+        number = sum({entry.person: entry.num_persons for entry in paid}.values())
+        rows.append(
+            (
+                *map(Cell, kind[:3] if is_alike else kind),
+                *(() if hides else (shown(number),)),
+                _range(total.claimed for total in totals),
+                _range(total.proven for total in totals),
+            )
+        )
+    columns = (
+        "Phase",
+        "Mechanism",
+        "Unit",
+        *(() if is_alike else ("Neighbors", "Model")),
+        *(() if hides else ("Persons",)),
+    )
+    caption = "The ledger: what you lost" if left.kind == "party" else "The ledger: what each person lost in a session"
+    yield Table(caption=caption, name="ledger", columns=(*columns, "ε claimed", "ε proven"), rows=rows)
+    if is_alike:
+        relation, model = next(iter(kinds))[3:]
+        yield Text(f"{relation} neighbors; {model}.", "quiet")
+
+
+def _stated(about: About) -> Table:
+    rows = [
+        (
+            *map(Cell, (phase.name, loss.mechanism, loss.unit, loss.relation, _MODELS[loss.model])),
+            epsilon_cell(loss.claimed),
+            epsilon_cell(loss.proven),
+        )
+        for phase in about.phases
+        for loss in phase.losses
+    ]
+    columns = ("Phase", "Mechanism", "Unit", "Neighbors", "Model", "ε claimed", "ε proven")
+    return Table(caption="The most that the session costs any party", name="losses", columns=columns, rows=rows)
+
+
+def _range(numbers: Iterable[float]) -> Cell:
+    ordered = sorted(numbers)
+    low, high = ordered[0], ordered[-1]
+    return epsilon_cell(high) if f"{low:g}" == f"{high:g}" else Cell(f"{low:g} to {high:g}", high)
+
+
+def _losses(left: RunLeft) -> Iterator[Table]:
+    """Yield what each person of a series lost, vote by vote."""
+    path = left.path / "losses.csv"
+    if left.kind != "series" or left.is_deployment or not path.exists():
+        return
+    if rows := rows_in(path):
+        cells = [[shown(value) for value in row.values()] for row in rows]
+        yield Table(caption="ε of each person, by vote", name="losses", columns=list(rows[0]), rows=cells, full=rows)
+
+
+def _audited(left: RunLeft) -> Iterator[Block]:
+    """Yield what an audit found, where its folder is in the run's."""
+    path = left.path / "audit" / "audit.json"
+    if not path.exists():
+        return
+    report = read_json(path)
+    columns = ("Audited", "Unit", "ε claimed", "ε proven", "ε audited", "Verdict")
+    rows: list[Sequence[Cell]] = []
+    try:
+        for row in report["rows"]:
+            verdict = str(row["verdict"])
+            tone: Tone = "poor" if verdict == _REFUTED else ""
+            audited = _NOTHING if row["audited"] is None else epsilon_cell(row["audited"])
+            name = Cell(f"{row['group']}: {row['name']}")
+            rows.append(
+                (
+                    name,
+                    Cell(row["unit"]),
+                    epsilon_cell(row["claimed"]),
+                    epsilon_cell(row["proven"]),
+                    audited,
+                    Cell(verdict, None, tone),
+                )
+            )
+    except (KeyError, TypeError) as error:
+        allowed = f"a folder whose audit/audit.json is an audit's ({error!r})"
+        raise ConfigurationError(field="RUN", value=str(left.path), allowed=allowed) from None
+    yield Table(
+        caption="What an audit found: lower bounds, beside claims and proofs", name="audit", columns=columns, rows=rows
+    )
+    confidence = report.get("confidence")
+    if isinstance(confidence, float):
+        yield Text(f"All bounds of the audit hold at once with confidence {confidence:g}.", "quiet")
+
+
+def _trust(left: RunLeft) -> Iterator[Block]:
+    about, own = left.about, " ".join(str((left.scenario or {}).get("trust", "")).split())
+    if about is None:
+        yield Text(_too_old(left, "whom it trusts"), "quiet")
+    else:
+        yield Text(about.trust)
+    if own:
+        yield Text(own)
+    if not left.is_deployment or _is_rehearsal(left):
+        yield Text("This was a simulation: its noise comes from a seed, so it protects nobody.", "quiet")
+
+
+def _too_old(left: RunLeft, what: str) -> str:
+    if left.run is None:
+        return f"Not known: a run that has not ended does not say {what}."
+    if left.schema == 0:
+        return f"Not known: an earlier Psephos wrote this folder, and did not say {what}."
+    return f"Not known: the session ended before it was agreed {what}."
+
+
+def _happened(left: RunLeft) -> Iterator[Block]:
+    about = left.about
+    if about is not None and left.kind != "series":
+        yield exchange_of(left, about)
+        if left.run is not None and left.run.transport == "array":
+            yield Text("This run was computed by arrays: the same numbers, without messages.", "quiet")
+    if left.run is not None and left.run.traffic:
+        rows = [
+            (Cell(each.phase), *map(shown, (each.messages_up, each.bytes_up, each.messages_down, each.bytes_down)))
+            for each in left.run.traffic
+        ]
+        columns = ("Phase", "Messages up", "Bytes up", "Messages down", "Bytes down")
+        yield Table(caption="What was sent, all parties together", name="traffic", columns=columns, rows=rows)
+    network: Mapping[str, Any] = (left.scenario or {}).get("network") or {}
+    if network:
+        yield Text("The network was made bad on purpose:")
+        yield Facts({title_of(key): str(value) for key, value in network.items()})
+    if not left.is_deployment and not (about is not None and about.hides_participation):
+        yield from _lost(left)
+
+
+def _lost(left: RunLeft) -> Iterator[Block]:
+    """Yield which parties of a simulation were dropped, or did not hear the outcome."""
+    dropped = _dropped(left.path / "events.jsonl")
+    if dropped:
+        rows = [[shown(each.get(key)) for key in ("party", "phase", "reason")] for each in dropped]
+        yield Table(caption="Parties that were dropped", name="dropped", columns=("Party", "Phase", "Why"), rows=rows)
+    endings = {} if left.run is None else left.run.parties_without_outcome
+    if endings:
+        rows = [[Cell(name), Cell(error)] for name, error in endings.items()]
+        yield Table(caption="Parties without the outcome", name="unheard", columns=("Party", "Why"), rows=rows)
+
+
+def _dropped(path: Path) -> Sequence[Mapping[str, Any]]:
+    if not path.exists():
+        return ()
+    with readable(path, field="RUN", value=path.parent), path.open("rb") as file:
+        lines = [line for line in file if _DROPPED in line]
+    found: list[Mapping[str, Any]] = []
+    for line in lines:
+        try:
+            found.append(msgspec.json.decode(line, type=dict[str, Any]))
+        except (msgspec.DecodeError, UnicodeDecodeError):  # the last line of a process that was killed
+            continue
+    return found
+
+
+def _adversaries(left: RunLeft) -> Iterator[Section]:
+    if not left.learnt:
+        return
+    blocks: list[Block] = []
+    if left.about is not None and left.about.hides_participation:
+        blocks.append(Text("Whoever runs all parties knows who they are: this part is for nobody else.", "warning"))
+    blocks.append(Text("Who deviated, watched or inferred; what each was allowed, and what came of it."))
+    yield Section(title="Adversaries", blocks=blocks)
+    for place, learnt in enumerate(left.learnt, start=1):
+        yield Section(title=f"{learnt.role}, {learnt.who}", blocks=list(_learnt(left, learnt, place)), is_part=True)
+
+
+def _learnt(left: RunLeft, learnt: Learnt, place: int) -> Iterator[Block]:
+    yield Text(f"Trust: {learnt.trust}", "quiet")
+    for sentence in learnt.sentences:
+        yield Text(sentence)
+    yield from drawn(left.path / f"adversary-{place}.svg", f"What {learnt.role} learnt, or did")
+    if learnt.rows:
+        keys = list(learnt.rows[0])
+        rows = [[shown(row.get(key)) for key in keys] for row in learnt.rows]
+        columns = [title_of(key) for key in keys]
+        name = f"adversary-{place}"
+        yield Table(caption=f"What {learnt.role} found", name=name, columns=columns, rows=rows, full=learnt.rows)
+
+
+def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
+    """Return a scenario's settings by their dotted names, as they are written in a file, in its order."""
+    found: dict[str, str] = {}
+
+    def walk(name: str, value: object) -> None:
+        if isinstance(value, dict) and value:
+            for key, part in value.items():  # pyright: ignore[reportUnknownVariableType]  plain data
+                walk(f"{name}.{key}" if name else str(key), part)  # pyright: ignore[reportUnknownArgumentType]  the same
+        elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):  # pyright: ignore[reportUnknownVariableType]  the same
+            for number, part in enumerate(value, start=1):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  the same
+                walk(f"{name} {number}", part)  # pyright: ignore[reportUnknownArgumentType]  the same
+        elif value not in (None, "", [], {}):
+            found[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    for key, value in scenario.items():
+        if key not in _NOT_SETTINGS:
+            walk(key, value)
+    return found
+
+
+def _scenario(left: RunLeft) -> Iterator[Block]:
+    scenario = left.scenario
+    if scenario is None:
+        return
+    if description := " ".join(str(scenario.get("description", "")).split()):
+        yield Text(description)
+    settings = settings_of(scenario)
+    cut = [
+        (Cell(name), Cell(text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} …"))
+        for name, text in settings.items()
+    ]
+    full = [{"setting": name, "value": text} for name, text in settings.items()]
+    yield Table(caption="The resolved scenario", name="scenario", columns=("Setting", "Value"), rows=cut, full=full)
+    yield from _repeated(left, scenario)
+
+
+def _repeated(left: RunLeft, scenario: Mapping[str, Any]) -> Iterator[Block]:
+    if left.run is not None and left.run.kind:
+        yield Code(text="psephos serve scenario.json --roster FOLDER", words="In this folder, to hold it again:")
+        return
+    role = "partie" if left.about is None else left.about.client_role
+    lacks = not scenario.get("parties")
+    option = f" --set {role}s=FILE" if lacks else ""
+    yield Code(text=f"psephos run scenario.json{option}", words="In this folder, to repeat it:")
+    if lacks:
+        yield Text(
+            f"The {role}s stood in the scenario itself, and their values are not kept: name them again.", "quiet"
+        )
+    if not left.is_deployment:
+        yield Text("Every run draws fresh noise. With --seed and the seed of this run you get the same bits.", "quiet")
+
+
+def _about_run(left: RunLeft) -> Iterator[Block]:
+    run = left.run
+    facts: dict[str, str] = {}
+    if run is not None:
+        facts |= {"Psephos": run.psephos, "numpy": run.numpy}
+        if run.seconds is not None:
+            facts["Seconds"] = f"{run.seconds:,.2f}"
+        if run.parties:
+            facts["Parties"] = run.parties
+        if run.late_phase:
+            facts["Late for"] = run.late_phase
+        if run.transcript:
+            facts["Transcript"] = run.transcript
+        if run.events_lost:
+            facts["Events that could not be written"] = json.dumps(run.events_lost)
+        facts |= {f"Kept, {phase}": source for phase, source in run.kept.items()}
+    facts["Schema of the folder"] = str(left.schema) if left.schema else "none: an earlier Psephos wrote it"
+    yield Facts({label: said for label, said in facts.items() if said})

@@ -1,0 +1,138 @@
+"""What a run's folder says of its session for people: whom it trusts, what its ε allows, and which phases it has.
+
+All of it follows from protocol and parameters, which everybody agrees to. So it may stand in any folder, and a reader
+of the folder needs neither the protocol nor the parties.
+"""
+
+import itertools
+from typing import Any
+
+import msgspec
+
+from ...protocol.phases import CentralPhase, Phase, PhasedProtocol
+from ...protocol.privacy import PrivacyLoss, total_of
+from .statements import meaning_of, trust_in, warning_of
+
+__all__ = ["About", "PhaseAbout", "Priced", "about"]
+
+
+class Priced(msgspec.Struct, frozen=True, kw_only=True):
+    """Losses of one phase that are alike.
+
+    Args:
+        mechanism: what randomizes.
+        unit: of protection.
+        relation: which inputs are neighbors.
+        model: whom the loss is bounded against.
+        number: how many of them.
+        claimed: ε of all of them together.
+        proven: likewise; None where nothing bounds it.
+    """
+
+    mechanism: str
+    unit: str
+    relation: str
+    model: str
+    number: int
+    claimed: float | None
+    proven: float | None
+
+
+class PhaseAbout(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase.
+
+    Args:
+        name: its own.
+        is_central: whether parties show the server their values in it.
+        hides_participation: whether it is private who takes part.
+        publishes: whether everybody is told something when it closes, before the session's outcome.
+        kept: the scope in which a party repeats its report; empty where it draws each time.
+        losses: the most that it costs any party.
+    """
+
+    name: str
+    is_central: bool
+    hides_participation: bool
+    publishes: bool
+    kept: str
+    losses: tuple[Priced, ...]
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """A session in words.
+
+    Args:
+        protocol: its name.
+        client_role: what a party is called.
+        server_role: what the server is called.
+        trust: whom it trusts, as `statements.trust_in`.
+        meaning: what its ε allows, a line each; of whoever pays most.
+        warning: where that is little protection; empty where it is not.
+        hides_participation: whether it is private who takes part.
+        phases: in order.
+        claimed: ε of all that one party says.
+        proven: likewise; None where nothing bounds it.
+        relation: of both.
+    """
+
+    protocol: str
+    client_role: str
+    server_role: str
+    trust: str
+    meaning: tuple[str, ...]
+    warning: str
+    hides_participation: bool
+    phases: tuple[PhaseAbout, ...]
+    claimed: float | None
+    proven: float | None
+    relation: str
+
+
+def about(protocol: PhasedProtocol[Any, Any]) -> About:
+    """Return what is said of a session.
+
+    Args:
+        protocol: with the parameters that were resolved.
+    """
+    total = total_of(protocol.losses)
+    return About(
+        protocol=protocol.name,
+        client_role=protocol.client_role,
+        server_role=protocol.server_role,
+        trust=trust_in(protocol),
+        meaning=tuple(meaning_of(protocol.losses, party=protocol.client_role)),
+        warning=warning_of(protocol.losses),
+        hides_participation=protocol.hides_participation,
+        phases=tuple(_about_phase(phase) for phase in protocol.phases),
+        claimed=total.claimed,
+        proven=total.proven,
+        relation=total.relation.value,
+    )
+
+
+def _about_phase(phase: Phase) -> PhaseAbout:
+    return PhaseAbout(
+        name=phase.name,
+        is_central=isinstance(phase, CentralPhase),
+        hides_participation=phase.hides_participation,
+        publishes=type(phase).outcome is not Phase.outcome,
+        kept="" if phase.kept is None else str(phase.kept),
+        losses=tuple(_priced(list(kind)) for _, kind in itertools.groupby(phase.losses, key=_alike)),
+    )
+
+
+def _alike(loss: PrivacyLoss) -> tuple[str, ...]:
+    return loss.mechanism, loss.unit, loss.relation.value, loss.model.value
+
+
+def _priced(alike: list[PrivacyLoss]) -> Priced:
+    total, first = total_of(alike), alike[0]
+    return Priced(
+        mechanism=first.mechanism,
+        unit=first.unit,
+        relation=first.relation.value,
+        model=first.model.value,
+        number=len(alike),
+        claimed=total.claimed,
+        proven=total.proven,
+    )

@@ -1,0 +1,286 @@
+"""From a file of somebody's own, or from none, to a first scenario: what a system looks for, and what is written.
+
+A system's `Beginning` says what its file holds and drafts a scenario of it. What the file does not tell is a question
+(`UnclearError`): asked in a terminal, and else an error that names the option. Nothing that decides a vote is guessed.
+"""
+
+import csv
+import dataclasses
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, TypeAlias, cast
+
+from ...protocol.errors import ConfigurationError, printable
+from ..reading.files import readable
+from ..reading.settings import did_you_mean
+from ..reading.text_forms import PLAIN, TextForm, form_of, open_table
+
+__all__ = [
+    "Beginning",
+    "Chosen",
+    "Draft",
+    "Line",
+    "Option",
+    "Sheet",
+    "UnclearError",
+    "check_column",
+    "chosen_column",
+    "samples",
+    "scenario_text",
+]
+
+_ROWS_LOOKED_AT: Final = 10_000
+_MOST_SHOWN: Final = 12
+MOST_LINES: Final = 15
+"""Of a scenario that is written: it is to be read."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """A table that somebody saved, as far as it is looked at.
+
+    Args:
+        path: the file.
+        written: the file as the scenario has it.
+        form: how it is written down.
+        header: the names of its columns.
+        rows: the first ones, each with as many entries.
+    """
+
+    path: Path
+    written: str
+    form: TextForm
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    @classmethod
+    def of(cls, path: Path, *, written: str, wanted: Sequence[str] = ()) -> "Sheet":
+        """Return a file's sheet.
+
+        Args:
+            path: the file.
+            written: the file as the scenario has it.
+            wanted: columns that it may have.
+
+        Raises:
+            ConfigurationError: it cannot be read, or is no table with rows.
+        """
+        header, rows, form, line = list[str](), list[Sequence[str]](), PLAIN, 1
+        with readable(path, field="FILE", what="a readable CSV file"):
+            form = form_of(path, wanted)
+            try:
+                with open_table(path, form) as reader:
+                    full = (row for row in reader if any(cell.strip() for cell in row))
+                    header = [name.strip() for name in next(full, list[str]())]
+                    for row in itertools.islice(full, _ROWS_LOOKED_AT):
+                        line = cast("int", reader.line_num)
+                        if len(row) != len(header):
+                            allowed = f"{len(header)} entries: {', '.join(header)}"
+                            raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
+                        rows.append(tuple(cell.strip() for cell in row))
+            except csv.Error as error:
+                allowed = f"well-formed CSV ({error})"
+                raise ConfigurationError(
+                    field=f"{path.name} line {line + 1}", value=str(path), allowed=allowed
+                ) from None
+        for place, name in enumerate(header):
+            if not name or name in header[:place]:
+                allowed = "a header of distinct, non-empty names"
+                raise ConfigurationError(field=f"{path.name} line 1", value=name, allowed=allowed)
+        if not rows:
+            raise ConfigurationError(field=path.name, value="no rows", allowed="a CSV file with a header and rows")
+        return cls(path=path, written=written, form=form, header=header, rows=rows)
+
+    def column(self, name: str) -> list[str]:
+        """Return the entries of a column."""
+        place = self.header.index(name)
+        return [row[place] for row in self.rows]
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """What may be said of a file on the command line, and is asked for where the file does not tell it.
+
+    Args:
+        name: as `Chosen` has it; the option is called so too.
+        help: what it is.
+        metavar: what stands for its value.
+        multiple: whether it may be given again.
+        is_file: whether it names a file.
+        is_flag: whether it has no value: then it is chosen or not.
+    """
+
+    name: str
+    help: str
+    metavar: str = "COLUMN"
+    multiple: bool = True
+    is_file: bool = False
+    is_flag: bool = False
+
+
+Chosen: TypeAlias = Mapping[str, Sequence[str]]
+"""What was said: values by the option's name."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """A line of a scenario.
+
+    Args:
+        key: a name.
+        value: text, a number, a truth value, a list or a table of these.
+        comment: what a reader should know of it.
+    """
+
+    key: str
+    value: Any
+    comment: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Draft:
+    """A first scenario.
+
+    Args:
+        title: one line.
+        parameters: the protocol's, beside ε.
+        parties: where they are from; the key that names the file is among them.
+        role: what the parties' table is called in the scenario.
+        price: what ε is the price of.
+        said: what was found in the file, as sentences for people.
+    """
+
+    title: str
+    role: str
+    price: str
+    parameters: Sequence[Line] = ()
+    parties: Sequence[Line] = ()
+    said: Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """How a system begins with a file of somebody's own.
+
+    Args:
+        word: what is begun: `psephos new WORD`.
+        help: what that is, and what its file holds.
+        options: what may be said of the file.
+        draft: returns a draft of a sheet and what was chosen; it raises `UnclearError` where one thing more has to be
+            said.
+        sample: the made-up file of ours that is taken without one (`samples`).
+        epsilon: by default.
+        wanted: columns by which the sign between entries is known.
+    """
+
+    word: str
+    help: str
+    options: Sequence[Option]
+    draft: Callable[[Sheet, Chosen], Draft]
+    sample: str
+    epsilon: float = 1.0
+    wanted: Sequence[str] = ()
+
+
+class UnclearError(ConfigurationError):
+    """Something has to be said that the file does not tell.
+
+    Attributes:
+        option: that says it.
+        question: that asks for it.
+        choices: what may be answered.
+    """
+
+    def __init__(self, *, option: str, question: str, choices: Sequence[str]) -> None:
+        self.option, self.question, self.choices = option, question, tuple(choices)
+        shown = ", ".join(self.choices[:_MOST_SHOWN]) + (", ..." if len(self.choices) > _MOST_SHOWN else "")
+        super().__init__(field=f"--{option}", value="left out", allowed=f"given ({question}): one of {shown}")
+
+
+def chosen_column(sheet: Sheet, chosen: Chosen, option: str, *, names: Sequence[str], question: str) -> str:
+    """Return a column that was chosen, or the one whose name tells it.
+
+    Args:
+        sheet: the table.
+        chosen: what was said.
+        option: that names the column.
+        names: which tell it, in any case.
+        question: where neither does.
+
+    Raises:
+        UnclearError: no column has such a name, or several have.
+        ConfigurationError: there is no column of the name that was chosen.
+    """
+    if given := chosen.get(option, ()):
+        return check_column(sheet, given[-1], option)
+    found = [name for name in sheet.header if name.casefold() in names]
+    if len(found) == 1:
+        return found[0]
+    raise UnclearError(option=option, question=question, choices=found or sheet.header)
+
+
+def check_column(sheet: Sheet, name: str, option: str) -> str:
+    """Return a column's name, if the table has it.
+
+    Raises:
+        ConfigurationError: it has not.
+    """
+    if name not in sheet.header:
+        shown = ", ".join(sheet.header[:_MOST_SHOWN])
+        allowed = f"a column of {sheet.path.name}: {shown}{did_you_mean(name, sheet.header)}"
+        raise ConfigurationError(field=f"--{option}", value=name, allowed=allowed)
+    return name
+
+
+def samples() -> dict[str, Path]:
+    """Return the made-up files that come with Psephos: name → file, sorted by name."""
+    folder = Path(str(resources.files("psephos.scenarios.shipped"))) / "samples"
+    return dict(sorted((path.name, path) for path in folder.iterdir() if path.is_file() and path.suffix != ".py"))
+
+
+def scenario_text(draft: Draft, *, protocol: str, epsilon: float, made_by: str, is_made_up: bool) -> str:
+    """Return a scenario as TOML, of at most `MOST_LINES` lines.
+
+    Args:
+        draft: what it says.
+        protocol: whose.
+        epsilon: ε.
+        made_by: the command that made it.
+        is_made_up: nobody real stands behind its parties.
+    """
+    lines = [f"# Made by `{printable(made_by)}`. Run it again, changed or not: psephos run THIS FILE"]
+    lines += map(_written, [Line("title", draft.title), Line("protocol", protocol)])
+    if is_made_up:
+        lines.append("made_up = true  # nobody real: the truth may be shown beside the estimates")
+        lines.append("seed = 1  # of the simulated noise; with votes of your own leave it out: it is a secret")
+    price = Line("epsilon", epsilon, f"the price of {draft.price}: less is more private, and less exact")
+    lines += ["", "[parameters]", *map(_written, [*draft.parameters, price])]
+    lines += ["", f"[{draft.role}s]", *map(_written, draft.parties)]
+    return "\n".join(line for line in lines if line or len(lines) <= MOST_LINES) + "\n"
+
+
+def _written(line: Line) -> str:
+    comment = f"  # {printable(line.comment)}" if line.comment else ""
+    return f"{_key(line.key)} = {_value(line.value)}{comment}"
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _value(name)
+
+
+def _value(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+        case Mapping():
+            pairs = cast("Mapping[str, Any]", value).items()
+            return f"{{ {', '.join(f'{_key(name)} = {_value(each)}' for name, each in pairs)} }}"
+        case list() | tuple():
+            return f"[{', '.join(map(_value, cast('Sequence[Any]', value)))}]"
+        case _:
+            return repr(value)

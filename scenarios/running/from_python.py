@@ -1,0 +1,277 @@
+"""Scenarios from Python: `run(load("sybil"))` returns all that a run leaves, in memory.
+
+Each part of it prints as a text, is a table in a notebook, and has a frame by `to_frame()`. A run in memory is a run of
+`psephos run`: the same checks, the same bits. Views hold what parties keep private; so they are recorded in simulations
+alone, and leave memory only where somebody writes them down.
+"""
+
+import dataclasses
+import operator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, cast, overload
+
+import msgspec
+import numpy as np
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import Truth
+from ...protocol.privacy import LedgerEntry, total_of
+from ...protocol.views import View
+from ..adversaries.role import Lesson
+from ..presentation import rows_of
+from ..presentation.numbers import listed, some
+from ..presentation.objects import (
+    frame_of_entries,
+    frame_of_lessons,
+    frame_of_rows,
+    frame_of_views,
+    html_of_outcome,
+    paragraph,
+    table_of,
+    text_of,
+)
+from .blaming import blaming_plugins
+from .config import Scenario, load_scenario
+from .folder import RunFolder
+from .resolution import resolve
+from .run import Watched, run_in_folder, run_in_memory
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Part", "RunResult", "load", "run"]
+
+_T = TypeVar("_T")
+
+
+class Part(Sequence[_T], Generic[_T]):
+    """What a run left of one kind, in order: losses, views, or what adversaries learnt.
+
+    Args:
+        name: what it is called.
+        items: all of it.
+        to_text: what is read of it.
+        to_frame: makes its frame.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        items: Iterable[_T],
+        *,
+        to_text: Callable[[Sequence[_T]], str],
+        to_frame: Callable[[Sequence[_T]], "pd.DataFrame"],
+    ) -> None:
+        self._name = name
+        self._items = tuple(items)
+        self._to_text = to_text
+        self._to_frame = to_frame
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, index: int) -> _T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[_T]: ...
+
+    def __getitem__(self, index: int | slice) -> _T | Sequence[_T]:
+        return self._items[index]
+
+    def __iter__(self) -> Iterator[_T]:
+        return iter(self._items)
+
+    def __str__(self) -> str:
+        return self._to_text(self._items)
+
+    def __repr__(self) -> str:
+        return f"<{self._name}: {len(self):,}>"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return all of it as a pandas frame."""
+        return self._to_frame(self._items)
+
+    def _repr_html_(self) -> str:
+        return paragraph(str(self)) + (table_of(self.to_frame()) if self else "")
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RunResult:
+    """All that a run left.
+
+    Args:
+        scenario: what was run, as it was resolved.
+        outcome: what was released.
+        own_outcomes: what single parties were told, each alone, by their names.
+        ledger: every privacy loss: of each party, or one line for all of them (arrays).
+        views: what each party saw, the server's first; of agents in simulations alone. Private.
+        findings: what the scenario's adversaries learnt, or did.
+        truth: what the outcome estimates, where that may be shown: in simulations of nobody real.
+        seconds: the session's own time.
+        folder: where everything was written; None where it was not.
+    """
+
+    scenario: Scenario
+    outcome: msgspec.Struct
+    own_outcomes: Mapping[str, msgspec.Struct]
+    ledger: Part[LedgerEntry]
+    views: Part[View]
+    findings: Part[Lesson]
+    truth: Truth | None
+    seconds: float
+    folder: Path | None = None
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the outcome as a frame, the rows of `estimates.csv`: with the truth beside, where it may be shown."""
+        return frame_of_rows(rows_of(self.outcome, truth=self.truth))
+
+    def __str__(self) -> str:
+        return "\n\n".join([text_of(self.outcome), str(self.ledger), *map(str, self.findings)])
+
+    def __repr__(self) -> str:
+        parts = f"{self.ledger!r}, {self.views!r}, {self.findings!r}"
+        return f"RunResult({self.scenario.name!r}, {self.outcome!r}, {parts})"
+
+    def _repr_html_(self) -> str:
+        said = [str(self.ledger), *map(str, self.findings)]
+        return html_of_outcome(self.outcome, truth=self.truth) + "".join(map(paragraph, said))
+
+
+def load(source: str | os.PathLike[str], settings: Mapping[str, object] | None = None, **more: object) -> Scenario:
+    """Return a scenario with some values set anew.
+
+    Args:
+        source: a shipped scenario's name, as in `psephos scenarios`, or the path of a TOML or JSON file.
+        settings: values by key, as `--set` takes them: a name that only one table has, or a dotted path. Parties may be
+            a pandas frame or a list of rows.
+        **more: the same, by names without a dot.
+
+    Raises:
+        ConfigurationError: there is no such scenario, it cannot be read, a key is set twice, or a key or a value is not
+            allowed.
+    """
+    chosen = dict(settings or {})
+    if twice := sorted(chosen.keys() & more.keys()):
+        raise ConfigurationError(field="settings", value=twice[0], allowed="set once")
+    plain = {key: _plain(value) for key, value in {**chosen, **more}.items()}
+    try:
+        return load_scenario(os.fspath(source), plain)
+    except ConfigurationError as error:
+        if error.field != "--set":
+            raise
+        raise ConfigurationError(field="setting", value=error.value, allowed=error.allowed) from None
+
+
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    *,
+    seed: SupportsIndex | None = None,
+    transport: str | None = None,
+    views: bool = True,
+    out: str | os.PathLike[str] | None = None,
+) -> RunResult:
+    """Run a scenario with all of its parties in this process, and return what it left.
+
+    Args:
+        scenario: from `load`; or what `load` takes.
+        seed: of the simulated noise; by default the scenario's own, or else a new one that nobody is told.
+        transport: "memory", "tcp" or another that is registered, or "array" for no agents; by default the scenario's
+            own. The outcome is the same.
+        views: whether to keep what parties see, where there are agents and the noise is simulated.
+        out: a new or an empty folder that also gets everything, as from `psephos run`; by default nothing is written.
+
+    Raises:
+        ConfigurationError: the scenario, the seed, the transport or the folder is not allowed.
+        QuorumError: a phase closed without its quorum. What adversaries learnt is among the error's notes.
+        PluginError: the code of a protocol, a transport or a role raised something.
+        UnheardError: nobody heard the outcome.
+        OSError: the network or the disk does not work.
+    """
+    chosen = scenario if isinstance(scenario, Scenario) else load(scenario)
+    if seed is not None:
+        chosen = msgspec.structs.replace(chosen, seed=_seed_of(seed))
+    if transport is not None:
+        chosen = msgspec.structs.replace(chosen, transport=_text_of("transport", transport))
+    resolved = resolve(chosen)
+    folder = None if out is None else RunFolder(Path(out))
+    watched = Watched() if views or resolved.adversaries else None
+    with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
+        if folder is None:
+            finished = run_in_memory(resolved, watched=watched)
+        else:
+            finished = run_in_folder(resolved, folder, watched=watched)
+    record = finished.record
+    return RunResult(
+        scenario=resolved.scenario,
+        outcome=record.outcome,
+        own_outcomes={resolved.names[place]: own for place, own in record.own_outcomes.items()},
+        ledger=Part("losses", finished.entries, to_text=_say_losses, to_frame=frame_of_entries),
+        views=Part("views", record.views if views else (), to_text=_say_views, to_frame=frame_of_views),
+        findings=Part("findings", finished.lessons, to_text=_say_findings, to_frame=frame_of_lessons),
+        truth=finished.truth,
+        seconds=finished.seconds,
+        folder=None if folder is None else folder.path,
+    )
+
+
+def _say_losses(entries: Sequence[LedgerEntry]) -> str:
+    """Return what the person lost who lost most, of whom, and by which relation."""
+    if not entries:
+        return "Nobody lost any privacy: nothing was reported."
+    by_person: dict[str, list[LedgerEntry]] = {}
+    for entry in entries:
+        by_person.setdefault(entry.person, []).append(entry)
+    num_persons = sum(own[0].num_persons for own in by_person.values())
+    totals = {person: total_of(own) for person, own in by_person.items()}
+    most = max(totals.values(), key=lambda total: total.proven)
+    models = " and ".join(sorted({entry.model.value for entry in entries}))
+    units = list(dict.fromkeys(entry.unit for entry in entries))
+    at_most = "lost" if num_persons == 1 else "lost at most"
+    told = f"unit{'s' * (len(units) > 1)}: {listed(units)}"
+    bound = f"proven for {most.relation.value} neighbors in the {models} model"
+    return (
+        f"{some(num_persons, 'person')} {at_most} ε = {most.proven:g}{' each' * (num_persons > 1)}: {bound} ({told})."
+    )
+
+
+def _say_views(views: Sequence[View]) -> str:
+    num_steps = sum(len(view.observations) for view in views)
+    return f"{some(len(views), 'view')}, {some(num_steps, 'step')}: private values of a simulation."
+
+
+def _say_findings(lessons: Sequence[Lesson]) -> str:
+    return "\n\n".join(map(str, lessons)) or "There was no adversary."
+
+
+def _seed_of(seed: Any) -> int:
+    try:
+        return operator.index(seed)  # also of numpy's integers
+    except TypeError:
+        # A seed is a secret, so it is not shown.
+        value = f"a {type(seed).__name__}"
+        raise ConfigurationError(field="seed", value=value, allowed="an integer of at least 0") from None
+
+
+def _text_of(field: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise ConfigurationError(field=field, value=value, allowed="text")
+    return value
+
+
+def _plain(value: object) -> object:
+    """Return a setting's value as a file would hold it: arrays as lists, frames as rows, paths as text."""
+    given = cast("Any", value)
+    if isinstance(value, np.ndarray | np.generic):
+        return given.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(cast("os.PathLike[str]", value))
+    if type(value).__name__ == "DataFrame" and hasattr(value, "to_dict"):  # without an import of pandas
+        return given.to_dict("records")
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in given.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in given]
+    return value

@@ -1,0 +1,292 @@
+"""A run's folder, read again: what `running.folder` and `running.writing` wrote, typed.
+
+The rules that hold here: `private/` is never opened; what is damaged is refused, with its file; what an earlier Psephos
+did not write yet is missing, and what a later one writes is refused.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.privacy import LedgerEntry
+from ..reading.conversion import convert
+from ..reading.files import readable
+from ..system import find_protocol
+from .about import About
+from .folder import SCHEMA, read_ledger
+
+__all__ = [
+    "Failure",
+    "Kind",
+    "Learnt",
+    "PersonLoss",
+    "PrivacyLeft",
+    "Released",
+    "RunJSON",
+    "RunLeft",
+    "TrafficOfPhase",
+    "read_json",
+    "read_run",
+]
+
+_RUN: Final = "RUN"
+_FOLDER: Final = "the folder of a run"
+_BEGUN: Final = ("scenario.json", "events.jsonl", "ledger.jsonl")
+"""What a run that was killed may have left, and nothing else."""
+
+Kind: TypeAlias = Literal["run", "series", "party"]
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why a run came to no outcome, or why nobody heard it."""
+
+    error: str
+    reason: str
+
+
+class TrafficOfPhase(msgspec.Struct, frozen=True, kw_only=True):
+    """How much went up and down in a phase."""
+
+    phase: str
+    messages_up: int
+    bytes_up: int
+    messages_down: int
+    bytes_down: int
+
+
+class RunJSON(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of `run.json`; of older folders some is missing."""
+
+    schema: int = 0
+    title: str = ""
+    transport: str = ""
+    noise: str = ""
+    kind: str = ""
+    seconds: float | None = None
+    psephos: str = ""
+    numpy: str = ""
+    parties: str = ""
+    about: About | None = None
+    traffic: tuple[TrafficOfPhase, ...] = ()
+    parties_without_outcome: dict[str, str] = {}
+    failure: Failure | None = None
+    late_phase: str = ""
+    kept: dict[str, str] = {}
+    events_lost: dict[str, int] = {}
+    transcript: str = ""
+
+
+class PersonLoss(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that a session, or a series, cost anybody; None where nothing bounds it, or it is not said."""
+
+    claimed: float | None = None
+    proven: float | None = None
+    relation: str = ""
+    certainty: float | None = None
+
+
+class PrivacyLeft(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of a result's losses."""
+
+    person: PersonLoss = PersonLoss()
+
+
+class Released(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of `result.json`: of a session, or of a series."""
+
+    schema: int = 0
+    session: str = ""
+    series: str = ""
+    protocol: str = ""
+    kind: str = ""
+    num_parties: int | None = None
+    received: dict[str, int] = {}
+    outcome: dict[str, Any] | None = None
+    privacy: PrivacyLeft = PrivacyLeft()
+    truth: dict[str, Any] | None = None
+    votes: list[dict[str, Any]] = []
+
+
+class Learnt(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of what an adversary learnt; the number that JSON cannot write is None."""
+
+    role: str
+    who: str
+    trust: str
+    sentences: tuple[str, ...] = ()
+    rows: tuple[dict[str, str | float | None], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunLeft:
+    """What a run left.
+
+    Args:
+        path: its folder.
+        kind: a session's, a series of votes', or one party's of a deployment.
+        scenario: as plain data; None where the folder has none.
+        run: how it ran; None where the run has not ended, or its process was killed.
+        result: what it released; None where it released nothing, and of a party.
+        outcome: decoded to the protocol's type; None where there is none, or the protocol is not installed.
+        missing_protocol: why an outcome is not decoded; empty where it is, or there is none.
+        entries: the ledger; None where the folder has none.
+        learnt: by its adversaries.
+        is_deployment: whether real parties may stand behind it: its noise is secure, or processes took part.
+    """
+
+    path: Path
+    kind: Kind
+    scenario: Mapping[str, Any] | None
+    run: RunJSON | None
+    result: Released | None
+    outcome: msgspec.Struct | None
+    missing_protocol: str
+    entries: Sequence[LedgerEntry] | None
+    learnt: Sequence[Learnt]
+    is_deployment: bool
+
+    @property
+    def schema(self) -> int:
+        """What the folder says of how it is written; 0 for those that say nothing."""
+        return max(0 if self.run is None else self.run.schema, 0 if self.result is None else self.result.schema)
+
+    @property
+    def about(self) -> About | None:
+        """Whom it trusts and what it costs; None where the folder does not say."""
+        return None if self.run is None else self.run.about
+
+    @property
+    def person(self) -> PersonLoss:
+        """The most that it cost anybody."""
+        if self.result is not None and self.result.privacy.person.relation:
+            return self.result.privacy.person
+        if (said := self.about) is not None:
+            return PersonLoss(claimed=said.claimed, proven=said.proven, relation=said.relation)
+        return PersonLoss()
+
+    @property
+    def name(self) -> str:
+        """The session's or the series'; the folder's where it has none."""
+        scenario, result = self.scenario or {}, self.result
+        return str(scenario.get("name") or (result and (result.session or result.series)) or self.path.resolve().name)
+
+    @property
+    def title(self) -> str:
+        """What is decided; the name where nobody says."""
+        return str((self.scenario or {}).get("title") or (self.run and self.run.title) or self.name)
+
+    @property
+    def protocol(self) -> str:
+        """The protocol's name; empty where nothing says it."""
+        of_scenario = str((self.scenario or {}).get("protocol", ""))
+        of_result = "" if self.result is None else self.result.protocol
+        return of_result or of_scenario or ("" if self.about is None else self.about.protocol)
+
+    def decoded(self, written: Mapping[str, Any] | None) -> msgspec.Struct | None:
+        """Return another outcome of the same protocol; None where there is none, or the protocol is not installed."""
+        return None if written is None else _decoded(self.protocol, written, self.path)[0]
+
+
+def read_run(path: Path) -> RunLeft:
+    """Return what a run left in its folder.
+
+    Args:
+        path: the folder; that of a session in one process, of a series, of a server, or of one party.
+
+    Raises:
+        ConfigurationError: it is no run's folder, a file in it is damaged, or it was written by a later Psephos.
+    """
+    with readable(path, field=_RUN, what=_FOLDER):
+        names = {each.name for each in path.iterdir()}
+    if not names & {"run.json", "result.json", "outcome.json", *_BEGUN}:
+        allowed = f"{_FOLDER}: this one has neither run.json nor result.json, nor anything else of a run"
+        raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed)
+    run: RunJSON | None = _read(path, "run.json", RunJSON) if "run.json" in names else None
+    result: Released | None = _read(path, "result.json", Released) if "result.json" in names else None
+    scenario = read_json(path / "scenario.json") if "scenario.json" in names else None
+    is_party = "outcome.json" in names or (scenario is None and run is not None and not run.transport)
+    kind: Kind = "party" if is_party else "run"
+    if (result is not None and result.series) or (run is not None and scenario is None and "losses.csv" in names):
+        kind = "series"
+    protocol = _protocol_of(scenario, run, result)
+    written = result.outcome if result is not None else None
+    if written is None and "outcome.json" in names:
+        written = read_json(path / "outcome.json")
+    outcome, missing = (None, "") if written is None else _decoded(protocol, written, path)
+    kinds = {run.kind if run is not None else "", result.kind if result is not None else ""}
+    is_served = run is not None and bool(run.kind)
+    return RunLeft(
+        path=path,
+        kind=kind,
+        scenario=scenario,
+        run=run,
+        result=result,
+        outcome=outcome,
+        missing_protocol=missing,
+        entries=read_ledger(path) if "ledger.jsonl" in names else None,
+        learnt=_read_learnt(path) if "adversaries.json" in names else (),
+        is_deployment=is_party or is_served or "deployment" in kinds or (scenario or {}).get("noise") == "secure",
+    )
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the table in a file of JSON that a command wrote.
+
+    Raises:
+        ConfigurationError: it cannot be read, is damaged, or was written by a later Psephos.
+    """
+    with readable(path, field=_RUN, what=_FOLDER):
+        content = path.read_bytes()
+    try:
+        read: dict[str, Any] = msgspec.json.decode(content, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        allowed = f"{_FOLDER} whose {path.name} is whole ({error})"
+        raise ConfigurationError(field=_RUN, value=str(path.parent), allowed=allowed) from None
+    schema = read.get("schema", 0)
+    if isinstance(schema, int) and schema > SCHEMA:
+        allowed = f"at most {SCHEMA}, which this Psephos reads: a later one wrote this folder"
+        raise ConfigurationError(field=f"schema in {path.name}", value=schema, allowed=allowed)
+    return read
+
+
+def _read(folder: Path, name: str, kind: type[Any]) -> Any:
+    return convert(read_json(folder / name), kind, name)
+
+
+def _protocol_of(scenario: Mapping[str, Any] | None, run: RunJSON | None, result: Released | None) -> str:
+    named = (result.protocol if result is not None else "") or str((scenario or {}).get("protocol", ""))
+    return named or (run.about.protocol if run is not None and run.about is not None else "")
+
+
+def _decoded(protocol: str, written: Mapping[str, Any], path: Path) -> tuple[msgspec.Struct | None, str]:
+    """Return an outcome as its protocol has it, or why that cannot be.
+
+    Raises:
+        ConfigurationError: the protocol is here, and this is no outcome of it.
+    """
+    if not protocol:
+        return None, "The folder does not say which protocol was run."
+    try:
+        kind = find_protocol(protocol).outcome_type
+    except ConfigurationError:
+        return None, f"The protocol {protocol!r} is not installed here, so its outcome is shown as it was written."
+    try:
+        return msgspec.json.decode(msgspec.json.encode(written), type=kind), ""
+    except msgspec.ValidationError as error:
+        allowed = f"{_FOLDER} with an outcome of protocol {protocol!r} ({error})"
+        raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed) from None
+
+
+def _read_learnt(path: Path) -> Sequence[Learnt]:
+    file = path / "adversaries.json"
+    with readable(file, field=_RUN, what=_FOLDER):
+        content = file.read_bytes()
+    try:
+        return msgspec.json.decode(content, type=list[Learnt])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        allowed = f"{_FOLDER} whose {file.name} is whole ({error})"
+        raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed) from None

@@ -1,0 +1,54 @@
+"""A first crowd of one's own: who answered which task how, and perhaps what is true."""
+
+from typing import Final
+
+from ..running.beginnings import Beginning, Chosen, Draft, Line, Option, Sheet, chosen_column
+
+__all__ = ["BEGINNING"]
+
+_COLUMNS: Final = {
+    "task": (("task", "item", "question", "image"), "which column says what was asked"),
+    "worker": (("worker", "name", "person", "user", "annotator"), "which column says who answered"),
+    "label": (("label", "answer", "response", "grade"), "which column has the answers"),
+}
+
+
+def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
+    """Return a draft of a crowd. See `Beginning`."""
+    columns = {
+        name: chosen_column(sheet, chosen, name, names=names, question=question)
+        for name, (names, question) in _COLUMNS.items()
+    }
+    lines = [Line("answers", sheet.written, "a line for each answer")]
+    if renamed := {name: own for name, own in columns.items() if own != name}:
+        lines.append(Line("columns", renamed, "what the file calls them"))
+    if truth := chosen.get("truth", ()):
+        lines.append(Line("truth", truth[-1], "task,truth: only to compare with what is found"))
+    num = {name: len(set(sheet.column(own))) for name, own in columns.items()}
+    said = [f"{num['worker']:,} workers answer {num['task']:,} tasks with {num['label']:,} different labels."]
+    return Draft(
+        title=f"A crowd answers {num['task']:,} questions",
+        role="worker",
+        price="each answer",
+        parties=lines,
+        said=said,
+    )
+
+
+BEGINNING: Final = Beginning(
+    word="crowd",
+    help="The true answers to many tasks, found from what a crowd answers. FILE has a line for each answer: the task, "
+    "the worker and the label.",
+    options=(
+        Option("task", "The column of tasks.", multiple=False),
+        Option("worker", "The column of workers.", multiple=False),
+        Option("label", "The column of answers.", multiple=False),
+        Option(
+            "truth", "A file of task,truth, where some truths are known.", metavar="FILE", multiple=False, is_file=True
+        ),
+    ),
+    draft=_draft,
+    sample="answers.csv",
+    epsilon=2.0,
+    wanted=("task", "worker", "label"),
+)

@@ -1,0 +1,69 @@
+"""Our mechanisms as measurements of OpenDP: their law, their loss, and what OpenDP could not know of them."""
+
+import collections
+import importlib
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from psephos.agents.opendp_measurements import to_opendp
+from psephos.protocol import ConfigurationError
+from psephos.protocol.mechanisms import FiniteChannel, GeneralizedRandomizedResponse, OneLayer
+from thoroughness import draws
+
+HALF = 1 << 52
+RESPONSE = GeneralizedRandomizedResponse(epsilon=1.5, num_choices=3)
+
+
+@pytest.fixture
+def dp() -> Iterator[Any]:
+    """OpenDP, told that we may bring measurements of our own."""
+    prelude: Any = importlib.import_module("opendp.prelude")
+    prelude.enable_features("contrib", "honest-but-curious")
+    yield prelude
+    prelude.disable_features("honest-but-curious")
+
+
+@pytest.mark.usefixtures("dp")
+def test_its_privacy_map_is_the_proven_loss() -> None:
+    measurement = to_opendp(RESPONSE)
+    assert (measurement.map(0), measurement.map(1)) == (0.0, 1.5)
+    assert measurement.check(1, 1.5)
+    assert not measurement.check(1, 1.4999)
+
+
+@pytest.mark.usefixtures("dp")
+def test_it_draws_by_the_mechanisms_law() -> None:
+    """False alarm: 3 reports of 1e-9 each."""
+    measurement, number = to_opendp(RESPONSE), draws(800, full=8_000)
+    counts = collections.Counter(measurement(1) for _ in range(number))
+    for report, chance in enumerate(RESPONSE.channel_matrix()[1]):
+        assert abs(counts[report] - number * chance) < 6.2 * math.sqrt(number * chance * (1 - chance)) + 1
+
+
+def test_it_composes_with_what_opendp_has(dp: Any) -> None:
+    coin = to_opendp(FiniteChannel(0.5, ((HALF, HALF), (HALF, HALF))))
+    composed = dp.c.make_composition([coin, coin, coin])
+    assert composed.map(1) == pytest.approx(1.5)
+    assert set(composed(0)) <= {0, 1}
+
+
+@pytest.mark.usefixtures("dp")
+def test_a_value_that_nobody_can_hold_draws_nothing() -> None:
+    opendp: Any = importlib.import_module("opendp.mod")
+    with pytest.raises(opendp.OpenDPException, match=r"values must be in \[0, 2\]"):
+        to_opendp(RESPONSE)(3)
+
+
+@pytest.mark.usefixtures("dp")
+def test_a_mechanism_that_bounds_no_loss_between_some_values_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"bounds no loss.*OneLayer"):
+        to_opendp(OneLayer((2, 2), (0.25, 0.25)))
+
+
+def test_opendp_takes_nothing_on_trust_unasked(dp: Any) -> None:
+    opendp: Any = importlib.import_module("opendp.mod")
+    dp.disable_features("honest-but-curious")
+    with pytest.raises(opendp.OpenDPException, match="honest-but-curious"):
+        to_opendp(RESPONSE)

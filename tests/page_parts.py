@@ -1,0 +1,30 @@
+"""A report as a parser reads it: its tags, and its text."""
+
+import html.parser
+
+__all__ = ["Parts"]
+
+
+class Parts(html.parser.HTMLParser):
+    """What a page is made of: tags with their attributes, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.said: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.said.append(data)
+
+    @property
+    def text(self) -> str:
+        """All text, with single spaces."""
+        return " ".join("".join(self.said).split())
+
+    def values(self, name: str) -> list[str]:
+        """Return every value of an attribute."""
+        return [value or "" for _, attributes in self.tags for key, value in attributes.items() if key == name]

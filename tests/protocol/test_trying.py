@@ -1,0 +1,122 @@
+"""Mechanisms on arrays: reports by their law, estimates that are right on average, and values that are refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.protocol.mechanisms import (
+    DiscreteLaplace,
+    GeneralizedRandomizedResponse,
+    NoisyScores,
+    RowMechanism,
+    SampledPair,
+    VectorLaplace,
+    WholeRanking,
+)
+
+RESPONSE = GeneralizedRandomizedResponse(epsilon=2.0, num_choices=3)
+VALUES = np.repeat([0, 1, 2], [6_000, 3_000, 1_000])
+
+
+def test_k_rr_on_an_array_is_two_lines() -> None:
+    reports = RESPONSE.perturb(VALUES, seed=1)
+    counts = RESPONSE.estimate(reports)
+    assert all(
+        abs(count.value - true) < 5 * count.standard_error
+        for count, true in zip(counts, (6_000, 3_000, 1_000), strict=True)
+    )  # false alarm: 3 checks of 6e-7
+
+
+def test_a_seed_draws_the_same_reports_and_rows_do_not_depend_on_later_ones() -> None:
+    reports = RESPONSE.perturb(VALUES, seed=1)
+    assert (RESPONSE.perturb(VALUES[:100].tolist(), seed=1) == reports[:100]).all()
+    assert (RESPONSE.perturb(VALUES[:, None], seed=1)[:, 0] == reports).all()
+    assert (RESPONSE.perturb(VALUES, seed=2) != reports).any()
+
+
+def test_batches_join_to_the_same_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports = RESPONSE.perturb(VALUES[:100], seed=1)
+    monkeypatch.setattr("psephos.protocol.trying._BATCH_ROWS", 7)
+    assert (RESPONSE.perturb(VALUES[:100], seed=1) == reports).all()
+
+
+def test_laplace_noise_leaves_a_sum_with_its_error() -> None:
+    laplace = DiscreteLaplace(scale=4.0, least=0, greatest=10)
+    (total,) = laplace.estimate(laplace.perturb(np.full(10_000, 3), seed=5))
+    assert abs(total.value - 30_000) < 5 * total.standard_error  # false alarm: 6e-7
+    assert total.standard_error == pytest.approx(100 * laplace.noise_variance**0.5)
+    vectors = VectorLaplace(scale=2.0, sensitivity=2, bound=5)
+    assert len(vectors.estimate(vectors.perturb([[1, -1], [0, 2]], seed=5))) == 2
+
+
+def test_rankings_on_an_array() -> None:
+    rankings = np.tile([2, 0, 1], (4_000, 1))
+    whole = WholeRanking(epsilon=3.0, num_alternatives=3)
+    reports = whole.perturb(rankings, seed=7)
+    assert reports.shape == (4_000, 1)
+    counts = whole.estimate(reports)
+    assert [
+        abs(count.value - true) < 5 * count.standard_error
+        for count, true in zip(counts, (0, 0, 0, 0, 4_000, 0), strict=True)
+    ] == [True] * 6  # false alarm: 6 checks of 6e-7
+    scores = NoisyScores(epsilon=3.0, steps=(2, 1, 0))
+    sums = scores.estimate(scores.perturb(rankings, seed=7))
+    assert [
+        abs(total.value - true) < 5 * total.standard_error for total, true in zip(sums, (0, 8_000, 4_000), strict=True)
+    ] == [True] * 3  # false alarm: 3 checks of 6e-7
+
+
+def test_nobody_has_empty_estimates() -> None:
+    assert [count.value for count in RESPONSE.estimate(RESPONSE.perturb(np.empty(0, dtype=np.int64), seed=1))] == [
+        0,
+        0,
+        0,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "values", "said"),
+    [
+        (RESPONSE, [0, 3], r"values\[1\] must be in \[0, 2\], got 3"),
+        (RESPONSE, [[0, 1], [-1, 2]], r"values\[1, 0\] must be in \[0, 2\], got -1"),
+        (RESPONSE, [0.5, 1.0], r"values must be an array of integers, got 'an array of float64'"),
+        (RESPONSE, [True, False], r"values must be an array of integers, got 'an array of bool'"),
+        (RESPONSE, ["yes"], r"values must be an array of integers"),
+        (RESPONSE, [[[0]]], r"values must be of shape \(n,\) or \(n, w\), got 'shape \(1, 1, 1\)'"),
+        (RESPONSE, 1, r"values must be of shape \(n,\) or \(n, w\), got 'shape \(\)'"),
+        (WholeRanking(1.0, 3), [0, 1, 2], r"values must be rows, of shape \(n, w\)"),
+        (
+            WholeRanking(1.0, 3),
+            [[0, 1, 2], [0, 0, 2]],
+            r"values\[1\] must be rankings: rows with each position of 0 to 2",
+        ),
+        (SampledPair(1.0, 3), [[0, 1]], r"values must be rows of 3 positions, got 'rows of 2'"),
+    ],
+)
+def test_values_that_nobody_can_hold_are_named(mechanism: RowMechanism, values: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        mechanism.perturb(values, seed=1)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "7", True, None])
+def test_a_seed_is_an_integer_and_is_not_shown(seed: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"seed must be an integer") as caught:
+        RESPONSE.perturb([0], seed=seed)
+    assert repr(seed) not in str(caught.value).partition("got")[2]
+
+
+def test_noise_is_never_drawn_without_a_seed() -> None:
+    with pytest.raises(TypeError, match="seed"):
+        RESPONSE.perturb([0])  # pyright: ignore[reportCallIssue]  as somebody may write
+
+
+def test_reports_that_nobody_sends_are_named() -> None:
+    with pytest.raises(ConfigurationError, match=r"reports\[1\] must be in \[0, 2\], got 7"):
+        RESPONSE.estimate([0, 7])
+    with pytest.raises(ConfigurationError, match=r"reports must be one report for each person"):
+        RESPONSE.estimate([[0, 1]])
+    with pytest.raises(ConfigurationError, match=r"reports must be of shape \(n,\) or \(n, w\)"):
+        RESPONSE.estimate(3)
+    with pytest.raises(ConfigurationError, match=r"mechanism must be one of k-RR.*SampledPair"):
+        SampledPair(1.0, 3).estimate([0, 1])

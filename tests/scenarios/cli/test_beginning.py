@@ -1,0 +1,328 @@
+"""From nothing, or a file of one's own, to a first scenario: what is told is used, what is not is asked or refused."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from bad_input import Psephos, Write
+from psephos.protocol.fair_voting import FairVoting
+from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.cli import cli
+from psephos.scenarios.running.beginnings import MOST_LINES, samples
+from terminals import Terminal
+
+BOARD = (
+    "Name;Stimmrecht;Anbau;Neues Dach;Bemerkung\n"
+    "Jürgen;2;ja;nein;=SUM(A1)\nÅsa;1;nein;ja;\nłukasz;3;ja;ja;später\n".encode("utf-16")
+)
+
+
+def scenario(name: str) -> dict[str, Any]:
+    """Return the tables of a scenario that was written, which is short."""
+    text = Path(name).read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MOST_LINES
+    return tomllib.loads(text)
+
+
+@pytest.mark.parametrize("kind", ["vote", "crowd", "survey", "ranking"])
+def test_without_a_file_a_small_one_is_made_up_and_said_so(psephos: Psephos, kind: str) -> None:
+    ended = psephos("new", kind, "--no-run")
+    assert (ended.status, ended.err) == (0, "")
+    (written,) = Path().glob("*.toml")
+    assert "No file was given:" in ended.out
+    assert f"Written to {written}" in ended.out
+    assert written.read_text(encoding="utf-8") in ended.out
+    assert scenario(str(written))["made_up"]
+    assert resolve(load_scenario(str(written))).may_show_truth
+    copy = written.with_suffix(".csv")
+    assert copy.read_bytes() == samples()[copy.name].read_bytes()
+    assert psephos("new", kind, "--no-run").status == 0  # the same again is nobody's loss
+
+
+def test_a_scenario_is_run_at_once(psephos: Psephos, write: Write) -> None:
+    write("board.csv", "name,roof\n" + "".join(f"p{n},{'yes' if n % 3 else 'no'}\n" for n in range(60)))
+    ended = psephos("new", "vote", "board.csv", "--epsilon", "3", "--out", "run")
+    assert (ended.status, ended.err) == (0, "")
+    assert "one person, one vote, and nothing is spent on weights" in ended.out
+    result = json.loads(Path("run/result.json").read_text(encoding="utf-8"))
+    assert [each["name"] for each in result["outcome"]["candidates"]] == ["roof"]
+
+
+def test_what_a_file_tells_is_used_and_the_rest_is_said_by_options(psephos: Psephos, write: Write) -> None:
+    write("Beirat 2026.csv", BOARD)
+    options = ("--weight", "Stimmrecht", "--yes", "ja", "--no", "nein", "--title", 'A "board" #1', "--no-run")
+    ended = psephos("new", "vote", "Beirat 2026.csv", *options)
+    assert (ended.status, ended.err) == (0, "")
+    assert "Beirat 2026.csv is read as UTF-16, with semicolons between entries." in ended.out
+    assert "Not used: Bemerkung." in ended.out
+    tables = scenario("beirat-2026.toml")
+    assert tables["title"] == 'A "board" #1'
+    assert tables["parameters"] == {"candidates": ["Anbau", "Neues Dach"], "weights": [1, 2, 3], "epsilon": 2}
+    assert tables["partners"]["columns"] == {"partner": "Name", "weight": "Stimmrecht"}
+    resolved = resolve(load_scenario("beirat-2026.toml"))
+    assert list(resolved.names) == ["Jürgen", "Åsa", "łukasz"]
+    assert resolved.inputs.private.tolist() == [[1, 1, 0, 1], [0, 0, 1, 0], [2, 1, 1, 2]]
+    assert not resolved.may_show_truth
+
+
+@pytest.mark.parametrize(
+    ("options", "is_public", "spent"), [((), False, 1), (("--public-weights",), True, 0)], ids=["private", "public"]
+)
+def test_weights_are_private_unless_they_are_said_to_be_public(
+    psephos: Psephos,
+    write: Write,
+    options: tuple[str, ...],
+    is_public: bool,  # noqa: FBT001  a parameter of the test
+    spent: float,
+) -> None:
+    write("a.csv", "partner,weight,m\nann,2.5,1\nbob,1,0\n")
+    assert psephos("new", "vote", "a.csv", "--no-run", *options).status == 0
+    parameters = resolve(load_scenario("a.toml")).protocol.parameters
+    assert (parameters.weights, parameters.public_weights, parameters.loss_of_weight) == ((1, 2.5), is_public, spent)
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "options", "parties", "names"),
+    [
+        (
+            "crowd",
+            "Student;Question;Grade\nann;q1;A\nbob;q1;B\nann;q2;B\n",
+            ("--worker", "Student", "--label", "Grade", "--task", "Question"),
+            {"answers": "own.csv", "columns": {"task": "Question", "worker": "Student", "label": "Grade"}},
+            ["ann", "bob"],
+        ),
+        (
+            "ranking",
+            "Who\tTeam\tOrder\nann\ta\tx > y\nbob\tb\ty > x\n",
+            ("--voter", "Who"),
+            {"file": "own.csv", "columns": {"voter": "Who", "group": "Team", "ranking": "Order"}},
+            ["ann", "bob"],
+        ),
+        (
+            "ranking",
+            "voter,group,x,y,z\nann,a,2,1,3\nbob,b,1,2,3\n",
+            ("--place", "x", "--place", "y", "--place", "z"),
+            {"file": "own.csv", "places": ["x", "y", "z"]},
+            ["ann", "bob"],
+        ),
+        (
+            "ranking",
+            "voter,group,first,second\nann,a,y,x\nbob,b,x,y\n",
+            ("--choice", "first", "--choice", "second"),
+            {"file": "own.csv", "choices": ["first", "second"]},
+            ["ann", "bob"],
+        ),
+        (
+            "survey",
+            "voter;record;choice;lives\nann;1;1;3\nann;1;0;1\nbob;1;1;2\nbob;1;0;0\n",
+            (),
+            {"choices": "own.csv"},
+            ["ann", "bob"],
+        ),
+    ],
+)
+def test_every_kind_reads_files_as_people_have_them(
+    psephos: Psephos,
+    write: Write,
+    kind: str,
+    content: str,
+    options: tuple[str, ...],
+    parties: dict[str, Any],
+    names: list[str],
+) -> None:
+    write("own.csv", content)
+    ended = psephos("new", kind, "own.csv", "--no-run", *options)
+    assert (ended.status, ended.err) == (0, "")
+    *_, written = scenario("own.toml").values()
+    assert written == parties
+    resolved = resolve(load_scenario("own.toml"))
+    assert list(resolved.names) == names
+    if isinstance(vote := resolved.protocol, FairVoting):
+        rows: list[list[int]] = resolved.inputs.private.tolist()
+        best = [vote.parameters.alternatives[ranks.index(0)] for ranks in rows]
+        assert best == (["x", "y"] if "columns" in parties else ["y", "x"])
+
+
+VOTE = "name,share,roof\nann,1,yes\nbob,2,no\n"
+WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
+    "weights or a number of something": (
+        VOTE,
+        (),
+        ["--weight must be given (which column holds weights, or 'none'", "one of share, none"],
+    ),
+    "a column that is not there": (
+        VOTE,
+        ("--weight", "shar"),
+        ["--weight must be a column of", "did you mean 'share'?"],
+    ),
+    "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner must be given", "one of age, roof"]),
+    "two columns of names": (
+        "name,member,roof\na,b,yes\n",
+        (),
+        ["--partner must be given", "one of name, member, got"],
+    ),
+    "words that nobody has explained": (
+        "name,roof\nann,ja\nbob,nein\n",
+        (),
+        ["--yes must be given ('roof' has 'ja' (1×) and 'nein' (1×): which means yes): one of ja, nein"],
+    ),
+    "one word that nobody has explained": (
+        "name,roof\nann,ja\nbob,nein\n",
+        ("--yes", "ja"),
+        ["--no must be given", "one of nein"],
+    ),
+    "a word beside yes": ("name,roof\nann,yes\nbob,nope\n", (), ["--no must be given", "one of nope"]),
+    "three words": ("name,roof\nann,yes\nbob,no\ncid,maybe\n", (), ["--candidate must be given", "one of roof"]),
+    "three words that are voted on": (
+        "name,roof\nann,yes\nbob,no\ncid,maybe\n",
+        ("--candidate", "roof"),
+        ["roof must be yes or no in each line, or named by --yes WORD and --no WORD", "maybe"],
+    ),
+    "an abstention": (
+        "name,roof\nann,yes\nbob,\n",
+        ("--candidate", "roof"),
+        ["roof (own.csv, row 2)", "leave the line out"],
+    ),
+    "a name twice": ("name,roof\nann,yes\nann,no\n", (), ["partner (own.csv line 3) must be named once"]),
+    "a word with two meanings": (VOTE, ("--weight", "none", "--yes", "no"), ["partners.yes must be words"]),
+    "a weight with a comma": (
+        "name;weight;roof\nann;1,5;yes\n",
+        (),
+        ["weight (own.csv, row 1) must be a number > 0, with a point", "got '1,5'"],
+    ),
+    "an epsilon that is none": (VOTE, ("--weight", "none", "--epsilon", "0"), ["epsilon must be", "got 0"]),
+    "an empty file": ("", (), ["own.csv must be a CSV file with a header and rows"]),
+    "a header alone": ("name,roof\n", (), ["own.csv must be a CSV file with a header and rows"]),
+    "a row too long": ("name,roof\nann,yes,no\n", (), ["own.csv line 2 must be 2 entries: name, roof"]),
+    "an open quote": ('name,roof\nann,yes\n"bob,no\n', (), ["own.csv line 3 must be well-formed CSV"]),
+    "a column twice": ("name,roof,roof\nann,yes,no\n", (), ["own.csv line 1 must be a header of distinct"]),
+    "a workbook": (b"PK\x03\x04", (), ["own.csv must be a CSV file: this one is a workbook"]),
+    "no answers at all": ("name\nann\n", (), ["own.csv must be a column with the answers"]),
+}
+
+
+@pytest.mark.bad_input("a file of one's own that does not tell what is needed")
+@pytest.mark.parametrize("case", WRONG)
+def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Psephos, write: Write, case: str) -> None:
+    content, options, words = WRONG[case]
+    write("own.csv", content)
+    ended = psephos("new", "vote", "own.csv", *options)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("psephos: ")
+    assert ended.err.count("\n") == 1
+    for word in words:
+        assert word in ended.err
+    assert sorted(path.name for path in Path().iterdir()) == ["own.csv"]
+
+
+@pytest.mark.bad_input("a file of one's own that does not tell what is needed")
+@pytest.mark.parametrize(
+    ("kind", "content", "options", "words"),
+    [
+        ("crowd", "task,who,label\n", (), "a CSV file with a header and rows"),
+        ("crowd", "task,who,label\nq,ann,a\n", (), "--worker must be given (which column says who answered)"),
+        ("survey", "voter,records,choice,x\nann,1,1,2\n", (), "did you mean 'records'?"),
+        ("ranking", "voter,group,x,y\nann,a,1,2\nbob,b,2,1\n", (), "--ranking must be given"),
+        ("ranking", "voter,group,ranking\nann,a,x > y\n", (), "--group must be a column with two groups"),
+        (
+            "ranking",
+            "voter,group,x,y\nann,a,1,2\nbob,b,1,1\n",
+            ("--place", "x", "--place", "y"),
+            "places (own.csv line 3, bob) must be each place from 1 to 2 once",
+        ),
+        (
+            "ranking",
+            "voter,group,x,y\nann,a,1,2\nbob,b,1,1\n",
+            ("--place", "x", "--choice", "y"),
+            "--choice must be left out beside --place",
+        ),
+        ("vote", None, (), "FILE must be a readable CSV file (No such file or directory)"),
+    ],
+)
+def test_other_kinds_say_what_they_lack(
+    psephos: Psephos, write: Write, kind: str, content: str | None, options: tuple[str, ...], words: str
+) -> None:
+    if content is not None:
+        write("own.csv", content)
+    ended = psephos("new", kind, "own.csv", *options)
+    assert (ended.status, ended.out) == (2, "")
+    assert words in ended.err
+    assert not list(Path().glob("*.toml"))
+
+
+@pytest.mark.bad_input("nothing accepted is lost")
+def test_a_file_that_is_there_is_not_written_over(psephos: Psephos, write: Write) -> None:
+    write("board.csv", "name,roof\nann,yes\nbob,no\n")
+    write("board.toml", "mine = true\n")
+    ended = psephos("new", "vote", "board.csv")
+    assert (ended.status, ended.out) == (2, "")
+    assert "--to must be another file: board.toml is there already" in ended.err
+    assert Path("board.toml").read_text(encoding="utf-8") == "mine = true\n"
+    assert psephos("new", "vote", "board.csv", "--to", "nowhere/b.toml").status == 2
+    Path("sub").mkdir()
+    assert psephos("new", "vote", "board.csv", "--to", "sub/other", "--no-run").status == 0
+    assert scenario("sub/other.toml")["partners"]["file"] == "../board.csv"
+    assert len(resolve(load_scenario("sub/other.toml")).names) == 2
+    write("committee.csv", "name,roof\n")
+    ended = psephos("new", "vote")
+    assert (ended.status, ended.out) == (2, "")
+    assert "FILE must be committee.csv is there already: name it" not in ended.out
+    assert Path("committee.csv").read_text(encoding="utf-8") == "name,roof\n"
+
+
+@pytest.mark.bad_input("names with markup")
+def test_a_name_that_would_be_obeyed_is_text(psephos: Psephos, write: Write) -> None:
+    name = '"=HYPERLINK(""x"")\n[a]\nb = 1 # [red]"'
+    write("own.csv", f"{name},roof\nann,yes\n'=cmd,no\n")
+    ended = psephos("new", "vote", "own.csv", "--partner", '=HYPERLINK("x")\n[a]\nb = 1 # [red]', "--no-run")
+    assert (ended.status, ended.err) == (0, "")
+    assert scenario("own.toml")["partners"]["columns"] == {"partner": '=HYPERLINK("x")\n[a]\nb = 1 # [red]'}
+    assert list(resolve(load_scenario("own.toml")).names) == ["ann", "'=cmd"]
+
+
+def test_a_terminal_is_asked_until_it_is_clear(write: Write, tmp_path: Path) -> None:
+    write("board.csv", "name,share,roof\nann,1,ja\nbob,2,nein\n")
+    with Terminal("new", "vote", "board.csv", "--no-run", folder=tmp_path) as terminal:
+        terminal.answer("one vote? (share, none): ", "nonne")
+        terminal.answer("one vote? (share, none): ", "none")
+        terminal.answer("which means yes? (ja, nein): ", "ja")
+        terminal.answer("which means no? (nein): ", "nein")
+        assert terminal.ending() == 0, terminal.seen
+    assert "did you mean 'none'?" in terminal.seen
+    tables = tomllib.loads((tmp_path / "board.toml").read_text(encoding="utf-8"))
+    assert tables["partners"] == {"file": "board.csv", "columns": {"partner": "name"}, "yes": ["ja"], "no": ["nein"]}
+
+
+def test_show_prints_a_scenario_that_can_be_run(psephos: Psephos) -> None:
+    ended = psephos("show", "consortium")
+    Path("mine.toml").write_text(ended.out, encoding="utf-8")
+    mine, ours = (resolve(load_scenario(name)) for name in ("mine.toml", "consortium"))
+    assert mine.inputs.private.tolist() == ours.inputs.private.tolist()
+    assert "[[votes]]" in psephos("show", "one-game").out
+    refused = psephos("show", "consortum")
+    assert (refused.status, refused.out) == (2, "")
+    assert "did you mean 'consortium'?" in refused.err
+
+
+def test_samples_are_written_and_nobodys_file_is_lost(psephos: Psephos, write: Write) -> None:
+    write("mine.csv", "mine\n")
+    ended = psephos("samples")
+    assert (ended.status, ended.err) == (0, "")
+    assert "mine.csv is another file, and left as it is" in ended.out
+    assert Path("mine.csv").read_text(encoding="utf-8") == "mine\n"
+    assert {path.name for path in Path().iterdir()} >= samples().keys()
+    assert psephos("samples", "nowhere").status == 2
+
+
+def test_every_kind_is_a_command_with_its_own_options() -> None:
+    new = cli.commands["new"]
+    assert isinstance(new, click.Group)
+    context = click.Context(new)
+    assert new.list_commands(context) == ["vote", "crowd", "survey", "ranking"]
+    for kind in new.list_commands(context):
+        command = new.get_command(context, kind)
+        assert command is not None
+        assert {"file", "epsilon", "title", "to", "runs", "out"} <= {each.name for each in command.params}

@@ -1,0 +1,89 @@
+"""What a run says, in which order, and that no terminal makes a mess of it: every shipped scenario, at 80 and 120."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from psephos.scenarios import load_scenario, shipped_scenarios
+from psephos.scenarios.presentation import verdict_of
+from psephos.scenarios.running.config import shipped_series
+from psephos.scenarios.running.resolution import resolve
+from psephos.scenarios.running.run import run_session
+
+Psephos = Callable[..., Any]
+
+# One of each system, and one with adversaries whose tables are wide.
+QUICK = ("eu-council", "crowd", "moral-synthetic", "canteen", "membership")
+
+
+def scenarios() -> list[Any]:
+    """Return every shipped scenario and series as a parameter, those that are not quick for `make verify`."""
+    slow = pytest.mark.full("scenarios of a second and more, of which others are like those that always run")
+    names = [*shipped_scenarios(), *shipped_series()]
+    return [pytest.param(name, marks=() if name in QUICK else slow) for name in names]
+
+
+def check_lines(text: str, *, width: int) -> None:
+    """Check that lines fit, end without blanks, and are not cut."""
+    lines = text.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert [line for line in lines if len(line) > width and "Everything is in" not in line] == []
+    assert "…" not in text
+    assert "\n\n\n" not in text
+
+
+@pytest.mark.parametrize("name", scenarios())
+def test_what_a_run_says_fits_and_stands_in_order(name: str, psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
+    width = 80 if len(name) % 2 else 120
+    monkeypatch.setenv("COLUMNS", str(width))
+    ended = psephos("run", name, "--no-pictures", "--seed", 3, "--out", "out")
+    if "PSEPHOS_DATA" in ended.err:
+        pytest.skip("it needs a data set, and no folder of data sets is named")
+    assert (ended.status, ended.err) == (0, "")
+    check_lines(ended.out, width=width)
+    places = [ended.out.index(f"\n{words}") for words in ("Price", "Trust: ", "About: ", "Everything is in")]
+    assert places == sorted(places)
+    lessons = ended.out.partition("\nAdversary: ")[2]
+    assert ("± is one standard error." in lessons) == (" ± " in lessons)
+
+
+@pytest.mark.parametrize("name", QUICK[:4])
+def test_the_verdict_stands_before_every_number(name: str, psephos: Psephos) -> None:
+    ended = psephos("run", name, "--no-pictures", "--transport", "array", "--seed", 3, "--out", "out")
+    resolved = resolve(load_scenario(name, ["transport=array", "seed=3"]))
+    verdict = verdict_of(run_session(resolved, seed=3).outcome)
+    said = " ".join(ended.out.split())
+    assert verdict in said
+    assert said.index(verdict) < said.index("──")
+    assert re.search(r"±", said[: said.index(verdict)]) is None
+
+
+def test_a_wide_terminal_shows_what_a_narrow_one_names(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = {}
+    for width in (80, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        shown[width] = psephos("run", "eu-council", "--no-pictures", "--seed", 3, "--out", f"out-{width}").out
+    assert "no room for the column True margin: estimates.csv has it" in shown[80]
+    assert "no room" not in shown[120]
+    assert re.search(r"P\(wrong\) +True margin$", shown[120], re.MULTILINE)
+
+
+def test_where_to_look_names_what_is_there(psephos: Psephos) -> None:
+    ended = psephos("run", "eu-council", "--no-pictures", "--out", "out")
+    below = ended.out.partition("Everything is in out\n")[2]
+    assert [line.split()[0] for line in below.splitlines() if line] == [
+        "report.html",
+        "estimates.csv",
+        "result.json",
+        "ledger.jsonl",
+        "run.json",
+    ]
+
+
+@pytest.mark.full("27 partners over TCP, of whom 26 wait for a connection that is gone")
+def test_a_run_that_fails_says_whom_it_trusted_and_what_adversaries_did(psephos: Psephos) -> None:
+    ended = psephos("run", "selective-abort", "--set", "quorum=1.0", "--no-pictures", "--out", "out")
+    assert ended.status == 1
+    assert ended.out.index("\nTrust: ") < ended.out.index("\nAdversary: ")
+    assert "drawn in the run's folder" not in ended.out

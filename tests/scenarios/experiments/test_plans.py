@@ -1,0 +1,405 @@
+"""Plans: of error, ε and people two give the third, and sessions have the errors that were planned.
+
+The statistical tests compare a mean square over seeded sessions with what was planned, within five of its standard
+errors, which are estimated from the same sessions: each would be a false alarm for less than 1 of 10,000 seeds.
+"""
+
+import csv
+import json
+import math
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from psephos.protocol import SimulatedNoise
+from psephos.protocol.errors import ConfigurationError
+from psephos.protocol.privacy import TrustModel, total_of
+from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.experiments.plans import Plan, make_plan, make_table
+from psephos.scenarios.experiments.plans_shown import verdict_of_plan
+from psephos.scenarios.experiments.variants import Unit, VariantTable
+from psephos.scenarios.fair_voting.welfare import sizes_of
+from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.session import run_arrays
+from scipy.stats import binom
+from thoroughness import draws
+
+Psephos = Callable[..., Any]
+
+TWO_WEIGHTS = ("weights=[1,3]", "partners.count=30", "partners.weight_shares=[0.5,0.5]")
+ONE_EACH = ("weights=[1]", "public_weights=true", "partners.count=30", "partners.weight_shares=[1]")
+FEW = ("voters.groups.north.voters=20", "voters.groups.south.voters=10")
+SMALL_CROWD = ("workers.tasks=30", "workers.workers=12", "workers.answers_per_task=6", "epsilon=2")
+
+
+def table(name: str, *settings: str, people: int | None = None, trials: int = 4) -> VariantTable:
+    return make_table(load_scenario(name, settings), trials=trials, people=people)
+
+
+def share_at(compared: VariantTable, name: str, price: float) -> float:
+    offered = compared.offer(name, price)
+    assert offered is not None
+    return offered.error.value / compared.unit.whole
+
+
+def planned(plan: Plan, name: str) -> Any:
+    return next(each for each in plan.variants if each.name == name)
+
+
+# What is planned is what sessions have.
+
+
+def errors_of(resolved: Resolved, of: Callable[[Any], list[float]], *, sessions: int) -> np.ndarray[Any, Any]:
+    """Return the mean square of some errors in each of so many sessions."""
+    found: list[float] = []
+    for number in range(sessions):
+        noise = SimulatedNoise(11, session="plan", round_number=number)
+        outcome = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise, session="plan").outcome
+        errors = of(outcome)
+        found.append(math.fsum(error * error for error in errors) / len(errors))
+    return np.array(found)
+
+
+def truth_of(resolved: Resolved) -> dict[str, float]:
+    """Return the numbers that are true of the parties."""
+    told = resolved.protocol.truth(resolved.inputs) or {}
+    return {name: float(value) for name, value in told.items() if isinstance(value, (int, float))}
+
+
+def check_mean(squares: np.ndarray[Any, Any], expected: float) -> None:
+    error = float(squares.std(ddof=1)) / math.sqrt(len(squares))
+    assert abs(float(squares.mean()) - expected) <= 5 * error
+
+
+def session(compared: VariantTable, name: str, aim: float) -> tuple[Resolved, float]:
+    """Return the session that a plan for an error comes to, and the share that was planned."""
+    found = planned(make_plan(compared, error=aim, has_curves=False), name)
+    assert found.offered is not None
+    settings = {key: value for key, value in found.offered.settings.items() if value is not None}
+    scenario = load_scenario(
+        compared.resolved.scenario.name,
+        [
+            *SETTINGS[compared.resolved.scenario.name],
+            *(f"{key}={json.dumps(value)}" for key, value in settings.items()),
+        ],
+    )
+    resolved = resolve(scenario)
+    assert total_of(resolved.protocol.losses).proven == pytest.approx(found.offered.epsilon)
+    return resolved, found.share
+
+
+SETTINGS = {"consortium": ONE_EACH, "two-societies": FEW}
+
+
+def test_a_vote_of_thirty_has_the_margin_s_error_that_was_planned() -> None:
+    compared = table("consortium", *ONE_EACH)
+    resolved, share = session(compared, "joint", 0.1)
+    assert share <= 0.1
+    yes = float(resolved.inputs.private[:, 0].sum())
+
+    def error(outcome: Any) -> list[float]:
+        (candidate,) = outcome.candidates
+        return [(candidate.margin.value - (yes - 15)) / 30]
+
+    check_mean(errors_of(resolved, error, sessions=draws(400, full=4000)), share**2)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "laplace",
+        *(pytest.param(name, marks=pytest.mark.full("laplace is tried")) for name in ("noisy_scores", "whole_ranking")),
+    ],
+)
+def test_a_ranking_has_the_utilities_errors_that_were_planned(name: str) -> None:
+    compared = table("two-societies", *FEW)
+    resolved, share = session(compared, name, 0.1)
+    truth = truth_of(resolved)
+
+    def errors(outcome: Any) -> list[float]:
+        south = outcome.groups.index("south")
+        return [
+            (each.utilities[south].value - truth[f"{each.name} (south)"]) / 3  # Borda scores from 0 to 3
+            for each in outcome.alternatives
+        ]
+
+    check_mean(errors_of(resolved, errors, sessions=draws(100, full=2000)), share**2)
+
+
+def test_private_weights_have_at_most_the_error_that_was_planned() -> None:
+    compared = table("consortium", *TWO_WEIGHTS)
+    offered = compared.offer("signed_rr", 2.0)
+    assert offered is not None
+    resolved = resolve(load_scenario("consortium", [*TWO_WEIGHTS, "variant=signed_rr", "epsilon=2"]))
+    truth = truth_of(resolved)
+    margin = truth["joint data space"] - truth["quota"]
+
+    def error(outcome: Any) -> list[float]:
+        return [outcome.candidates[0].margin.value - margin]
+
+    squares = errors_of(resolved, error, sessions=draws(200, full=2000))
+    spread = float(squares.std(ddof=1)) / math.sqrt(len(squares))
+    assert float(squares.mean()) <= offered.error.value**2 + 5 * spread
+
+
+@pytest.mark.parametrize("people", [30, 100, 1000])
+def test_about_19_of_20_results_are_within_two_standard_errors(people: int) -> None:
+    """By the exact law of randomized opinions: from 89 to 99 %, as the manual has it; of Laplace noise 94 %."""
+    lies = np.arange(people + 1)
+    for epsilon in np.arange(0.1, 4.0, 0.1).tolist():
+        lie = 1 / (1 + math.exp(epsilon))
+        near = np.abs(lies - people * lie) <= 2 * math.sqrt(people * lie * (1 - lie))
+        assert 0.89 <= float(binom.pmf(lies, people, lie)[near].sum()) <= 0.99
+    assert 1 - math.exp(-2 * math.sqrt(2)) == pytest.approx(0.94, abs=0.002)
+
+
+# Two of three give the third.
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("consortium", ONE_EACH),
+        ("two-societies", FEW),
+        pytest.param("consortium", TWO_WEIGHTS, marks=pytest.mark.full("the optimal mechanism at many prices")),
+    ],
+)
+def test_a_price_brings_the_error_and_a_little_less_does_not(name: str, settings: tuple[str, ...]) -> None:
+    compared = table(name, *settings)
+    found = make_plan(compared, error=0.2, has_curves=False)
+    assert found.sought == "epsilon"
+    for each in found.variants:
+        if each.offered is not None:
+            assert share_at(compared, each.name, each.offered.epsilon) <= 0.2
+            assert share_at(compared, each.name, 0.98 * each.offered.epsilon) > 0.2
+            assert float(f"{each.offered.epsilon:.3g}") == pytest.approx(each.offered.epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "variant"),
+    [("consortium", ONE_EACH, "joint"), ("two-societies", FEW, "laplace"), ("two-societies", FEW, "sampled_pair")],
+)
+def test_so_many_people_are_enough_and_fewer_are_not(name: str, settings: tuple[str, ...], variant: str) -> None:
+    """A group's size is rounded, so that fewer are a hundredth fewer where there are groups."""
+    compared = table(name, *settings)
+    found = planned(make_plan(compared, error=0.05, epsilon=1.0, has_curves=False), variant)
+    assert found.people is not None
+    assert share_at(compared.of_people(found.people), variant, 1.0) == found.share <= 0.05
+    fewer = found.people - 1 if name == "consortium" else math.floor(0.99 * found.people) - 3
+    assert share_at(compared.of_people(fewer), variant, 1.0) > 0.05
+
+
+def test_a_quarter_of_the_error_takes_sixteen_times_the_people() -> None:
+    compared = table("consortium", *ONE_EACH)
+    share = share_at(compared, "joint", 1.0)
+    found = planned(make_plan(compared, error=share / 4, epsilon=1.0, has_curves=False), "joint")
+    assert found.people == pytest.approx(16 * 30, abs=1)
+
+
+def test_a_number_of_votes_is_the_share_of_all() -> None:
+    """And a plan does not depend on what was asked before."""
+    compared = table("consortium", *ONE_EACH)
+    by_number = make_plan(compared, error=3, has_curves=False)
+    by_share = make_plan(compared, error=0.1, has_curves=False)
+    assert (by_number.aim, by_number.best[0].offered) == (by_share.aim, by_share.best[0].offered)
+    assert by_number.options == by_share.options
+
+
+def test_without_an_aim_the_session_s_own_price_is_told() -> None:
+    compared = table("two-societies", *FEW)
+    found = make_plan(compared, has_curves=False)
+    assert (found.sought, found.epsilon) == ("error", 0.6)
+    assert [each.model for each in found.best] == [TrustModel.LOCAL, TrustModel.CENTRAL]
+    local, central = verdict_of_plan(found, compared)
+    assert local.startswith("Trusting nobody, 30 voters at ε = 0.6 in all get ± ")
+    assert central.startswith("Trusting the aggregator, ")
+    assert "by laplace" in central
+
+
+def test_what_else_could_be_done_costs_less_or_brings_more() -> None:
+    compared = table("two-societies", *FEW)
+    dear = make_plan(compared, error=0.2, has_curves=False)
+    assert dear.best[0].offered is not None
+    assert {option.do for option in dear.options} == {
+        "ask more people",
+        "trust the aggregator",
+        "accept twice the error",
+        "rank two alternatives",
+    }
+    assert all(option.epsilon < dear.best[0].offered.epsilon for option in dear.options)
+    poor = make_plan(compared, has_curves=False)
+    assert poor.best[0].offered is not None
+    assert all(option.share < poor.best[0].share for option in poor.options)
+    many = make_plan(compared, error=0.2, epsilon=0.6, has_curves=False)
+    assert many.best[0].people is not None
+    assert all(option.people < many.best[0].people for option in many.options)
+
+
+def test_candidates_share_a_price() -> None:
+    alone = table("eu-council")
+    found = make_plan(alone, error=0.1, has_curves=False)
+    assert found.best[0].offered is not None
+    (one,) = [option for option in found.options if option.do == "ask of one candidate"]
+    assert one.epsilon == pytest.approx(found.best[0].offered.epsilon / 3, rel=0.01)
+
+
+@pytest.mark.parametrize("people", [2, 3, 31, 3000])
+def test_groups_keep_their_shares_however_many_voters_there_are(people: int) -> None:
+    sizes = sizes_of(people, (20, 10))
+    assert sum(sizes) == people
+    assert abs(sizes[0] - 2 * people / 3) <= 1
+
+
+def test_a_crowd_is_planned_by_trials_and_each_worker_answers_as_much_as_before() -> None:
+    compared = table("crowd", *SMALL_CROWD)
+    assert compared.of_people(12) is compared
+    more = compared.of_people(24)
+    per_worker = [len(each.resolved.names) for each in (compared, more)]
+    assert per_worker == [12, 24]
+    assert more.resolved.scenario.parties["answers_per_task"] == 12  # type: ignore[index, call-overload]
+
+
+@pytest.mark.full("a price by trials for each variant")
+def test_a_price_by_trials_brings_the_error_in_these_trials() -> None:
+    compared = table("moral-synthetic", "voters.voters=20", "voters.records=8", trials=6)
+    found = make_plan(compared, error=0.2)
+    for each in found.variants:
+        if each.offered is not None:
+            assert each.offered.error.value <= 0.2
+    assert len(found.best) == 2
+    with pytest.raises(ConfigurationError, match=r"at least .* the best that 20 voters can have"):
+        make_plan(compared, error=1e-9)
+
+
+# The command.
+
+PAGE = Path(__file__).parents[3] / "docs" / "planning.md"
+SHOWN = re.findall(
+    r"```console\n\$ psephos (plan [^\n]*)\n```\n\n```text\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL
+)
+
+
+@pytest.mark.parametrize(("command", "text"), SHOWN)
+def test_the_manual_shows_what_the_command_prints(psephos: Psephos, command: str, text: str) -> None:
+    ended = psephos(*shlex.split(command), "--out", "out", "--no-pictures")
+    assert ended.out.partition("Everything is in")[0].strip() == text.strip()
+
+
+def test_the_command_says_what_is_needed_first_and_what_it_protects(psephos: Psephos) -> None:
+    ended = psephos("plan", "eu-council", "--people", "30", "--error", "10%", "--out", "out", "--no-pictures")
+    assert ended.status == 0, ended.err
+    said = " ".join(ended.out.split())
+    assert "Trusting nobody, 30 partners need ε = " in said
+    assert "for ± 10 % of all votes on a candidate's margin" in said
+    assert "From even odds, anybody can become up to " in said
+    assert "± is one standard error" in said
+    assert "ask more people" in said
+
+
+def test_the_command_that_is_shown_holds_what_was_planned(psephos: Psephos) -> None:
+    ended = psephos("plan", "two-societies", "--error", "0.05", "--out", "out", "--no-pictures")
+    (line,) = [line for line in ended.out.splitlines() if line.startswith("To hold it: ")]
+    words = shlex.split(line.removeprefix("To hold it: "))
+    assert words[:3] == ["psephos", "run", "two-societies"]
+    resolved = resolve(load_scenario(words[2], words[4::2]))
+    written = json.loads(Path("out/plan.json").read_text(encoding="utf-8"))
+    (chosen,) = [each for each in written["variants"] if each["name"] == "sampled_pair"]
+    assert total_of(resolved.protocol.losses).proven == pytest.approx(chosen["offered"]["epsilon"], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "left_out"),
+    [
+        ("own-matrix", (), "and leave out weight_matrix and opinion_matrix"),
+        ("consortium", ("weight_collection=per_candidate", *TWO_WEIGHTS), "and leave out weight_collection"),
+    ],
+)
+def test_what_a_variant_goes_without_is_to_be_left_out(
+    psephos: Psephos, name: str, settings: tuple[str, ...], left_out: str
+) -> None:
+    words = [word for each in settings for word in ("--set", each)]
+    ended = psephos("plan", name, *words, "--out", "out", "--no-pictures")
+    assert ended.status == 0, ended.err
+    assert left_out in ended.out
+
+
+def test_a_matrix_of_one_s_own_does_not_set_what_other_variants_cost() -> None:
+    compared = table("own-matrix")
+    assert share_at(compared, "signed_rr", 1.0) > 2 * share_at(compared, "signed_rr", 3.0)
+
+
+def test_a_plan_leaves_json_a_table_and_a_picture(psephos: Psephos) -> None:
+    ended = psephos("plan", "two-societies", "--epsilon", "0.5", "--json", "--out", "out")
+    written = json.loads(ended.out)
+    assert (written["sought"], written["epsilon"], written["wanted"]) == ("error", 0.5, None)
+    assert written["unit"]["is_standard_error"] is True
+    assert {each["trusted"] for each in written["variants"]} == {"nobody", "the aggregator"}
+    with Path("out/plan.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    at = {row["variant"]: row for row in rows if float(row["epsilon"]) == 0.5}
+    assert {name: float(row["error"]) for name, row in at.items()} == {
+        each["name"]: each["offered"]["error"] for each in written["variants"]
+    }
+    assert Path("out/plan.svg").read_text(encoding="utf-8").count("sampled_pair") == 1
+    assert Path("out/plan.png").stat().st_size > 10_000
+
+
+def test_adversaries_of_a_scenario_do_not_stand_in_a_plan_s_way(psephos: Psephos) -> None:
+    assert psephos("plan", "differencing", "--no-pictures", "--out", "out", "--json").status == 0
+
+
+@pytest.mark.bad_input("a plan that no ε can meet, or no number of people; an aim that is none")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["eu-council", "--error", "1e-12"],
+            "--error must be at least ± ",
+        ),
+        (["consortium", "--error", "-1"], "--error must be a share above 0 and below 1, as 0.05 or 5%, or from 1 on"),
+        (["consortium", "--error", "nan"], "--error must be a share above 0"),
+        (["two-societies", "--error", "3"], "--error must be above 0 and below 1"),
+        (["two-societies", "--error", "much"], "--error must be a number, as 0.05, or percent, as 5%, got 'much'"),
+        (["two-societies", "--epsilon", "0"], "--epsilon must be above 0"),
+        (["two-societies", "--epsilon", "1e9"], "--epsilon must be from "),
+        (["consortium", "--people", "0"], "--people must be in [1, "),
+        (["two-societies", "--people", "1"], "--people must be at least 2: one voter in each group"),
+        (["duchenne", "--people", "9", "--data", "missing"], "data"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_with_what_can(psephos: Psephos, words: list[str], said: str) -> None:
+    ended = psephos("plan", *words)
+    assert ended.status == 2
+    assert ended.err.splitlines()[-1].startswith(f"psephos: {said}"), ended.err
+    assert not Path("runs").exists()
+
+
+def test_the_best_that_can_be_had_is_said_with_its_price() -> None:
+    compared = table("two-societies", *FEW, "mechanism=joint")
+    with pytest.raises(ConfigurationError, match=r"the best that 30 voters can have: by joint_\w+, at ε = \d"):
+        make_plan(compared, error=1e-9)
+
+
+def test_parties_of_a_file_are_as_many_as_they_are(psephos: Psephos) -> None:
+    rows = "".join(f"q{task},w{worker},{(task + worker) % 2}\n" for task in range(4) for worker in range(3))
+    Path("answers.csv").write_text("task,worker,label\n" + rows, encoding="utf-8")
+    words = ("--set", "workers.answers=answers.csv", "--set", "made_up=true", "--set", "epsilon=2")
+    ended = psephos("plan", "crowd", *words, "--people", "5")
+    assert ended.status == 2
+    assert ended.err.startswith("psephos: --people must be 3: errors are found by trials of these workers")
+
+
+@pytest.mark.parametrize(
+    ("unit", "error", "share"),
+    [(Unit(of=""), 0.05, 0.05), (Unit(of="", noun="votes", whole=40.0), 4, 0.1), (Unit(of=""), 1, None)],
+)
+def test_an_error_is_a_share_or_a_number(unit: Unit, error: float, share: float | None) -> None:
+    if share is None:
+        with pytest.raises(ConfigurationError):
+            unit.share_in(error)
+    else:
+        assert unit.share_in(error) == share

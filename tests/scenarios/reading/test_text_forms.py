@@ -1,0 +1,173 @@
+"""Tables as programs save them: what a file tells is taken, what is ambiguous is refused, and memory is bounded."""
+
+import gzip
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from psephos.protocol import ConfigurationError
+from psephos.scenarios import Resolved, load_scenario, resolve
+from psephos.scenarios.reading import files
+from psephos.scenarios.reading.text_forms import PLAIN, TextForm, form_of, header_of, open_table, read_rows
+
+Write = Callable[[str, str | bytes], Path]
+
+TEXT = "partner;weight;Straße nach Łódź\nann;1;yes\nbjörn;2;no\n"
+
+
+def vote(write: Write, content: str | bytes, more: str = "") -> Resolved:
+    """Resolve a vote over these partners."""
+    write("mine.csv", content)
+    return resolve(load_scenario(str(write("b.toml", f'protocol = "dpwevote"\n{more}\npartners = "mine.csv"\n'))))
+
+
+@pytest.mark.parametrize(
+    ("content", "form"),
+    [
+        (b"a,b\n1,2\n", PLAIN),
+        ("\ufeffa,b\n".encode(), PLAIN),
+        (b"a;b\n1;2\n", TextForm(delimiter=";")),
+        (b"a\tb, c\n", TextForm(delimiter="\t")),
+        (b"a|b\r\n", TextForm(delimiter="|")),
+        (b'a,"b;c"\n', PLAIN),
+        (b"a,b;c\n", PLAIN),
+        (b"a\n1\n", PLAIN),
+        (b"", PLAIN),
+        ("a;b\nü;1\n".encode("cp1252"), TextForm("cp1252", ";")),
+        ("a,b\n".encode("utf-16"), TextForm("utf-16")),
+        ("a,b\n".encode("utf-16-be"), None),
+        (b"a,b\nx" + "ü".encode()[:1], TextForm("cp1252")),
+    ],
+)
+def test_the_form_is_what_the_file_tells(write: Write, content: bytes, form: TextForm | None) -> None:
+    path = write("a.csv", content)
+    if form is None:
+        with pytest.raises(ConfigurationError) as caught:
+            form_of(path, ["a"])
+        assert (caught.value.field, caught.value.allowed) == ("a.csv line 1", "text without NUL bytes")
+    else:
+        assert form_of(path, ["a"]) == form
+
+
+def test_what_the_header_should_have_tells_the_sign_between_entries(write: Write) -> None:
+    path = write("a.csv", "partner;weight;Rail, road, and, more\nann;1;1\n")
+    assert header_of(path)[0] == "partner;weight;Rail"
+    assert form_of(path, ["partner"]) == TextForm(delimiter=";")
+    with pytest.raises(ConfigurationError, match="not commas or semicolons; names that hold one stand in quotes"):
+        form_of(write("b.csv", "task;worker,label\n"), ["task", "label"])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_a_vote_is_the_same_in_every_encoding_that_can_hold_it(write: Write, encoding: str) -> None:
+    mark = {"utf-16-le": "\ufeff", "utf-16-be": "\ufeff"}.get(encoding, "")
+    resolved = vote(write, (mark + TEXT).encode(encoding))
+    assert list(resolved.names) == ["ann", "björn"]
+    assert resolved.protocol.parameters.candidates == ("Straße nach Łódź",)
+    assert resolved.inputs.private.tolist() == [[0, 1, 0], [1, 0, 1]]
+    form = "UTF-16, with semicolons" if "16" in encoding else "with semicolons"
+    assert f"mine.csv is read {'as ' if '16' in encoding else ''}{form} between entries." in resolved.note
+
+
+def test_the_fallback_is_said(write: Write) -> None:
+    resolved = vote(write, "partner,weight,Brücke\nbjörn,2,no\n".encode("cp1252"))
+    assert list(resolved.names) == ["björn"]
+    assert resolved.note == "mine.csv is read as Windows-1252, since it is not UTF-8."
+    plain = vote(write, "partner,weight,Brücke\nbjörn,2,no\n")
+    assert plain.inputs.private.tolist() == resolved.inputs.private.tolist()
+    assert not plain.note
+
+
+@pytest.mark.parametrize(
+    ("protocol", "content", "word"),
+    [
+        ("truth-discovery", "task;worker;label\nq;müller;yes\nq;ann;no\n", "workers"),
+        (
+            "moral-preferences",
+            "voter;record;choice;lives\nmüller;1;1;3\nmüller;1;0;1\nann;1;1;2\nann;1;0;0\n",
+            "voters",
+        ),
+        ("fair-voting", "voter;group;ranking\nmüller;town;a > b\nann;village;b > a\n", "voters"),
+    ],
+)
+def test_every_systems_own_files_are_read_so(write: Write, protocol: str, content: str, word: str) -> None:
+    found: list[tuple[object, object]] = []
+    for encoded in (content.encode("cp1252"), content.replace(";", ",").encode()):
+        write("mine.csv", encoded)
+        resolved = resolve(load_scenario(str(write("b.toml", f'protocol = "{protocol}"\n{word} = "mine.csv"\n'))))
+        found.append((list(resolved.names), resolved.inputs.public.tolist()))
+        notes = "mine.csv is read as Windows-1252, since it is not UTF-8, with semicolons between entries."
+        assert (notes in resolved.note) == (b";" in encoded)
+    assert found[0] == found[1]
+
+
+@pytest.mark.bad_input("a file of another kind, or in two forms")
+@pytest.mark.parametrize(
+    ("content", "field", "allowed"),
+    [
+        (b"PK\x03\x04....", "mine.csv", "a workbook of a spreadsheet, or another packed file; save it as CSV"),
+        (b"\xd0\xcf\x11\xe0....", "mine.csv", "a workbook of a spreadsheet; save"),
+        (b"%PDF-1.7", "mine.csv", "a PDF"),
+        (gzip.compress(b"partner,weight,m\n"), "mine.csv", "its name does not end with .gz"),
+        (b"partner,weight,m\nann\x00,1,1\n", "mine.csv line 2", "text without NUL bytes"),
+        (b"partner,weight,m\nann,1,\x81\xff1\n", "mine.csv line 2", "UTF-8 text (byte 7 of the line is 0x81"),
+        (b"", "mine.csv line 1", "a header with the column 'partner'"),
+        (b"Partnr;weight;m\n", "mine.csv line 1", "did you mean 'Partnr'?"),
+    ],
+)
+def test_what_is_no_such_table_is_named(write: Write, content: bytes, field: str, allowed: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        vote(write, content)
+    assert caught.value.field == field
+    assert allowed in caught.value.allowed
+
+
+def test_a_long_line_is_refused_before_it_is_read(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_LINE", 100)
+    path = write("a.csv", f"x,y\n1,{'2' * 96}\n1,{'2' * 97}\n")
+    with pytest.raises(ConfigurationError) as caught:
+        list(read_rows(path, "x", "y", field="own"))
+    assert (caught.value.field, caught.value.allowed) == ("a.csv line 3", "a line of less than 100 characters")
+
+
+def test_a_packed_table_is_read_as_it_is(write: Write) -> None:
+    path = write("a.csv.gz", gzip.compress("a;b\n1;ü\n".encode("cp1252")))
+    with open_table(path, form_of(path)) as reader:
+        assert list(reader) == [["a", "b"], ["1", "ü"]]
+
+
+_TOO_LARGE = "a line of less than 16,777,216 characters", "a file of at most 268,435,456 bytes"
+_LIMIT = 1 << 30
+"""Bytes of memory that a process may have below; half of it are libraries."""
+
+
+@pytest.mark.bad_input("a large file")
+@pytest.mark.full("four processes of a second each")
+@pytest.mark.parametrize(
+    ("protocol", "word", "header"),
+    [
+        ("dpwevote", "partners", "partner,weight,m"),
+        ("fair-voting", "voters", "voter,group,ranking"),
+        ("truth-discovery", "workers", "task,worker,label"),
+        ("moral-preferences", "voters", "voter,record,choice,x"),
+    ],
+)
+def test_a_gigabyte_is_refused_in_bounded_memory(tmp_path: Path, protocol: str, word: str, header: str) -> None:
+    with (tmp_path / "big.csv").open("wb") as file:
+        file.write(f"{header}\n".encode())
+        file.truncate(1 << 30)
+    (tmp_path / "b.toml").write_text(f'protocol = "{protocol}"\n{word} = "big.csv"\n', encoding="utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-m", "psephos.scenarios.cli", "run", "b.toml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (_LIMIT, _LIMIT)),
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("psephos: ")
+    assert "big.csv" in ended.stderr
+    assert any(words in ended.stderr for words in _TOO_LARGE)

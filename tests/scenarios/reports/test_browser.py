@@ -1,0 +1,167 @@
+"""A report in a real browser: it asks the network for nothing, everybody can read it, and its tables sort.
+
+Chromium is the system's. Where there is none, these tests are skipped, and say so.
+"""
+
+import csv
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
+from psephos.scenarios.reports import write_report
+from psephos.scenarios.reports.comparison import compare_runs, page_of_comparison
+from psephos.scenarios.reports.page import write_page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+WIDTHS = (390, 820, 1280)
+
+pytestmark = [
+    pytest.mark.full("starts a browser"),
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: apt-get install chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser, which has no sandbox where these tests run as root."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (the group test)")
+    with playwright.sync_playwright() as started:
+        one = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield one
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Pages of runs with pictures and adversaries, and of two beside each other."""
+    folder = tmp_path_factory.mktemp("pages")
+    scenarios = {
+        "eu-council": (),
+        "sybil": (),
+        "two-societies": (),
+        "consortium": ("count=200", "title=<b>الاتحاد</b>"),
+    }
+    for name, settings in scenarios.items():
+        run_in_folder(resolve(load_scenario(name, ["seed=7", *settings])), RunFolder(folder / name))
+    again = resolve(load_scenario("eu-council", ["seed=8", "epsilon=9"]))
+    run_in_folder(again, RunFolder(folder / "again"), pictures=False)
+    made = {name: write_report(folder / name) for name in scenarios}
+    made["comparison"] = folder / "comparison.html"
+    write_page(page_of_comparison(compare_runs([folder / "eu-council", folder / "again"])), made["comparison"])
+    return made
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Any]:
+    """Opens a page; fails where it asks for anything, or a script complains."""
+    asked: list[str] = []
+    complaints: list[str] = []
+    contexts: list[Any] = []
+
+    def note_request(request: Any) -> None:
+        asked.append(request.url)
+
+    def note_complaint(complaint: Any) -> None:
+        complaints.append(str(complaint))
+
+    def open_page(path: Path, **how: Any) -> Any:
+        contexts.append(browser.new_context(accept_downloads=True, **how))
+        page = contexts[-1].new_page()
+        page.on("request", note_request)
+        page.on("console", note_complaint)
+        page.on("pageerror", note_complaint)
+        page.goto(path.resolve().as_uri())
+        return page
+
+    yield open_page
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert complaints == []
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["eu-council", "sybil", "two-societies", "consortium", "comparison"])
+def test_a_page_fits_every_screen_and_axe_finds_nothing(
+    opened: Any, pages: dict[str, Path], name: str, scheme: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    for width in WIDTHS:
+        page = opened(pages[name], viewport={"width": width, "height": 900}, color_scheme=scheme)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+        found = axe.Axe().run(page).response
+        assert [(each["id"], each["nodes"][0]["target"]) for each in found["violations"]] == []
+        assert len(found["passes"]) > 20  # it has looked
+
+
+def test_the_dark_page_is_dark_and_so_are_its_pictures(opened: Any, pages: dict[str, Path]) -> None:
+    script = "e => getComputedStyle(e).backgroundColor"
+    light, dark = (opened(pages["eu-council"], color_scheme=scheme) for scheme in ("light", "dark"))
+    assert light.eval_on_selector("body", script) == "rgb(255, 255, 255)"
+    assert dark.eval_on_selector("body", script) != light.eval_on_selector("body", script)
+    fill = "e => getComputedStyle(e).fill"
+    assert light.eval_on_selector("svg text", fill) != dark.eval_on_selector("svg text", fill)
+
+
+def test_tables_sort_by_keyboard_and_say_how(opened: Any, pages: dict[str, Path]) -> None:
+    page = opened(pages["eu-council"])
+    table = page.locator("table").first
+    header = table.locator("thead th", has_text="Margin").first
+
+    def margins() -> list[float]:
+        place = header.evaluate("e => e.cellIndex")
+        return [
+            float(each)
+            for each in table.evaluate("(e, n) => [...e.tBodies[0].rows].map(r => r.cells[n].dataset.value)", place)
+        ]
+
+    header.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert header.get_attribute("aria-sort") == "ascending"
+    assert margins() == sorted(margins())
+    page.keyboard.press("Space")
+    assert header.get_attribute("aria-sort") == "descending"
+    assert margins() == sorted(margins(), reverse=True)
+
+
+def test_the_keyboard_reaches_everything_from_the_skip_link_on(opened: Any, pages: dict[str, Path]) -> None:
+    page = opened(pages["eu-council"])
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    reached: set[str] = set()
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.tagName"))
+        if page.evaluate("document.activeElement === document.body"):
+            break
+    assert {"BUTTON", "A", "DIV"} <= reached  # headers, downloads, and what scrolls
+
+
+def test_a_table_downloads_from_disk_with_all_digits(opened: Any, pages: dict[str, Path]) -> None:
+    page = opened(pages["eu-council"])
+    with page.expect_download() as expected:
+        page.locator('a[download="estimates.csv"]').click()
+    with Path(expected.value.path()).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with (pages["eu-council"].parent / "estimates.csv").open(encoding="utf-8", newline="") as file:
+        assert rows == list(csv.DictReader(file))
+
+
+def test_without_a_script_everything_is_there(opened: Any, pages: dict[str, Path]) -> None:
+    page = opened(pages["sybil"], java_script_enabled=False)
+    assert page.locator("thead button").count() == 0
+    assert page.locator("table").count() >= 4
+    assert page.locator("text=Who is trusted").first.is_visible()
+
+
+def test_it_prints_on_paper_in_dark_ink(opened: Any, pages: dict[str, Path]) -> None:
+    page = opened(pages["eu-council"], color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.eval_on_selector("body", "e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator("nav").is_visible()
+    assert len(page.pdf()) > 10_000

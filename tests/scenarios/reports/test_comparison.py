@@ -1,0 +1,74 @@
+"""Runs side by side: what differs is told, what means something else is refused."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from bad_input import Psephos
+from page_parts import Parts
+
+SMALL = ("--set", "count=20", "--no-pictures", "--transport", "array")
+
+
+SPOILED: dict[str, dict[str, dict[str, object]]] = {
+    "plans": {"result.json": {"protocol": "another"}},
+    "series": {"result.json": {"series": "series", "outcome": None}},
+    "failed": {"result.json": {"outcome": None}},
+}
+"""What is changed in copies of a run's folder."""
+
+
+def hold(psephos: Psephos, name: str, *settings: str, scenario: str = "consortium") -> None:
+    """Run a small vote."""
+    words = [word for setting in settings for word in ("--set", setting)]
+    ended = psephos("run", scenario, *SMALL, *words, "--no-report", "--out", name, "--seed", "7")
+    assert ended.status == 0, ended.err
+
+
+def test_runs_stand_side_by_side_with_what_differs(psephos: Psephos) -> None:
+    hold(psephos, "one")
+    hold(psephos, "four", "epsilon=4")
+    ended = psephos("compare", "one", "four", "--out", "both.html")
+    assert (ended.status, ended.err) == (0, "")
+    lines = [line.split() for line in ended.out.splitlines()]
+    assert ["ε", "proven", "1", "4"] in lines
+    assert ["parameters.epsilon", "1.0", "4.0"] in lines
+    assert sum(line[:3] == ["joint", "data", "space"] for line in lines) >= 3
+    assert "parameters.count" not in ended.out  # which both have
+    page = Parts(Path("both.html").read_text(encoding="utf-8"))
+    for said in ("2 runs of dpwevote", "parameters.epsilon 1.0 4.0", "True support", "What it cost"):
+        assert said in page.text
+
+
+def test_runs_of_one_scenario_differ_in_nothing_but_their_noise(psephos: Psephos) -> None:
+    for name in ("one", "two", "three"):
+        hold(psephos, name)
+    ended = psephos("compare", "one", "two", "three")
+    assert ended.status == 0
+    assert "The scenarios have the same settings." in ended.out
+
+
+@pytest.mark.bad_input("runs that cannot be compared")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("one",), "two or more"),
+        (("one", "one"), "named once"),
+        (("one", "plans"), "a run of protocol 'dpwevote'"),
+        (("one", "series"), "a single run"),
+        (("one", "failed"), "a run with an outcome (No outcome: the folder has none.)"),
+        (("one", "nowhere"), "the folder of a run"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(psephos: Psephos, words: tuple[str, ...], said: str) -> None:
+    hold(psephos, "one")
+    for name, changes in SPOILED.items():
+        shutil.copytree("one", name)
+        for file, change in changes.items():
+            path = Path(name, file)
+            path.write_text(json.dumps({**json.loads(path.read_bytes()), **change}), encoding="utf-8")
+    ended = psephos("compare", *words, "--out", "both.html")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert said in ended.err
+    assert not Path("both.html").exists()

@@ -1,0 +1,258 @@
+"""A run's page: what it says, what it never says, and what a hostile name does to it, which is nothing."""
+
+import base64
+import hashlib
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from bad_input import Psephos, Write
+from page_parts import Parts
+from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
+from psephos.scenarios.reports import REPORT, write_report
+
+SMALL = ("--set", "count=20", "--no-pictures", "--transport", "array")
+WATCHED = ("--set", "adversary=[{role='coalition', members=['server'], target='partner-1'}]", "--no-report")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(2)>',
+    "{{ 7 * 7 }}</table>",
+    "=cmd|' /C calc'!A0",
+    "javascript:alert(3)&amp;",
+)
+
+
+def page_in(folder: Path) -> Parts:
+    """Return the page of a folder."""
+    return Parts((folder / REPORT).read_text(encoding="utf-8"))
+
+
+def test_a_run_leaves_a_page_that_says_what_came_of_it_and_what_it_cost(psephos: Psephos) -> None:
+    assert psephos("run", "eu-council", "--out", "out", "--seed", "7").status == 0
+    page = page_in(Path("out"))
+    for said in (
+        "The Council of the European Union votes on three proposals",
+        "27 partners",
+        "Rail corridors and Data act pass; Fishing quotas is too close to tell.",
+        "232 ± 19",
+        "From even odds, anybody can become up to 99.988 % sure of what one partner holds (ε = 9).",
+        "Nobody is trusted with private values",
+        "Request: opinions",
+        "randomized response, 3 times one opinion, ε = 9 in all",
+        "27 reports",
+        "psephos run scenario.json --set partners=FILE",
+        "parameters.quota 255.0",
+    ):
+        assert said in page.text, said
+    assert [tag for tag, _ in page.tags].count("svg") == 1
+
+
+def test_no_report_leaves_none_and_python_writes_none(psephos: Psephos, tmp_path: Path) -> None:
+    assert psephos("run", "consortium", *SMALL, "--no-report", "--out", "out").status == 0
+    assert not Path("out", REPORT).exists()
+    run_in_folder(resolve(load_scenario("consortium", ["count=20"])), RunFolder(tmp_path / "own"), pictures=False)
+    assert not (tmp_path / "own" / REPORT).exists()
+
+
+def test_a_page_is_made_again_from_the_folder_alone_and_is_the_same(psephos: Psephos) -> None:
+    assert psephos("run", "consortium", "--set", "count=20", *WATCHED, "--out", "out").status == 0
+    first = write_report(Path("out")).read_bytes()
+    assert first.count(b"<svg ") == 2
+    ended = psephos("report", "out")
+    assert (ended.status, ended.out, ended.err) == (0, f"out/{REPORT}\n", "")
+    assert Path("out", REPORT).read_bytes() == first
+    assert psephos("report", "out", "--out", "elsewhere.html").status == 0
+    assert Path("elsewhere.html").read_bytes() == first
+    assert Path("elsewhere.html").stat().st_mode & 0o777 == 0o600
+    ids = Counter(page_in(Path("out")).values("id"))
+    assert ids.most_common(1)[0][1] == 1  # of two pictures, too
+
+
+def test_a_page_may_load_nothing_and_runs_its_own_script_alone(psephos: Psephos) -> None:
+    assert psephos("run", "consortium", "--set", "count=20", "--transport", "array", "--out", "out").status == 0
+    page = page_in(Path("out"))
+    (policy,) = [each["content"] for tag, each in page.tags if "http-equiv" in each and tag == "meta"]
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    text = Path("out", REPORT).read_text(encoding="utf-8")
+    for kind in ("style", "script"):
+        (content,) = re.findall(rf"<{kind}>(.*?)</{kind}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    assert not any(name.startswith("on") or name == "style" for _, each in page.tags for name in each)
+    for address in (*page.values("href"), *page.values("src")):
+        assert address.startswith(("#", "data:")), address
+
+
+@pytest.mark.bad_input("names with markup, quotes or marks that turn the direction of what follows")
+def test_hostile_names_are_shown_and_obeyed_by_nothing(psephos: Psephos) -> None:
+    candidates = json.dumps(HOSTILE, ensure_ascii=False)
+    settings = ("--set", f"candidates={candidates}", "--set", f"yes_shares={[0.5] * len(HOSTILE)}")
+    title = f"title={HOSTILE[0]} \u202emoc.live"
+    ended = psephos("run", "consortium", "--set", "count=20", *settings, "--set", title, "--out", "out")
+    assert (ended.status, ended.err) == (0, "")
+    text = Path("out", REPORT).read_text(encoding="utf-8")
+    page = page_in(Path("out"))
+    tags = Counter(tag for tag, _ in page.tags)
+    assert (tags["script"], tags["img"], tags["h1"]) == (1, 0, 1)
+    assert not any(name.startswith("on") for _, each in page.tags for name in each)
+    assert "\u202e" not in text
+    for name in (*HOSTILE, "�moc.live"):
+        assert name in page.text
+    downloads = [value for value in page.values("href") if value.startswith("data:text/csv")]
+    files = [base64.b64decode(value.partition("base64,")[2]).decode() for value in downloads]
+    assert any("'=cmd|" in file for file in files)  # no spreadsheet takes it for a formula
+    assert not any("\n=cmd|" in file for file in files)
+
+
+def test_a_picture_of_somebody_else_brings_no_code_and_no_address(psephos: Psephos, tmp_path: Path) -> None:
+    assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
+    (tmp_path / "out" / "estimates.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9" '
+        'onload="alert(1)"><script>alert(2)</script><style>@import "http://evil.example/a.css"</style>'
+        '<foreignObject><iframe src="http://evil.example"/></foreignObject><image href="http://evil.example/a.png"/>'
+        '<a xlink:href="javascript:alert(3)"><text onclick="alert(4)">inside</text></a>'
+        '<text style="fill: url(http://evil.example/b); stroke: red; background: url(x)" x="1">kept</text></svg>',
+        encoding="utf-8",
+    )
+    write_report(tmp_path / "out")
+    page = page_in(tmp_path / "out")
+    assert "evil.example" not in (tmp_path / "out" / REPORT).read_text(encoding="utf-8")
+    assert "kept" in page.text
+    assert not any(name.startswith("on") for _, each in page.tags for name in each)
+    assert {"iframe", "a href"}.isdisjoint(tag for tag, _ in page.tags)
+
+
+@pytest.mark.parametrize("content", [b"<svg", b'<!DOCTYPE svg [<!ENTITY a "b">]><svg>&a;</svg>'])
+def test_a_damaged_picture_is_refused(psephos: Psephos, content: bytes) -> None:
+    assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
+    Path("out/estimates.svg").write_bytes(content)
+    ended = psephos("report", "out")
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert "SVG" in ended.err
+
+
+def test_nothing_of_the_private_folder_is_in_a_page(psephos: Psephos) -> None:
+    words = ("--set", "count=20", "--no-pictures", "--seed", "918273645", "--record")
+    assert psephos("run", "consortium", *words, "--out", "plain").status == 0
+    text = Path("plain", REPORT).read_text(encoding="utf-8")
+    assert "918273645" not in text
+    before = text
+    Path("plain/private/simulation.json").write_text("not read", encoding="utf-8")
+    write_report(Path("plain"))
+    assert Path("plain", REPORT).read_text(encoding="utf-8") == before
+
+
+def test_a_page_has_no_report_of_anybody_and_no_name_of_a_party(psephos: Psephos, write: Write) -> None:
+    rows = "".join(f"Zebra{number},1,{number % 2}\n" for number in range(12))
+    path = write("mine.csv", f"partner,weight,merger\n{rows}")
+    words = ("--set", f"partners={path}", "--set", "noise=secure", "--set", "made_up=false")
+    ended = psephos("run", "consortium", *words, "--out", "out")
+    assert (ended.status, ended.err) == (0, "")
+    page = Path("out", REPORT).read_text(encoding="utf-8")
+    assert "Zebra" not in page
+    assert "tallies" not in page
+    assert "secure noise" in page
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+def test_a_run_that_failed_leaves_a_page_that_says_why(psephos: Psephos) -> None:
+    leaver = "adversary=[{role='leaver', members=['partner-1']}]"
+    ended = psephos("run", "consortium", "--set", "count=20", "--set", leaver, "--no-pictures", "--out", "out")
+    assert ended.status == 1
+    page = page_in(Path("out"))
+    assert "No outcome: " in page.text
+    assert "ends without an outcome" in page.text
+    assert "leaver, " in page.text
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+def test_an_unfinished_folder_has_a_page_that_says_so(psephos: Psephos) -> None:
+    assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
+    for name in ("run.json", "result.json", "estimates.csv", "ledger.jsonl"):
+        Path("out", name).unlink()
+    with Path("out/events.jsonl").open("ab") as file:
+        file.write(b'{"event":"party_dropped","par')  # cut off as the process was killed
+    assert psephos("report", "out").status == 0
+    page = page_in(Path("out"))
+    assert "the run has not ended, or its process was killed" in page.text
+    assert "a run that has not ended does not say whom it trusts" in page.text
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("report", "nowhere"), "RUN must be the folder of a run"),
+        (("report", "photos"), "neither run.json nor result.json"),
+        (("report", "out", "--out", "photos/cat.jpg"), "a new file, or a report"),
+        (("report", "out", "--out", "photos"), "a new file, or a report"),
+        (("report", "out", "--out", "nowhere/report.html"), "a file that can be written"),
+    ],
+)
+def test_what_cannot_be_reported_is_refused_and_nothing_is_overwritten(
+    psephos: Psephos, words: tuple[str, ...], said: str
+) -> None:
+    Path("photos").mkdir()
+    Path("photos/cat.jpg").write_bytes(b"cat")
+    assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
+    ended = psephos(*words)
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert said in ended.err
+    assert Path("photos/cat.jpg").read_bytes() == b"cat"
+    assert not list(Path().rglob(".report-*"))
+
+
+def test_a_page_that_cannot_be_written_fails_no_run(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(folder: Path) -> None:
+        raise ConfigurationError(field="--out", value=str(folder), allowed="a file that can be written (full)")
+
+    monkeypatch.setattr("psephos.scenarios.reports.write_report", refuse)
+    ended = psephos("run", "consortium", *SMALL, "--out", "out")
+    assert ended.status == 0
+    assert "no report.html" in ended.err
+    assert Path("out/result.json").exists()
+
+
+def test_an_older_folder_has_a_page_that_says_what_it_lacks(psephos: Psephos) -> None:
+    assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
+    run = json.loads(Path("out/run.json").read_bytes())
+    Path("out/run.json").write_text(json.dumps({key: run[key] for key in run if key not in {"schema", "about"}}))
+    result = json.loads(Path("out/result.json").read_bytes())
+    result.pop("schema")
+    Path("out/result.json").write_text(json.dumps(result))
+    assert psephos("report", "out").status == 0
+    page = page_in(Path("out"))
+    assert "an earlier Psephos wrote this folder, and did not say whom it trusts" in page.text
+    assert "joint data space" in page.text
+
+
+def test_a_series_has_a_page_with_every_vote_and_what_all_cost(psephos: Psephos) -> None:
+    assert psephos("run", "one-game", "--out", "out", "--no-pictures", "--seed", "7").status == 0
+    page = page_in(Path("out"))
+    for said in ("4 of 4 votes came to an outcome", "Energy", "whoever paid most lost ε = 3", "late-comer"):
+        assert said in page.text
+
+
+def test_an_audit_in_the_folder_is_shown_beside_the_ledger(psephos: Psephos) -> None:
+    assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
+    row = {"group": "k-rr", "name": "k = 4", "unit": "answer", "claimed": 1.0, "proven": None, "audited": 0.93}
+    report = {"rows": [{**row, "verdict": "consistent"}], "confidence": 0.99}
+    Path("out/audit").mkdir()
+    Path("out/audit/audit.json").write_text(json.dumps(report), encoding="utf-8")
+    assert psephos("report", "out").status == 0
+    page = page_in(Path("out"))
+    assert "k-rr: k = 4 answer 1 ∞ 0.93 consistent" in page.text
+    assert "hold at once with confidence 0.99" in page.text
+    Path("out/audit/audit.json").write_text('{"rows": [{}]}', encoding="utf-8")
+    assert psephos("report", "out").status == 2
+
+
+def test_a_protocol_of_somebody_else_has_the_whole_page(approval: Path, psephos: Psephos) -> None:
+    assert psephos("run", "tea.toml", "--out", str(approval / "out")).status == 0
+    page = page_in(approval / "out")
+    for said in ("What it cost", "Who is trusted", "What happened", "tea"):
+        assert said in page.text

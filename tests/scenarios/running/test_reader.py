@@ -1,0 +1,118 @@
+"""A run's folder, read again: typed where it is whole, said where it is old or unfinished, refused where it is not."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from psephos.protocol.dpwevote import Outcome
+from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios.running.config import load_scenario
+from psephos.scenarios.running.folder import SCHEMA, RunFolder
+from psephos.scenarios.running.reader import read_run
+from psephos.scenarios.running.resolution import Resolved, resolve
+from psephos.scenarios.running.run import run_in_folder
+from psephos.scenarios.running.statements import trust_in
+
+
+def made() -> Resolved:
+    """Return a small vote."""
+    return resolve(load_scenario("consortium", ["count=20", "transport=array"]))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run that is whole."""
+    path = tmp_path_factory.mktemp("whole") / "out"
+    run_in_folder(made(), RunFolder(path), pictures=False)
+    return path
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    """Return a copy of it, to be spoiled."""
+    return Path(shutil.copytree(whole, tmp_path / "run"))
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change what a file of JSON has."""
+    read = json.loads(path.read_bytes())
+    change(read)
+    path.write_text(json.dumps(read), encoding="utf-8")
+
+
+def test_what_a_run_wrote_is_read_typed(whole: Path) -> None:
+    left = read_run(whole)
+    resolved = made()
+    assert (left.kind, left.schema, left.is_deployment) == ("run", SCHEMA, False)
+    assert isinstance(left.outcome, Outcome)
+    written = json.loads((whole / "result.json").read_bytes())
+    assert json.loads(msgspec.json.encode(left.outcome)) == written["outcome"]
+    assert written["schema"] == json.loads((whole / "run.json").read_bytes())["schema"] == SCHEMA
+    assert left.about is not None
+    assert left.about.trust == trust_in(resolved.protocol)
+    assert [phase.name for phase in left.about.phases] == [phase.name for phase in resolved.protocol.phases]
+    assert left.entries is not None
+    assert {entry.num_persons for entry in left.entries} == {len(resolved.names)}
+
+
+def test_an_older_folder_is_read_and_lacks_what_it_did_not_say(folder: Path) -> None:
+    edit(folder / "run.json", lambda run: (run.pop("schema"), run.pop("about")))
+    edit(folder / "result.json", lambda result: result.pop("schema"))
+    left = read_run(folder)
+    assert (left.schema, left.about) == (0, None)
+    assert isinstance(left.outcome, Outcome)
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+def test_a_folder_of_a_run_that_was_killed_is_read_without_an_outcome(folder: Path) -> None:
+    for name in ("run.json", "result.json", "estimates.csv", "ledger.jsonl"):
+        (folder / name).unlink()
+    left = read_run(folder)
+    assert (left.run, left.result, left.outcome, left.entries) == (None, None, None, None)
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("run.json", b'{"seconds": 1', ("run.json is whole",)),
+        ("run.json", b"[]", ("run.json is whole",)),
+        ("run.json", b"\xff\xfe", ("run.json is whole",)),
+        ("run.json", b'{"seconds": "long"}', ("run.json.seconds", "a number or left out")),
+        ("result.json", b'{"protocol": "dpwevote", "outcome": {"candidates": 3}}', ("outcome of protocol 'dpwevote'",)),
+        ("result.json", b"[" * 100_000, ("result.json is whole",)),
+        ("ledger.jsonl", b'{"person": "a"}\n', ("ledger.jsonl line 1",)),
+        ("adversaries.json", b'[{"role": 1}]', ("adversaries.json is whole",)),
+        ("run.json", b'{"schema": 99}', ("schema in run.json must be at most 1", "a later one wrote this folder")),
+        ("result.json", b'{"schema": 2}', ("schema in result.json must be at most 1",)),
+    ],
+)
+def test_a_damaged_folder_and_one_of_a_later_version_are_refused_by_file(
+    folder: Path, name: str, content: bytes, words: tuple[str, ...]
+) -> None:
+    (folder / name).write_bytes(content)
+    with pytest.raises(ConfigurationError) as refused:
+        read_run(folder)
+    for word in words:
+        assert word in str(refused.value)
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+def test_what_is_no_folder_of_a_run_is_refused(tmp_path: Path, whole: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
+    for path in (tmp_path / "photos", tmp_path / "missing", whole / "run.json"):
+        with pytest.raises(ConfigurationError) as refused:
+            read_run(path)
+        assert refused.value.field == "RUN"
+
+
+def test_an_outcome_of_a_protocol_that_is_not_installed_is_said_to_be_one(folder: Path) -> None:
+    edit(folder / "result.json", lambda result: result.update(protocol="somebody-elses"))
+    left = read_run(folder)
+    assert left.outcome is None
+    assert "somebody-elses' is not installed here" in left.missing_protocol
