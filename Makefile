@@ -6,7 +6,7 @@ ROOMS := protocol transports agents scenarios
 # The installation links to every file, so a new or a removed one makes it stale; a changed one does not.
 FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name '*.j2' -o -name '*.css' -o -name '*.js' -o -name 'py.typed' | sort)
 
-.PHONY: demo test quick verify check style types bench bench-survey docs exchange mutate simulate clean FORCE
+.PHONY: demo test quick verify check style types bench bench-survey docs papers exchange mutate simulate clean FORCE
 
 demo: .venv/installed
 	@$(BIN)/psephos run eu-council --transport tcp
@@ -65,9 +65,14 @@ exchange:
 bench-survey: .venv/installed
 	$(BIN)/python benchmarks/survey_scale.py --markdown docs/survey-scale.md
 
+# The pages alone, in less than a minute; `make papers` first runs again all that they report, which takes hours.
 docs: .venv/installed
-	$(BIN)/pip install --quiet --group docs
+	@$(BIN)/pip install --quiet --group docs
 	$(BIN)/python docs/build.py
+
+papers: .venv/installed
+	@$(BIN)/pip install --quiet --group docs
+	$(BIN)/python docs/build.py papers
 
 mutate: .venv/installed
 	$(BIN)/pip install --quiet --group mutate

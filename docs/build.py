@@ -1,19 +1,26 @@
-"""Builds the manual: what is generated first, then the pages. Run by `make docs`.
+"""Builds the manual: `make docs` writes the pages, in less than a minute.
 
-Generated and tracked: `states.md`, drawn from the machines' tables, pictures of scenarios and trials, `calibration.md`,
-`dpwevote-reproduced.md`, `truth-discovery-reproduced.md`, `moral-preferences-reproduced.md` and
-`fair-voting-reproduced.md` with their pictures, from runs of `psephos reproduce`. Truth discovery and fair voting need
-a folder of data sets (PSEPHOS_DATA); without one their pages stay as they are.
+`make papers` first runs again what they report; `python docs/build.py tables` runs the tables of `which-mechanism.md`
+alone, in two minutes.
+
+Generated and tracked: `states.md`, drawn from the machines' tables, which `make docs` writes too; and by `make papers`
+pictures of scenarios and trials, the tables of `which-mechanism.md`, `calibration.md`, `dpwevote-reproduced.md`,
+`truth-discovery-reproduced.md`, `moral-preferences-reproduced.md` and `fair-voting-reproduced.md` with their pictures,
+from runs of `psephos reproduce`. Truth discovery and fair voting need a folder of data sets (PSEPHOS_DATA); without
+one their pages stay as they are.
 """
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from psephos.protocol import Side
 from psephos.protocol.states import mermaid
@@ -23,6 +30,13 @@ from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.system import load_each
 
 DOCS = Path(__file__).parent
+PRINTED: Final = re.compile(
+    r"(?P<begin>```console\n\$ psephos (?P<command>[^\n]*)\n```\n\n)```text\n.*?```\n", re.DOTALL
+)
+"""A command of a page, and behind it what it prints."""
+_STAYS: Final = re.compile(r" +(?P<state>\w+) --> (?P=state): (?P<move>.*)")
+_COLUMNS: Final = 80
+_MERMAID: Final = "mermaid@11.17.2"
 
 
 def write_states() -> None:
@@ -33,12 +47,26 @@ def write_states() -> None:
             "This page is for readers of the source: the states of a client and of the server, and the messages that "
             "change them. `make docs` draws it from the tables in `protocol/states.py`. The server keeps one state "
             "for each client. In brackets is the record that a side with a [journal](journals.md) has on its disk "
-            "before the move shows; *chosen* only where a party has something to choose."
+            "before the move shows; *chosen* only where a party has something to choose. Moves inside a box leave the "
+            "state as it is."
         ),
     ]
     for side in Side:
-        parts += [f"## {side.value.capitalize()}", f"```mermaid\n{mermaid(side)}```"]
+        parts += [f"## {side.value.capitalize()}", f"```mermaid\n{_with_boxes(mermaid(side))}```"]
     (DOCS / "states.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _with_boxes(diagram: str) -> str:
+    """Put moves that stay in a state into its box: arrows back to it would be drawn over others."""
+    lines: list[str] = []
+    for line in diagram.splitlines():
+        stays = _STAYS.fullmatch(line)
+        if stays is not None:
+            title = f"    {stays['state']}: {stays['state']}"
+            lines += [*([] if title in lines else [title]), f"    {stays['state']}: {stays['move']}"]
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
 
 
 def draw_picture(scenario: str, name: str, *, picture: str = "estimates.png") -> None:
@@ -89,14 +117,63 @@ def keep_calibration() -> None:
         shutil.copy(out.path / "calibration.md", DOCS / "calibration.md")
 
 
+def keep_tables(page: Path) -> None:
+    """Run the commands of a page again, whose output stands behind each of them between marks."""
+
+    def run(found: re.Match[str]) -> str:
+        command = [sys.executable, "-m", "psephos.scenarios.cli", *shlex.split(found["command"])]
+        environment = {**os.environ, "COLUMNS": str(_COLUMNS)}
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout  # noqa: S603  our own command
+        lines = (line.rstrip() for line in said.strip("\n").splitlines())
+        return f"{found['begin']}```text\n{chr(10).join(lines)}\n```\n"
+
+    page.write_text(PRINTED.sub(run, page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def fetch_mermaid() -> None:
+    """Put Mermaid, which draws the diagrams in a browser, beside the pages; without npm their words stay."""
+    target = DOCS / "_static" / "mermaid.min.js"
+    npm = shutil.which("npm")
+    if target.exists():
+        return
+    if npm is None:
+        print("diagrams stay words: npm, which fetches Mermaid, is not installed")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        command = [npm, "pack", "--silent", _MERMAID]
+        fetched = subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)  # noqa: S603  npm checks its digest
+        if fetched.returncode:
+            print(f"diagrams stay words: npm could not fetch {_MERMAID}")
+            return
+        (package,) = Path(folder).glob("*.tgz")
+        with tarfile.open(package) as archive:
+            script = archive.extractfile("package/dist/mermaid.min.js")
+            assert script is not None  # noqa: S101  it is a file
+            target.write_bytes(script.read())
+
+
 def build_pages() -> int:
-    """Build the pages, warnings being errors; return the exit status."""
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", str(DOCS), str(DOCS / "_build" / "html")]
+    """Build the pages, warnings being errors, dead links among them; return the exit status."""
+    pages = DOCS / "_build" / "html"
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-j",
+        "auto",
+        "-b",
+        "html",
+        str(DOCS),
+        str(pages),
+    ]
     return subprocess.run(command, check=False).returncode  # noqa: S603  our own command
 
 
-if __name__ == "__main__":
-    write_states()
+def run_papers() -> None:
+    """Run again all that the pages report."""
     draw_picture("eu-council", "eu-council.png")
     draw_picture("two-societies", "fair-voting.png")
     draw_picture("collusion-sweep", "collusion-sweep.png", picture="adversary-1.png")
@@ -105,6 +182,15 @@ if __name__ == "__main__":
     for name, paper in load_each("reproduction", Paper):
         keep_reproduction(paper, f"{name}-")
     keep_calibration()
+
+
+if __name__ == "__main__":
+    if "papers" in sys.argv[1:]:
+        run_papers()
+    if {"papers", "tables"} & set(sys.argv[1:]):
+        keep_tables(DOCS / "which-mechanism.md")
+    write_states()
+    fetch_mermaid()
     status = build_pages()
     print(f"the manual is in {(DOCS / '_build' / 'html' / 'index.html').relative_to(Path.cwd())}")
     sys.exit(status)

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from numpy.typing import NDArray
 
-from .errors import ConfigurationError
+from .errors import ConfigurationError, did_you_mean
 
 __all__ = ["Column", "Entries", "check_columns", "missing_column", "unknown_column"]
 
@@ -61,7 +61,7 @@ def unknown_column(name: str, known: Sequence[str], *, field: str = "") -> Confi
         field: how the error calls it; by default by its name.
     """
     shown = f"{', '.join(known[:_MOST_NAMED])}{', ...' if len(known) > _MOST_NAMED else ''}"
-    allowed = f"left out: the columns are {shown}"
+    allowed = f"left out: the columns are {shown}{did_you_mean(name, known)}"
     return ConfigurationError(field=field or name, value="an unknown column", allowed=allowed)
 
 

@@ -5,7 +5,8 @@ that a program need not parse a sentence. Wrong arguments to pure functions are 
 `TypeError`; channels raise trio's own exceptions.
 """
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 
 __all__ = [
     "BudgetExceededError",
@@ -28,12 +29,16 @@ __all__ = [
     "UnheardError",
     "UnsupportedEventError",
     "UnusablePluginError",
+    "did_you_mean",
+    "one_of",
     "printable",
     "quote",
 ]
 
 # So much of what somebody else wrote is shown; a sentence that quotes a megabyte could not be sent, or read.
 MAX_QUOTED_CHARACTERS = 120
+# Of words that are likelier meant than not: below, "cube" is as close to "number".
+_CLOSE = 0.65
 # So many missing parties are spelled out in a sentence; the attribute holds all of them.
 MAX_NAMES_IN_A_SENTENCE = 12
 
@@ -50,6 +55,23 @@ def quote(value: object) -> str:
     """Return `repr(value)`, cut where it is long: for sentences that quote a peer."""
     text = repr(value)
     return text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[:MAX_QUOTED_CHARACTERS]}... ({len(text)} characters)"
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Return a hint at the known word that is closest, to end a sentence with; empty where none is close."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=_CLOSE) if isinstance(word, str) else []
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def one_of(known: Iterable[str], word: object) -> str:
+    """Return that one of some words is allowed, and which of them may have been meant.
+
+    Args:
+        known: the words.
+        word: what was given in place of one.
+    """
+    words = tuple(known)
+    return f"one of {', '.join(words)}{did_you_mean(word, words)}"
 
 
 class PsephosError(Exception):

@@ -39,6 +39,7 @@ from .errors import (
     RemoteProtocolError,
     SessionAborted,
     UnexpectedMessageError,
+    one_of,
 )
 from .kept import ReceivedReports, check_kept_names
 from .messages import (
@@ -197,7 +198,7 @@ class ServerMachine:
             raise ConfigurationError(field="phase", value=JOIN, allowed="named otherwise")
         given = dict(rules or {})
         if unknown := sorted(set(given) - set(names)):
-            raise ConfigurationError(field="rules", value=unknown[0], allowed=f"one of {', '.join(names)}")
+            raise ConfigurationError(field="rules", value=unknown[0], allowed=one_of(names, unknown[0]))
         default = default_rules or PhaseRules()
         self._rules = {name: given.get(name, default) for name in names}
         self._hidden = hidden_phases(protocol)

@@ -58,7 +58,7 @@ def check_transport(name: str) -> None:
     """Raise ConfigurationError unless a session can take this path: a registered transport, or arrays."""
     known = (ARRAY, *names_in(TRANSPORTS))
     if name not in known:
-        raise _refusal("transport", name, f"one of {', '.join(known)}")
+        raise _refusal("transport", name, _one_of(known, name))
     if name != ARRAY:
         from ..transports.abc import Transport
 
@@ -130,7 +130,7 @@ def find(group: str, name: str, kind: Any, *, field: str, is_class: bool = False
     """
     found = _entry_points(group, tuple(sys.path)).select(name=name)
     if not found:
-        known = f"one of {', '.join(sorted({*names_in(group), *also}))}"
+        known = _one_of(sorted({*names_in(group), *also}), name)
         raise _refusal(field, name, f"{known}; others are registered as {ROLES}" if group == ROLES else known)
     (entry, *_) = found
     plugin = load(entry.value, kind, field=field, name=name, is_class=is_class)
@@ -176,6 +176,12 @@ def load(target: str, kind: Any, *, field: str, name: str, is_class: bool = Fals
         allowed = f"a class with all methods of a {kind.__name__} ({found.__name__} lacks {', '.join(missing)})"
         raise _refusal(field, name, allowed)
     return found
+
+
+def _one_of(known: Sequence[str], name: str) -> str:
+    from ..protocol.errors import one_of
+
+    return one_of(known, name)
 
 
 def _refusal(field: str, name: str, allowed: str) -> Exception:

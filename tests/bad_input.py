@@ -57,6 +57,7 @@ ITEMS: Final = (
     "columns and words of one's own that are none",
     "a file of one's own that does not tell what is needed",
     "names with markup",
+    "a name that is nearly one that is known",
     # Moral preferences.
     "preferences outside the ball, nan, inf or of another dimension, from a peer",
     "a voter without records; records of different width",

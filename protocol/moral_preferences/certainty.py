@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from msgspec import UNSET, UnsetType
 
 from ..elementary import exp, ln, normal_tail, square
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, one_of
 from ..estimators.noise_tails import NoisePart, tail_of_noise
 from ..privacy import TrustModel
 from .maxima import EXACT, MAX_SIMULATED_LEVELS, NUM_PARTS, Answer, NoiseOfLevel, simulate_answers
@@ -38,7 +38,7 @@ _SIZES: Final = tuple((place + 0.5) / 12 for place in range(12))
 def check_prior(prior: str) -> None:
     """Raise ConfigurationError unless there is such a prior."""
     if prior not in PRIORS:
-        raise ConfigurationError(field="prior", value=prior, allowed=f"one of {', '.join(PRIORS)}")
+        raise ConfigurationError(field="prior", value=prior, allowed=one_of(PRIORS, prior))
 
 
 def why_no_certainty(outcome: Outcome) -> str | None:

@@ -208,6 +208,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             x_label="times that the same parties are asked",
             y_label="probability",
             series=tuple(series),
+            is_share=True,
         )
 
     def _rows_of_ways(self, scene: Scene, anew: AskedAnew) -> list[Row]:

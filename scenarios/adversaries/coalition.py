@@ -228,7 +228,7 @@ def _rows(scene: Scene, attack: Attack, posteriors: Posteriors, owners: IntArray
 
 def _figures(posteriors: Posteriors, tried: Evaluation, *, epsilon: float, secret: str) -> list[Figure]:
     prior = posteriors.prior if posteriors.prior.ndim == 1 else posteriors.prior[0]
-    bars = {"guessing": (tried.baseline, 0.0), "coalition": (tried.success, 2 * tried.success_error)}
+    bars = {"guessing": (tried.baseline, 0.0), "coalition": (tried.success, tried.success_error)}
     if math.isfinite(epsilon):
         bars["bound"] = (success_bound(epsilon, prior), 0.0)
     figures = [success_figure(f"Naming the {secret} rightly", bars)]

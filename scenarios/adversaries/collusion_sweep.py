@@ -1,12 +1,13 @@
 """The collusion sweep: how much more a larger coalition learns, with and without the server, by protocol and by ε.
 
 Each case is a scenario (this one, or another by name with settings of its own). Coalitions of growing size infer the
-first party's secret, and the bound that the proven loss implies is drawn beside them. In the local model the server by
-itself has all there is to have: size adds nothing to its line. In the central model the server knows everything, and
-all that is bounded is what the others learn from the release.
+first party's secret, and what the proven loss rules out is drawn beside them. In the local model the server by itself
+has all there is to have: size adds nothing to its line. In the central model the server is trusted and knows
+everything, so that all that is bounded is what the others learn from the release; it has a panel of its own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -23,7 +24,6 @@ __all__ = ["CollusionCase", "CollusionSweepRole"]
 _LEAST_SHARE: Final = 1 / 8
 _MOST_CASES: Final = 12
 _TARGET: Final = np.zeros(1, dtype=np.int64)
-_LINES_OF_CASE: Final = 3
 # Smaller ones are not seen in three decimals.
 _LEAST_ERROR: Final = 0.0005
 
@@ -79,7 +79,9 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
         """Return success and advantage of each coalition."""
         # Of what happened nothing counts: every coalition is tried on sessions of its own.
         rows: list[Row] = []
-        panels: dict[str, list[Series]] = {}
+        panels: list[Figure] = []
+        trusted: dict[str, float] = {}
+        numbers: set[int] = set()
         number = len(self.cases or (CollusionCase(),)) * len(self.epsilons or (None,))
         for place, (title, case, attack, secret) in enumerate(self._each(scene)):
             happened.on_step(place, number)
@@ -91,18 +93,21 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
             for (has_server, size), evaluation in found.items():
                 bound = losses[has_server]
                 rows.append(_row(title, secret, epsilon, size, evaluation, has_server=has_server, bound=bound))
-            lines = panels.setdefault(f"{title}: {secret}", [])
-            lines += _lines(found, epsilon=epsilon, bound=losses[False], color=len(lines) // _LINES_OF_CASE)
+            bounded = {who: evaluation for who, evaluation in found.items() if math.isfinite(losses[who[0]])}
+            panels.append(_panel(bounded, f"{title}: {secret}", epsilon=epsilon, bound=losses[False]))
+            if len(bounded) < len(found):
+                most = max(own.advantage for who, own in found.items() if who not in bounded)
+                trusted[title] = max(most, trusted.get(title, 0.0))
+            numbers.add(len(case.names))
         return Lesson(
             role=self.name,
             who="coalitions of every size, with and without the server",
             trust="Each coalition is semi-honest, and the target's only protection is its own noise, or the server's.",
             sentences=tuple(_sentences(rows)),
             rows=tuple(rows),
-            figures=tuple(
-                Figure(title=title, x_label="other parties in the coalition", y_label="advantage", series=tuple(lines))
-                for title, lines in panels.items()
-            ),
+            figures=(*panels, *([_panel_of_trusted(trusted)] if trusted else [])),
+            setting=f"{_range_of(numbers)} parties in each session: coalitions infer the first one's secret · ε proven "
+            "against all but a trusted server · advantage: 0 is guessing, 1 is knowing",
         )
 
     def _sweep(self, scene: Scene, attack: Attack, secret: str) -> tuple[float, Mapping[tuple[bool, int], Evaluation]]:
@@ -161,24 +166,59 @@ def _sizes(most: int) -> tuple[int, ...]:
     return tuple(sorted({round(share * most) for share in shares} | {max(0, most - 1)}))
 
 
-def _lines(
-    found: Mapping[tuple[bool, int], Evaluation], *, epsilon: float, bound: float, color: int
-) -> Iterator[Series]:
-    """Yield what is drawn of one case at one ε: the others alone, with the server, and the bound."""
-    for has_server, who in ((False, "others alone"), (True, "with the server")):
+def _panel(found: Mapping[tuple[bool, int], Evaluation], row: str, *, epsilon: float, bound: float) -> Figure:
+    """Return what is drawn of one case at one ε: the others alone, with the server, and what is ruled out.
+
+    Args:
+        found: by whether the server is in, where a proof bounds that, and by how many others.
+        row: the title of the case's panels.
+        epsilon: of the scenario.
+        bound: the loss that is proven against all others.
+    """
+    series: list[Series] = []
+    for has_server, who in ((False, "others alone"), (True, "others and the server (local model)")):
         own = {size: evaluation for (of_server, size), evaluation in found.items() if of_server is has_server}
-        yield Series(
-            name=f"{who}, ε = {epsilon:g}",
-            x=tuple(map(float, own)),
-            y=tuple(evaluation.advantage for evaluation in own.values()),
-            errors=tuple(each.success_error / (1 - each.baseline) for each in own.values()),
-            style="reference" if has_server else "line",
-            color=color,
-        )
-    baseline = next(iter(found.values())).baseline
-    most = (success_bound(bound, [baseline]) - baseline) / (1 - baseline)
-    sizes = [float(size) for _, size in found]
-    yield Series(name=f"bound, ε = {epsilon:g}", x=(min(sizes), max(sizes)), y=(most, most), style="bound", color=color)
+        if own or not has_server:
+            series.append(
+                Series(
+                    name=who,
+                    x=tuple(map(float, own)),
+                    y=tuple(evaluation.advantage for evaluation in own.values()),
+                    errors=tuple(each.success_error / (1 - each.baseline) for each in own.values()),
+                    color=int(has_server),
+                )
+            )
+    if found:
+        baseline = next(iter(found.values())).baseline
+        most = (success_bound(bound, [baseline]) - baseline) / (1 - baseline)
+        ends = min(size for _, size in found), max(size for _, size in found)
+        series.append(Series(name="bound", x=tuple(map(float, ends)), y=(most, most), style="bound"))
+    proven = "" if math.isclose(bound, epsilon) else f" (for this secret {bound:.4g})"
+    return Figure(
+        title=f"ε = {epsilon:g}{proven}",
+        x_label="others in the coalition",
+        y_label="advantage",
+        series=tuple(series),
+        is_share=True,
+        row=row,
+    )
+
+
+def _panel_of_trusted(trusted: Mapping[str, float]) -> Figure:
+    """Return what is drawn of servers whom a protocol trusts: what they know, by case, which no ε is to bound."""
+    series = Series(name="the server", x=tuple(trusted), y=tuple(trusted.values()), style="bars", color=4)
+    return Figure(
+        title="The trusted server itself: it is shown every value",
+        x_label="",
+        y_label="advantage; no ε is claimed against it",
+        series=(series,),
+        is_share=True,
+    )
+
+
+def _range_of(numbers: Collection[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _row(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from ...agents.adversaries import Deviation, Leaver
-from ...protocol.errors import ConfigurationError, QuorumError
+from ...protocol.errors import ConfigurationError, QuorumError, one_of
 from ...protocol.privacy import NeighboringRelation, total_of
 from .role import Happened, Lesson, Role, Row, Scene
 
@@ -35,7 +35,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
         self.check_parties_alone(scene)
         names = [phase.name for phase in scene.protocol.phases]
         if self.phase and self.phase not in names:
-            raise ConfigurationError(field="phase", value=self.phase, allowed=f"one of {', '.join(names)}")
+            raise ConfigurationError(field="phase", value=self.phase, allowed=one_of(names, self.phase))
         has_limit = self.above is not None or self.below is not None
         if bool(self.number) is not has_limit:
             allowed = "given with above or below, and only then"

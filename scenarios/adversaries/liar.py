@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ...agents.adversaries import SERVER, Deviation, Liar
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, one_of
 from ...protocol.views import Happening
 from .role import Happened, Lesson, Role, Row, Scene
 
@@ -34,7 +34,7 @@ class LiarRole(Role, frozen=True, kw_only=True):
             raise ConfigurationError(field="parameters", value="nothing", allowed="at least one that is false")
         for name, value in self.parameters.items():
             if name not in own:
-                raise ConfigurationError(field="parameters", value=name, allowed=f"one of {', '.join(own)}")
+                raise ConfigurationError(field="parameters", value=name, allowed=one_of(own, name))
             if own[name] == value:
                 raise ConfigurationError(field=f"parameters.{name}", value=value, allowed="another value than agreed")
 

@@ -169,9 +169,15 @@ def _figure(beliefs: Sequence[Belief], prior: FloatArray, *, secret: str) -> Fig
         series=(
             Series(name="surest belief", x=votes, y=tuple(each.surest for each in beliefs)),
             Series(name="most that it may be", x=votes, y=bounds, style="bound"),
-            Series(name="share named rightly", x=votes, y=tuple(each.success for each in beliefs), style="reference"),
+            Series(
+                name="share named rightly",
+                x=votes,
+                y=tuple(each.success for each in beliefs),
+                errors=tuple(math.sqrt(each.success * (1 - each.success) / len(each.names)) for each in beliefs),
+            ),
             Series(name="guessing", x=votes, y=(1 / len(prior),) * len(votes), style="reference"),
         ),
+        is_share=True,
     )
 
 

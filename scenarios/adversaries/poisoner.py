@@ -260,7 +260,7 @@ def _figure_of_gains(pushed: Pushed) -> Figure:
         y_label="times",
         series=(
             Series(name=_IN_WORDS["greatest"], x=x, y=tuple(gain for _, gain in found)),
-            Series(name=_IN_WORDS["input"], x=x, y=(1.0,) * len(x), style="bound"),
+            Series(name=_IN_WORDS["input"], x=x, y=(1.0,) * len(x), style="reference"),
         ),
         is_log=True,
     )

@@ -21,7 +21,7 @@ import msgspec
 
 from ...agents.adversaries import SERVER, Attempt, Deviation
 from ...protocol.arrays import FloatArray
-from ...protocol.errors import ConfigurationError, PsephosError
+from ...protocol.errors import ConfigurationError, PsephosError, did_you_mean
 from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import Budget, LedgerEntry
@@ -31,7 +31,6 @@ from ...protocol.tally import Tally
 from ...protocol.views import View
 from ...transports.tap import Traffic
 from ..attacks import Attack, Coalition, Seen, find_attack, seen_by_agents, seen_by_arrays
-from ..reading.settings import did_you_mean
 
 __all__ = [
     "Figure",
@@ -118,6 +117,11 @@ class Scene:
         return Coalition(tuple(sorted(places)), SERVER in members)
 
 
+def _unwatched(done: int, total: int) -> None:
+    """Tell nobody how far a role has come."""
+    del done, total
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Happened:
     """What a run left.
@@ -142,7 +146,7 @@ class Happened:
     endings: Mapping[str, PsephosError] = dataclasses.field(default_factory=dict[str, PsephosError])
     failure: PsephosError | None = None
     attempts: Sequence[Attempt] = ()
-    on_step: Callable[[int, int], None] = lambda _done, _total: None
+    on_step: Callable[[int, int], None] = _unwatched
 
     def seen(self, scene: Scene, coalition: Coalition) -> Seen:
         """Return what a coalition saw of the session: by its views, or by the array path where nobody had any."""
@@ -184,8 +188,9 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
         name: what the legend calls it.
         x: places, or the labels of bars.
         y: heights.
-        errors: standard errors of them; empty for none.
-        style: a measured "line", a proven "bound", a thin "reference", single "points", or "bars".
+        errors: one standard error of each; empty for none.
+        style: a measured "line", a proven "bound" that none of them passes, a thin "reference", single "points", or
+            "bars", each in a row of its own.
         color: series with the same number have the same color; by default each has its own.
     """
 
@@ -206,6 +211,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         y_label: of the axis.
         series: what is drawn.
         is_log: whether the horizontal axis is logarithmic.
+        is_share: whether all that is drawn is a share: a part of one.
+        row: panels of one row stand side by side below this title; all that have a row share scales and legend.
     """
 
     title: str
@@ -213,6 +220,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     y_label: str
     series: tuple[Series, ...]
     is_log: bool = False
+    is_share: bool = False
+    row: str = ""
 
 
 def success_figure(title: str, bars: Mapping[str, tuple[float, float]]) -> Figure:
@@ -220,11 +229,11 @@ def success_figure(title: str, bars: Mapping[str, tuple[float, float]]) -> Figur
 
     Args:
         title: of the panel.
-        bars: by label the height, and the error that is drawn of it.
+        bars: by label the height, and its standard error.
     """
     heights, errors = zip(*bars.values(), strict=True)
     series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
-    return Figure(title=title, x_label="", y_label="probability", series=(series,))
+    return Figure(title=title, x_label="", y_label="probability", series=(series,), is_share=True)
 
 
 def belief_figure(secret: str, labels: Sequence[str], beliefs: Mapping[str, FloatArray]) -> Figure:
@@ -239,7 +248,7 @@ def belief_figure(secret: str, labels: Sequence[str], beliefs: Mapping[str, Floa
         Series(name=name, x=tuple(labels), y=tuple(values.tolist()), style="bars") for name, values in beliefs.items()
     )
     title = f"What is believed of the target's {secret}"
-    return Figure(title=title, x_label="", y_label="probability", series=series)
+    return Figure(title=title, x_label="", y_label="probability", series=series, is_share=True)
 
 
 def check_at_least(field: str, value: float, least: float) -> None:
@@ -264,6 +273,7 @@ class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
         sentences: what came of it.
         rows: a table; empty for none.
         figures: panels of one picture, one below the other; empty for none.
+        setting: what the picture says below its title, where that is not the scenario's own setting.
     """
 
     role: str
@@ -272,6 +282,7 @@ class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
     sentences: tuple[str, ...]
     rows: tuple[Row, ...] = ()
     figures: tuple[Figure, ...] = ()
+    setting: str = ""
 
 
 class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

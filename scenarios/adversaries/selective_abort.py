@@ -61,7 +61,7 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
             for who, each in told.items()
         ]
         bars = {"guessing": (found.before.baseline, 0.0)}
-        bars |= {who: (each.success, 2 * each.success_error) for who, each in told.items()}
+        bars |= {who: (each.success, each.success_error) for who, each in told.items()}
         bars["bound"] = (most, 0.0)
         return Lesson(
             role=self.name,

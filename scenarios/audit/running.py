@@ -16,10 +16,11 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from ...agents.noise import check_opendp
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, did_you_mean
+from ..running.config import shipped_scenarios
 from ..running.processes import num_cores, open_worker
 from ..running.progress import OnStep
-from ..system import load_each
+from ..system import load_each, protocol_names
 from .case import Case, Source
 from .engine import audit, check_confidence, check_samples
 from .mechanisms import shared_cases
@@ -162,7 +163,9 @@ def cases_of(name: str) -> list[Case]:
         ConfigurationError: it stands for none.
     """
     if name != ALL and name not in group_names():
-        allowed = f"{ALL}, faults, papers, a registered protocol, a scenario, or one of {', '.join(group_names())}"
+        hint = did_you_mean(name, (*group_names(), *protocol_names(), *shipped_scenarios(), "faults", "papers"))
+        known = ", ".join(group_names())
+        allowed = f"{ALL}, faults, papers, a registered protocol, a scenario, or one of {known}{hint}"
         raise ConfigurationError(field="mechanism or protocol", value=name, allowed=allowed)
     return [case for case in _all_cases() if name in {ALL, case.group}]
 

@@ -8,6 +8,7 @@ import click
 
 from .group import cli
 from .options import make_folder, print_json, tell_folder
+from .reports import report_option, reporting
 
 if TYPE_CHECKING:
     from ..audit.case import Case, Source
@@ -63,6 +64,7 @@ _PAPERS_TAKE = {"name", "as_json"}
     metavar="FOLDER",
     help="Also write audit.json and audit.csv here (default: nowhere).",
 )
+@report_option
 def audit(
     name: str,
     settings: tuple[str, ...],
@@ -77,6 +79,7 @@ def audit(
     thorough: bool,
     quick: bool,
     as_json: bool,
+    with_report: bool,
 ) -> None:
     """Find a lower bound on the privacy loss of MECHANISM, PROTOCOL or SCENARIO, or of all of them.
 
@@ -149,7 +152,8 @@ def audit(
             cases=cases,
         )
     if folder is not None:
-        write_report(folder, report)
+        with reporting(folder, wanted=with_report):
+            write_report(folder, report)
     if as_json:
         print_json(report)
     else:

@@ -12,7 +12,7 @@ import click
 
 from .asking import given_or_asked
 from .completion import complete_shipped
-from .group import cli, with_traceback
+from .group import Named, cli, with_traceback
 from .options import out_option
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _MAX_TITLE: Final = 100
 _MAX_NAME: Final = 64
 
 
-class _Kinds(click.Group):
+class _Kinds(Named):
     """A command for each system that says how it begins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -113,6 +113,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     title = given["title"] or draft.title
     text = scenario_text(
         dataclasses.replace(draft, title=title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"),
+        name=target.name,
         protocol=protocol,
         epsilon=given["epsilon"],
         made_by=" ".join(["psephos new", beginning.word, *([] if own is None else [own.name])]),
@@ -156,8 +157,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
     Raises:
         UnclearError: there is no terminal to ask.
     """
-    from ...protocol.errors import ConfigurationError
-    from ..reading.settings import did_you_mean
+    from ...protocol.errors import ConfigurationError, one_of
     from ..running.beginnings import UnclearError
 
     while True:
@@ -170,7 +170,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
 
         def use(answer: str, unclear: UnclearError = unclear) -> str:
             if answer not in unclear.choices:
-                allowed = f"one of {', '.join(unclear.choices)}{did_you_mean(answer, unclear.choices)}"
+                allowed = one_of(unclear.choices, answer)
                 raise ConfigurationError(field=f"--{unclear.option}", value=answer, allowed=allowed)
             return answer
 
@@ -222,7 +222,7 @@ def _check(text: str, target: Path, file: Path, written: str) -> None:
     resolve(scenario_of({"name": target.stem, **tables}, folder=target.parent))
 
 
-@cli.command()
+@cli.command(short_help="Print a scenario, to copy and change.")
 @click.argument("scenario", shell_complete=complete_shipped)
 def show(scenario: str) -> None:
     """Print SCENARIO, one that comes with Psephos, to copy and change.
@@ -230,18 +230,17 @@ def show(scenario: str) -> None:
     \b
     psephos show consortium > mine.toml
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import ConfigurationError
-    from ..reading.settings import did_you_mean
+    from ...protocol.errors import ConfigurationError, one_of
     from ..running.config import shipped_scenarios, shipped_series
 
     shipped = {**shipped_scenarios(), **shipped_series()}
     if scenario not in shipped:
-        allowed = f"one of {', '.join(shipped)}{did_you_mean(scenario, shipped)}"
+        allowed = one_of(shipped, scenario)
         raise ConfigurationError(field="scenario", value=scenario, allowed=allowed)
     click.echo(shipped[scenario].read_text(encoding="utf-8"), nl=False)
 
 
-@cli.command()
+@cli.command(short_help="Write small made-up files to try.")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path(), metavar="[FOLDER]")
 def samples(folder: Path) -> None:
     """Write the small made-up files that the documents use into FOLDER (default: here).

@@ -29,7 +29,7 @@ def complete_scenario(context: click.Context, parameter: click.Parameter, incomp
 def complete_keys(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the keys of the command's scenario that begin so, with the sign that follows them."""
     del parameter
-    source = context.params.get("scenario")
+    source = context.params.get("scenario") or next(iter(context.args), "")  # which is left there before a value
     keys: Iterator[str] = iter(())
     with contextlib.suppress(Exception):  # an error would stand in the middle of what somebody types
         from ..running.config import settable_keys

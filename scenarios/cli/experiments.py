@@ -6,6 +6,7 @@ import click
 
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
+from .reports import report_option, reporting
 
 __all__ = ["plan", "trials", "variants"]
 
@@ -19,6 +20,7 @@ __all__ = ["plan", "trials", "variants"]
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json and nothing else.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the measures (default: yes).")
+@report_option
 def trials(
     scenario: str,
     settings: tuple[str, ...],
@@ -31,6 +33,7 @@ def trials(
     *,
     as_json: bool,
     pictures: bool,
+    with_report: bool,
 ) -> None:
     """Run SCENARIO many times, each time with fresh simulated noise, and measure its outcomes against the truth.
 
@@ -52,6 +55,7 @@ def trials(
     from ..running.blaming import blaming_plugins
     from ..running.progress import steps
     from ..running.report import show_heading
+    from ..running.statements import setting_of
 
     check_trials(number, workers)
     drawn = secrets.randbits(128)
@@ -63,13 +67,13 @@ def trials(
     plugins = [plugin for _, _, resolved in prepared for plugin in resolved.plugins]
     with blaming_plugins(plugins, is_private=False, is_last=True):
         folder = make_folder(out, f"trials-{name}")
+        cells = f"{len(prepared):,} cells of " if len(prepared) > 1 else ""
+        facts = [
+            f"{len(first.names):,} {first.protocol.client_role}s",
+            f"protocol {first.protocol.name}",
+            f"{cells}{number:,} trials",
+        ]
         if not as_json:
-            cells = f"{len(prepared):,} cells of " if len(prepared) > 1 else ""
-            facts = [
-                f"{len(first.names):,} {first.protocol.client_role}s",
-                f"protocol {first.protocol.name}",
-                f"{cells}{number:,} trials",
-            ]
             show_heading(console, title=title, facts=facts, description="", trust="")
         errors = make_console(stderr=True)
         with steps(errors) as tell:
@@ -80,7 +84,10 @@ def trials(
                 resolved={own: resolved for own, _, resolved in prepared},
                 on_progress=tell if len(prepared) > 1 or errors.is_terminal else None,
             )
-        write_trials(folder, measured, name=name, title=title, pictures=pictures)
+        of_each = setting_of(first.protocol, len(first.names)) if len(prepared) == 1 else facts[0]
+        setting = f"{of_each} · {number:,} trials{' of each cell' if len(prepared) > 1 else ''}"
+        with reporting(folder, wanted=with_report):
+            write_trials(folder, measured, name=name, title=title, pictures=pictures, setting=setting)
     if as_json:
         print_json(summary_in_json(measured, name=name))
         return
@@ -194,12 +201,15 @@ def plan(
     tells the error at the scenario's own ε. Errors are exact in votes and rankings, and depend on nobody's values. In
     the other systems they are found by trials of made-up parties.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    import itertools
+
     import msgspec
 
     from ..experiments.plans import make_plan, make_table
     from ..experiments.plans_shown import plan_in_json, show_plan, write_plan
     from ..experiments.trials import check_trials
     from ..presentation import make_console
+    from ..running.progress import steps
     from ..running.report import show_heading
 
     loaded = load(scenario, settings, data)
@@ -209,12 +219,14 @@ def plan(
     wanted = None if error is None else _error_in(error)
     table = make_table(loaded, trials=number, people=people)
     errors = make_console(stderr=True)
+    with steps(errors) as on_step:
+        begun = itertools.count()
 
-    def tell(line: str) -> None:
-        errors.print(f"  {line}", style="dim")
+        def tell(line: str) -> None:
+            if table.needs_values or errors.is_terminal:
+                on_step(line, next(begun), 0)  # how many searches there are depends on what they find
 
-    told = tell if table.needs_values else None
-    found = make_plan(table, error=wanted, epsilon=epsilon, has_curves=pictures, tell=told)
+        found = make_plan(table, error=wanted, epsilon=epsilon, has_curves=pictures, tell=tell)
     folder = make_folder(out, f"plan-{loaded.name}")
     write_plan(folder, found, table, pictures=pictures)
     if as_json:

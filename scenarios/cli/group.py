@@ -12,13 +12,13 @@ from typing import Final, NoReturn
 
 import click
 
-__all__ = ["cli", "folders", "main", "of_systems", "with_traceback"]
+__all__ = ["Named", "cli", "folders", "main", "of_systems", "with_traceback"]
 
 _RUN_FAILED, _WRONG_INPUT = 1, 2
 _ENDED_BY_SIGNAL: Final = 128
 """By custom, and the signal's number is added."""
 SECTIONS: Final = {
-    "Start": ("new", "scenarios", "show", "plan", "run"),
+    "Start": ("new", "scenarios", "show", "samples", "plan", "run"),
     "Read what a run left": ("report", "compare", "ledger"),
     "Compare and measure": ("variants", "trials", "calibrate", "audit", "reproduce"),
     "Deploy": ("rehearse", "enroll", "roster", "serve", "join", "journal"),
@@ -54,7 +54,27 @@ _TRACEBACK: Final = click.Option(
 )
 
 
-class _Commands(click.Group):
+class Named(click.Group):
+    """A group that says which command may have been meant by a word that is none."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return a word's command. See `click.Group`.
+
+        Raises:
+            UsageError: it has none.
+        """
+        from ...protocol.errors import did_you_mean, printable
+
+        word = str(args[0])
+        if not word.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, word) is None:
+            hint = did_you_mean(word, self.list_commands(ctx))
+            raise click.UsageError(f"No such command {printable(word)!r}{hint}.", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class _Commands(Named):
     """A group with commands of its own and those of systems, which are looked up where a word is none of its own.
 
     Each of them takes `--traceback`.

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .group import cli
+from .group import Named, cli
 from .options import make_folder, out_option, tell_folder
+from .reports import report_option, reporting
 
 if TYPE_CHECKING:
     from ..experiments.paper import Paper
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["reproduce"]
 
 
-class _Papers(click.Group):
+class _Papers(Named):
     """A group with a command for each system that brings its paper's experiments."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -42,8 +43,8 @@ def reproduce() -> None:
 def _command(name: str, paper: "Paper") -> click.Command:
     """Return the command that runs one paper's experiments again."""
 
-    def run(*, out: Path | None, **options: Any) -> None:
-        _reproduce(name, paper, out, options)
+    def run(*, out: Path | None, with_report: bool, **options: Any) -> None:
+        _reproduce(name, paper, out, options, with_report=with_report)
 
     for option in reversed(list(_options(paper))):
         run = option(run)
@@ -60,9 +61,10 @@ def _options(paper: "Paper") -> Iterator[Callable[[Any], Any]]:
         yield click.option("--workers", type=int, default=0, help="How many processes (default: one for each core).")
     yield out_option
     yield click.option("--pictures/--no-pictures", default=True, help="Draw the figures (default: yes).")
+    yield report_option
 
 
-def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, Any]) -> None:
+def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, Any], *, with_report: bool) -> None:
     """Run the experiments into a folder, print what was found, and where it is."""
     from ..datasets import DATA_VARIABLE
     from ..experiments import reproductions
@@ -73,7 +75,7 @@ def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, A
         options["data"] = os.environ.get(DATA_VARIABLE, "")
     reproductions.check_options(paper, **{key: value for key, value in options.items() if key != "pictures"})
     folder = make_folder(out, f"reproduce-{name}")
-    with steps(make_console(stderr=True)) as tell:
+    with reporting(folder, wanted=with_report), steps(make_console(stderr=True)) as tell:
         found = reproductions.reproduce(paper, folder, **options, on_progress=tell)
     console = make_console()
     reproductions.show_reproduction(console, paper, found)

@@ -80,7 +80,7 @@ def run(
         _run(resolved, folder, as_json=as_json, pictures=pictures, with_report=with_report)
 
 
-@cli.command()
+@cli.command(short_help="List the scenarios, and the data that some need.")
 def scenarios() -> None:
     """List the scenarios that come with Psephos, and the data that some of them need."""
     from ..datasets import DATA_VARIABLE, data_set_of

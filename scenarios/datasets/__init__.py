@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, one_of
 from ...protocol.phases import PhasedProtocol
 from ..reading.conversion import convert
-from ..reading.settings import did_you_mean
 from ..reading.sources import PartiesTable
 from ..system import load_each, part_of
 from .loading import DataSet
@@ -47,7 +46,7 @@ def load_data_set(
     fitting: Mapping[str, DataSet] = part_of(protocol, "data_sets", Mapping) or {}
     if name not in fitting:
         owners = [system for system, own in load_each("data_sets", Mapping) if name in own]
-        allowed = f"one of {', '.join(fitting)}{did_you_mean(name, fitting)}"
+        allowed = one_of(fitting, name)
         if owners:
             allowed = f"another data set: this one is for protocol {owners[0]!r}"
         raise ConfigurationError(field=f"{word}.data", value=name, allowed=allowed)

@@ -20,7 +20,7 @@ from ...agents.noise import check_secure_noise
 from ...agents.person_journal import PersonJournal, Recalled
 from ...agents.returning import take_part_durably
 from ...protocol.checked import check_own_columns
-from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError, quote
+from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError, one_of, quote
 from ...protocol.kept import check_values, has_changed, seal_of
 from ...protocol.messages import Terms
 from ...protocol.phases import PhasedProtocol
@@ -411,7 +411,7 @@ def encode_own(
     known = [column.name for column in protocol.columns()]
     for name in entries:
         if name not in known:
-            raise ConfigurationError(field=f"column {name!r}", value="unknown", allowed=f"one of {', '.join(known)}")
+            raise ConfigurationError(field=f"column {name!r}", value="unknown", allowed=one_of(known, name))
     try:
         return protocol.encode_own(entries, public)
     except ConfigurationError as error:
@@ -428,7 +428,7 @@ def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) ->
     known = [column.name for column in protocol.columns() if column.chosen]
     for name in choices:
         if name not in known:
-            allowed = f"one of {', '.join(known)}" if known else "left out: the session leaves nothing to choose"
+            allowed = one_of(known, name) if known else "left out: the session leaves nothing to choose"
             raise ConfigurationError(field="--set", value=name, allowed=allowed)
 
 

@@ -1,5 +1,6 @@
 """One party's own entries: from a file that is its alone, or asked for; and such a file, written."""
 
+import contextlib
 import csv
 import dataclasses
 import io
@@ -11,7 +12,7 @@ import numpy as np
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
-from ..reading.files import readable
+from ..reading.files import MAX_FILE_BYTES, check_size, readable
 from ..reading.text_forms import form_of, open_table
 from ..system import load_each, part_of
 
@@ -151,8 +152,11 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
     Raises:
         ConfigurationError: it cannot be read, holds no line or several, or another party's.
     """
+    check_size(path, field=INPUT)
     try:
-        with readable(path, field=INPUT, what="a readable CSV file"), open_table(path, form_of(path, roles)) as reader:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(readable(path, field=INPUT, what="a readable CSV file"))
+            reader = stack.enter_context(open_table(path, form_of(path, roles), most=MAX_FILE_BYTES))
             header = [name.strip() for name in next(reader, list[str]())]
             rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:

@@ -34,6 +34,7 @@ from ..running.limits import calm_collector, reserve_for_server
 from ..running.resolution import Resolved
 from ..running.results import published
 from ..running.rosters import FINGERPRINT_COLUMN
+from ..running.statements import setting_of
 from ..running.writing import describe_failure, open_run, write_outcome
 from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, naming_address
 
@@ -295,7 +296,8 @@ def serve_in_folder(
             run.ending["failure"] = describe_failure(unheard)
     scenario = side.scenario
     result = published(side.protocol, left, session=scenario.name, kind=mode.kind, num_parties=len(side.names))
-    write_outcome(folder, left.outcome, result, title=scenario.title or scenario.name, pictures=pictures)
+    title, setting = scenario.title or scenario.name, setting_of(side.protocol, len(side.names))
+    write_outcome(folder, left.outcome, result, title=title, setting=setting, pictures=pictures)
     if unheard is not None:
         raise unheard
     return left

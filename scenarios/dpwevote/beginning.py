@@ -7,6 +7,7 @@ from typing import Final
 from ...protocol.dpwevote.protocol import OPINIONS
 from ...protocol.errors import ConfigurationError
 from ..running.beginnings import (
+    NONE,
     Beginning,
     Chosen,
     Draft,
@@ -22,7 +23,6 @@ __all__ = ["BEGINNING"]
 
 _NAMES: Final = ("partner", "name", "member", "person", "voter", "company", "state")
 _WEIGHTS: Final = ("weight", "weights", "shares", "votes")
-_NONE: Final = "none"
 _ANSWERS: Final = frozenset({*OPINIONS, "1", "0"})
 _TWO: Final = 2
 _MOST_WORDS: Final = 12
@@ -30,9 +30,8 @@ _MOST_WORDS: Final = 12
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     """Return a draft of a vote. See `Beginning`."""
-    partner = chosen_column(
-        sheet, chosen, "partner", names=_NAMES, question="which column has a different name for each partner"
-    )
+    question = f"which column has a different name for each partner, or {NONE!r}: they are numbered"
+    partner = chosen_column(sheet, chosen, "partner", names=_NAMES, question=question, may_lack=True)
     weight = _weight(sheet, chosen, partner)
     rest = [name for name in sheet.header if name not in {partner, weight}]
     words = {key: [word.casefold() for word in chosen.get(key, ())] for key in ("yes", "no")}
@@ -42,20 +41,23 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         _check_answers(sheet, name, known, chosen)
     renamed = {ours: own for ours, own in (("partner", partner), ("weight", weight)) if own and own != ours}
     lines = [Line("file", sheet.written, "a line for each partner")]
+    if not partner:
+        lines.append(Line("numbered", value=True, comment="it has no names"))
     if renamed:
         lines.append(Line("columns", renamed, "what the file calls them"))
     lines += [Line(key, list(chosen[key])) for key in ("yes", "no") if chosen.get(key)]
     parameters = [Line("candidates", candidates, "the columns that are voted on, each by itself")]
+    is_public = bool(chosen.get("public-weights"))
     if weight:
         weights = sorted({_number(entry, sheet, weight) for entry in sheet.column(weight)})
-        is_public = bool(chosen.get("public-weights"))
+        is_public = is_public or len(weights) == 1  # then there is nothing to learn
         comment = "public: nothing is spent on them" if is_public else "everybody may know that these are possible"
         parameters.append(Line("weights", weights, comment))
         if is_public:
             parameters.append(Line("public_weights", value=True, comment="everybody knows who has which weight"))
-    said = [f"{len(sheet.rows):,} partners by the column {partner!r}; voted on: {', '.join(candidates)}."]
+    by = f"by the column {partner!r}" if partner else "by their numbers"
+    said = [f"{sheet.count(len(sheet.rows))} partners {by}; voted on: {', '.join(candidates)}."]
     if weight:
-        is_public = bool(chosen.get("public-weights"))
         said.append(f"Weights are those of the column {weight!r}, and {'public' if is_public else 'private'}.")
     else:
         said.append("No column of weights: one person, one vote, and nothing is spent on weights.")
@@ -74,15 +76,15 @@ def _weight(sheet: Sheet, chosen: Chosen, partner: str) -> str:
         UnclearError: a column may be one.
     """
     if given := chosen.get("weight", ()):
-        return "" if given[-1] == _NONE else check_column(sheet, given[-1], "weight")
+        return "" if given[-1] == NONE else check_column(sheet, given[-1], "weight")
     named = [name for name in sheet.header if name.casefold() in _WEIGHTS]
     if len(named) == 1 and named[0].casefold() == _WEIGHTS[0]:
         return named[0]
     others = [name for name in sheet.header if name not in {partner, *chosen.get("candidate", ())}]
     numbers = named or [name for name in others if _is_number(sheet.column(name))]
     if numbers:
-        question = f"which column holds weights, or {_NONE!r} where everybody has one vote"
-        raise UnclearError(option="weight", question=question, choices=[*numbers, _NONE])
+        question = f"which column holds weights, or {NONE!r} where everybody has one vote"
+        raise UnclearError(option="weight", question=question, choices=[*numbers, NONE])
     return ""
 
 
@@ -172,8 +174,8 @@ BEGINNING: Final = Beginning(
     help="A vote with yes or no on one or more candidates. FILE has a line for each partner: a name, "
     "the answer on each candidate, and perhaps a weight.",
     options=(
-        Option("partner", "The column of names.", multiple=False),
-        Option("weight", f"The column of weights, or {_NONE!r}: one person, one vote.", multiple=False),
+        Option("partner", f"The column of names, or {NONE!r}: partners are numbered.", multiple=False),
+        Option("weight", f"The column of weights, or {NONE!r}: one person, one vote.", multiple=False),
         Option("public-weights", "Everybody knows the weights anyway: nothing is spent on them.", is_flag=True),
         Option("candidate", "A column that is voted on (default: each that holds yes and no)."),
         Option("yes", "A word for yes, beside yes, y, true and 1.", metavar="WORD"),

@@ -23,7 +23,18 @@ from ...protocol.dpwevote import DPWeVote
 from ...protocol.dpwevote.game import MemberPower, WeightedGame, released_power
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Estimate
-from ..presentation.drawing import COLORS, INK, MOST_ROWS, Marks, Picture, fold, name_rows, save_picture, size_of_rows
+from ..presentation.drawing import (
+    COLORS,
+    INK,
+    MOST_ROWS,
+    WITHIN,
+    Marks,
+    Picture,
+    fold,
+    name_rows,
+    save_picture,
+    size_of_rows,
+)
 from ..presentation.numbers import some
 from ..presentation.terminal import Cell, show_facts, show_note, show_table
 from ..running.folder import RunFolder
@@ -37,6 +48,8 @@ _MOST_NAMED: Final = 3
 _AT_ONCE: Final = 100_000
 """Rows that are randomized at once."""
 _ROUNDING: Final = 1e-9
+_LEVELS: Final = (-0.27, -0.09, 0.09, 0.27)
+"""Where in its row each kind of share stands, so that none hides another."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,8 +225,9 @@ def write_power(powers: Powers, folder: RunFolder) -> None:
     cut = "" if len(shown) == len(powers.by_weight()) else f" (the {MOST_ROWS} heaviest)"
     picture = Picture(
         draw=lambda panels: _draw(panels, powers, [places[0] for places in shown], names),
-        size=size_of_rows(names, row=0.3),
-        title=f"Power in the game, and in what is released at ε = {powers.epsilon:.4g}{cut}",
+        size=size_of_rows(names, row=0.13),
+        title=f"Power in the game, and in what is released{cut}",
+        setting=f"{some(len(powers.names), 'partner')} · ε = {powers.epsilon:.4g} for one candidate · local model",
     )
     save_picture(picture, folder=folder.path, name="power")
 
@@ -223,10 +237,10 @@ def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[st
     total = math.fsum(powers.weights)
     of_all = math.fsum(own.value for own in powers.released)
     marks: dict[str, dict[str, Any]] = {
-        "share of weight": {"color": INK, "marker": "|", "markersize": 12, "linestyle": "none"},
-        "Shapley-Shubik": {"color": COLORS["orange"], "marker": "s", "markersize": 5, "linestyle": "none"},
-        "Banzhaf": {"color": COLORS["blue"], "marker": "o", "markersize": 5, "linestyle": "none"},
-        "in what is released": {"color": COLORS["green"], "marker": "D", "mfc": "none", "linestyle": "none"},
+        "share of weight": {"color": INK, "marker": "|", "markersize": 6, "linestyle": "none", "mew": 1.6},
+        "Shapley-Shubik": {"color": COLORS["orange"], "marker": "s", "markersize": 4, "linestyle": "none"},
+        "Banzhaf": {"color": COLORS["blue"], "marker": "o", "markersize": 4.2, "linestyle": "none"},
+        "in what is released": {"color": COLORS["green"], "marker": "D", "markersize": 4, "linestyle": "none"},
     }
     for row, place in enumerate(places):
         member = powers.members[place]
@@ -236,9 +250,10 @@ def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[st
             "Banzhaf": float(member.normalized),
             "in what is released": powers.released[place].value / of_all if of_all else None,
         }
-        for label, share in found.items():
+        for level, (label, share) in zip(_LEVELS, found.items(), strict=True):
             if share is not None:
-                axes.plot(share, row, **marks[label])
+                axes.plot(share, row + level, **marks[label])
+        axes.axhspan(row - 0.42, row + 0.42, color=WITHIN, linewidth=0, zorder=0)
     name_rows(axes, names, x="share of one partner in the sum of all")
     return marks
 

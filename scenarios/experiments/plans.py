@@ -41,9 +41,11 @@ _HALVES: Final = 8
 _STEPS: Final = 9
 """Of a bisection between two of them, which ends within 3 in 1,000."""
 _STEPS_OF_TRIALS: Final = 3
-"""Within a fifth: a price by trials is no surer."""
+"""Within a fifth, and a tenth for rounding: a price by trials is no surer."""
 _DIGITS: Final = 3
 """Of a price that is named; of one by trials, one less."""
+_MOST_TRIED: Final = 1_000
+"""Of more people than these, trials with more still are run where their number is asked for, and not as an option."""
 _MOST_TIMES_PEOPLE: Final = 16
 """As many people as there are: so many times as many, or as few, are tried in trials."""
 
@@ -172,7 +174,7 @@ def make_plan(
         table: its variants, for as many people as there are.
         error: the error that is wanted, as a share or, where the table's unit has a noun, as a number from 1 on.
         epsilon: what may be paid; without an error the session's price by default. With both, people are sought.
-        has_curves: whether variants are asked for more prices, where errors are exact, so that they make a picture.
+        has_curves: whether variants are asked for more prices, so that they make a picture.
         tell: called with a line as each search begins.
 
     Raises:
@@ -183,7 +185,7 @@ def make_plan(
         raise ConfigurationError(field="--epsilon", value=epsilon, allowed="above 0, and finite")
     aim = None if error is None else table.unit.share_in(error)
     sought: Sought = "error" if aim is None else "people" if epsilon is not None else "epsilon"
-    search = _Search(table, tell or _say_nothing)
+    search = _Search(table, tell or _say_nothing, has_curves=has_curves)
     if aim is None:
         price = table.price if epsilon is None else epsilon
         variants = search.at(price)
@@ -216,8 +218,9 @@ def _say_nothing(_: str) -> None:
 class _Search:
     """Looks for prices, errors and numbers of people."""
 
-    def __init__(self, table: VariantTable, tell: Callable[[str], object]) -> None:
+    def __init__(self, table: VariantTable, tell: Callable[[str], object], *, has_curves: bool) -> None:
         self._table = table
+        self._has_curves = has_curves
         self._tell = tell
         self._is_by_trials = table.needs_values
 
@@ -241,7 +244,8 @@ class _Search:
         for name in self._table.names:
             self._tell(f"{name} at ε = {price:.4g}")
             offered = self._table.at(name, price)
-            self._grid(self._table, name, price)
+            if self._has_curves:
+                self._grid(self._table, name, price)
             found.append(self._planned(name, offered, self._table.people))
         if not any(each.is_met for each in found):
             prices = [
@@ -452,6 +456,8 @@ class _Search:
 
     def _with_people(self, do: str, name: str, aim: float, price: float) -> list[Option]:
         """Return an error at a price, for as many people as that takes; nothing where no number is known."""
+        if self._is_by_trials and self._table.people > _MOST_TRIED:
+            return []
         self._tell(f"the number of people of {name} at ε = {price:g}")
         try:
             people, offered = self._people(self._table, name, aim, price)

@@ -143,7 +143,7 @@ def _notes(plan: Plan, table: VariantTable) -> list[str]:
     certainty = f"certainty: how sure anybody can be of what one {role} holds, from even odds"
     if table.needs_values:
         found = f"errors are found by {table.trials:,} trials of these {role}s; ± is one standard error of an error"
-        return [certainty, f"{found}. An ε or a number of {role}s so found is up to a fifth above the least"]
+        return [certainty, f"{found}. An ε or a number of {role}s so found is up to a third above the least"]
     explained = [plan.unit.explained] if plan.unit.explained else []
     return [certainty, f"{_ERRORS}; exact, and of nobody's values", *explained]
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from ..presentation.drawing import (
     COLORS,
     INK,
+    MARKERS,
     MOST_ROWS,
     WIDTH,
     Marks,
@@ -40,7 +41,7 @@ _DECADES: Final = 20.0
 """Means that are so many times apart have a logarithmic axis."""
 _NEARLY: Final = 0.95
 """A mean that is positive for sure is not less than nothing, on a logarithmic axis too."""
-_POINTS: Final[Mapping[str, Any]] = {"marker": "o", "markersize": 4.5, "linewidth": 1.4, "capsize": 3}
+_POINTS: Final[Mapping[str, Any]] = {"markersize": 4.5, "linewidth": 1.4, "capsize": 3}
 
 
 def picture_of(cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> Picture | None:
@@ -156,14 +157,17 @@ def _series_of(cell: MeasuredCell, axis: int) -> str:
 def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure], axis: int) -> Marks:
     key = cells[0].settings[axis][0]
     names = list(dict.fromkeys(_series_of(cell, axis) for cell in cells))
-    colors = dict(zip(names, COLORS.values(), strict=False))
+    looks = {
+        name: {"color": color, "marker": marker, **_POINTS}
+        for name, color, marker in zip(names, COLORS.values(), MARKERS, strict=False)
+    }
     for axes, measure in _panels(panels, measures):
         for name in names:
             own = [cell for cell in cells if _series_of(cell, axis) == name and measure.name in cell.summaries]
             own.sort(key=lambda cell: float(cell.settings[axis][1]))
             if own:
                 places = [float(cell.settings[axis][1]) for cell in own]
-                _errorbar(axes, own, measure, color=colors[name], places=places, **_POINTS)
+                _errorbar(axes, own, measure, places=places, **looks[name])
         places = sorted({float(cell.settings[axis][1]) for cell in cells})
         if places[0] > 0 and places[-1] >= _FOR_LOG * places[0]:
             axes.set_xscale("log")
@@ -173,7 +177,7 @@ def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequenc
             percent_scale(axes)
         elif _spans_decades(_means(cells, measure)):
             log_scale(axes)
-    lines = {name or "mean": {"color": color, **_POINTS} for name, color in colors.items()}
+    lines = {name or "mean": look for name, look in looks.items()}
     marks = {name: {key: value for key, value in mark.items() if key != "capsize"} for name, mark in lines.items()}
     return {**marks, "bars: where the mean lies with 95 %": {"color": INK, "linewidth": 1.4}}
 

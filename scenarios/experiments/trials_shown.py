@@ -39,7 +39,9 @@ def measures_in(cells: Sequence[MeasuredCell]) -> list[Measure]:
     return list({measure.name: measure for cell in cells for measure in cell.measures}.values())
 
 
-def write_trials(folder: RunFolder, cells: Sequence[MeasuredCell], *, name: str, title: str, pictures: bool) -> None:
+def write_trials(
+    folder: RunFolder, cells: Sequence[MeasuredCell], *, name: str, title: str, pictures: bool, setting: str = ""
+) -> None:
     """Write everything that trials gave.
 
     Args:
@@ -48,6 +50,7 @@ def write_trials(folder: RunFolder, cells: Sequence[MeasuredCell], *, name: str,
         name: the scenario's.
         title: the picture's.
         pictures: draw it, where matplotlib is installed.
+        setting: what the picture says below its title.
     """
     measures = measures_in(cells)
     rows = [
@@ -72,7 +75,7 @@ def write_trials(folder: RunFolder, cells: Sequence[MeasuredCell], *, name: str,
         leading = [measure for measure in measures if measure.name not in {BYTES.name, MESSAGES.name}]
         picture = picture_of(cells, leading)
         if picture is not None:
-            save_picture(picture, folder=folder.path, name="trials", title=title)
+            save_picture(picture, folder=folder.path, name="trials", title=title, setting=setting)
 
 
 def summary_in_json(cells: Sequence[MeasuredCell], *, name: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Final
 from ...protocol.errors import ConfigurationError
 from ...protocol.fair_voting.parameters import SEPARATOR
 from ..running.beginnings import (
+    NONE,
     Beginning,
     Chosen,
     Draft,
@@ -26,8 +27,8 @@ _LEAST: Final = 2
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     """Return a draft of a vote by rankings. See `Beginning`."""
-    question = "which column has a different name for each voter"
-    voter = chosen_column(sheet, chosen, "voter", names=_VOTERS, question=question)
+    question = f"which column has a different name for each voter, or {NONE!r}: they are numbered"
+    voter = chosen_column(sheet, chosen, "voter", names=_VOTERS, question=question, may_lack=True)
     question = "which column says in which group each voter is"
     group = chosen_column(sheet, chosen, "group", names=_GROUPS, question=question)
     columns = {"voter": voter, "group": group}
@@ -46,13 +47,16 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         about = "a column for each alternative, with its place: 1 is the best" if key == "places" else "the best first"
         lines.append(Line(key, named, about))
         names = named if key == "places" else sorted({sheet.column(name)[row] for name in named for row in (0,)})
-    if renamed := {name: own for name, own in columns.items() if own != name}:
+    if not voter:
+        lines.insert(1, Line("numbered", value=True, comment="it has no names"))
+    if renamed := {name: own for name, own in columns.items() if own not in {"", name}}:
         lines.insert(1, Line("columns", renamed, "what the file calls them"))
     groups = list(dict.fromkeys(sheet.column(group)))
     if len(groups) < _LEAST:
         allowed = "a column with two groups or more, which the winner is to serve alike"
         raise ConfigurationError(field="--group", value=group, allowed=allowed)
-    said = [f"{len(sheet.rows):,} voters of {len(groups):,} groups ({', '.join(groups[:9])}) rank {', '.join(names)}."]
+    voters = f"{sheet.count(len(sheet.rows))} voters of {len(groups):,} groups ({', '.join(groups[:9])})"
+    said = [f"{voters} rank {', '.join(names)}."]
     return Draft(
         title=f"Which of {', '.join(names)} serves all groups alike",
         role="voter",
@@ -89,7 +93,7 @@ BEGINNING: Final = Beginning(
     help="A vote by rankings whose winner serves all groups of voters alike. FILE has a line for each voter: a name, a "
     f"group, and a ranking such as pool {SEPARATOR} library {SEPARATOR} rink.",
     options=(
-        Option("voter", "The column of names.", multiple=False),
+        Option("voter", f"The column of names, or {NONE!r}: voters are numbered.", multiple=False),
         Option("group", "The column of groups.", multiple=False),
         Option("ranking", "The column of rankings.", multiple=False),
         Option("place", "In place of it, a column of places: its header is an alternative, 1 the best place."),

@@ -76,7 +76,8 @@ def trade_off(
     console = make_console()
     show_trade_off(console, found)
     folder = make_folder(out, f"{loaded.name}-trade-off")
-    save_trade_off(folder, found, title=f"{loaded.title}: ")
+    groups = f"{len(side.names):,} voters in {len(side.protocol.parameters.groups):,} groups"
+    save_trade_off(folder, found, title=f"{loaded.title}: ", setting=f"{groups} · ε as proven for one voter")
     tell_folder(console, folder, draws=True)
 
 

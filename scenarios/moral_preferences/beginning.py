@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from ...protocol.errors import ConfigurationError
-from ..reading.settings import did_you_mean
+from ...protocol.errors import ConfigurationError, did_you_mean
 from ..running.beginnings import Beginning, Chosen, Draft, Line, Sheet
 
 __all__ = ["BEGINNING"]
@@ -18,7 +17,7 @@ def _draft(sheet: Sheet, _: Chosen) -> Draft:
             allowed = f"a header with {', '.join(_COLUMNS)} and the features{did_you_mean(name, sheet.header)}"
             raise ConfigurationError(field=f"{sheet.path.name} line 1", value=list(sheet.header), allowed=allowed)
     features = [name for name in sheet.header if name not in _COLUMNS]
-    voters = len(set(sheet.column("voter")))
+    voters = sheet.count(len(set(sheet.column("voter"))))
     return Draft(
         title="What voters prefer",
         role="voter",
@@ -28,7 +27,7 @@ def _draft(sheet: Sheet, _: Chosen) -> Draft:
             Line("bound", 2.0, "the greatest length of a voter's preferences; longer ones are cut"),
         ],
         parties=[Line("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")],
-        said=[f"{voters:,} voters compare alternatives by {', '.join(features)}."],
+        said=[f"{voters} voters compare alternatives by {', '.join(features)}."],
     )
 
 

@@ -35,6 +35,7 @@ from ...protocol.moral_preferences.parameters import MAX_BOUND, MAX_FEATURES_OF_
 from ..presentation.terminal import Cell, show_note, show_table
 from ..reading.conversion import convert
 from ..reading.files import readable
+from ..running.folder import check_schema
 from .alternatives import AlternativePair
 
 __all__ = [
@@ -78,6 +79,7 @@ def read_outcome(run: Path) -> Outcome:
         raise ConfigurationError(
             field=_RUN, value=str(path), allowed=f"a run's result or outcome in JSON ({error})"
         ) from None
+    check_schema(read, path.name)
     ours = MoralPreferences.name
     if {"protocol", "outcome"} <= read.keys():  # a run's result
         if read["protocol"] != ours:

@@ -231,11 +231,12 @@ def _draw(outcome: Outcome, known: Known) -> Picture:
     names = [fold(feature.name) for feature in features]
     is_all = len(features) == len(outcome.features)
     if outcome.by_society:
-        x = f"{_meaning(outcome)}\n{_source(outcome)}"
-        return draw_societies(outcome, known, [feature.name for feature in features], x=x)
+        shown = [feature.name for feature in features]
+        return draw_societies(outcome, known, shown, x=_meaning(outcome), setting=_source(outcome))
     return Picture(
         draw=functools.partial(_draw_rows, features=features, names=names, outcome=outcome),
-        size=size_of_rows(names, row=0.17, frame=2.0),
+        size=size_of_rows(names, row=0.17),
+        setting=_source(outcome),
         title="" if is_all else f" (the strongest {len(features)} of {some(len(outcome.features), 'feature')})",
     )
 
@@ -272,7 +273,7 @@ def _draw_rows(panels: Any, *, features: Sequence[_Feature], names: Sequence[str
         annotate_row(axes, row, said, color=INK if feature.is_sure else MUTED)
     if not any(feature.value or feature.error or feature.clean for feature in features):
         axes.set_xlim(-1, 1)
-    name_rows(axes, names, x=f"{_meaning(outcome)}\n{_source(outcome)}")
+    name_rows(axes, names, x=_meaning(outcome))
     return _marks(features)
 
 
@@ -284,13 +285,14 @@ def _meaning(outcome: Outcome) -> str:
 
 
 def _source(outcome: Outcome) -> str:
-    """Return whose preferences these are, and by what."""
+    """Return by what these preferences were found, for a picture that says of itself whose they are."""
     paradigm = Paradigm(outcome.paradigm)
     epsilons = [level.epsilon for level in outcome.levels]
     epsilon = f"{epsilons[0]:g}" + (f" to {epsilons[-1]:g}" if len(epsilons) > 1 else "")
-    said = f"{paradigm.value}, {outcome.mechanism}, ε = {epsilon} per {paradigm.level.value}"
-    errors = "; no standard errors" if outcome.errors is None else ""
-    return f"{_voters(outcome)}; {said}{errors}"
+    said = f"{paradigm.value}, {outcome.mechanism}"
+    if paradigm.level is Level.RECORD or len(epsilons) > 1:  # else it is that of the voter in all
+        said += f", ε = {epsilon} per {paradigm.level.value}"
+    return said + (", no standard errors" if outcome.errors is None else "")
 
 
 def _brief(outcome: Outcome) -> list[Brief]:

@@ -16,6 +16,7 @@ from ..presentation.drawing import (
     COLORS,
     ERRORS_SHOWN,
     INK,
+    MARKERS,
     RULE,
     TRUTH,
     Marks,
@@ -191,7 +192,7 @@ def rows_of_societies(outcome: Outcome, known: Known) -> Rows:
     return rows
 
 
-def draw_societies(outcome: Outcome, known: Known, features: Sequence[str], *, x: str) -> Picture:
+def draw_societies(outcome: Outcome, known: Known, features: Sequence[str], *, x: str, setting: str) -> Picture:
     """Return a picture in which a feature's row has a mark for each society.
 
     Args:
@@ -199,14 +200,16 @@ def draw_societies(outcome: Outcome, known: Known, features: Sequence[str], *, x
         known: what may be shown beside it.
         features: those that are shown, from the top.
         x: what the axis means.
+        setting: by what these preferences were found.
     """
     shown = _largest(outcome, _MOST_DRAWN)
     names = [fold(feature) for feature in features]
-    if left := len(outcome.by_society) - len(shown):
-        x = f"{x}; {left:,} smaller societies are in {known.table}"
+    left = len(outcome.by_society) - len(shown)
     return Picture(
         draw=functools.partial(_draw, outcome=outcome, known=known, shown=shown, names=names, features=features, x=x),
         size=size_of_rows(names, row=0.16 + 0.12 * len(shown)),
+        setting=setting,
+        note=f"{left:,} smaller societies are in {known.table}." if left else "",
     )
 
 
@@ -224,8 +227,8 @@ def _draw(
     axes.axvline(0, color=RULE, linewidth=1)
     marks: dict[str, dict[str, Any]] = {}
     step = _HEIGHT / len(shown)
-    for number, (society, color) in enumerate(zip(shown, COLORS.values(), strict=False)):
-        style: dict[str, Any] = {"color": color, "marker": "o", "markersize": 5, "linestyle": "none"}
+    for number, (society, color, marker) in enumerate(zip(shown, COLORS.values(), MARKERS, strict=False)):
+        style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 5, "linestyle": "none"}
         marks[society.name] = style
         for row, feature in enumerate(features):
             place, at = outcome.features.index(feature), row + (number + 0.5) * step - _HEIGHT / 2

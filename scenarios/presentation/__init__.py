@@ -18,7 +18,8 @@ from ...protocol.errors import PluginError, PsephosError, printable
 from ...protocol.phases import Truth
 from ..system import load_each
 from .drawing import save_picture
-from .lessons import draw_lesson, show_lesson, written_lesson
+from .lessons import show_lesson, written_lesson
+from .lessons_drawn import draw_lesson
 from .plain import PLAIN, plain_briefs, plain_verdict
 from .presenter import Brief, Known, Presenter, Rows
 from .terminal import make_console
@@ -118,6 +119,7 @@ def draw_outcome(
     truth: Truth | None,
     gold: Mapping[str, str] | None = None,
     folder: Path,
+    setting: str = "",
 ) -> list[Path]:
     """Draw an outcome as `estimates.svg` and `estimates.png`; nothing for outcomes without estimates.
 
@@ -127,6 +129,7 @@ def draw_outcome(
         truth: drawn beside the estimates where it may be shown.
         gold: the same.
         folder: where to.
+        setting: how many took part, under which promise; below the title.
 
     Returns:
         The files; none where matplotlib is not installed.
@@ -134,7 +137,9 @@ def draw_outcome(
     presenter = _presenter_of(outcome)
     with _blaming(presenter, "draw", outcome):
         picture = presenter.draw(outcome, Known(truth=truth, gold=gold))
-        return [] if picture is None else save_picture(picture, folder=folder, name="estimates", title=title)
+        if picture is None:
+            return []
+        return save_picture(picture, folder=folder, name="estimates", title=title, setting=setting)
 
 
 @contextlib.contextmanager

@@ -1,10 +1,17 @@
-"""The frame of every picture, a run's or a paper's: style, palette, title, legend, panels, files.
+"""The frame of every picture, a run's or a paper's: style, palette, title, setting, panels, legend, files.
+
+From top to bottom a picture has its title, a subdued line that says of what and under which promise (how many parties,
+the proven ε, whom they trust), the panels, the legend, and a note where something has to be said of how it is read.
+
+Colors are never alone: what differs in color differs in shape, in place or in a word beside it, too.
 
 matplotlib is optional, and imported late: it takes longer than most runs.
 """
 
 import dataclasses
 import importlib
+import io
+import itertools
 import math
 import textwrap
 import warnings
@@ -12,11 +19,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from .embedding import embeddable
+
 __all__ = [
+    "ALLOWED",
+    "BEYOND",
     "COLORS",
     "ERRORS_SHOWN",
     "GOOD",
+    "GRID",
     "INK",
+    "INKS",
+    "MARKERS",
     "MOST_ROWS",
     "MUTED",
     "POOR",
@@ -24,6 +38,7 @@ __all__ = [
     "TRUTH",
     "WHISKERS",
     "WIDTH",
+    "WITHIN",
     "Marks",
     "Measured",
     "Picture",
@@ -43,20 +58,31 @@ __all__ = [
 ]
 
 INK: Final = "#1f2933"
-MUTED: Final = "#7b8794"
+MUTED: Final = "#616e7c"
 RULE: Final = "#52606d"
-GOOD: Final = "#2a7f62"
-POOR: Final = "#b3423a"
-_GRID: Final = "#e4e7eb"
+GOOD: Final = "#0b5d3b"
+POOR: Final = "#b8481a"
+GRID: Final = "#e4e7eb"
 COLORS: Final = {
-    "blue": "#0072b2",
-    "orange": "#d55e00",
-    "green": "#009e73",
-    "purple": "#aa4499",
-    "sky": "#56b4e9",
-    "gold": "#b8860b",
+    "blue": "#2158c5",
+    "orange": "#c05c0c",
+    "green": "#185232",
+    "purple": "#590f53",
+    "sky": "#5b99cb",
+    "gold": "#c4ab6f",
 }
-"""Told apart by color-blind readers too (after Okabe and Ito, 2008)."""
+"""Told apart by readers who do not see red, green or blue, and in gray: found by a search for the greatest distances,
+which `tests/scenarios/presentation/test_palette.py` measures."""
+INKS: Final = {COLORS["orange"]: "#b3540a", COLORS["sky"]: "#3a6f9c", COLORS["gold"]: "#7d6420"}
+"""Darker ones of the same hue, for words in a color that is too pale for them."""
+MARKERS: Final = ("o", "s", "^", "D", "v", "P")
+"""Of lines, in the order of their colors."""
+WITHIN: Final = "#eef1f4"
+"""Behind what is possible, or allowed."""
+ALLOWED: Final = "#d5dbe2"
+"""How far something may reach, behind how far it does."""
+BEYOND: Final = "#e9e4d8"
+"""Behind what a proof rules out, or a limit."""
 
 ERRORS_SHOWN: Final = 2
 """Standard errors that a whisker reaches: some 95 % of all runs on the same inputs give an estimate so near the truth.
@@ -88,8 +114,20 @@ WIDTH: Final = 8.0
 _CHARACTERS_OF_NAME: Final = 28
 _CHARACTERS_OF_TITLE: Final = 10
 """In an inch of the picture's width; a longer title goes on in the next line."""
-_MARKS_IN_LINE: Final = 3
-"""Of a legend as wide as a run's picture; a wider one has twice as many."""
+_CHARACTERS_OF_SMALL: Final = 16
+"""In an inch of what is said in small type, above the panels or below them."""
+_BETWEEN: Final = " · "
+"""Parts of a setting."""
+_CHARACTER_INCHES: Final = 0.071
+_MARK_INCHES: Final = 0.62
+"""What a legend's label takes for each character, and beside them."""
+_LEFT_INCHES: Final = 0.08
+_TITLE_INCHES: Final = 0.22
+_SMALL_INCHES: Final = 0.165
+_LEGEND_INCHES: Final = 0.2
+"""Heights of lines."""
+_GAP_INCHES: Final = 0.06
+_PAD_INCHES: Final = 0.07
 _STYLE: Final = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -103,9 +141,12 @@ _STYLE: Final = {
     "ytick.color": INK,
     "svg.fonttype": "none",
     "svg.hashsalt": "psephos",
+    "figure.facecolor": "white",
     "text.parse_math": False,  # a name may hold any number of dollars
 }
 _DOTS_PER_INCH: Final = 160
+_BESIDE_ROW: Final = ("axes fraction", "data")
+"""Coordinates of what is said of a row."""
 _WRITTEN_OUT: Final = 3
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -116,15 +157,19 @@ class Picture:
 
     Args:
         draw: called with the panels, an array of matplotlib's axes; returns what the legend explains.
-        size: in inches.
+        size: in inches, with a title and a legend of one line; what else is written makes it higher.
         panels: rows and columns of them.
         title: one line; of a run's outcome, how the run's own title goes on.
+        setting: of what it is, in small type below the title; of a run's outcome, what the run's own leaves open.
+        note: how it is read, in small type below the panels.
     """
 
     draw: Callable[[Any], Marks | None]
     size: tuple[float, float]
     panels: tuple[int, int] = (1, 1)
     title: str = ""
+    setting: str = ""
+    note: str = ""
 
 
 class Measured(Protocol):
@@ -141,7 +186,7 @@ class Measured(Protocol):
         ...
 
 
-def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "") -> list[Path]:
+def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", setting: str = "") -> list[Path]:
     """Draw a picture as `<name>.svg` and `<name>.png`.
 
     Args:
@@ -149,6 +194,7 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "") 
         folder: where to.
         name: the files', without what they end with.
         title: stands before the picture's own.
+        setting: the same.
 
     Returns:
         The files; none where matplotlib is not installed.
@@ -162,19 +208,93 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "") 
         # A script that the font lacks is drawn as boxes in the PNG; a reader's own font draws it in the SVG.
         warnings.filterwarnings("ignore", r"Glyph \d+ |Matplotlib currently does not support", UserWarning)
         figure = figures.Figure(figsize=picture.size, layout="constrained")
-        folded = textwrap.fill(title + picture.title, int(_CHARACTERS_OF_TITLE * picture.size[0]))
-        figure.suptitle(folded, x=0.01, ha="left", fontsize=11.5, fontweight="bold", color=INK)
-        panels = figure.subplots(*picture.panels, squeeze=False)
-        if marks := picture.draw(panels):
-            for label, mark in marks.items():
-                style = {key: value for key, value in mark.items() if key != "elinewidth"}  # no plotted line has it
-                panels[0, 0].plot([], [], label=label, **style)
-            columns = _MARKS_IN_LINE * (2 if picture.size[0] > WIDTH else 1)
-            figure.legend(loc="outside lower left", ncols=columns, frameon=False, fontsize=9)
+        marks = picture.draw(figure.subplots(*picture.panels, squeeze=False))
+        settings = _BETWEEN.join(filter(None, (setting, picture.setting)))
+        _frame(figure, picture, marks or {}, title=title + picture.title, setting=settings)
         paths = [folder / f"{name}.svg", folder / f"{name}.png"]
-        figure.savefig(paths[0], metadata={"Date": None})
+        svg = io.StringIO()
+        figure.savefig(svg, format="svg", metadata={"Date": None})
+        description = _described(figure, setting=settings, note=picture.note)
+        text = embeddable(svg.getvalue(), title=title + picture.title, description=description)
+        paths[0].write_text(text, encoding="utf-8")
         figure.savefig(paths[1], dpi=_DOTS_PER_INCH, metadata={"Software": None})
     return paths
+
+
+def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: str) -> None:
+    """Write what stands above the panels and below them, and make room for it."""
+    width, height = picture.size
+    head = textwrap.wrap(title, int(_CHARACTERS_OF_TITLE * width))
+    small = _lines_of_setting(setting, int(_CHARACTERS_OF_SMALL * width))
+    foot = textwrap.wrap(picture.note, int(_CHARACTERS_OF_SMALL * width))
+    columns = _columns_of_legend(list(marks), width)
+    lines = math.ceil(len(marks) / columns) + max((label.count("\n") for label in marks), default=0)
+    above = _TITLE_INCHES * len(head) + _SMALL_INCHES * len(small) + _GAP_INCHES
+    noted = _SMALL_INCHES * len(foot) + _GAP_INCHES * bool(foot)
+    below = noted + (_LEGEND_INCHES * lines + _GAP_INCHES if marks else 0.0)
+    height += above - _TITLE_INCHES + noted + _LEGEND_INCHES * max(lines - 1, 0)
+    figure.set_size_inches(width, height)
+    figure.get_layout_engine().set(rect=(0, below / height, 1, 1 - (above + below) / height))
+    place: dict[str, Any] = {"x": _LEFT_INCHES / width, "ha": "left", "va": "top"}
+    figure.text(y=1 - _PAD_INCHES / height, s="\n".join(head), fontsize=11.5, fontweight="bold", color=INK, **place)
+    under = _PAD_INCHES + _TITLE_INCHES * len(head)
+    figure.text(y=1 - under / height, s="\n".join(small), fontsize=8.5, color=MUTED, **place)
+    figure.text(y=noted / height, s="\n".join(foot), fontsize=8.5, color=MUTED, **place)
+    if marks:
+        lines_of: Any = importlib.import_module("matplotlib.lines")
+        # No plotted line has a width of its error bars.
+        drawn = {label: {key: mark[key] for key in mark if key != "elinewidth"} for label, mark in marks.items()}
+        figure.legend(
+            handles=[lines_of.Line2D([], [], label=label, **mark) for label, mark in drawn.items()],
+            loc="lower left",
+            bbox_to_anchor=(0, noted / height),
+            borderaxespad=0,
+            ncols=columns,
+            frameon=False,
+            fontsize=9,
+        )
+
+
+def _lines_of_setting(setting: str, most: int) -> list[str]:
+    """Return a setting in lines of at most so many characters, which end with a whole part where they can."""
+    lines: list[str] = []
+    for part in filter(None, setting.split(_BETWEEN)):
+        if lines and len(joined := lines[-1] + _BETWEEN + part) <= most:
+            lines[-1] = joined
+        else:
+            lines += textwrap.wrap(part, most)
+    return lines
+
+
+def _columns_of_legend(labels: Sequence[str], width: float) -> int:
+    """Return the greatest number of columns in which these labels fit into a picture of this width, in inches."""
+    for columns in range(len(labels), 1, -1):
+        least, longer = divmod(len(labels), columns)  # the first columns have a label more
+        ends = [0, *itertools.accumulate(least + (place < longer) for place in range(columns))]
+        widest = [
+            max(len(line) for label in labels[start:end] for line in label.split("\n"))
+            for start, end in itertools.pairwise(ends)
+        ]
+        if sum(_MARK_INCHES + _CHARACTER_INCHES * most for most in widest) <= width:
+            return columns
+    return 1
+
+
+def _described(figure: Any, *, setting: str, note: str) -> str:
+    """Return in words what is written in a figure's panels, for those who cannot see where it stands."""
+    said = [f"{setting}."] if setting else []
+    for axes in figure.axes:
+        if not axes.get_visible():
+            continue
+        told = [axes.get_title("left"), axes.get_xlabel(), axes.get_ylabel()]
+        ticks = axes.yaxis.get_major_ticks()
+        names = {tick.get_loc(): " ".join(tick.label1.get_text().split()) for tick in ticks}
+        for text in axes.texts:
+            # What stands beside a row belongs to the row's name.
+            name = names.get(text.xy[1], "") if getattr(text, "xycoords", "") == _BESIDE_ROW else ""
+            told.append(f"{name}: {text.get_text()}" if name else text.get_text())
+        said.append("; ".join(" ".join(part.split()) for part in told if part.strip()) + ".")
+    return " ".join([*said, *([f"{note}."] if note else [])])
 
 
 def save_pictures(pictures: Mapping[str, Picture], folder: Path) -> list[Path]:
@@ -211,7 +331,7 @@ def clean(axes: Any, *, title: str = "", x: str = "", y: str = "", grid: Literal
     """
     for side in ("top", "right") if grid == "both" else ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    axes.grid(axis=grid, color=_GRID)
+    axes.grid(axis=grid, color=GRID)
     axes.set_axisbelow(True)
     axes.tick_params(length=3, which="major")
     axes.tick_params(length=0, which="minor")
@@ -230,7 +350,7 @@ def name_rows(axes: Any, names: Sequence[str], *, x: str) -> None:
 
 def annotate_row(axes: Any, row: int, text: str, *, color: str) -> None:
     """Write beside a row what is said of it."""
-    axes.annotate(text, (1.01, row), xycoords=("axes fraction", "data"), va="center", color=color)
+    axes.annotate(text, (1.01, row), xycoords=_BESIDE_ROW, va="center", color=color)
 
 
 def draw_measured(axes: Any, places: Iterable[float], measured: Iterable[Measured], **style: Any) -> None:
@@ -296,5 +416,11 @@ def label_line_ends(axes: Any, labels: Mapping[str, tuple[float, str]], *, gap: 
         heights[place] = min(heights[place], limit)
     for (text, (_, color)), height in zip(ordered, heights, strict=True):
         axes.annotate(
-            text, (1.015, height), xycoords="axes fraction", color=color, fontsize=8.5, va="center", fontweight="bold"
+            text,
+            (1.015, height),
+            xycoords="axes fraction",
+            color=INKS.get(color, color),
+            fontsize=8.5,
+            va="center",
+            fontweight="bold",
         )

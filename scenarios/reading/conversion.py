@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, did_you_mean, one_of
 
 __all__ = ["convert"]
 
@@ -46,9 +46,8 @@ def convert(value: object, kind: type[Any], field: str) -> Any:
         problem, _, place = str(error).partition(" - at `$")
         place = place.rstrip("`").lstrip(".")
         where = ".".join(part for part in (field, place) if part) or "scenario"
-        raise ConfigurationError(
-            field=where, value=_look_up(value, place), allowed=_allowed(problem, kind, place)
-        ) from None
+        found = _look_up(value, place)
+        raise ConfigurationError(field=where, value=found, allowed=_allowed(problem, kind, place, found)) from None
 
 
 def _look_up(value: Any, place: str) -> object:
@@ -61,18 +60,23 @@ def _look_up(value: Any, place: str) -> object:
     return value
 
 
-def _allowed(problem: str, kind: type[Any], place: str) -> str:
+def _allowed(problem: str, kind: type[Any], place: str, value: object) -> str:
     """Turn msgspec's sentence into what is allowed."""
     if expected := re.match(r"Expected `(.+)`, got .+", problem):
         return " or ".join(_WORDS.get(name, name) for name in expected[1].split(" | "))
     if unknown := re.match(r"Object contains unknown field `(.+)`", problem):
-        return f"without the unknown key {unknown[1]!r}"
+        known = (
+            [field.name for field in msgspec.structs.fields(kind)]
+            if hasattr(kind, "__struct_fields__") and not place
+            else []
+        )
+        return f"without the unknown key {unknown[1]!r}{did_you_mean(unknown[1], known)}"
     if missing := re.match(r"Object missing required field `(.+)`", problem):
         return f"with the required key {missing[1]!r}"
     if problem.startswith("Invalid enum value") and (choices := _choices(kind, place)):
-        return f"one of {', '.join(choices)}"
+        return one_of(choices, value)
     if problem.startswith("Invalid value") and place.endswith(".type") and (tags := _tags(kind, place[:-5])):
-        return f"one of {', '.join(tags)}"
+        return one_of(tags, value)
     return f"another value ({problem.replace('`', '')})"
 
 

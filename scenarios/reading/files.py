@@ -15,8 +15,10 @@ from ...protocol.errors import ConfigurationError
 
 __all__ = [
     "BOM",
+    "MAX_FILE_BYTES",
     "MAX_LINE",
     "bounded_lines",
+    "check_size",
     "decode_line",
     "decoded",
     "open_bytes",
@@ -29,6 +31,8 @@ BOM: Final = b"\xef\xbb\xbf"
 """What may stand before UTF-8."""
 MAX_LINE: Final = 1 << 24
 """Characters, or bytes, of one line: more are no line of a table, and would fill the memory."""
+MAX_FILE_BYTES: Final = 1 << 28
+"""Of a table that is held in memory: as objects these are a few GB."""
 _MAX_SHOWN_BYTES: Final = 40
 
 
@@ -56,6 +60,20 @@ def readable_in_data_folder(path: Path) -> AbstractContextManager[None]:
     """Do the same for a data set's file, which is in the data set's folder in the folder of all data sets."""
     what = f"a folder with a readable file {path.parent.name}/{path.name}"
     return readable(path, field="data", value=path.parent.parent, what=what)
+
+
+def check_size(path: Path, *, field: str, most: int = MAX_FILE_BYTES) -> None:
+    """Raise ConfigurationError if a file is too large to be held in memory; a missing one is for whoever reads it.
+
+    Args:
+        path: the file.
+        field: the setting that names it.
+        most: bytes that it may have.
+    """
+    with contextlib.suppress(OSError):
+        if (num_bytes := path.stat().st_size) > most:
+            allowed = f"a file of at most {most:,} bytes: all of it has to fit into memory"
+            raise ConfigurationError(field=field, value=f"{path} of {num_bytes:,} bytes", allowed=allowed)
 
 
 def open_text(path: Path, encoding: str = "utf-8-sig", *, errors: str = "strict") -> IO[str]:

@@ -4,14 +4,13 @@ A key is a name that stands in one place only (`epsilon`, `count`), or a dotted 
 Here a scenario is still the tables that its file holds; what is set is checked with the rest.
 """
 
-import difflib
 import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, one_of
 
-__all__ = ["Settings", "Tables", "did_you_mean", "read_setting", "read_settings", "set_value"]
+__all__ = ["Settings", "Tables", "read_setting", "read_settings", "set_value"]
 
 Tables: TypeAlias = dict[str, Any]
 """A scenario as its file holds it."""
@@ -74,12 +73,6 @@ def set_value(
     inner[name] = value
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a hint at the known word that is closest, to end a sentence with; empty where none is close."""
-    close = difflib.get_close_matches(word, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
 def _path_of(
     tables: Tables, key: str, *, own: Collection[str], parameters: Collection[str], parties: str
 ) -> tuple[str, ...]:
@@ -90,4 +83,4 @@ def _path_of(
         if key in names:
             return (*path, key)
     known = sorted({*own, *parameters, *generated})
-    raise ConfigurationError(field="--set", value=key, allowed=f"one of {', '.join(known)}{did_you_mean(key, known)}")
+    raise ConfigurationError(field="--set", value=key, allowed=one_of(known, key))

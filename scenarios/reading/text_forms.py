@@ -9,6 +9,7 @@ import codecs
 import contextlib
 import csv
 import dataclasses
+import math
 import operator
 import re
 import zlib
@@ -86,19 +87,21 @@ def form_of(path: Path, wanted: Collection[str] = ()) -> TextForm:
 
 
 @contextlib.contextmanager
-def open_table(path: Path, form: TextForm) -> Generator[Any]:
+def open_table(path: Path, form: TextForm, *, most: int | None = None) -> Generator[Any]:
     """Open a table as a strict `csv.reader`.
 
     Args:
         path: the file, which may be packed (`.gz`).
         form: its.
+        most: characters that it may have, packed or not; by default any number.
 
     Raises:
-        ConfigurationError: a line is too long, holds a NUL, or is no such text; the field names it.
+        ConfigurationError: a line is too long, holds a NUL, or is no such text, or there are too many; the field names
+            it.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
     with _open(path, form.encoding) as text:
-        yield csv.reader(_lines_in(text, path), delimiter=form.delimiter, strict=True)
+        yield csv.reader(_lines_in(text, path, most), delimiter=form.delimiter, strict=True)
 
 
 def header_of(path: str | Path) -> list[str]:
@@ -161,9 +164,14 @@ def _open(path: Path, encoding: str) -> IO[str]:
     return open_text(path, encoding, errors="surrogateescape")
 
 
-def _lines_in(text: IO[str], path: Path) -> Iterator[str]:
+def _lines_in(text: IO[str], path: Path, most: int | None = None) -> Iterator[str]:
     """Yield lines with their ends, of a file that was opened by `_open`."""
+    left = math.inf if most is None else most
     for number, line in bounded_lines(text, path):
+        left -= len(line)
+        if left < 0:
+            allowed = f"a file of at most {most:,} characters: all of it has to fit into memory"
+            raise ConfigurationError(field=f"{path.name} line {number}", value="more", allowed=allowed)
         if "\0" in line or _ESCAPED.search(line):
             where, start = f"{path.name} line {number}", line[:_MAX_SHOWN]
             if "\0" in line:

@@ -5,9 +5,8 @@ import math
 import re
 from typing import Final
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, did_you_mean
 from ...protocol.privacy.periods import check_period
-from .settings import did_you_mean
 
 __all__ = ["read_period", "read_time", "say_period"]
 

@@ -9,6 +9,7 @@ from typing import Final
 from ..running.reader import read_run
 from .page import write_page
 from .run_page import page_of_run
+from .study_pages import page_of_study
 
 __all__ = ["REPORT", "write_report"]
 
@@ -17,10 +18,10 @@ REPORT: Final = "report.html"
 
 
 def write_report(folder: Path, path: Path | None = None) -> Path:
-    """Write the page of a run.
+    """Write the page of a run, a series, an audit, trials or a reproduction.
 
     Args:
-        folder: the run's.
+        folder: what that left.
         path: where to; by default `report.html` in the folder.
 
     Returns:
@@ -30,5 +31,5 @@ def write_report(folder: Path, path: Path | None = None) -> Path:
         ConfigurationError: it is no run's folder, something in it is damaged, or the file cannot be written.
     """
     path = folder / REPORT if path is None else path
-    write_page(page_of_run(read_run(folder)), path)
+    write_page(page_of_study(folder) or page_of_run(read_run(folder)), path)
     return path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
 from ...protocol.errors import ConfigurationError, printable
-from ..presentation.drawing import COLORS, GOOD, INK, MUTED, POOR, RULE
+from ..presentation.drawing import ALLOWED, BEYOND, COLORS, GOOD, GRID, INK, INKS, MUTED, POOR, RULE, WITHIN
 
 if TYPE_CHECKING:
     from .page import Drawing
@@ -47,10 +47,14 @@ _NAMED: Final = {
     RULE: "rule",
     GOOD: "good",
     POOR: "poor",
-    "#e4e7eb": "grid",
+    GRID: "grid",
+    WITHIN: "within",
+    BEYOND: "beyond",
+    ALLOWED: "allowed",
     "#ffffff": "paper",
     "#000000": "ink",
     **{color: name for name, color in COLORS.items()},
+    **{INKS[color]: f"{name}-ink" for name, color in COLORS.items() if color in INKS},
 }
 """The frame's colors, and what the page calls them."""
 

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,7 @@ from ..reading.files import readable
 from ..running.reader import RunLeft
 from .page import MOST_ROWS, Cell, Table, Tone, shown
 
-__all__ = ["estimates_in", "rows_in"]
+__all__ = ["estimates_in", "rows_in", "table_of"]
 
 _ERROR: Final = "_standard_error"
 _FLAGS: Final = frozenset({"passed", "wins"})
@@ -38,19 +38,31 @@ def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None
     rows = _estimates(left)
     if not rows:
         return None, ""
-    keys = list(rows[0])
     left_out: Mapping[str, Cell] = {} if is_whole else _same_in_all(rows)
+    table = table_of(rows, caption="What was estimated", name="estimates", left_out=left_out)
+    return table, ", ".join(f"{title_of(key).lower()} {cell.text}" for key, cell in left_out.items())
+
+
+def table_of(rows: Rows, *, caption: str, name: str, left_out: Collection[str] = (), is_mixed: bool = False) -> Table:
+    """Return rows of a file as a table: a number and its standard error are one cell.
+
+    Args:
+        rows: at least one; their first column has names.
+        caption: what they are.
+        name: the file's, without its end.
+        left_out: columns that are not shown.
+        is_mixed: whether each row has numbers of another size, and therefore digits of its own.
+    """
+    keys = list(rows[0])
     errors = {_error_of(key) for key in keys}
     shown_keys = [key for key in keys if key not in errors and key not in left_out]
-    columns = [_column(key, rows[:MOST_ROWS]) for key in shown_keys]
-    table = Table(
-        caption="What was estimated",
-        name="estimates",
-        columns=[title_of(key) for key in shown_keys],
-        rows=list(zip(*columns, strict=True)),
-        full=rows,
-    )
-    return table, ", ".join(f"{title_of(key).lower()} {cell.text}" for key, cell in left_out.items())
+    if is_mixed:
+        lines = [[_column(key, [row], is_name=key == keys[0])[0] for key in shown_keys] for row in rows[:MOST_ROWS]]
+    else:
+        columns = [_column(key, rows[:MOST_ROWS], is_name=key == keys[0]) for key in shown_keys]
+        lines = list(map(list, zip(*columns, strict=True)))
+    titles = [title_of(key) for key in shown_keys]
+    return Table(caption=caption, name=name, columns=titles, rows=lines, full=rows)
 
 
 def _same_in_all(rows: Rows) -> Mapping[str, Cell]:
@@ -109,10 +121,10 @@ def _number(text: str | None) -> object:
     return plain_cell(text)
 
 
-def _column(key: str, rows: Rows) -> list[Cell]:
+def _column(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
     """Return a column's cells, with as many digits as its errors deserve."""
     values, errors = [row.get(key) for row in rows], [row.get(_error_of(key)) for row in rows]
-    if key == next(iter(rows[0])):
+    if is_name:
         return [Cell(str(value)) for value in values]
     if key in _FLAGS and {*values} <= {0, 1}:
         return [shown(bool(value)) for value in values]

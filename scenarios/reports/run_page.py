@@ -12,15 +12,15 @@ from typing import Any, Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
 from ...protocol.privacy import LedgerEntry, total_of
 from ..presentation import briefs_of, verdict_of
 from ..presentation.numbers import some
 from ..presentation.terminal import title_of
 from ..reading.files import readable
 from ..running.about import About
-from ..running.reader import Learnt, RunLeft, read_json
+from ..running.reader import Learnt, RunLeft
 from ..running.statements import meaning_of, warning_of
+from .audits import audited_losses, read_audit
 from .estimates import estimates_in, rows_in
 from .exchange import exchange_of
 from .page import (
@@ -48,9 +48,7 @@ _MODELS: Final = {
     "local": "local model: against everybody else, all colluding",
     "central": "central model: the server is trusted",
 }
-_REFUTED: Final = "proof refuted"
 _DROPPED: Final = b'"event":"party_dropped"'
-_NOTHING: Final = Cell("–")
 
 
 def page_of_run(left: RunLeft) -> Page:
@@ -192,21 +190,25 @@ def _cost(left: RunLeft) -> Iterator[Block]:
         worst = f"ε = {epsilon_text(left.person.proven)} (proven, {left.person.relation})"
         yield Text(f"Over all votes, whoever paid most lost {worst}.")
         yield Text("In each vote:", "quiet")
-    for line in meaning:
-        yield Text(line)
+    if left.kind == "party" and left.entries is not None and not left.entries:
+        meaning, warning = ("Nothing was paid.",), ""
+    if meaning:
+        yield Text(" ".join(meaning))
     if warning:
         yield Text(warning, "warning")
     if entries:
         yield from _ledger(left, entries)
         if left.kind != "party":
             yield Text("Losses of one person add up over phases; those of different persons do not.", "quiet")
-    elif about is not None:
+    elif about is not None and left.kind != "party":
         yield _stated(about)
     elif not meaning and left.result is not None:
         person = left.person
         yield Facts({"ε claimed": epsilon_text(person.claimed), "ε proven": epsilon_text(person.proven)})
     yield from _losses(left)
-    yield from _audited(left)
+    if (file := left.path / "audit" / "audit.json").exists():
+        table, sure = audited_losses(read_audit(file))
+        yield from (table, Text(sure, "quiet"))
 
 
 def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
@@ -274,41 +276,6 @@ def _losses(left: RunLeft) -> Iterator[Table]:
     if rows := rows_in(path):
         cells = [[shown(value) for value in row.values()] for row in rows]
         yield Table(caption="ε of each person, by vote", name="losses", columns=list(rows[0]), rows=cells, full=rows)
-
-
-def _audited(left: RunLeft) -> Iterator[Block]:
-    """Yield what an audit found, where its folder is in the run's."""
-    path = left.path / "audit" / "audit.json"
-    if not path.exists():
-        return
-    report = read_json(path)
-    columns = ("Audited", "Unit", "ε claimed", "ε proven", "ε audited", "Verdict")
-    rows: list[Sequence[Cell]] = []
-    try:
-        for row in report["rows"]:
-            verdict = str(row["verdict"])
-            tone: Tone = "poor" if verdict == _REFUTED else ""
-            audited = _NOTHING if row["audited"] is None else epsilon_cell(row["audited"])
-            name = Cell(f"{row['group']}: {row['name']}")
-            rows.append(
-                (
-                    name,
-                    Cell(row["unit"]),
-                    epsilon_cell(row["claimed"]),
-                    epsilon_cell(row["proven"]),
-                    audited,
-                    Cell(verdict, None, tone),
-                )
-            )
-    except (KeyError, TypeError) as error:
-        allowed = f"a folder whose audit/audit.json is an audit's ({error!r})"
-        raise ConfigurationError(field="RUN", value=str(left.path), allowed=allowed) from None
-    yield Table(
-        caption="What an audit found: lower bounds, beside claims and proofs", name="audit", columns=columns, rows=rows
-    )
-    confidence = report.get("confidence")
-    if isinstance(confidence, float):
-        yield Text(f"All bounds of the audit hold at once with confidence {confidence:g}.", "quiet")
 
 
 def _trust(left: RunLeft) -> Iterator[Block]:

@@ -13,12 +13,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-from ...protocol.errors import ConfigurationError, printable
+from ...protocol.errors import ConfigurationError, did_you_mean, printable
 from ..reading.files import readable
-from ..reading.settings import did_you_mean
 from ..reading.text_forms import PLAIN, TextForm, form_of, open_table
 
 __all__ = [
+    "NONE",
     "Beginning",
     "Chosen",
     "Draft",
@@ -32,7 +32,8 @@ __all__ = [
     "scenario_text",
 ]
 
-_ROWS_LOOKED_AT: Final = 10_000
+_ROWS_LOOKED_AT: Final = 200_000
+"""Of larger files the others are checked as the scenario is read."""
 _MOST_SHOWN: Final = 12
 MOST_LINES: Final = 15
 """Of a scenario that is written: it is to be read."""
@@ -93,6 +94,10 @@ class Sheet:
         if not rows:
             raise ConfigurationError(field=path.name, value="no rows", allowed="a CSV file with a header and rows")
         return cls(path=path, written=written, form=form, header=header, rows=rows)
+
+    def count(self, number: int) -> str:
+        """Return how many of something there are, as words: of a large file at least so many."""
+        return f"{number:,}{' or more' if len(self.rows) == _ROWS_LOOKED_AT else ''}"
 
     def column(self, name: str) -> list[str]:
         """Return the entries of a column."""
@@ -200,8 +205,10 @@ class UnclearError(ConfigurationError):
         super().__init__(field=f"--{option}", value="left out", allowed=f"given ({question}): one of {shown}")
 
 
-def chosen_column(sheet: Sheet, chosen: Chosen, option: str, *, names: Sequence[str], question: str) -> str:
-    """Return a column that was chosen, or the one whose name tells it.
+def chosen_column(
+    sheet: Sheet, chosen: Chosen, option: str, *, names: Sequence[str], question: str, may_lack: bool = False
+) -> str:
+    """Return a column that was chosen, or the one whose name tells it; empty where it may be lacking, and was said to.
 
     Args:
         sheet: the table.
@@ -209,17 +216,24 @@ def chosen_column(sheet: Sheet, chosen: Chosen, option: str, *, names: Sequence[
         option: that names the column.
         names: which tell it, in any case.
         question: where neither does.
+        may_lack: whether `NONE` is an answer.
 
     Raises:
         UnclearError: no column has such a name, or several have.
         ConfigurationError: there is no column of the name that was chosen.
     """
     if given := chosen.get(option, ()):
-        return check_column(sheet, given[-1], option)
+        return "" if may_lack and given[-1] == NONE else check_column(sheet, given[-1], option)
     found = [name for name in sheet.header if name.casefold() in names]
     if len(found) == 1:
         return found[0]
-    raise UnclearError(option=option, question=question, choices=found or sheet.header)
+    raise UnclearError(
+        option=option, question=question, choices=[*(found or sheet.header), *([NONE] if may_lack else [])]
+    )
+
+
+NONE: Final = "none"
+"""In place of a column: there is no such."""
 
 
 def check_column(sheet: Sheet, name: str, option: str) -> str:
@@ -241,21 +255,22 @@ def samples() -> dict[str, Path]:
     return dict(sorted((path.name, path) for path in folder.iterdir() if path.is_file() and path.suffix != ".py"))
 
 
-def scenario_text(draft: Draft, *, protocol: str, epsilon: float, made_by: str, is_made_up: bool) -> str:
+def scenario_text(draft: Draft, *, name: str, protocol: str, epsilon: float, made_by: str, is_made_up: bool) -> str:
     """Return a scenario as TOML, of at most `MOST_LINES` lines.
 
     Args:
         draft: what it says.
+        name: its file's.
         protocol: whose.
         epsilon: ε.
         made_by: the command that made it.
         is_made_up: nobody real stands behind its parties.
     """
-    lines = [f"# Made by `{printable(made_by)}`. Run it again, changed or not: psephos run THIS FILE"]
+    lines = [f"# Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"]
     lines += map(_written, [Line("title", draft.title), Line("protocol", protocol)])
     if is_made_up:
         lines.append("made_up = true  # nobody real: the truth may be shown beside the estimates")
-        lines.append("seed = 1  # of the simulated noise; with votes of your own leave it out: it is a secret")
+        lines.append("seed = 2026  # of the simulated noise; with votes of your own leave it out: it is a secret")
     price = Line("epsilon", epsilon, f"the price of {draft.price}: less is more private, and less exact")
     lines += ["", "[parameters]", *map(_written, [*draft.parameters, price])]
     lines += ["", f"[{draft.role}s]", *map(_written, draft.parties)]

@@ -16,14 +16,15 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, did_you_mean, one_of
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget
 from ...protocol.shown import brief
 from ...transports.faults import Faults
 from ..plugins import ARRAY
 from ..reading.conversion import convert
-from ..reading.settings import Settings, Tables, did_you_mean, read_settings, set_value
+from ..reading.files import check_size
+from ..reading.settings import Settings, Tables, read_settings, set_value
 from ..reading.sources import PartySources
 from ..system import find_protocol
 from .parties import sources_of
@@ -49,6 +50,7 @@ VOTES: Final = "votes"
 """The key by which a file is a series, which `series.load_series` reads."""
 
 
+_TABLES: Final = frozenset({".csv", ".tsv"})
 _MAX_BYTES: Final = 1 << 26
 """Of a scenario: its parties stand in a file of their own where they are many."""
 
@@ -136,7 +138,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         known = [field.name for field in dataclasses.fields(Faults)]
         for key in self.network:
             if key not in known:
-                allowed = f"one of {', '.join(known)}{did_you_mean(key, known)}"
+                allowed = one_of(known, key)
                 raise ConfigurationError(field="network", value=key, allowed=allowed)
         if self.transport == ARRAY:
             raise ConfigurationError(
@@ -417,14 +419,14 @@ def read_tables(path: Path) -> Tables:
 
 def _read(path: Path) -> Tables:
     try:
-        if (num_bytes := path.stat().st_size) > _MAX_BYTES:
-            allowed = f"a file of at most {_MAX_BYTES:,} bytes"
-            raise ConfigurationError(field="scenario", value=f"{path} of {num_bytes:,} bytes", allowed=allowed)
-        text = path.read_text(encoding="utf-8")
+        check_size(path, field="scenario", most=_MAX_BYTES)
+        text = path.read_text(encoding="utf-8-sig")
         if path.suffix == ".json":
             return msgspec.json.decode(text, type=Tables)
         return tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(field="scenario", value=str(path), allowed=f"a readable file ({error})") from None
     except (tomllib.TOMLDecodeError, msgspec.DecodeError, RecursionError) as error:
-        raise ConfigurationError(field="scenario", value=str(path), allowed=f"well-formed ({error})") from None
+        is_table = path.suffix.lower() in _TABLES
+        hint = "; a table is no scenario: `psephos new` makes one of it" if is_table else ""
+        raise ConfigurationError(field="scenario", value=str(path), allowed=f"well-formed ({error}){hint}") from None

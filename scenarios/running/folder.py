@@ -37,7 +37,7 @@ from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
 from ..reading.cells import inert_cell
 
-__all__ = ["SCHEMA", "RunFolder", "add_ledgers", "open_event_log", "read_ledger", "to_json"]
+__all__ = ["SCHEMA", "RunFolder", "add_ledgers", "check_schema", "open_event_log", "read_ledger", "to_json"]
 
 SCHEMA: Final = 1
 """How `run.json` and `result.json` are written, which both say; a folder that says nothing is older, and is 0."""
@@ -218,6 +218,22 @@ def _lines_of(view: View) -> Generator[dict[str, object]]:
         }
 
 
+def check_schema(written: Mapping[str, Any], name: str) -> None:
+    """Refuse what a later Psephos wrote; what says no schema is older, and is read.
+
+    Args:
+        written: the content of a file of JSON.
+        name: the file's.
+
+    Raises:
+        ConfigurationError: its schema is above `SCHEMA`.
+    """
+    schema = written.get("schema", 0)
+    if isinstance(schema, int) and schema > SCHEMA:
+        allowed = f"at most {SCHEMA}, which this Psephos reads: a later one wrote this folder"
+        raise ConfigurationError(field=f"schema in {name}", value=schema, allowed=allowed)
+
+
 def read_ledger(run: Path) -> list[LedgerEntry]:
     """Return the entries of a run's ledger.
 
@@ -225,9 +241,11 @@ def read_ledger(run: Path) -> list[LedgerEntry]:
         run: the run's folder.
 
     Raises:
-        ConfigurationError: there is no ledger, or a line is none of a ledger's.
+        ConfigurationError: there is no ledger, a line is none of a ledger's, or a later Psephos wrote the folder.
     """
     path = run / "ledger.jsonl"
+    with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):  # a run that was killed has none
+        check_schema(msgspec.json.decode((run / "run.json").read_bytes(), type=dict[str, Any]), "run.json")
     decoder = msgspec.json.Decoder(LedgerEntry)
     try:
         lines = path.read_bytes().splitlines()

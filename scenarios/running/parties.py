@@ -13,20 +13,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, did_you_mean
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import check_party_name
 from ..datasets import load_data_set
-from ..reading.files import readable
-from ..reading.settings import did_you_mean
+from ..reading.files import MAX_FILE_BYTES, check_size, readable
 from ..reading.sources import PartiesTable, PartySources
 from ..reading.text_forms import PLAIN, form_of, open_table
 from ..system import part_of
 
 __all__ = ["check_names", "read_parties", "read_parties_file", "sources_of"]
 
-_MAX_FILE_BYTES: Final = 1 << 28
-"""As objects these are a few GB."""
 _AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -92,30 +89,30 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], role: str) -> PartiesTable:
     return PartiesTable(names, {column: [row[column] for row in rows] for column in columns if column != role})
 
 
-def read_parties_file(path: Path, role: str, columns: Mapping[str, str] = _AS_THEY_ARE) -> PartiesTable:
+def read_parties_file(
+    path: Path, role: str, columns: Mapping[str, str] = _AS_THEY_ARE, *, numbered: bool = False
+) -> PartiesTable:
     """Return the parties of a CSV file with a line for each of them.
 
     Args:
         path: the file, of any form (`reading.text_forms`).
         role: what the column of names is called.
         columns: what the file calls columns that are called otherwise here.
+        numbered: it has no names, and parties are called by their number in it.
 
     Raises:
         ConfigurationError: it cannot be read, has no such column, no line, or one that is no row of it.
     """
     line = 1  # where a record begins, which may go on over the lines that follow
     field = f"{role}s"
-    with contextlib.suppress(OSError):
-        if (num_bytes := path.stat().st_size) > _MAX_FILE_BYTES:
-            allowed = f"a file of at most {_MAX_FILE_BYTES:,} bytes: all of it has to fit into memory"
-            raise ConfigurationError(field=field, value=f"{path} of {num_bytes:,} bytes", allowed=allowed)
+    check_size(path, field=field)
     form = PLAIN
     try:
         with contextlib.ExitStack() as stack:
             stack.enter_context(readable(path, field=field, what="a readable CSV file"))
-            form = form_of(path, [columns.get(role, role)])
-            reader = stack.enter_context(open_table(path, form))
-            header = _header_in(reader, path, role, columns)
+            form = form_of(path, [] if numbered else [columns.get(role, role)])
+            reader = stack.enter_context(open_table(path, form, most=MAX_FILE_BYTES))
+            header = _header_in(reader, path, "" if numbered else role, columns, role=role)
             rows: list[tuple[str, ...]] = []
             lines: list[int] = []
             line = reader.line_num + 1
@@ -133,12 +130,16 @@ def read_parties_file(path: Path, role: str, columns: Mapping[str, str] = _AS_TH
     if not rows:
         raise ConfigurationError(field=f"{role}s", value=str(path), allowed=f"a file with at least one {role}")
     entries = {name: [row[place] for row in rows] for place, name in enumerate(header)}
-    names = check_names([name.strip() for name in entries.pop(role)], role, source=path.name, lines=lines)
+    width = len(str(len(rows)))
+    own = [f"{role} {number:0{width}d}" for number in range(1, len(rows) + 1)] if numbered else entries.pop(role)
+    names = check_names([name.strip() for name in own], role, source=path.name, lines=lines)
     return PartiesTable(names, entries, lines, path.name, note=form.note(path.name))
 
 
-def _header_in(reader: Iterator[list[str]], path: Path, role: str, columns: Mapping[str, str]) -> list[str]:
-    """Return a file's header, with the names that a protocol has for its columns.
+def _header_in(
+    reader: Iterator[list[str]], path: Path, names: str, columns: Mapping[str, str], *, role: str
+) -> list[str]:
+    """Return a file's header, with the names that a protocol has for its columns; that of names may be none.
 
     Raises:
         ConfigurationError: it lacks a column, or has two of one name.
@@ -150,10 +151,10 @@ def _header_in(reader: Iterator[list[str]], path: Path, role: str, columns: Mapp
             raise ConfigurationError(field=f"{role}s.columns.{column}", value=name, allowed=allowed)
     renamed = {name: column for column, name in columns.items()}
     header = [renamed.get(name, name) for name in header]
-    alike = [place for place, name in enumerate(header) if name.casefold() == role]
-    if role not in header and len(alike) == 1:
-        header[alike[0]] = role
-    _check_header(header, path, role)
+    alike = [place for place, name in enumerate(header) if name.casefold() == names]
+    if names not in header and len(alike) == 1:
+        header[alike[0]] = names
+    _check_header(header, path, names)
     return header
 
 
@@ -162,7 +163,7 @@ def _check_header(header: Sequence[str], path: Path, role: str) -> None:
         if not name or name in header[:number]:
             allowed = "a header of distinct, non-empty names"
             raise ConfigurationError(field=f"{path.name} line 1", value=name, allowed=allowed)
-    if role not in header:
+    if role and role not in header:
         allowed = f"a header with the column {role!r}{did_you_mean(role, header)}"
         raise ConfigurationError(field=f"{path.name} line 1", value=list(header), allowed=allowed)
 

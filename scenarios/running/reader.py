@@ -17,7 +17,7 @@ from ..reading.conversion import convert
 from ..reading.files import readable
 from ..system import find_protocol
 from .about import About
-from .folder import SCHEMA, read_ledger
+from .folder import check_schema, read_ledger
 
 __all__ = [
     "Failure",
@@ -170,8 +170,10 @@ class RunLeft:
 
     @property
     def name(self) -> str:
-        """The session's or the series'; the folder's where it has none."""
+        """The session's or the series'; else the folder's, but of a party's, which may have the party's name."""
         scenario, result = self.scenario or {}, self.result
+        if self.kind == "party":
+            return self.entries[0].session if self.entries else f"A session of {self.protocol or 'votes'}"
         return str(scenario.get("name") or (result and (result.session or result.series)) or self.path.resolve().name)
 
     @property
@@ -246,10 +248,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         allowed = f"{_FOLDER} whose {path.name} is whole ({error})"
         raise ConfigurationError(field=_RUN, value=str(path.parent), allowed=allowed) from None
-    schema = read.get("schema", 0)
-    if isinstance(schema, int) and schema > SCHEMA:
-        allowed = f"at most {SCHEMA}, which this Psephos reads: a later one wrote this folder"
-        raise ConfigurationError(field=f"schema in {path.name}", value=schema, allowed=allowed)
+    check_schema(read, path.name)
     return read
 
 

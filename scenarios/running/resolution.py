@@ -17,7 +17,7 @@ from ...agents.noise import check_secure_noise
 from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
 from ...protocol.checked import check_own_columns, checked_inputs
-from ...protocol.errors import BudgetExceededError, ConfigurationError
+from ...protocol.errors import BudgetExceededError, ConfigurationError, did_you_mean
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roster import Roster
@@ -392,7 +392,9 @@ def _check_rules(
     hidden = hidden_phases(protocol)
     for name in rules:
         if name not in names:
-            raise ConfigurationError(field="phases", value=name, allowed=f"rules for {', '.join(names)}")
+            raise ConfigurationError(
+                field="phases", value=name, allowed=f"rules for {', '.join(names)}{did_you_mean(name, names)}"
+            )
     for name in names:
         rule = rules.get(name, default)
         try:

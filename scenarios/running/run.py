@@ -35,6 +35,7 @@ from .folder import RunFolder
 from .resolution import Resolved
 from .results import result_of
 from .session import SessionRecord, Strangers, run_agents, run_arrays, run_streamed
+from .statements import setting_of
 from .streams import StreamedInputs
 from .traffic import expect_traffic, traffic_of
 from .writing import describe_failure, open_run, write_outcome
@@ -285,7 +286,8 @@ def run_in_folder(
             )
         except PsephosError as error:
             if lessons := _lessons_of_failure(resolved, error, watched, run.entries, seed=seed):
-                write_lessons(folder, lessons, pictures=pictures)
+                setting = setting_of(protocol, len(resolved.names))
+                write_lessons(folder, lessons, pictures=pictures, setting=setting)
                 if on_failure is not None:
                     on_failure(lessons)
             raise
@@ -302,13 +304,14 @@ def run_in_folder(
     finished = _finished(resolved, record, run.entries, streamed, seconds=time.perf_counter() - started)
     known: Mapping[str, Any] = {"truth": finished.truth, "gold": finished.gold}
     title = scenario.title or scenario.name
-    write_outcome(folder, record.outcome, finished.result, title=title, **known, pictures=pictures)
+    setting = setting_of(protocol, finished.num_parties)
+    write_outcome(folder, record.outcome, finished.result, title=title, setting=setting, **known, pictures=pictures)
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     if resolved.adversaries and watched is not None:
         happened = _happened(record, run.entries, watched)
         lessons = _lessons_of(resolved, happened, seed=seed, on_progress=on_progress)
-        write_lessons(folder, lessons, pictures=pictures)
+        write_lessons(folder, lessons, pictures=pictures, setting=setting)
         left = resolved.scene(seed=seed), happened
         finished = msgspec.structs.replace(finished, lessons=lessons, happened=left)
     if unheard is not None:
@@ -396,20 +399,21 @@ def _lessons_of_failure(
     return _lessons_of(resolved, happened, seed=seed)
 
 
-def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool) -> None:
+def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool, setting: str = "") -> None:
     """Write what adversaries learnt, or did: `adversaries.json`, and of each a table and a picture.
 
     Args:
         folder: where to.
         lessons: theirs.
         pictures: whether pictures are wanted.
+        setting: what each picture says below its title.
     """
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:
             folder.write_table(f"adversary-{number}.csv", lesson.rows)
         if pictures and lesson.figures:
-            draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}")
+            draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}", setting=setting)
 
 
 def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:

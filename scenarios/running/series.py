@@ -14,11 +14,11 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, did_you_mean
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget
 from ..reading.conversion import convert
-from ..reading.settings import Tables, did_you_mean, read_setting
+from ..reading.settings import Tables, read_setting
 from ..reading.text_forms import header_of, read_rows
 from ..reading.times import read_period, read_time
 from .config import (

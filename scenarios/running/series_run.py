@@ -7,6 +7,7 @@ number.
 import dataclasses
 import functools
 import importlib.metadata
+import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,11 +17,13 @@ import msgspec
 
 from ...protocol.errors import BudgetExceededError, PsephosError, QuorumError, UnheardError
 from ...protocol.kept import Kept, KeptReports, check_values
+from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, common_relation, total_of
 from ...protocol.roles import SessionKind
 from ...protocol.rules import JOIN, hidden_phases
 from ..adversaries.role import Lesson, Voted
 from ..plugins import ARRAY
+from ..presentation.numbers import some
 from .about import about
 from .accounts import Accounts
 from .blaming import blaming_plugins
@@ -29,7 +32,7 @@ from .progress import Watcher
 from .resolution import Resolved, resolve
 from .run import Finished, run_in_folder, write_lessons
 from .series import Series, Vote, naming_vote
-from .statements import certainty_of
+from .statements import certainty_of, model_of
 from .writing import describe_failure
 
 __all__ = ["FinishedSeries", "Held", "resolve_series", "run_series"]
@@ -71,12 +74,14 @@ class FinishedSeries:
         accounts: what everybody paid.
         result: the content of the series' `result.json`.
         lessons: what adversaries learnt from all votes together.
+        setting: how many persons there were, what they paid and whom they trust: the line below pictures' titles.
     """
 
     held: Sequence[Held]
     accounts: Accounts
     result: Mapping[str, Any]
     lessons: Sequence[Lesson] = ()
+    setting: str = ""
 
 
 def resolve_series(series: Series, *, record: bool = False) -> list[Resolved]:
@@ -170,9 +175,19 @@ def run_series(
     if rows := _rows_of(series, held, accounts):
         folder.write_table("losses.csv", rows)
     lessons = _learn(resolved, held)
+    setting = _setting_of(resolved[0].protocol, held)
     if lessons:
-        write_lessons(folder, lessons, pictures=pictures)
-    return FinishedSeries(held=held, accounts=accounts, result=result, lessons=lessons)
+        write_lessons(folder, lessons, pictures=pictures, setting=setting)
+    return FinishedSeries(held=held, accounts=accounts, result=result, lessons=lessons, setting=setting)
+
+
+def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[Held]) -> str:
+    """Return how many persons there were, the most that one of them paid, and whom they trust."""
+    party = protocol.client_role
+    persons = {name for each in held for name in (*each.names, *each.refused)}
+    most = max((math.fsum(each.paid.get(name, 0.0) for each in held) for name in persons), default=0.0)
+    paid = f"at most ε = {most:g} proven for one {party} over all votes (replace-one)"
+    return f"{some(len(persons), party)} · {paid} · {model_of(protocol)}"
 
 
 def _learn(resolved: Sequence[Resolved], held: Sequence[Held]) -> list[Lesson]:

@@ -10,12 +10,12 @@ from rich.text import Text
 
 from ..presentation import briefs_of
 from ..presentation.drawing import (
+    BEYOND,
     COLORS,
     ERRORS_SHOWN,
     INK,
     MOST_ROWS,
     MUTED,
-    POOR,
     RULE,
     WHISKERS,
     WIDTH,
@@ -50,6 +50,8 @@ _MOST_VOTES: Final = 6
 _LEGEND_LINES: Final = 8
 _GAP: Final = 0.07
 _LOSS_INCHES: Final = 2.6
+_WIDER: Final = 0.9
+_ESTIMATE: Final[dict[str, Any]] = {"color": RULE, "marker": "o", "markersize": 6, "linewidth": 2}
 _ROW_INCHES: Final = 0.36
 _FRAME_INCHES: Final = 1.5
 
@@ -150,12 +152,13 @@ def draw_series(series: Series, finished: FinishedSeries, *, folder: Path) -> li
     def draw(panels: Any) -> Marks | None:
         panels[0, 0].get_gridspec().set_height_ratios(heights)
         _draw_losses(panels[0, 0], series, finished)
-        if drawn:
-            _draw_outcomes(panels[1, 0], drawn)
-        return None
+        if not drawn:
+            return None
+        _draw_outcomes(panels[1, 0], drawn)
+        return {f"estimate, {WHISKERS}": _ESTIMATE}
 
     picture = Picture(draw=draw, size=(WIDTH, _FRAME_INCHES + sum(heights)), panels=(len(heights), 1))
-    return save_picture(picture, folder=folder, name="series", title=series.title)
+    return save_picture(picture, folder=folder, name="series", title=series.title, setting=finished.setting)
 
 
 def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
@@ -164,16 +167,24 @@ def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
     votes = list(range(1, len(held) + 1))
     ends: dict[str, tuple[float, str]] = {}
     palette = list(COLORS.values())
-    for place, (names, paid) in enumerate(list(_alike(series, finished))[:_LEGEND_LINES]):
+    alike = list(_alike(series, finished))[:_LEGEND_LINES]
+    for place, (names, paid) in enumerate(alike):
         color = palette[place % len(palette)]
         heights = [_counted(held, paid, number, allowance.period_seconds) for number in range(len(held))]
-        axes.plot(votes, heights, marker="o", markersize=4, linewidth=1.8, color=color, clip_on=False)
+        # Lines that lie on each other are seen, since those that are drawn first are wider.
+        width = 1.8 + _WIDER * (len(alike) - 1 - place)
+        axes.plot(votes, heights, linewidth=width, color=color, clip_on=False, solid_capstyle="round")
+        axes.plot(votes, heights, marker="o", markersize=width + 2.4, linestyle="none", color=color, clip_on=False)
         ends[_named(names, series.client_role)] = (heights[-1], color)
     if allowance.budget is not None:
-        axes.axhline(allowance.budget.epsilon, color=POOR, linestyle="--", linewidth=1.4)
-        ends["budget"] = (allowance.budget.epsilon, POOR)
+        axes.axhline(allowance.budget.epsilon, color=RULE, linewidth=1.0)
+        ends["budget: refused above"] = (allowance.budget.epsilon, RULE)
     axes.set_ylim(bottom=0)
     axes.margins(y=0.12)
+    if allowance.budget is not None:
+        top = max(axes.get_ylim()[1], 1.15 * allowance.budget.epsilon)
+        axes.set_ylim(0, top)
+        axes.axhspan(allowance.budget.epsilon, top, color=BEYOND, linewidth=0, zorder=0)
     axes.set_xticks(votes, [_tick(each.vote) for each in held])
     over = "" if allowance.period_seconds is None else f" in the {say_period(allowance.period_seconds)} up to each vote"
     clean(axes, title=f"What each {series.client_role} lost{over or ' so far'}", y="ε proven", grid="y")
@@ -197,10 +208,10 @@ def _draw_outcomes(axes: Any, briefs: Sequence[tuple[Vote, Brief]]) -> None:
         names.append(fold(f"{vote.number}  {brief.name}", most_lines=2))
         if brief.estimate is not None:
             error = ERRORS_SHOWN * brief.estimate.standard_error
-            axes.errorbar(brief.estimate.value, row, xerr=error, fmt="o", color=RULE, capsize=4, linewidth=2)
+            axes.errorbar(brief.estimate.value, row, xerr=error, capsize=4, **_ESTIMATE)
         annotate_row(axes, row, brief.said.plain, color=INK)
     axes.axvline(0, color=MUTED, linewidth=0.8)
-    name_rows(axes, names, x=f"estimate, {WHISKERS}")
+    name_rows(axes, names, x="estimate")
     axes.set_title("What each vote released")
 
 

@@ -15,8 +15,9 @@ from typing import Any, Final
 from ...protocol.phases import CentralPhase, PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.privacy.composition import count_of
+from ..presentation.numbers import some
 
-__all__ = ["LITTLE", "certainty_of", "meaning_of", "trust_in", "up_to", "warning_of"]
+__all__ = ["LITTLE", "certainty_of", "meaning_of", "model_of", "setting_of", "trust_in", "up_to", "warning_of"]
 
 LITTLE: Final = 0.95
 """Where an ε allows more certainty than this, it protects little."""
@@ -76,6 +77,31 @@ def trust_in(protocol: PhasedProtocol[Any, Any]) -> str:
         names = " and ".join(chosen)
         said = f"{said} Each {party} chooses its {names}, and no ε bounds what that choice tells of its values."
     return said
+
+
+def setting_of(protocol: PhasedProtocol[Any, Any], num_parties: int) -> str:
+    """Return how many take part, what that costs each of them, and whom they trust: the line below a picture's title.
+
+    Args:
+        protocol: with the parameters that were resolved.
+        num_parties: on the roster.
+    """
+    party = protocol.client_role
+    number = ("up to " if protocol.hides_participation else "") + some(num_parties, party)
+    total = total_of(protocol.losses)
+    loss = "no ε proven" if math.isinf(total.proven) else f"ε = {total.proven:g} proven"
+    return f"{number} · {loss} for one {party} in all ({total.relation.value}) · {model_of(protocol)}"
+
+
+def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
+    """Return the model of trust, and what it means here."""
+    central = [phase.name for phase in protocol.phases if isinstance(phase, CentralPhase)]
+    if not central:
+        return "local model: nobody is trusted"
+    server = protocol.server_role.replace("-", " ")
+    if len(central) == len(protocol.phases):
+        return f"central model: the {server} is trusted"
+    return f"central model in {' and '.join(central)}: the {server} is trusted there"
 
 
 def meaning_of(losses: Sequence[PrivacyLoss | LedgerEntry], *, party: str = "party") -> list[str]:

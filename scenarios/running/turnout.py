@@ -7,9 +7,8 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, did_you_mean
 from ...protocol.phases import Entries
-from ..reading.settings import did_you_mean
 from ..reading.sources import PartiesTable
 
 __all__ = ["Turnout"]

@@ -98,6 +98,7 @@ def write_outcome(
     result: Mapping[str, Any],
     *,
     title: str,
+    setting: str = "",
     truth: Truth | None = None,
     gold: Mapping[str, str] | None = None,
     pictures: bool = True,
@@ -109,6 +110,7 @@ def write_outcome(
         outcome: what was released.
         result: the content of `result.json`.
         title: the picture's.
+        setting: what it says below its title.
         truth: what the outcome estimates, where that may be shown.
         gold: what is true, where somebody knows.
         pictures: whether one is wanted.
@@ -116,7 +118,7 @@ def write_outcome(
     folder.write_json("result.json", result)
     folder.write_table("estimates.csv", rows_of(outcome, truth=truth, gold=gold))
     if pictures:
-        draw_outcome(outcome, title=title, truth=truth, gold=gold, folder=folder.path)
+        draw_outcome(outcome, title=title, setting=setting, truth=truth, gold=gold, folder=folder.path)
 
 
 def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:

@@ -24,10 +24,10 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         lines.append(Line("columns", renamed, "what the file calls them"))
     if truth := chosen.get("truth", ()):
         lines.append(Line("truth", truth[-1], "task,truth: only to compare with what is found"))
-    num = {name: len(set(sheet.column(own))) for name, own in columns.items()}
-    said = [f"{num['worker']:,} workers answer {num['task']:,} tasks with {num['label']:,} different labels."]
+    num = {name: sheet.count(len(set(sheet.column(own)))) for name, own in columns.items()}
+    said = [f"{num['worker']} workers answer {num['task']} tasks with {num['label']} different labels."]
     return Draft(
-        title=f"A crowd answers {num['task']:,} questions",
+        title=f"A crowd answers {num['task']} questions",
         role="worker",
         price="each answer",
         parties=lines,

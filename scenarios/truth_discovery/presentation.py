@@ -24,6 +24,7 @@ from ..presentation.drawing import (
     POOR,
     RULE,
     WIDTH,
+    WITHIN,
     Marks,
     Picture,
     annotate_row,
@@ -58,10 +59,10 @@ _IN_THE_LONG_RUN: Final = f"{100 * (1 - DEFAULT_LEVEL):g} %"
 # By shape too, for readers who do not tell these colors apart.
 _MARKS: Final[dict[bool | None, dict[str, Any]]] = {
     True: {"color": GOOD, "marker": "o", "markersize": 7},
-    False: {"color": POOR, "marker": "X", "markersize": 8},
+    False: {"color": POOR, "marker": "X", "markersize": 9, "markeredgecolor": "white"},
     None: {"color": RULE, "marker": "o", "markersize": 7, "mfc": "white"},
 }
-_POSSIBLE: Final[dict[str, Any]] = {"color": "#eef1f4", "linewidth": 0, "zorder": 0}
+_POSSIBLE: Final[dict[str, Any]] = {"color": WITHIN, "linewidth": 0, "zorder": 0}
 _VERDICTS: Final = {True: "right", False: "wrong", None: "truth not known"}
 
 
@@ -253,8 +254,16 @@ def _draw(outcome: Outcome, known: Known) -> Picture:
     tasks = _tasks(outcome, known)
     if len(tasks) <= MOST_ROWS:  # a row for each task: which share of its workers gave the label
         names = [fold(task.name) for task in tasks]
-        return Picture(draw=functools.partial(_draw_rows, tasks=tasks, names=names), size=size_of_rows(names))
+        size = size_of_rows(names, row=0.3 if any(task.is_right is False for task in tasks) else 0.16)
+        note = f"Beside each row: the label, and its confidence. {_said_of_confidence(outcome.estimator)}"
+        return Picture(draw=functools.partial(_draw_rows, tasks=tasks, names=names), size=size, note=note)
     return _draw_all([task for task in tasks if task.found is not None], outcome.estimator)
+
+
+def _said_of_confidence(estimator: str) -> str:
+    """Return what a confidence is, as a picture's note."""
+    said = " ".join(_meaning(estimator))
+    return said[0].upper() + said[1:]
 
 
 def _marks(tasks: Sequence[_Task]) -> Marks:
@@ -302,13 +311,14 @@ def _draw_all(tasks: Sequence[_Task], estimator: str) -> Picture:
     known = [task for task in tasks if task.is_right is not None]
     num_panels = 1 if len(known) in {0, len(tasks)} else 2
     return Picture(
-        draw=functools.partial(_draw_confidences, tasks=tasks, known=known, estimator=estimator),
-        size=(WIDTH, 2.6 + 2 * num_panels),
+        draw=functools.partial(_draw_confidences, tasks=tasks, known=known),
+        size=(WIDTH, 1.2 + 1.8 * num_panels),
         panels=(num_panels, 1),
+        note=_said_of_confidence(estimator),
     )
 
 
-def _draw_confidences(panels: Any, *, tasks: Sequence[_Task], known: Sequence[_Task], estimator: str) -> None:
+def _draw_confidences(panels: Any, *, tasks: Sequence[_Task], known: Sequence[_Task]) -> Marks:
     # Whole bins, such that 1 ends the last one.
     num_bins = math.ceil((1 - min((_certainty(task) for task in tasks), default=0.5)) / _BIN) or 1
     edges = [1 - _BIN * place for place in range(num_bins, -1, -1)]
@@ -321,7 +331,17 @@ def _draw_confidences(panels: Any, *, tasks: Sequence[_Task], known: Sequence[_T
             kind: [task for task in known if task.is_right is kind] for kind in kinds
         }
         _draw_bars(last, edges, split, title=f"{some(len(known), 'task')} with an answer and a known truth")
-    last.set_xlabel("\n".join(_meaning(estimator)))
+    last.set_xlabel("confidence")
+    return {
+        f"{_VERDICTS[kind]} ({sum(task.is_right is kind for task in known):,})": {
+            **mark,
+            "marker": "s",
+            "markersize": 10,
+            "linestyle": "none",
+        }
+        for kind, mark in _MARKS.items()
+        if known and kind is not None
+    }
 
 
 def _draw_bars(axes: Any, edges: Sequence[float], tasks: Mapping[bool | None, Sequence[_Task]], *, title: str) -> None:
@@ -329,7 +349,6 @@ def _draw_bars(axes: Any, edges: Sequence[float], tasks: Mapping[bool | None, Se
     floor = [0] * (len(edges) - 1)
     for kind, of_kind in tasks.items():
         heights = _counts(map(_certainty, of_kind), edges)
-        label = None if kind is None else f"{_VERDICTS[kind]} ({len(of_kind):,})"
         hatch = "////" if kind is False else None
         style = {
             "color": MUTED if kind is None else _MARKS[kind]["color"],
@@ -337,10 +356,8 @@ def _draw_bars(axes: Any, edges: Sequence[float], tasks: Mapping[bool | None, Se
             "linewidth": 1,
             "hatch": hatch,
         }
-        axes.bar(edges[:-1], heights, width=_BIN, align="edge", bottom=floor, label=label, **style)
+        axes.bar(edges[:-1], heights, width=_BIN, align="edge", bottom=floor, **style)
         floor = [low + height for low, height in zip(floor, heights, strict=True)]
-    if len(tasks) > 1:
-        axes.legend(loc="upper left", frameon=False)
     axes.yaxis.get_major_locator().set_params(integer=True)
     axes.set_xlim(edges[0], 1)
     percent_scale(axes, "x")

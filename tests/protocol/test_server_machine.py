@@ -134,7 +134,7 @@ def test_rules_for_no_phase_are_refused() -> None:
     with pytest.raises(ConfigurationError) as caught:
         make_server(rules={"wieghts": PhaseRules()})
     assert (caught.value.field, caught.value.value) == ("rules", "wieghts")
-    assert caught.value.allowed == "one of join, weights, opinions"
+    assert caught.value.allowed == "one of join, weights, opinions (did you mean 'weights'?)"
 
 
 def test_a_view_of_another_kind_of_session_is_refused() -> None:

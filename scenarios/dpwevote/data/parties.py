@@ -10,12 +10,12 @@ import numpy as np
 
 from ....protocol.dpwevote import DPWeVote
 from ....protocol.dpwevote.protocol import OPINIONS
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
-from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable, PartySources
 from ...running.parties import read_parties_file
+from ...running.rosters import FINGERPRINT_COLUMN
 from .made_up import make_partners
 
 __all__ = ["SOURCES", "VoteFile", "load_partners"]
@@ -33,6 +33,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         columns: what the file calls `partner` or `weight`, where it calls them otherwise.
         yes: words for yes, beside yes, y, true and 1; in any case.
         no: words for no, beside no, n, false and 0.
+        numbered: it has no names: partners are called by their number in it.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -42,12 +43,13 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     columns: dict[str, str] = {}
     yes: tuple[str, ...] = ()
     no: tuple[str, ...] = ()
+    numbered: bool = False
 
     def __post_init__(self) -> None:
         known = (DPWeVote.client_role, _WEIGHT)
         for name in self.columns:
             if name not in known:
-                allowed = f"one of {', '.join(known)}{did_you_mean(name, known)}"
+                allowed = one_of(known, name)
                 raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=allowed)
         meanings = {**OPINIONS, "1": 1.0, "0": 0.0}
         for key, opinion in (("yes", 1.0), ("no", 0.0)):
@@ -80,15 +82,15 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
         return make_partners(parties, parameters=parameters)
     options: VoteFile = VoteFile(file=parties) if isinstance(parties, str) else convert(dict(parties), VoteFile, _FIELD)
     path = Path(options.file)
-    read = read_parties_file(path, DPWeVote.client_role, options.columns)
+    read = read_parties_file(path, DPWeVote.client_role, options.columns, numbered=options.numbered)
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
     table = {name: _opinions(entries, options.words) for name, entries in read.table.items() if name != _WEIGHT}
     if candidates and not isinstance(parties, str):
         table = {name: entries for name, entries in table.items() if name in candidates}
     if _WEIGHT in read.table:
         return dataclasses.replace(read, table={_WEIGHT: read.table[_WEIGHT], **table})
-    if not table:  # of names alone: whoever holds the rest says it
-        return read
+    if not any(name in candidates if candidates else name != FINGERPRINT_COLUMN for name in table):
+        return read  # of names, and no opinion: whoever holds the rest says it
     _check_without_weights(read, candidates, parameters)
     note = f"{path.name} has no column {_WEIGHT!r}: one person, one vote, and nothing is spent on weights."
     return dataclasses.replace(

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, one_of
 from ...datasets.loading import DataSet
-from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable
 from ...reading.text_forms import read_rows
 from .made_up import MadeUpOpinions, make_opinions, read_ballot
@@ -71,7 +70,7 @@ class CouncilVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fie
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.treaty not in TREATIES:
-            allowed = f"one of {', '.join(TREATIES)}{did_you_mean(self.treaty, TREATIES)}"
+            allowed = one_of(TREATIES, self.treaty)
             raise ConfigurationError(field="treaty", value=self.treaty, allowed=allowed)
 
 

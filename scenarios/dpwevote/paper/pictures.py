@@ -44,16 +44,24 @@ _PUBLISHED: dict[str, Any] = {"marker": "D", "markersize": 6.5, "linestyle": "no
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
-    trials = f"{reproduction.trials:,} trials a point, {WHISKERS}"
-    on_all = f"Figure 4 again: DPWeVote as printed, uniform votes ({trials})"
+    trials = f"{reproduction.trials:,} trials a point · {WHISKERS}"
     return {
-        name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title)
-        for name, title, size, panels, draw in (
-            ("figure-4", on_all, (10, 7.4), (2, 2), _figure_4),
-            ("variants", f"Four variants on the paper's own data ({trials})", (10, 4.2), (1, 2), _variants),
-            ("skewed", f"Skewed votes, 500 partners but where it is said ({trials})", (10, 7.4), (2, 2), _skewed),
-            ("power", f"How often a vote of 500 partners passes, ε = 2 ({trials})", (10, 4.2), (1, 2), _power),
-            ("costs", "Worst-case variance of k candidates at one price of the whole session", (10, 7), (2, 2), _costs),
+        name: Picture(
+            draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title, setting=setting
+        )
+        for name, title, setting, size, panels, draw in (
+            ("figure-4", "Figure 4 again: DPWeVote as printed, uniform votes", trials, (10, 7.4), (2, 2), _figure_4),
+            ("variants", "Four variants on the paper's own data", trials, (10, 4.2), (1, 2), _variants),
+            ("skewed", "Skewed votes", f"500 partners but where it is said · {trials}", (10, 7.4), (2, 2), _skewed),
+            ("power", "How often a vote passes", f"500 partners · ε = 2 · {trials}", (10, 4.2), (1, 2), _power),
+            (
+                "costs",
+                "Worst-case variance of k candidates at one price of the whole session",
+                "",
+                (10, 7),
+                (2, 2),
+                _costs,
+            ),
         )
     }
 

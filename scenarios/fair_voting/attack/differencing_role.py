@@ -304,8 +304,8 @@ def _figures(
 ) -> Iterator[Figure]:
     bars = {
         "guessing": (one.baseline, 0.0),
-        "one election": (one.success, 2 * one.success_error),
-        "two elections": (two.success, 2 * two.success_error),
+        "one election": (one.success, one.success_error),
+        "two elections": (two.success, two.success_error),
         "bound": (bound, 0.0),
     }
     yield success_figure(f"How often the {secret} is named rightly", bars)

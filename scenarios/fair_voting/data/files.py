@@ -12,10 +12,9 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, did_you_mean
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
-from ...reading.settings import did_you_mean
 from .ballots import FileBallots
 from .crossings import crossed
 from .groups import (

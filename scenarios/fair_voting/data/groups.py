@@ -15,10 +15,9 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, did_you_mean
 from ....protocol.fair_voting.entries import names_two_groups
 from ....protocol.roles import check_party_name
-from ...reading.settings import did_you_mean
 from ...reading.text_forms import read_rows
 from .ballots import FileBallots
 from .lines import number_in

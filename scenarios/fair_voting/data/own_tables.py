@@ -7,10 +7,9 @@ from typing import Final
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.parameters import SEPARATOR
-from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable
 from ...running.parties import read_parties_file
 
@@ -28,6 +27,7 @@ class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         columns: what the file calls these, where it calls them otherwise.
         places: in place of rankings, the columns of the alternatives, each with its place: 1 is the best.
         choices: in place of rankings, the columns of the first, the second and further choices.
+        numbered: it has no names: voters are called by their number in it.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -37,11 +37,12 @@ class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     columns: dict[str, str] = {}
     places: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    numbered: bool = False
 
     def __post_init__(self) -> None:
         for name in self.columns:
             if name not in _COLUMNS:
-                allowed = f"one of {', '.join(_COLUMNS)}{did_you_mean(name, _COLUMNS)}"
+                allowed = one_of(_COLUMNS, name)
                 raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=allowed)
         if self.places and self.choices:
             raise ConfigurationError(field=f"{_FIELD}.choices", value="given", allowed="left out beside places")
@@ -54,7 +55,7 @@ def load_table(options: RankingTable) -> PartiesTable:
         ConfigurationError: it cannot be read or is not what it should be.
     """
     path = Path(options.file)
-    read = read_parties_file(path, FairVoting.client_role, options.columns)
+    read = read_parties_file(path, FairVoting.client_role, options.columns, numbered=options.numbered)
     named = options.places or options.choices
     for name in named:
         if name not in read.table:

@@ -35,8 +35,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
-from ...reading.settings import did_you_mean
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
 from .lines import line_fault, number_in, read_lines
 
@@ -100,7 +99,7 @@ class _Meta:
         """Return how the votes are cast."""
         line, value = self.entries.get("vote_type", (1, ""))
         if value not in VOTE_TYPES:
-            allowed = f"one of {', '.join(VOTE_TYPES)}{did_you_mean(value, VOTE_TYPES)}"
+            allowed = one_of(VOTE_TYPES, value)
             raise line_fault(self.path, line, value or "nothing", allowed, what="vote_type")
         return value
 

@@ -14,9 +14,8 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of
 from ...datasets.loading import DataSet
-from ...reading.settings import did_you_mean
 from .ballots import FileBallots, tabulate
 from .files import ColumnOptions, RankingOptions, grouping_of_column, merge, profile_of
 from .groups import WithoutGroup, groups_in_turn, groups_of_companion, groups_of_files
@@ -137,7 +136,7 @@ class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ballot not in _BALLOTS:
-            allowed = f"one of {', '.join(_BALLOTS)}{did_you_mean(self.ballot, _BALLOTS)}"
+            allowed = one_of(_BALLOTS, self.ballot)
             raise ConfigurationError(field=f"{_FIELD}.ballot", value=self.ballot, allowed=allowed)
 
 

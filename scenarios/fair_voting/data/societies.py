@@ -14,13 +14,12 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from ....protocol.randomness import philox_rows, stream_key
 from ....protocol.roles import check_party_name
 from ...reading.conversion import convert
-from ...reading.settings import did_you_mean
 from .mallows import draw_mallows
 from .plackett_luce import LEAST_WEIGHT, MOST_WEIGHT, draw_plackett_luce
 from .profile import Profile
@@ -233,7 +232,7 @@ def read_society(options: Mapping[str, Any], generator: str) -> Society:
         ConfigurationError: a value is not allowed.
     """
     if generator not in GENERATORS:
-        allowed = f"one of {', '.join(GENERATORS)}{did_you_mean(generator, GENERATORS)}"
+        allowed = one_of(GENERATORS, generator)
         raise ConfigurationError(field=f"{_FIELD}.generator", value=generator, allowed=allowed)
     table: _Table = convert(dict(options), _Table, _FIELD)
     names = table.alternatives if isinstance(table.alternatives, tuple) else _made_up_names(table.alternatives)

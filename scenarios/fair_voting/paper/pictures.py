@@ -56,23 +56,19 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
     trials = f"{reproduction.trials:,} elections a point"
     number = len(_names(reproduction))
-    wins = f"How often the right alternative wins at equal proven ε, 1,000 and 500 voters ({trials})"
-    left = f"What privacy leaves of fairness: the objective of the paper ({trials})"
-    traded = f"Fairness, welfare and proven ε: where the winners are ({trials})"
+    wins, voters = "How often the right alternative wins at equal proven ε", f"1,000 and 500 voters · {trials}"
+    left = "What privacy leaves of fairness: the objective of the paper"
+    traded = "Fairness, welfare and proven ε: where the winners are"
     return {
-        name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title)
-        for name, title, size, panels, draw in (
-            (
-                "table-1",
-                f"Does Table 1 come out as published? ({trials}, {WHISKERS})",
-                (10, 7.4),
-                (2, 2),
-                _table_1,
-            ),
-            ("equal-loss", wins, (13, 7.6), (2, 3), _equal_loss),
-            ("local", "Which local mechanism tells a ranking best?", (13, 4.2), (1, 3), _local),
-            ("real", left, (4.4 * number, 7.4), (2, number), _real),
-            ("trade-off", traded, (4.4 * number, 5.0), (1, number), _trade_off),
+        name: Picture(
+            draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title, setting=setting
+        )
+        for name, title, setting, size, panels, draw in (
+            ("table-1", "Does Table 1 come out as published?", f"{trials} · {WHISKERS}", (10, 7.4), (2, 2), _table_1),
+            ("equal-loss", wins, voters, (13, 7.6), (2, 3), _equal_loss),
+            ("local", "Which local mechanism tells a ranking best?", "", (13, 4.2), (1, 3), _local),
+            ("real", left, trials, (4.4 * number, 7.4), (2, number), _real),
+            ("trade-off", traded, trials, (4.4 * number, 5.0), (1, number), _trade_off),
         )
         if number or name not in {"real", "trade-off"}
     }

@@ -24,6 +24,7 @@ __all__ = [
     "decimals_of_estimates",
     "in_order",
     "rows_of",
+    "welfare_floor",
     "written_chance",
 ]
 
@@ -97,7 +98,7 @@ def _true_feature(feature: Feature, utilities: Sequence[float], sizes: Sequence[
 
 def in_order(alternatives: Sequence[Alternative], outcome: Outcome) -> list[Alternative]:
     """Return the winner first, then as the objective has them, by what is known of them."""
-    floor = _floor_of(alternatives, outcome)
+    floor = welfare_floor(alternatives, outcome)
 
     def merit(alternative: Alternative) -> tuple[bool, bool, float]:
         served = alternative.known
@@ -117,7 +118,7 @@ def in_order(alternatives: Sequence[Alternative], outcome: Outcome) -> list[Alte
     return sorted(alternatives, key=merit)
 
 
-def _floor_of(alternatives: Sequence[Alternative], outcome: Outcome) -> float:
+def welfare_floor(alternatives: Sequence[Alternative], outcome: Outcome) -> float:
     """Return the welfare that the objective asks for; −∞ where it asks for none."""
     told = [own.known.welfare.value for own in alternatives if own.known is not None]
     details = outcome.details

@@ -8,6 +8,7 @@ from rich.console import Console
 from ...experiments.measurements import Measurement
 from ...experiments.sheets import flatten
 from ...presentation.drawing import (
+    BEYOND,
     COLORS,
     ERRORS_SHOWN,
     INK,
@@ -88,17 +89,18 @@ def show_trade_off(console: Console, found: TradeOff) -> None:
     show_note(console, "computed from the rankings themselves: this table is not private", style="yellow")
 
 
-def save_trade_off(folder: RunFolder, found: TradeOff, *, title: str) -> None:
+def save_trade_off(folder: RunFolder, found: TradeOff, *, title: str, setting: str = "") -> None:
     """Write trade-off.csv, and trade-off.svg and .png where matplotlib is installed.
 
     Args:
         folder: where to.
         found: what is written.
         title: stands before the picture's own.
+        setting: the same.
     """
     if found.rows:
         folder.write_table("trade-off.csv", [flatten(row) for row in found.rows])
-        save_picture(picture_of_trade_off(found), folder=folder.path, name="trade-off", title=title)
+        save_picture(picture_of_trade_off(found), folder=folder.path, name="trade-off", title=title, setting=setting)
 
 
 def picture_of_trade_off(found: TradeOff) -> Picture:
@@ -106,16 +108,20 @@ def picture_of_trade_off(found: TradeOff) -> Picture:
     trials = max(row.trials for row in found.rows)
     return Picture(
         draw=lambda panels: _draw(found, panels),
-        size=(13.5, 4.9),
-        panels=(1, 3),
-        title=(f"what privacy costs under {found.parameters.objective} ({trials:,} elections a point, {WHISKERS})"),
+        size=(10, 7.4),
+        panels=(2, 2),
+        title=f"what privacy costs under {found.parameters.objective}",
+        setting=f"{trials:,} elections a point · {WHISKERS}",
     )
 
 
 def _draw(found: TradeOff, panels: Any) -> Marks:
     by_loss = panels[0][0], panels[0][1]
-    both = panels[0][2]
+    both = panels[1][0]
+    panels[1][1].remove()
+    both.set_subplotspec(panels[0][0].get_gridspec()[1, :])
     names = list(dict.fromkeys(row.mechanism for row in found.rows))
+    limits = _limits_of(found)
     for axes, measure, title in zip(by_loss, ("disparity", "welfare"), ("Disparity", "Welfare"), strict=True):
         better = "less is fairer" if measure == "disparity" else "more is better"
         clean(axes, title=f"{title} of the winner: {better}", x="proven ε of a voter", y=f"mean {measure}")
@@ -136,6 +142,12 @@ def _draw(found: TradeOff, panels: Any) -> Marks:
             **style | _SMALL,
         )
     _draw_alternatives(found, both)
+    for axes, limit, is_most in zip(by_loss, limits, (True, False), strict=True):
+        if limit is not None:  # what the objective rules out
+            low, high = axes.get_ylim()
+            low, high = min(low, 0.98 * limit), max(high, 1.02 * limit)
+            axes.axhspan(limit, high if is_most else low, color=BEYOND, linewidth=0, zorder=0)
+            axes.set_ylim(low, high)
     prices = [row.epsilon_proven for row in found.rows if row.epsilon_proven is not None]
     if prices:
         ticks = [tick for tick in _TICKS if min(prices) / _BESIDE <= tick <= max(prices) * _BESIDE]
@@ -144,12 +156,25 @@ def _draw(found: TradeOff, panels: Any) -> Marks:
     marks = {name: {**_LINE, **_STYLES[name]} for name in names}
     for mark in marks.values():
         del mark["capsize"]
+    if limits != (None, None):
+        marks["ruled out by the objective"] = {"color": BEYOND, "marker": "s", "markersize": 11, "linestyle": "none"}
     return {
         **marks,
         "without privacy": _CLEAN,
         "an alternative": _ALTERNATIVE,
         "the winner without privacy": _WINNER,
     }
+
+
+def _limits_of(found: TradeOff) -> tuple[float | None, float | None]:
+    """Return the most disparity and the least welfare that the objective allows; None for what it does not limit."""
+    objective = found.parameters.make_objective()
+    if objective.name == "constrained":
+        return float(objective.max_disparity), None
+    if objective.name == "welfare_constrained":
+        most = max(found.welfares)
+        return None, most - float(1 - objective.welfare_share) * (most - float(objective.least_utility))
+    return None, None
 
 
 _TICKS: Final = tuple(step * 10.0**power for power in range(-4, 2) for step in (1, 3))

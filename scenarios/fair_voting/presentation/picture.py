@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ....protocol.fair_voting import Outcome
 from ...presentation.drawing import (
+    ALLOWED,
     COLORS,
     ERRORS_SHOWN,
     GOOD,
@@ -23,7 +24,15 @@ from ...presentation.drawing import (
     size_of_rows,
 )
 from ...presentation.presenter import Known
-from .alternatives import Alternative, Served, alternatives_of, decimals_of_disparity, in_order, written_chance
+from .alternatives import (
+    Alternative,
+    Served,
+    alternatives_of,
+    decimals_of_disparity,
+    in_order,
+    welfare_floor,
+    written_chance,
+)
 
 __all__ = ["draw"]
 
@@ -47,6 +56,9 @@ _BELOW: Final = 0.28
 """How far below its estimates a row has its truth."""
 _APART: Final = 0.05
 """How far below each other a row has its groups, so that their errors can be read."""
+_ALLOWED: Final[dict[str, Any]] = {"color": ALLOWED, "marker": "s", "linestyle": "none"}
+"""From the worst off group as far as the best off one may be."""
+_FLOOR: Final[dict[str, Any]] = {"color": RULE, "linewidth": 1.2, "linestyle": "--", "zorder": 1}
 _WINNER_BAND: Final = {"color": GOOD, "alpha": 0.09, "linewidth": 0, "zorder": 0}
 
 
@@ -59,11 +71,11 @@ def draw(outcome: Outcome, known: Known) -> Picture | None:
     names = [fold(alternative.name) for alternative in shown]
     with_both = bool(outcome.alternatives) and known.truth is not None
     marks = _marks(outcome, known)
-    rows_of_legend = math.ceil(len(marks) / 3) + sum(label.count("\n") for label in marks)
     is_all = len(shown) == len(alternatives)
     return Picture(
         draw=functools.partial(_draw_rows, outcome=outcome, alternatives=shown, names=names, marks=marks),
-        size=size_of_rows(names, row=0.27 + 0.18 * with_both, frame=1.35 + 0.2 * rows_of_legend),
+        size=size_of_rows(names, row=0.27 + 0.18 * with_both, frame=1.25),
+        setting=_source(outcome),
         title="" if is_all else f" (the first {len(shown)} of {len(alternatives)} alternatives)",
     )
 
@@ -71,6 +83,11 @@ def draw(outcome: Outcome, known: Known) -> Picture | None:
 def _is_told_apart(outcome: Outcome) -> bool:
     """Return whether each group has a mark of its own."""
     return len(outcome.groups) <= len(_MARKS)
+
+
+def _allowed(outcome: Outcome) -> float | None:
+    """Return the greatest disparity between the groups in a row that may win; None where nothing limits it."""
+    return outcome.max_disparity if outcome.objective == "constrained" and not outcome.features else None
 
 
 def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
@@ -94,6 +111,8 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
     }
     if outcome.alternatives and _is_told_apart(outcome):
         marks[WHISKERS] = {"color": INK, "linewidth": 1.4}
+    if _allowed(outcome) is not None:
+        marks[f"disparity up to {outcome.max_disparity:g}: allowed"] = {**_ALLOWED, "markersize": 11}
     if outcome.alternatives and known.truth is not None:
         if _is_told_apart(outcome):
             hollow = {**_MARKS[0], **_HOLLOW, "color": INK, "markersize": 5.5}
@@ -111,14 +130,32 @@ def _draw_rows(
     is_estimated = bool(outcome.alternatives)
     served = [own for alternative in alternatives if (own := alternative.known) is not None]
     decimals = decimals_of_disparity(served)
+    floor = welfare_floor(alternatives, outcome)
+    if math.isfinite(floor) and outcome.objective == "welfare_constrained":
+        axes.axvline(floor, **_FLOOR)
+        axes.annotate(
+            f"least welfare {floor:,.{decimals}f}",
+            (floor, 1.0),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            va="bottom",
+            color=RULE,
+        )
     for row, (alternative, own) in enumerate(zip(alternatives, served, strict=True)):
         beside = alternative.true if is_estimated else None
         level = row if beside is None else row - _BELOW / 2
         reach = 0.2 if beside is None else 0.13
+        if (most := _allowed(outcome)) is not None:
+            low = own.utilities[own.worst].value
+            axes.barh(level, most, left=low, height=1.6 * reach, color=_ALLOWED["color"], linewidth=0, zorder=0.5)
         _draw_served(axes, level, own, is_hollow=not is_estimated, is_bitmap=is_bitmap, reach=reach)
         if beside is not None:
             _draw_served(axes, level + _BELOW, beside, is_hollow=True, is_bitmap=is_bitmap, reach=0.1)
         said = f"disparity {own.disparity:,.{decimals}f}"
+        if outcome.objective == "constrained" and own.disparity > outcome.max_disparity:
+            said += f"\nmore than the {outcome.max_disparity:g} allowed"
+        elif outcome.objective == "welfare_constrained" and own.welfare.value < floor:
+            said += "\nless than the least welfare"
         color = GOOD if alternative.is_winner else MUTED
         if alternative.is_winner:
             chance = outcome.assurance.probability
@@ -128,7 +165,7 @@ def _draw_rows(
         if alternative.is_winner:
             axes.axhspan(row - 0.5, row + 0.5, **_WINNER_BAND)
     what = "mean utility" if is_estimated else "true mean utility; only the winner was released"
-    name_rows(axes, names, x=f"{what}\n{_source(outcome)}")
+    name_rows(axes, names, x=what)
     for label, alternative in zip(axes.get_yticklabels(), alternatives, strict=True):
         if alternative.is_winner:
             label.set(color=GOOD, fontweight="bold")
@@ -166,9 +203,8 @@ def _draw_served(axes: Any, level: float, own: Served, *, is_hollow: bool, is_bi
 
 
 def _source(outcome: Outcome) -> str:
-    """Return whose election this is, and by what."""
-    number = sum(outcome.group_sizes)
-    claimed = f"ε = {outcome.epsilon_claimed:g}"
-    proven = "unbounded" if outcome.epsilon_proven is None else f"{outcome.epsilon_proven:.4g}"
-    loss = claimed if proven == f"{outcome.epsilon_claimed:.4g}" else f"{claimed} claimed, {proven} proven"
-    return f"{number:,} voters in {len(outcome.groups):,} groups; {outcome.mechanism}, {outcome.objective}, {loss}"
+    """Return by what the election is held, and what is claimed for it where that is not what is proven."""
+    claimed = f"ε = {outcome.epsilon_claimed:.4g}"
+    proven = "none" if outcome.epsilon_proven is None else f"ε = {outcome.epsilon_proven:.4g}"
+    differs = f", {claimed} claimed, {proven} proven" if claimed != proven else ""
+    return f"{outcome.mechanism}, {outcome.objective}{differs}"

@@ -360,6 +360,7 @@ def _figures(found: Sequence[AfterReleases], *, answered: int, unknown: int) -> 
             y_label="probability",
             series=tuple(series),
             is_log=True,
+            is_share=True,
         ),
         Figure(
             title="How far off its estimate of the target's row is",

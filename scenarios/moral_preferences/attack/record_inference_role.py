@@ -231,7 +231,7 @@ def _figures(games: Mapping[tuple[int, str], RecordGame], *, bounds: Mapping[int
     for records in dict.fromkeys(records for records, _ in games):
         bars: dict[str, tuple[float, float]] = {"guessing": (0.5, 0.0)}
         own = [(sees, game.evaluation) for (of, sees), game in games.items() if of == records]
-        bars |= {sees: (each.success, 2 * each.success_error) for sees, each in own}
+        bars |= {sees: (each.success, each.success_error) for sees, each in own}
         if records > 1:
             bars["a record's bound"] = (bounds[1], 0.0)
         bars["bound"] = (bounds[records], 0.0)

@@ -23,8 +23,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
-from ...reading.settings import did_you_mean
+from ....protocol.errors import ConfigurationError, did_you_mean
 from .csv_numbers import read_numbers
 from .made_up import MadeUpVoters, made_up_survey, names_of
 from .options import check_option, check_range, dot, draw_normals, draw_uniforms

@@ -7,10 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, one_of
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
-from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable, PartySources
 from ...reading.text_forms import form_of, header_of
 from .cultures import CultureVoters, make_cultures
@@ -159,7 +158,7 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
         return as_voters(of_machine.divided(survey, Path(of_machine.responses), voter=USER), own)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
     if name not in GENERATORS:
-        allowed = f"one of {', '.join(GENERATORS)}{did_you_mean(name, GENERATORS)}"
+        allowed = one_of(GENERATORS, name)
         raise ConfigurationError(field=f"{_FIELD}.generator", value=name, allowed=allowed)
     generator = GENERATORS[name]
     return as_voters(generator.make(convert(options, generator.options, _FIELD)), own)

@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from ....protocol.errors import ConfigurationError
-from ...reading.settings import did_you_mean
+from ....protocol.errors import ConfigurationError, did_you_mean
 from .csv_numbers import codes_of, header_of, read_numbers
 from .options import check_option
 from .survey import Survey

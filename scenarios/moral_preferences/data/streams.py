@@ -9,10 +9,9 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, did_you_mean
 from ....protocol.phases import PhasedProtocol
 from ...reading.conversion import convert
-from ...reading.settings import did_you_mean
 from ...running.streams import Batch, PartyStream
 from . import made_up
 from .csv_numbers import header_of

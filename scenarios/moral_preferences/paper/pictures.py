@@ -42,38 +42,38 @@ _Named = tuple[str, str, Sequence[CurvePoint], dict[str, Any]]
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
-    trials = f"{reproduction.trials:,} repetitions a point, {WHISKERS}"
+    trials = f"{reproduction.trials:,} repetitions a point · {WHISKERS}"
     two, three = (10.0, 4.2), (13.0, 4.2)
     by_records = [(number, functools.partial(_by_records, number=number)) for number in (1, 2, 3)]
     high = (9.0, 1.8 + 0.3 * len(reproduction.weights))
     return {
-        name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title)
+        name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title, setting=trials)
         for name, title, size, panels, draw in (
             *(
-                (f"figure-{n}", f"Figure {n} again: {METHODS[method].title} ({trials})", two, (1, 2), draw)
+                (f"figure-{n}", f"Figure {n} again: {METHODS[method].title}", two, (1, 2), draw)
                 for (n, draw), method in zip(by_records, ALGORITHMS, strict=True)
             ),
-            ("figure-4", f"Figure 4 again: the algorithms at equal ε ({trials})", two, (1, 2), _figure_4),
-            ("figure-5", f"Figure 5 again: the number of features d ({trials})", two, (1, 2), _figure_5),
+            ("figure-4", "Figure 4 again: the algorithms at equal ε", two, (1, 2), _figure_4),
+            ("figure-5", "Figure 5 again: the number of features d", two, (1, 2), _figure_5),
             (
                 "figure-6",
-                f"Figure 6 again: Algorithm 3, personalized ε ({trials})",
+                "Figure 6 again: Algorithm 3, personalized ε",
                 three,
                 (1, 3),
                 functools.partial(_groups, number=6),
             ),
-            ("figure-7", f"Figure 7 again: the bound B ({trials})", two, (1, 2), _figure_7),
-            ("figure-8", f"Figure 8 again, on a stand-in ({trials})", (10.0, 7.6), (2, 2), _figure_8),
+            ("figure-7", "Figure 7 again: the bound B", two, (1, 2), _figure_7),
+            ("figure-8", "Figure 8 again, on a stand-in", (10.0, 7.6), (2, 2), _figure_8),
             (
                 "figure-9",
-                f"Figure 9 again, on a stand-in ({trials})",
+                "Figure 9 again, on a stand-in",
                 two,
                 (1, 2),
                 functools.partial(_groups, number=9),
             ),
-            ("figure-10", f"Figure 10 again: what privacy leaves ({trials})", two, (1, 2), _figure_10),
-            ("variants", f"All methods at equal ε ({trials})", (14.0, 7.6), (2, 4), _variants),
-            ("weights", f"Weighted against plain means ({trials})", high, (1, 1), _weights),
+            ("figure-10", "Figure 10 again: what privacy leaves", two, (1, 2), _figure_10),
+            ("variants", "All methods at equal ε", (14.0, 7.6), (2, 4), _variants),
+            ("weights", "Weighted against plain means", high, (1, 1), _weights),
         )
     }
 

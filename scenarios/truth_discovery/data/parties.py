@@ -8,13 +8,12 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, one_of
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.truth_discovery import NO_TASK
 from ....protocol.truth_discovery.parameters import PRICES
 from ...datasets.loading import DataSet
 from ...reading.conversion import convert
-from ...reading.settings import did_you_mean
 from ...reading.sources import PartiesTable, PartySources
 from ...reading.text_forms import form_of, header_of
 from .assembly import Repeats
@@ -50,7 +49,7 @@ class CrowdFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def __post_init__(self) -> None:
         for name in self.columns:
             if name not in ANSWER_COLUMNS:
-                allowed = f"one of {', '.join(ANSWER_COLUMNS)}{did_you_mean(name, ANSWER_COLUMNS)}"
+                allowed = one_of(ANSWER_COLUMNS, name)
                 raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=allowed)
 
 

@@ -12,10 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, one_of
 from ...reading.conversion import convert
 from ...reading.files import readable_in_data_folder
-from ...reading.settings import did_you_mean
 from .assembly import CodedColumn, Repeats, Rows, assemble
 from .crowd import Crowd
 from .files import rows_of
@@ -93,7 +92,7 @@ def load_crowd(name: str, folder: Path, **options: object) -> Crowd:
             should be.
     """
     if name not in CROWDS:
-        allowed = f"one of {', '.join(CROWDS)}{did_you_mean(name, CROWDS)}"
+        allowed = one_of(CROWDS, name)
         raise ConfigurationError(field="crowd", value=name, allowed=allowed)
     crowd = CROWDS[name]
     return crowd.load(convert(options, crowd.options, "crowd"), folder / name)

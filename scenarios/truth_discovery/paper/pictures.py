@@ -36,28 +36,30 @@ _WORDS = {"peer-grading": "peer grading (a made-up stand-in)", "duchenne": "Duch
 
 def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
-    trials = f"{reproduction.trials:,} trials a point, {WHISKERS}"
-    compared = f"{reproduction.comparison_trials:,} trials, {WHISKERS}"
-    epsilon = reproduction.weights[0].epsilon
+    trials = f"{reproduction.trials:,} trials a point · {WHISKERS}"
+    compared = f"{reproduction.comparison_trials:,} trials · {WHISKERS}"
+    priced = f"two layers · ε = {reproduction.weights[0].epsilon:g}"
     size, rows = (9.5, 4.8), (10, 1.6 + 0.36 * len(reproduction.crowds))
-    second = f"Figure 2 again: weights in one trial of two layers, ε = {epsilon:g}"
-    gains = f"Accuracy of truth discovery: two layers less one layer ({compared})"
-    leads = f"Accuracy at equal claimed ε: auto less the paper's truth discovery ({compared})"
+    gains = "Accuracy of truth discovery: two layers less one layer"
+    leads = "Accuracy at equal claimed ε: auto less the paper's truth discovery"
     return {
-        name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title)
-        for name, title, size, panels, draw in (
-            ("figure-1", "Figure 1 again: the density of the error rate change Δ", (10, 4), (1, 2), _figure_1),
-            ("figure-2", second, (10, 4), (1, 2), _figure_2),
+        name: Picture(
+            draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title, setting=setting
+        )
+        for name, title, setting, size, panels, draw in (
+            ("figure-1", "Figure 1 again: the density of the error rate change Δ", "", (10, 4), (1, 2), _figure_1),
+            ("figure-2", "Figure 2 again: weights of workers", f"one trial · {priced}", (10, 4), (1, 2), _figure_2),
             (
                 "figure-3",
-                f"Figure 3 again, on a made-up stand-in ({trials})",
+                "Figure 3 again, on a made-up stand-in",
+                trials,
                 size,
                 (1, 1),
                 functools.partial(_trade_off, "table_2"),
             ),
-            ("figure-4", f"Figure 4 again ({trials})", size, (1, 1), functools.partial(_trade_off, "table_3")),
-            ("equal-loss", gains, rows, (1, 2), _equal_loss),
-            ("estimators", leads, rows, (1, 2), _estimators),
+            ("figure-4", "Figure 4 again", trials, size, (1, 1), functools.partial(_trade_off, "table_3")),
+            ("equal-loss", gains, compared, rows, (1, 2), _equal_loss),
+            ("estimators", leads, compared, rows, (1, 2), _estimators),
         )
         if name != "figure-4" or reproduction.table_3
     }

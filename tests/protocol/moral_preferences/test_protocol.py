@@ -173,7 +173,7 @@ def test_a_table_without_records_is_refused() -> None:
 
 def test_a_column_that_nobody_knows_is_refused() -> None:
     error = refusal(make_preferences(), {"records": [[PAIR]], "recrods": [1]})
-    assert (error.field, error.allowed) == ("recrods", "left out: the columns are records")
+    assert (error.field, error.allowed) == ("recrods", "left out: the columns are records (did you mean 'records'?)")
 
 
 def test_epsilons_of_ones_own_are_left_out_where_everybody_has_the_same() -> None:

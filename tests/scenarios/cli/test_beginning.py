@@ -1,6 +1,7 @@
 """From nothing, or a file of one's own, to a first scenario: what is told is used, what is not is asked or refused."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.cli import cli
 from psephos.scenarios.running.beginnings import MOST_LINES, samples
 from terminals import Terminal
+from thoroughness import IS_FULL
 
 BOARD = (
     "Name;Stimmrecht;Anbau;Neues Dach;Bemerkung\n"
@@ -158,11 +160,11 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         ("--weight", "shar"),
         ["--weight must be a column of", "did you mean 'share'?"],
     ),
-    "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner must be given", "one of age, roof"]),
+    "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner must be given", "or 'none'", "one of age, roof, none"]),
     "two columns of names": (
         "name,member,roof\na,b,yes\n",
         (),
-        ["--partner must be given", "one of name, member, got"],
+        ["--partner must be given", "one of name, member, none, got"],
     ),
     "words that nobody has explained": (
         "name,roof\nann,ja\nbob,nein\n",
@@ -296,6 +298,45 @@ def test_a_terminal_is_asked_until_it_is_clear(write: Write, tmp_path: Path) -> 
     assert tables["partners"] == {"file": "board.csv", "columns": {"partner": "name"}, "yes": ["ja"], "no": ["nein"]}
 
 
+@pytest.mark.parametrize(("kind", "option"), [("vote", "--partner"), ("ranking", "--voter")])
+def test_who_has_no_name_has_a_number(psephos: Psephos, write: Write, kind: str, option: str) -> None:
+    lines = [f"2026-01-0{1 + n // 2},team {n % 2},{'Yes' if n % 3 else 'No'},b > a\n" for n in range(10)]
+    write("form.csv", "Timestamp,Team,Do you agree?,Order\n" + "".join(lines))
+    assert psephos("new", kind, "form.csv", option, "none", "--no-run").status == 0
+    *_, parties = scenario("form.toml").values()
+    assert parties["numbered"]
+    role = option.removeprefix("--")
+    assert resolve(load_scenario("form.toml")).names[::9] == [f"{role} 01", f"{role} 10"]
+
+
+def test_weights_that_are_all_alike_are_no_secret(psephos: Psephos, write: Write) -> None:
+    write("own.csv", "name,weight,m\nann,2,yes\nbob,2,no\n")
+    assert psephos("new", "vote", "own.csv", "--no-run").status == 0
+    assert resolve(load_scenario("own.toml")).protocol.parameters.loss_of_weight == 0
+
+
+def test_a_table_in_place_of_a_scenario_is_told_what_makes_one(psephos: Psephos, write: Write) -> None:
+    write("board.csv", "name,roof\nann,yes\n")
+    ended = psephos("run", "board.csv")
+    assert (ended.status, ended.out) == (2, "")
+    assert "a table is no scenario: `psephos new` makes one of it" in ended.err
+
+
+def test_a_scenario_may_have_a_byte_order_mark(write: Write) -> None:
+    write("board.csv", "partner,roof\nann,yes\n")
+    path = write("b.toml", '\ufeffprotocol = "dpwevote"\npartners = "board.csv"\n')
+    assert list(resolve(load_scenario(str(path))).names) == ["ann"]
+
+
+@pytest.mark.bad_input("a large file")
+def test_a_scenario_of_a_gigabyte_is_refused_before_it_is_read(psephos: Psephos, tmp_path: Path) -> None:
+    with (tmp_path / "big.toml").open("wb") as file:
+        file.truncate(1 << 30)
+    ended = psephos("run", "big.toml")
+    assert (ended.status, ended.out) == (2, "")
+    assert "scenario must be a file of at most 67,108,864 bytes" in ended.err
+
+
 def test_show_prints_a_scenario_that_can_be_run(psephos: Psephos) -> None:
     ended = psephos("show", "consortium")
     Path("mine.toml").write_text(ended.out, encoding="utf-8")
@@ -326,3 +367,15 @@ def test_every_kind_is_a_command_with_its_own_options() -> None:
         command = new.get_command(context, kind)
         assert command is not None
         assert {"file", "epsilon", "title", "to", "runs", "out"} <= {each.name for each in command.params}
+
+
+def test_the_pages_commands_run_one_after_another(psephos: Psephos) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "your-own-vote.md").read_text(encoding="utf-8")
+    blocks: list[str] = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    lines = [line.partition("  #")[0].split()[2:] for block in blocks for line in block.splitlines()]
+    assert len(lines) > 9
+    for words in lines:
+        is_run = words[0] == "new" and "--no-run" not in words and not IS_FULL
+        ended = psephos(*words, *(["--no-run"] if is_run else []))
+        assert (ended.status, ended.err) == (0, ""), words
+    assert f"```toml\n{Path('board.toml').read_text(encoding='utf-8')}```" in page

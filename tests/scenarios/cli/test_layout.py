@@ -60,7 +60,7 @@ def test_the_verdict_stands_before_every_number(name: str, psephos: Psephos) -> 
 
 
 def test_a_wide_terminal_shows_what_a_narrow_one_names(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = {}
+    shown: dict[int, str] = {}
     for width in (80, 120):
         monkeypatch.setenv("COLUMNS", str(width))
         shown[width] = psephos("run", "eu-council", "--no-pictures", "--seed", 3, "--out", f"out-{width}").out

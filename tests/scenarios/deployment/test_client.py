@@ -405,7 +405,10 @@ def test_a_fault_in_its_file_is_named(
         ({"weight": "1", "merger": "2"}, "merger must be yes or no (y/n, true/false, 1/0), got '2'"),
         ({"weight": "1", "merger": ""}, "merger must be yes or no (y/n, true/false, 1/0), got ''"),
         ({"weight": "1"}, "merger must be a column of the table, got 'no such column'"),
-        ({"weight": "1", "merger": "1", "marger": "1"}, "column 'marger' must be one of weight, merger, got 'unknown'"),
+        (
+            {"weight": "1", "merger": "1", "marger": "1"},
+            "column 'marger' must be one of weight, merger (did you mean 'merger'?), got 'unknown'",
+        ),
     ],
 )
 def test_an_entry_that_is_not_allowed_is_refused_by_its_column(

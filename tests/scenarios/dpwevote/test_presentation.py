@@ -185,7 +185,8 @@ def test_a_picture_is_an_svg_and_a_png(tmp_path: Path) -> None:
     for candidate in released.candidates:
         decision = "passes" if candidate.passed else "fails"
         is_close = candidate.verdict.verdict is Verdict.TOO_CLOSE
-        assert (f"too close to tell ({decision}), P(wrong) " if is_close else f"{decision}, P(wrong) ") in text
+        assert (f">too close to tell ({decision})<" if is_close else f">{decision}<") in text
+    assert text.count(">P(wrong) ") == len(released.candidates)
     assert "truth" not in text
 
 
@@ -206,12 +207,26 @@ def test_where_the_margin_alone_is_told_it_is_drawn_beside_0(tmp_path: Path) -> 
     assert "less the quota" not in svg.read_text(encoding="utf-8")
 
 
-def test_of_many_candidates_the_first_are_drawn_and_the_title_says_so(tmp_path: Path) -> None:
-    svg, _ = draw_outcome(on(*(f"c{n}" for n in range(41))), title="A vote", truth=None, folder=tmp_path)
+def test_of_many_candidates_those_with_the_greatest_margins_are_drawn_and_winners_first(tmp_path: Path) -> None:
+    released = on(*(f"c{n}" for n in range(41)))
+    svg, _ = draw_outcome(released, title="A vote", truth=None, folder=tmp_path)
     text = svg.read_text(encoding="utf-8")
-    assert ">A vote (the first 40 of 41)<" in text
-    assert ">c39<" in text
-    assert ">c40<" not in text
+    assert ">A vote (the 40 of 41 with the greatest margins)<" in text
+    ordered = sorted(released.candidates, key=lambda candidate: -candidate.margin.value)
+    places = [text.index(f">{candidate.name}<") for candidate in ordered[:40]]
+    assert places == sorted(places)
+    assert f">{ordered[40].name}<" not in text
+    assert ordered[0].passed
+    assert not ordered[39].passed
+
+
+def test_one_quota_is_one_line_with_its_number_beside_it(tmp_path: Path) -> None:
+    svg, _ = draw_outcome(on("rail", "fish", variant="joint"), title="A vote", truth=None, folder=tmp_path)
+    text = svg.read_text(encoding="utf-8")
+    (quota,) = {told(candidate.quota).value for candidate in on("rail", "fish").candidates}
+    assert text.count(">quota ") == 1
+    assert f">quota {quota:,.1f}".removesuffix(".0") in text
+    assert ">quota, band: 2 standard errors<" in text
 
 
 def decided(**verdicts: tuple[Verdict, bool]) -> Outcome:

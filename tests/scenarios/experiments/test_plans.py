@@ -314,8 +314,13 @@ def test_the_command_that_is_shown_holds_what_was_planned(psephos: Psephos) -> N
 @pytest.mark.parametrize(
     ("name", "settings", "left_out"),
     [
-        ("own-matrix", (), "and leave out weight_matrix and opinion_matrix"),
         ("consortium", ("weight_collection=per_candidate", *TWO_WEIGHTS), "and leave out weight_collection"),
+        pytest.param(
+            "own-matrix",
+            (),
+            "and leave out weight_matrix and opinion_matrix",
+            marks=pytest.mark.full("the optimal mechanism at many prices"),
+        ),
     ],
 )
 def test_what_a_variant_goes_without_is_to_be_left_out(
@@ -344,7 +349,7 @@ def test_a_plan_leaves_json_a_table_and_a_picture(psephos: Psephos) -> None:
     assert {name: float(row["error"]) for name, row in at.items()} == {
         each["name"]: each["offered"]["error"] for each in written["variants"]
     }
-    assert Path("out/plan.svg").read_text(encoding="utf-8").count("sampled_pair") == 1
+    assert "sampled_pair" in Path("out/plan.svg").read_text(encoding="utf-8")
     assert Path("out/plan.png").stat().st_size > 10_000
 
 

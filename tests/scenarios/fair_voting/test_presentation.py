@@ -421,9 +421,10 @@ def test_a_picture_has_the_winner_the_groups_and_what_was_elected(tmp_path: Path
         "to north (300)",
         "to south (100)",
         "whiskers: 2 standard errors",
+        "laplace, parity",
     ):
         assert f">{said}<" in text, said
-    assert "400 voters in 2 groups; laplace, parity, ε = 0.5<" in text
+    assert "allowed" not in text
     assert "disparity 1.50" in text
     assert "truth" not in text
     places = [text.index(f">{name}<") for name in ("fair", "pier", "zoo")]
@@ -439,7 +440,7 @@ def test_where_only_the_winner_is_released_the_truth_is_drawn_or_nothing(tmp_pat
     assert list(tmp_path.iterdir()) == []
     text = drawn(released(**WINNER_ALONE, epsilon_proven=None), tmp_path, truth=truth_of())
     assert "true mean utility; only the winner was released" in text
-    assert "ε = 0.5 claimed, unbounded proven" in text
+    assert ", parity, ε = 0.5 claimed, none proven<" in text
     assert "standard errors" not in text
     assert ">wins, how sure is not known<" in text
 

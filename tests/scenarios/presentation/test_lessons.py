@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from psephos.scenarios.adversaries import Figure, Lesson, Row, Series
 from psephos.scenarios.presentation import draw_lesson, show_lesson, written_lesson
+from psephos.scenarios.presentation.drawing import BEYOND
 from rich.console import Console
 
 BARS = Figure(
@@ -38,6 +40,21 @@ LINES = Figure(
         Series(name="seen", x=(1.5, 64), y=(0.2, 0.2), style="points"),
     ),
     is_log=True,
+)
+SMALL = tuple(
+    Figure(
+        title=f"ε = {epsilon}",
+        x_label="others",
+        y_label="advantage",
+        series=(
+            Series(name="others alone", x=(0.0, 8.0), y=(0.1, 0.1 * epsilon)),
+            Series(name="bound", x=(0.0, 8.0), y=(0.2 * epsilon, 0.2 * epsilon), style="bound"),
+        ),
+        is_share=True,
+        row=row,
+    )
+    for row in ("DPWeVote", "Fair voting")
+    for epsilon in (1, 4)
 )
 BELIEFS = Figure(
     title="Beliefs",
@@ -106,12 +123,56 @@ def test_every_style_is_drawn(tmp_path: Path) -> None:
     paths = draw_lesson(lesson(BARS, LINES, BELIEFS), folder=tmp_path, name="adversary-1")
     assert [path.name for path in paths] == ["adversary-1.svg", "adversary-1.png"]
     text = paths[0].read_text(encoding="utf-8")
-    for words in ("coalition: the server", "How often", "Larger coalitions", "measured", "proven", "seen", "0.600"):
+    for words in ("Coalition: the server", "How often", "Larger coalitions", "measured", "proven", "seen", "0.600"):
         assert words in text
     assert "label 5" in text
     assert ">64<" in text  # a place that was measured has its tick, rather than a power of ten
     assert ">10<" not in text
     assert paths[1].read_bytes().startswith(b"\x89PNG")
+
+
+def svg_of(*figures: Figure, folder: Path) -> str:
+    """Return the text of a lesson's picture."""
+    svg, _ = draw_lesson(lesson(*figures), folder=folder, name="adversary-1", setting="9 parties")
+    return svg.read_text(encoding="utf-8")
+
+
+def test_bars_lie_in_rows_with_their_numbers_and_a_bound_is_a_region(tmp_path: Path) -> None:
+    text = svg_of(BARS, folder=tmp_path)
+    for words in ("guessing", "coalition", "bound", "0.600", "ruled out by proof", "whiskers: 2 standard errors"):
+        assert f">{words}<" in text, words
+    assert BEYOND in text
+    assert "rotate(-30" not in text
+    assert "ruled out" not in svg_of(BELIEFS, folder=tmp_path)
+
+
+def test_lines_have_their_names_beside_them_and_points_a_legend(tmp_path: Path) -> None:
+    text = svg_of(LINES, folder=tmp_path)
+    for words in ("measured", "proven", "proven of no case", "with the server", "seen"):
+        assert text.count(f">{words}<") == 1, words
+
+
+def test_small_multiples_have_one_legend_one_scale_and_each_row_its_title(tmp_path: Path) -> None:
+    text = svg_of(*SMALL, folder=tmp_path)
+    for words in ("DPWeVote", "Fair voting", "others alone", "ruled out by proof", "9 parties"):
+        assert text.count(f">{words}<") == 1, words
+    assert text.count(">ε = 1<") == text.count(">ε = 4<") == 2
+    assert text.count(">others<") == 2  # below the last row
+    assert text.count(">advantage<") == 2  # beside the first of each row
+    assert text.count(">0.5<") == 2
+
+
+def test_bars_of_errors_are_two_standard_errors_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a role gives is one standard error of each number, whatever is drawn of it."""
+    drawn: list[Any] = []
+
+    def errorbar(self: Any, *places: Any, **style: Any) -> None:
+        del self, places
+        drawn.extend(error for side in ("xerr", "yerr") for error in np.ravel(style.get(side) or []))
+
+    monkeypatch.setattr("matplotlib.axes.Axes.errorbar", errorbar)
+    svg_of(BARS, LINES, folder=tmp_path)
+    assert drawn == pytest.approx([0.2, 0.02, 0.04])
 
 
 def test_without_matplotlib_there_is_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

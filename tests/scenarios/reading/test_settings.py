@@ -2,7 +2,8 @@
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.reading.settings import Tables, did_you_mean, read_setting, set_value
+from psephos.protocol.errors import did_you_mean, one_of
+from psephos.scenarios.reading.settings import Tables, read_setting, set_value
 
 
 @pytest.mark.parametrize(
@@ -70,3 +71,5 @@ def test_a_key_that_leads_nowhere_is_refused(key: str, said: str) -> None:
 def test_a_hint_is_given_only_where_a_word_is_close() -> None:
     assert did_you_mean("consortum", ["consortium", "eu-council"]) == " (did you mean 'consortium'?)"
     assert did_you_mean("zzz", ["consortium"]) == ""
+    assert did_you_mean(["consortium"], ["consortium"]) == ""
+    assert one_of(["laplace", "optimal"], "optmal") == "one of laplace, optimal (did you mean 'optimal'?)"

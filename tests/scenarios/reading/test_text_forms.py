@@ -12,6 +12,7 @@ from psephos.protocol import ConfigurationError
 from psephos.scenarios import Resolved, load_scenario, resolve
 from psephos.scenarios.reading import files
 from psephos.scenarios.reading.text_forms import PLAIN, TextForm, form_of, header_of, open_table, read_rows
+from psephos.scenarios.running import parties
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -136,6 +137,16 @@ def test_a_packed_table_is_read_as_it_is(write: Write) -> None:
     path = write("a.csv.gz", gzip.compress("a;b\n1;ü\n".encode("cp1252")))
     with open_table(path, form_of(path)) as reader:
         assert list(reader) == [["a", "b"], ["1", "ü"]]
+
+
+@pytest.mark.bad_input("a large file")
+def test_a_packed_file_is_refused_once_it_is_too_large_unpacked(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parties, "MAX_FILE_BYTES", 1000)
+    write("mine.csv.gz", gzip.compress(b"partner,weight,m\n" + b"ann,1,1\n" * 200))
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(load_scenario(str(write("b.toml", 'protocol = "dpwevote"\npartners = "mine.csv.gz"\n'))))
+    assert (caught.value.field, caught.value.value) == ("mine.csv.gz line 124", "more")
+    assert "a file of at most 1,000 characters" in caught.value.allowed
 
 
 _TOO_LARGE = "a line of less than 16,777,216 characters", "a file of at most 268,435,456 bytes"

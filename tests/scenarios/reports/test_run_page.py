@@ -245,7 +245,7 @@ def test_an_audit_in_the_folder_is_shown_beside_the_ledger(psephos: Psephos) -> 
     Path("out/audit/audit.json").write_text(json.dumps(report), encoding="utf-8")
     assert psephos("report", "out").status == 0
     page = page_in(Path("out"))
-    assert "k-rr: k = 4 answer 1 ∞ 0.93 consistent" in page.text
+    assert "k-rr: k = 4 answer 1 ∞ 0.930 – consistent" in page.text
     assert "hold at once with confidence 0.99" in page.text
     Path("out/audit/audit.json").write_text('{"rows": [{}]}', encoding="utf-8")
     assert psephos("report", "out").status == 2
@@ -256,3 +256,19 @@ def test_a_protocol_of_somebody_else_has_the_whole_page(approval: Path, psephos:
     page = page_in(approval / "out")
     for said in ("What it cost", "Who is trusted", "What happened", "tea"):
         assert said in page.text
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_open_gives_a_browser_the_file(psephos: Psephos, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    opened: list[str] = []
+
+    def launch(url: str) -> int:
+        opened.append(url)
+        return status
+
+    monkeypatch.setattr("click.launch", launch)
+    assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
+    ended = psephos("report", "out", "--open")
+    assert (ended.status, ended.out) == (0, f"out/{REPORT}\n")
+    assert opened == [Path("out", REPORT).resolve().as_uri()]
+    assert ("no browser" in ended.err) == bool(status)

@@ -477,7 +477,7 @@ def test_paths_of_voters_are_seen_from_their_scenarios_folder(write: Write, tmp_
 def test_an_unknown_paradigm_is_answered_with_those_that_there_are() -> None:
     error = refusal("moral-synthetic", "voters.voters=3", "paradigm=VLPD")
     assert (error.field, error.value) == ("parameters.paradigm", "VLPD")
-    assert error.allowed == "one of VLCP, RLCP, VLDP, RLDP"
+    assert error.allowed == "one of VLCP, RLCP, VLDP, RLDP (did you mean 'VLDP'?)"
 
 
 @pytest.mark.parametrize("key", ["voters", "parties"])

@@ -10,8 +10,9 @@ import msgspec
 import pytest
 from psephos.protocol.dpwevote import Outcome
 from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios.moral_preferences.decisions import read_outcome
 from psephos.scenarios.running.config import load_scenario
-from psephos.scenarios.running.folder import SCHEMA, RunFolder
+from psephos.scenarios.running.folder import SCHEMA, RunFolder, read_ledger
 from psephos.scenarios.running.reader import read_run
 from psephos.scenarios.running.resolution import Resolved, resolve
 from psephos.scenarios.running.run import run_in_folder
@@ -116,3 +117,23 @@ def test_an_outcome_of_a_protocol_that_is_not_installed_is_said_to_be_one(folder
     left = read_run(folder)
     assert left.outcome is None
     assert "somebody-elses' is not installed here" in left.missing_protocol
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+def test_a_ledger_is_read_beside_a_damaged_run_json_and_not_from_a_later_version(folder: Path) -> None:
+    whole = read_ledger(folder)
+    for content in (b"{", b"\xff"):
+        (folder / "run.json").write_bytes(content)
+        assert read_ledger(folder) == whole
+    (folder / "run.json").unlink()
+    assert read_ledger(folder) == whole
+    (folder / "run.json").write_bytes(b'{"schema": 2}')
+    with pytest.raises(ConfigurationError, match="a later one wrote this folder"):
+        read_ledger(folder)
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+def test_decisions_are_not_read_from_a_later_version(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text('{"schema": 2, "protocol": "moral-preferences", "outcome": {}}')
+    with pytest.raises(ConfigurationError, match=r"schema in result\.json must be at most 1"):
+        read_outcome(tmp_path)

@@ -172,8 +172,13 @@ def test_a_series_is_drawn(tmp_path: Path) -> None:
     svg, png = draw_series(series, finished, folder=tmp_path)
     assert png.stat().st_size > 10_000
     text = svg.read_text(encoding="utf-8")
-    for word in ("budget", "Dijkstra, Erdős", "in the 7 days up to each vote", "3  A shared garden"):
+    for word in ("budget: refused above", "Dijkstra, Erdős", "in the 7 days up to each vote", "3  A shared garden"):
         assert word in text
+    entries = finished.accounts.entries_of
+    paid = max(total_of(entries(person)).proven for person in finished.accounts.persons)
+    assert (
+        f">7 partners · at most ε = {paid:g} proven for one partner over all votes (replace-one) · local model" in text
+    )
 
 
 def test_json_is_the_series_result_and_nothing_else(psephos: Psephos) -> None:

@@ -14,7 +14,7 @@ from psephos.protocol.privacy import (
 )
 from psephos.scenarios.running.config import load_scenario, shipped_scenarios
 from psephos.scenarios.running.resolution import resolve
-from psephos.scenarios.running.statements import certainty_of, meaning_of, trust_in, up_to, warning_of
+from psephos.scenarios.running.statements import certainty_of, meaning_of, setting_of, trust_in, up_to, warning_of
 
 # What only the resolved run can say: who is trusted, who randomizes, and how much ε is.
 COMPUTED = re.compile(
@@ -34,6 +34,27 @@ def test_a_shipped_scenario_says_nothing_that_a_setting_makes_false(name: str) -
     scenario = load_scenario(name)
     for told in (scenario.title, scenario.description, scenario.trust):
         assert not COMPUTED.search(" ".join(told.split()))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("eu-council", [], "27 partners · ε = 9 proven for one partner in all (replace-one) · local model: nobody is"),
+        (
+            "two-societies",
+            ["epsilon=0.5"],
+            "1,500 voters · ε = 0.5 proven for one voter in all (replace-one) · central model: the aggregator is",
+        ),
+        (
+            "moral-synthetic",
+            ["relation=add-remove-one", "num_voters=200"],
+            "up to 200 voters · ε = 1 proven for one voter in all (add-remove-one) · central model: the aggregator is",
+        ),
+    ],
+)
+def test_the_setting_of_a_picture_follows_from_what_was_resolved(name: str, settings: list[str], said: str) -> None:
+    resolved = resolve(load_scenario(name, settings))
+    assert setting_of(resolved.protocol, len(resolved.names)) == f"{said} trusted"
 
 
 @pytest.mark.parametrize(

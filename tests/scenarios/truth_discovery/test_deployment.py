@@ -10,6 +10,7 @@ import deployments
 import msgspec
 import pytest
 from deployments import NOBODY_LISTENS, SEED, Ending, Process, Serving, invitations_to, join_all, read_json, serving
+from page_parts import Parts
 from psephos.protocol import ConfigurationError
 from psephos.protocol.errors import BudgetExceededError, RemoteProtocolError
 from psephos.protocol.mechanisms import NO_ANSWER
@@ -183,6 +184,12 @@ def test_a_deployment_leaves_no_answer_no_report_and_no_weight_with_anybody_else
                 assert not any(party in line and ("yes" in line or ",no" in line) for party in TASKS), path
     served = read_json(folder / "server" / "scenario.json")
     assert served.keys().isdisjoint({"parties", "workers", "seed", "data"})
+    for owner in ("server", *TASKS):
+        page = Parts((folder / owner / "report.html").read_text(encoding="utf-8"))
+        assert "secure noise" in page.text
+        assert ("The ledger: what you lost" in page.text) == (owner != "server")
+        assert TASKS.keys().isdisjoint(page.text.split())  # nor its own: whoever shows it need not say who
+        assert not any(told in page.text for told in ("tallies", "What is true", "Own outcome", "127.0.0.1"))
 
 
 @pytest.mark.full("processes, where another test of this file has them already")

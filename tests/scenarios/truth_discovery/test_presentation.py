@@ -272,10 +272,11 @@ def test_of_many_tasks_the_confidences_are_drawn(tmp_path: Path) -> None:
     text = drawn(outcome, tmp_path, gold=gold)
     for said in ("40 tasks with an answer", "10 tasks with an answer and a known truth", "right (7)", "wrong (3)"):
         assert f">{said}<" in text
-    assert ">confidence: from the label's posterior probability" in text
+    assert ">Confidence: from the label's posterior probability" in text
+    assert ">confidence<" in text
     assert ">60 %<" in text  # the least confidence begins the axis
     assert ">50 %<" not in text
-    assert "posterior" not in drawn(found(["cat"] * 40), tmp_path)
+    assert ">tasks<" not in drawn(found(["cat"] * 40), tmp_path)
 
 
 def test_where_all_truths_are_known_or_none_there_is_one_panel(tmp_path: Path) -> None:

@@ -53,11 +53,14 @@ def test_a_file_has_its_own_words_and_columns(write: Write) -> None:
     assert resolved.inputs.private.tolist() == [[1, 1, 1], [2, 0, 2]]
 
 
-def test_names_alone_say_nothing_of_weights(write: Write) -> None:
+@pytest.mark.parametrize(
+    "content", ["partner\nann\nbob\n", f"partner,certificate_sha256\nann,{'a' * 64}\nbob,{'b' * 64}\n"]
+)
+def test_names_alone_say_nothing_of_weights(write: Write, content: str) -> None:
     scenario = load_scenario(
         str(write("b.toml", 'protocol = "dpwevote"\npartners = "mine.csv"\n[parameters]\ncandidates = ["m"]\n'))
     )
-    write("mine.csv", "partner\nann\nbob\n")
+    write("mine.csv", content)
     assert not resolve(scenario, is_served=True).protocol.parameters.public_weights
 
 

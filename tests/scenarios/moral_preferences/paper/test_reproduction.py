@@ -59,7 +59,13 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(declaration, "EXPERIMENTS", small)
         found = reproduce(
-            PAPER, RunFolder(path), trials=10, seed=3, workers=1, pictures=False, on_progress=lines.append
+            PAPER,
+            RunFolder(path),
+            trials=10,
+            seed=3,
+            workers=1,
+            pictures=False,
+            on_progress=lambda said, *_: lines.append(said),
         )
     assert isinstance(found, Reproduction)
     return found, path, lines

@@ -1,0 +1,212 @@
+"""The first hour with Psephos, as a newcomer has it: in a fresh clone, step by step, with a clock.
+
+    python docs/tour.py ~/tour                      # clones this repository, installs it, and takes every step
+    python docs/tour.py ~/tour --installed .venv    # the same with an environment that is there already
+
+FOLDER must be new and outside of the repository. It gets what each step printed, at 80 columns, and where Chromium is
+installed a screenshot of it, and of each page in light, in the dark and as wide as a phone. The tour stops at the first
+step that fails, with its last line.
+"""
+
+import argparse
+import dataclasses
+import html
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+__all__ = ["main"]
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+_COLUMNS: Final = 80
+_BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_LOOKS: Final = {
+    "light": ("--window-size=1280,2400",),
+    "dark": ("--window-size=1280,2400", "--force-dark-mode", "--blink-settings=preferredColorScheme=0"),
+    "phone": ("--window-size=500,2400",),  # as narrow as a headless window gets
+}
+_TERMINAL: Final = (
+    '<!doctype html><meta charset="utf-8"><title>terminal</title>'
+    "<style>body {{ margin: 0; padding: 24px; background: #16181d; color: #e6e6e6 }}"
+    "pre {{ margin: 0; font: 14px/1.35 'DejaVu Sans Mono', monospace }}</style><pre>{text}</pre>"
+)
+_LINE_PIXELS: Final = 19
+_MARGIN_PIXELS: Final = 60
+_TERMINAL_PIXELS: Final = 800
+
+# As a spreadsheet in Germany saves it: semicolons, Windows-1252, its own words for yes and no, and no weights.
+_COMMITTEE: Final = "Name;Umzug\n" + "".join(
+    f"{name};{'ja' if place % 3 else 'nein'}\n"
+    for place, name in enumerate(f"{first} {last}" for last in ("Müller", "Weiß", "Öztürk") for first in "ABCDEFGHIJ")
+)
+_BOARD: Final = "member,shares,merger\nAnn,3,yes\nBob,1,no\nCid,1,yes\nDee,2,yes\nEve,2,no\n"
+_LINES_OF_PYTHON: Final = """\
+from psephos.scenarios import load, run
+
+found = run(load("sybil"))
+print(found.outcome)
+print(found.ledger.to_frame().head())
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One thing that a newcomer does.
+
+    Args:
+        name: of its files.
+        what: it is for, as a line.
+        command: its words.
+        pages: that it leaves and a browser shows.
+    """
+
+    name: str
+    what: str
+    command: Sequence[str]
+    pages: Sequence[str] = ()
+
+
+class Stopped(Exception):  # noqa: N818  what happened to the tour
+    """A step failed; says which, and its last line."""
+
+
+def main() -> None:
+    """Take the tour, and print what each step took."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="for all that the tour leaves; new")
+    parser.add_argument(
+        "--installed", type=Path, metavar="VENV", help="an environment with Psephos, in place of a clone"
+    )
+    options = parser.parse_args()
+    folder: Path = options.folder.resolve()
+    if folder.is_relative_to(ROOT):
+        parser.error(f"FOLDER must be outside of the repository, got {folder}")
+    if folder.exists() and any(folder.iterdir()):
+        parser.error(f"FOLDER must be new or empty, got {folder}")
+    folder.mkdir(parents=True, exist_ok=True)
+    browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    begun = time.monotonic()
+    try:
+        _tour(folder, None if options.installed is None else options.installed.resolve(), browser)
+    except Stopped as stopped:
+        sys.exit(f"\nThe tour stopped after {time.monotonic() - begun:.0f} s. {stopped}")
+    print(f"\nThe whole tour took {(time.monotonic() - begun) / 60:.1f} minutes. What it printed is in {folder}")
+    if browser is None:
+        print("There are no screenshots, since no Chromium was found.")
+
+
+def _tour(folder: Path, installed: Path | None, browser: str | None) -> None:
+    """Take all steps, the first in the folder itself and the others in one of a user's own."""
+    place = folder / "work"
+    place.mkdir()
+    environment = {**os.environ, "COLUMNS": str(_COLUMNS)}
+    venv = folder / "venv" if installed is None else installed
+    if installed is None:
+        for step in _setting_up(folder):
+            _take(step, folder, folder, environment, browser)
+    environment["PATH"] = f"{venv / 'bin'}{os.pathsep}{environment['PATH']}"
+    environment["PSEPHOS_JOURNAL"] = str(folder / "journal")  # not the one of whoever takes the tour
+    (place / "committee.csv").write_text(_COMMITTEE, encoding="cp1252")
+    (place / "board.csv").write_text(_BOARD, encoding="utf-8")
+    (place / "first.py").write_text(_LINES_OF_PYTHON, encoding="utf-8")
+    for step in _steps():
+        _take(step, place, folder, environment, browser)
+
+
+def _setting_up(folder: Path) -> Iterator[Step]:
+    """Yield how Psephos gets onto the machine."""
+    clone, pip = str(folder / "clone"), str(folder / "venv" / "bin" / "pip")
+    yield Step("clone", "fetch the source", ("git", "clone", "--quiet", "--depth=1", f"file://{ROOT}", clone))
+    yield Step("venv", "make an environment", (sys.executable, "-m", "venv", str(folder / "venv")))
+    yield Step("install", "install all of it", (pip, "install", "--quiet", f"{clone}[deployment,pictures]"))
+
+
+def _steps() -> Iterator[Step]:
+    """Yield what a newcomer does with it."""
+
+    def psephos(name: str, what: str, words: str, *pages: str) -> Step:
+        return Step(name, what, ("psephos", *shlex.split(words)), pages)
+
+    yield psephos("scenarios", "see what there is", "scenarios")
+    yield psephos(
+        "new", "a vote of one's own, from a spreadsheet", "new vote committee.csv --yes ja --no nein --out first"
+    )
+    yield psephos("plan", "what margin of error that has, and what a better one costs", "plan committee.toml")
+    yield psephos("plan-error", "the price of a wanted error", "plan eu-council --people 30 --error 10%")
+    yield psephos("show", "a scenario to copy", "show eu-council")
+    yield psephos("run", "run it", "run eu-council --out dear", "dear/report.html")
+    yield psephos(
+        "run-cheaper", "the same for a third of the privacy loss", "run eu-council --set epsilon=1 --out cheap"
+    )
+    yield psephos("report", "its page again", "report dear --out dear.html", "dear.html")
+    yield psephos("compare", "both side by side", "compare dear cheap --out both.html", "both.html")
+    yield psephos("ledger", "who paid what", "ledger dear")
+    yield psephos("audit", "attack a mechanism", "audit k-rr --quick --out audited")
+    yield Step("python", "the same in five lines of Python", ("python", "first.py"))
+    yield psephos(
+        "new-board",
+        "a vote of five, to be held for real",
+        "new vote board.csv --weight shares --public-weights --no-run",
+    )
+    yield psephos("rehearse", "hold it as processes over TLS", "rehearse board.toml")
+
+
+def _take(step: Step, place: Path, folder: Path, environment: dict[str, str], browser: str | None) -> None:
+    """Take a step, say how long it took, and keep what it printed.
+
+    Raises:
+        Stopped: it failed, or left no page where it should have.
+    """
+    shown = shlex.join(step.command).replace(f"{folder}{os.sep}", "")
+    print(f"{step.what}: {shown}", flush=True)
+    begun = time.monotonic()
+    try:
+        done = subprocess.run(step.command, cwd=place, env=environment, capture_output=True, text=True, check=False)  # noqa: S603  the tour's own steps
+    except OSError as error:
+        raise Stopped(f"`{shown}` could not be started: {error}") from None
+    seconds = time.monotonic() - begun
+    (folder / f"{step.name}.txt").write_text(f"$ {shown}\n{done.stdout}{done.stderr}", encoding="utf-8")
+    if done.returncode:
+        last = next(iter(reversed((done.stderr or done.stdout).strip().splitlines())), "it said nothing")
+        raise Stopped(f"`{shown}` ended with status {done.returncode}: {last}")
+    print(f"    {seconds:6.1f} s, {len(done.stdout.splitlines())} lines", flush=True)
+    if missing := [page for page in step.pages if not (place / page).is_file()]:
+        raise Stopped(f"`{shown}` left no {missing[0]}")
+    if browser is not None:
+        _photograph_terminal(browser, folder, step.name)
+        for page in step.pages:
+            for look, words in _LOOKS.items():
+                _photograph(browser, place / page, folder / f"{step.name}-{look}.png", words)
+
+
+def _photograph_terminal(browser: str, folder: Path, name: str) -> None:
+    """Take a picture of what a step printed, as a terminal shows it."""
+    text = (folder / f"{name}.txt").read_text(encoding="utf-8")
+    page = folder / f"{name}.terminal.html"
+    page.write_text(_TERMINAL.format(text=html.escape(text)), encoding="utf-8")
+    height = _MARGIN_PIXELS + _LINE_PIXELS * len(text.splitlines())
+    _photograph(browser, page, folder / f"{name}.png", [f"--window-size={_TERMINAL_PIXELS},{height}"])
+    page.unlink()
+
+
+def _photograph(browser: str, page: Path, picture: Path, words: Sequence[str]) -> None:
+    """Take a picture of a page on the disk.
+
+    Raises:
+        Stopped: the browser did not draw it.
+    """
+    usual = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--screenshot={picture}")
+    command = [browser, *usual, *words, page.as_uri()]
+    subprocess.run(command, capture_output=True, check=False, timeout=120)  # noqa: S603  a browser of the system's
+    if not picture.is_file():
+        raise Stopped(f"{browser} drew no picture of {page.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""Pages of what is no single run: an audit, trials, a reproduction of a paper; from the files that they left.
+
+A page begins with what holds and what does not. All tables are the files' own.
+"""
+
+import importlib.metadata
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from ..presentation.numbers import decimals_of, rounded, some
+from ..presentation.terminal import title_of
+from ..reading.conversion import convert
+from ..reading.files import readable
+from ..running.reader import read_json
+from .audits import TONES, audited_losses, read_audit
+from .estimates import rows_in, table_of
+from .page import Block, Cell, Page, Section, Table, Text, Tone
+from .run_page import drawn
+
+__all__ = ["page_of_study"]
+
+_PICTURE: Final = re.compile(r"!\[(.*?)\]\((?:.*/)?([\w.-]+)\.png\)", re.DOTALL)
+_MOST_CELLS: Final = 6
+"""Whose leading measures a verdict says."""
+
+
+class _Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of a finding."""
+
+    claim: str
+    source: str
+    holds: bool
+    numbers: str
+
+
+class _Reproduction(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of `reproduction.json`."""
+
+    trials: int
+    seed: int
+    versions: dict[str, str] = {}
+    paper_findings: list[_Finding] = []
+    own_findings: list[_Finding] = []
+    tables: dict[str, list[dict[str, Any]]] = {}
+
+
+class _Trials(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of `summary.json`."""
+
+    scenario: str
+    trials: int
+    measures: dict[str, str] = {}
+
+
+def page_of_study(folder: Path) -> Page | None:
+    """Return the page of an audit, of trials or of a reproduction; None where the folder is of none of them.
+
+    Args:
+        folder: what the command left.
+
+    Raises:
+        ConfigurationError: a file of it is damaged.
+    """
+    for name, make in _PAGES.items():
+        if (folder / name).exists():
+            return make(folder)
+    return None
+
+
+def _of_audit(folder: Path) -> Page:
+    audit = read_audit(folder / "audit.json")
+    table, sure = audited_losses(audit)
+    counts = Counter(row[-1].text for row in table.rows)
+    refuted = counts["proof refuted"]
+    said = ", ".join(f"{number:,} {verdict}" for verdict, number in counts.items())
+    head = (
+        "No proof is refuted."
+        if not refuted
+        else f"{some(refuted, 'proof')} {'is' if refuted == 1 else 'are'} refuted."
+    )
+    return _page(
+        kind="Audit",
+        title=f"Audit of {', '.join(audit.names) or folder.resolve().name}",
+        facts=[f"{number:,} {source} outputs" for source, number in audit.samples.items()],
+        verdict=[head, f"{len(table.rows):,} audited: {said}."],
+        tone="poor" if refuted else "good",
+        sections=[Section(title="What was found", blocks=[table, Text(sure, "quiet")])],
+    )
+
+
+def _of_trials(folder: Path) -> Page:
+    trials: _Trials = convert(read_json(folder / "summary.json"), _Trials, "summary.json")
+    summary = folder / "summary.csv"
+    rows = [
+        {"mean_standard_error" if key == "standard_error" else key: value for key, value in row.items()}
+        for row in (rows_in(summary) if summary.exists() else ())
+    ]
+    blocks: list[Block] = [*drawn(folder / "trials.svg", "The leading measures over all trials")]
+    if rows:
+        hidden = [key for key in rows[0] if key.startswith("quantile_") and key.endswith(("_low", "_high"))]
+        hidden += [key for key in rows[0] if all(row[key] is None for row in rows)]
+        caption = "What was measured; low and high bound the mean with 95 % confidence"
+        blocks.append(table_of(rows, caption=caption, name="summary", left_out=[*hidden, "trials"], is_mixed=True))
+        blocks.append(Text("± is one standard error of the mean.", "quiet"))
+    sections = [Section(title="What was measured", blocks=blocks)]
+    if (folder / "traffic.csv").exists() and (traffic := rows_in(folder / "traffic.csv")):
+        table = table_of(traffic, caption="Messages and bytes of one party, on average", name="traffic", is_mixed=True)
+        sections.append(Section(title="What was sent", blocks=[table]))
+    if trials.measures:
+        listed = [[Cell(name), Cell(words)] for name, words in trials.measures.items()]
+        columns = ("Measure", "What it is")
+        table = Table(caption="The measures", name="measures", columns=columns, rows=listed)
+        sections.append(Section(title="What the measures are", blocks=[table]))
+    return _page(
+        kind="Trials",
+        title=f"Trials of {trials.scenario}",
+        facts=[some(trials.trials, "trial") + " of each cell"],
+        verdict=list(_leading(rows)) or ["Nothing was measured."],
+        sections=sections,
+    )
+
+
+def _leading(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the first measure of each cell in a sentence."""
+    first = rows[0]["measure"] if rows else None
+    of_cells = [row for row in rows if row["measure"] == first]
+    for row in of_cells[:_MOST_CELLS]:
+        names = list(row)
+        settings = ", ".join(f"{key} = {row[key]}" for key in names[: names.index("measure")])
+        mean, error = row.get("mean"), row.get("mean_standard_error")
+        if not isinstance(mean, float):
+            continue
+        decimals = decimals_of([mean], [error])
+        said = f"{title_of(str(first))} {rounded(mean, decimals)}{f' ± {rounded(error, decimals)}' if error else ''}"
+        yield f"{settings}: {said}." if settings else f"{said}."
+    if len(of_cells) > _MOST_CELLS:
+        yield f"And {some(len(of_cells) - _MOST_CELLS, 'more cell')} below."
+
+
+def _of_reproduction(folder: Path) -> Page:
+    found: _Reproduction = convert(read_json(folder / "reproduction.json"), _Reproduction, "reproduction.json")
+    summary = _text_of(folder / "summary.md")
+    title, _, rest = summary.partition("\n")
+    introduction = [part.strip() for part in rest.partition("\n## ")[0].split("\n\n") if part.strip()]
+    captions = {name: " ".join(words.split()) for words, name in _PICTURE.findall(summary)}
+    holds = sum(finding.holds for finding in found.paper_findings)
+    pictures = [block for name, words in captions.items() for block in drawn(folder / f"{name}.svg", words)]
+    sections = [
+        Section(title="What it is", blocks=[Text(" ".join(part.replace("`", "").split())) for part in introduction]),
+        Section(title="What the paper says", blocks=[*_findings(found.paper_findings, "The paper's claims")]),
+        Section(title="What we add", blocks=[*_findings(found.own_findings, "What we found beside them")]),
+        Section(title="Pictures", blocks=pictures),
+        Section(
+            title="Tables",
+            blocks=[
+                table_of(
+                    rows_in(folder / f"{name}.csv"), caption=title_of(name.replace("-", " ")), name=name, is_mixed=True
+                )
+                for name, rows in found.tables.items()
+                if rows
+            ],
+        ),
+    ]
+    return _page(
+        kind="Reproduction",
+        title=title.removeprefix("# ") or folder.resolve().name,
+        facts=[
+            some(found.trials, "trial"),
+            f"seed {found.seed}",
+            *(f"{name} {each}" for name, each in found.versions.items()),
+        ],
+        verdict=[f"{holds:,} of {some(len(found.paper_findings), 'claim')} of the paper hold."],
+        sections=[section for section in sections if section.blocks],
+    )
+
+
+def _findings(findings: Sequence[_Finding], caption: str) -> Iterator[Table]:
+    if not findings:
+        return
+    words = {True: "holds", False: "refuted"}
+    rows = [
+        [
+            Cell(each.claim),
+            Cell(words[each.holds], None, TONES[words[each.holds]]),
+            Cell(each.numbers),
+            Cell(each.source),
+        ]
+        for each in findings
+    ]
+    name = caption.lower().replace("'", "").replace(" ", "-")
+    yield Table(caption=caption, name=name, columns=("Claim", "Verdict", "Numbers", "Source"), rows=rows)
+
+
+def _text_of(path: Path) -> str:
+    if not path.exists():
+        return ""
+    with readable(path, field="RUN", value=path.parent):
+        return path.read_text(encoding="utf-8")
+
+
+def _page(
+    *,
+    kind: str,
+    title: str,
+    facts: Sequence[str],
+    verdict: Sequence[str],
+    sections: Sequence[Section],
+    tone: Tone = "",
+) -> Page:
+    version = importlib.metadata.version("psephos")
+    return Page(kind=kind, title=title, facts=facts, verdict=verdict, tone=tone, sections=sections, version=version)
+
+
+_PAGES: Final[Mapping[str, Callable[[Path], Page]]] = {
+    "audit.json": _of_audit,
+    "reproduction.json": _of_reproduction,
+    "summary.json": _of_trials,
+}
+"""By the file that a command leaves."""

@@ -1,0 +1,132 @@
+"""Pages of trials, of an audit and of a reproduction: from the files that those leave."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bad_input import Psephos
+from page_parts import Parts
+from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios.reports import REPORT, write_report
+
+AUDIT: dict[str, Any] = {
+    "names": ["k-rr"],
+    "samples": {"simulated": 1000},
+    "confidence": 0.99,
+    "rows": [
+        {
+            "group": "k-rr",
+            "name": name,
+            "unit": "answer",
+            "claimed": 1.0,
+            "proven": proven,
+            "audited": 0.5,
+            "verdict": verdict,
+        }
+        for name, proven, verdict in (("k = 2", 1.0, "consistent"), ("k = 3", None, "claim refuted"))
+    ],
+}
+REPRODUCTION = {
+    "trials": 40,
+    "seed": 1,
+    "versions": {"psephos": "0.1.0"},
+    "paper_findings": [
+        {"claim": "It is <fast>.", "source": "Section 1", "holds": True, "numbers": "9 of 9."},
+        {"claim": "It is exact.", "source": "Section 2", "holds": False, "numbers": "0 of 9."},
+    ],
+    "own_findings": [],
+    "tables": {"table-1": [{"n": 10, "accuracy": 0.5}]},
+}
+SUMMARY = """# A paper, run again
+
+`psephos reproduce paper` runs it.
+
+## Pictures
+
+![What comes of n](figure-1.png)
+
+What comes of n
+"""
+
+
+def page_of(folder: Path) -> str:
+    """Return the text of a folder's page, made now."""
+    return Parts(write_report(folder).read_text(encoding="utf-8")).text
+
+
+@pytest.fixture
+def audit(tmp_path: Path) -> Path:
+    """The folder of an audit."""
+    (tmp_path / "audit.json").write_text(json.dumps(AUDIT), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def reproduction(tmp_path: Path) -> Path:
+    """The folder of a reproduction."""
+    (tmp_path / "reproduction.json").write_text(json.dumps(REPRODUCTION), encoding="utf-8")
+    (tmp_path / "summary.md").write_text(SUMMARY, encoding="utf-8")
+    (tmp_path / "table-1.csv").write_text("n,accuracy,accuracy_standard_error\n10,0.5,0.01\n", encoding="utf-8")
+    (tmp_path / "figure-1.svg").write_text('<svg viewBox="0 0 1 1"><text>drawn</text></svg>', encoding="utf-8")
+    return tmp_path
+
+
+def test_an_audit_says_first_whether_a_proof_is_refuted(audit: Path) -> None:
+    said = page_of(audit)
+    for words in (
+        "Audit of k-rr",
+        "No proof is refuted. 2 audited: 1 consistent, 1 claim refuted.",
+        "k-rr: k = 3 answer 1 ∞",
+    ):
+        assert words in said
+    rows = [{**AUDIT["rows"][0], "verdict": "proof refuted"}]
+    (audit / "audit.json").write_text(json.dumps({**AUDIT, "rows": rows}), encoding="utf-8")
+    assert "1 proof is refuted." in page_of(audit)
+
+
+def test_a_reproduction_says_which_claims_hold_and_has_pictures_and_tables(reproduction: Path) -> None:
+    said = page_of(reproduction)
+    for words in (
+        "A paper, run again",
+        "1 of 2 claims of the paper hold.",
+        "psephos reproduce paper runs it.",
+        "It is <fast>. holds 9 of 9. Section 1",
+        "It is exact. refuted",
+        "drawn",
+        "What comes of n",
+        "10 0.500 ± 0.010",
+    ):
+        assert words in said
+
+
+def test_trials_leave_a_page_with_every_measure(psephos: Psephos) -> None:
+    words = ("consortium", "--set", "count=20", "--trials", "12", "--grid", "epsilon=1,4", "--workers", "1")
+    assert psephos("trials", *words, "--no-pictures", "--out", "out", "--seed", "3").status == 0
+    said = Parts(Path("out", REPORT).read_text(encoding="utf-8")).text
+    for each in (
+        "Trials of consortium",
+        "12 trials of each cell",
+        "epsilon = 1: Accuracy ",
+        "epsilon = 4: Accuracy ",
+        "MSE margin",
+    ):
+        assert each in said
+    assert psephos("trials", *words, "--no-pictures", "--no-report", "--out", "none").status == 0
+    assert not Path("none", REPORT).exists()
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+@pytest.mark.parametrize(
+    ("content", "field"),
+    [
+        ({**AUDIT, "rows": [{"group": 1}]}, "audit.json.rows[0].group"),
+        ({**AUDIT, "schema": 9}, "schema in audit.json"),
+        ({}, "audit.json"),
+    ],
+)
+def test_a_damaged_audit_is_refused_by_field(audit: Path, content: dict[str, Any], field: str) -> None:
+    (audit / "audit.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ConfigurationError) as refused:
+        write_report(audit)
+    assert refused.value.field == field
