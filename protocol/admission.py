@@ -22,6 +22,7 @@ from .messages import (
     Terms,
     Welcome,
     encode,
+    encode_payload,
 )
 from .phases import PhasedProtocol
 from .roles import SessionKind
@@ -204,4 +205,4 @@ def check_sizes(
     if terms is not None:
         encode(msgspec.structs.replace(terms, public=widest))
     if (largest := protocol.largest_outcome(len(public))) is not None:
-        encode(Release(msgspec.Raw(msgspec.msgpack.encode(largest))))
+        encode(Release(encode_payload(largest)))

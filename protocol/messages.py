@@ -45,6 +45,7 @@ __all__ = [
     "decode",
     "decode_payload",
     "encode",
+    "encode_payload",
 ]
 
 PROTOCOL_VERSION: Final = 8
@@ -73,6 +74,20 @@ NOT_ADMITTED: Final = (
 """What every stranger is told, whatever it said: it learns neither names nor how far the session is."""
 
 NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
+
+
+def encode_payload(value: msgspec.Struct | None) -> msgspec.Raw:
+    """Return what a message carries for the protocol: its parameters, or an outcome.
+
+    By way of a plain map, whose header says no more than what is in it: of a struct with more than 15 fields msgspec's
+    makes room for those that are unset, and another implementation's bytes would differ.
+
+    Raises:
+        TypeError: something in it has no bytes.
+    """
+    return msgspec.Raw(msgspec.msgpack.encode(msgspec.to_builtins(value, builtin_types=(bytes,))))
+
+
 """The payload of a message that carries none."""
 
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

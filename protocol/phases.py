@@ -27,7 +27,7 @@ from .guard import Guarded, GuardedRelease
 from .integers import encode_row, width_of
 from .kept import Scope
 from .mechanisms import Disclosure, FiniteMechanism, RowMechanism
-from .messages import MAX_CHOSEN, MAX_MESSAGE_BYTES
+from .messages import MAX_CHOSEN, MAX_MESSAGE_BYTES, encode_payload
 from .privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from .tally import Tally
 
@@ -433,9 +433,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     @functools.cached_property
     def encoded_parameters(self) -> msgspec.Raw:
         """The parameters as every `Welcome` carries them; equal parameters have equal bytes."""
-        # By way of a plain map, whose header says no more than what is in it: of a long struct msgspec's makes room for
-        # fields that are unset, and another implementation's bytes would differ.
-        return msgspec.Raw(msgspec.msgpack.encode(msgspec.to_builtins(self.parameters, builtin_types=(bytes,))))
+        return encode_payload(self.parameters)
 
     @functools.cached_property
     def outcome_decoder(self) -> msgspec.msgpack.Decoder[msgspec.Struct]:

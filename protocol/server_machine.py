@@ -60,6 +60,7 @@ from .messages import (
     Welcome,
     decode_payload,
     encode,
+    encode_payload,
 )
 from .phases import CentralPhase, PhasedProtocol
 from .population import draw_for_release, released_tally
@@ -609,7 +610,7 @@ class ServerMachine:
         """Open the next phase, or release after the last."""
         if self._phase + 1 == len(self._protocol.phases):
             return self._release()
-        return self._open_next(NIL if outcome is None else msgspec.Raw(msgspec.msgpack.encode(outcome)))
+        return self._open_next(encode_payload(outcome))
 
     def _tally(self, places: list[int]) -> Tally:
         """Tally the clients that have reported in every phase so far."""
@@ -687,8 +688,7 @@ class ServerMachine:
         for row in rows:
             if not record.phase:
                 row.state = State.JOINED
-        payload = NIL if outcome is None else msgspec.Raw(msgspec.msgpack.encode(outcome))
-        self._begin_phase(payload, rows)
+        self._begin_phase(encode_payload(outcome), rows)
 
     def _recount(self, record: Accepted) -> None:
         party = self._roster.names[record.place]
@@ -710,15 +710,14 @@ class ServerMachine:
         unlike: dict[str, Release] = {}  # those that say more than what everybody is told
         told: msgspec.Struct = outcome
         try:
-            release = Release(msgspec.Raw(msgspec.msgpack.encode(outcome)))
+            release = Release(encode_payload(outcome))
             encode(release)
             for party, row in hearing.items():
                 if row.state is State.LATE:
                     unlike[party] = msgspec.structs.replace(release, is_late=True)
                 if (own := own_outcomes.get(row.place)) is not None:
                     told = own
-                    encoded = msgspec.Raw(msgspec.msgpack.encode(own))
-                    unlike[party] = msgspec.structs.replace(unlike.get(party, release), own=encoded)
+                    unlike[party] = msgspec.structs.replace(unlike.get(party, release), own=encode_payload(own))
             if unlike:
                 encode(max(unlike.values(), key=lambda each: len(bytes(each.own))))  # if the longest fits, all do
         except (TypeError, ValueError) as error:

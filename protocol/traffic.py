@@ -30,6 +30,7 @@ from .messages import (
     Terms,
     Welcome,
     encode,
+    encode_payload,
 )
 from .phases import PhasedProtocol
 from .roles import SessionKind
@@ -167,9 +168,9 @@ class ExpectedTraffic:
             counts.append([number, number * report, number, number * request])
             if place + 1 < len(protocol.phases):
                 published = checked_phase_outcome(protocol, phase, tallies[: place + 1])
-                payload = NIL if published is None else msgspec.Raw(msgspec.msgpack.encode(published))
-        release = len(encode(Release(msgspec.Raw(msgspec.msgpack.encode(outcome)))))
-        own = sum(len(msgspec.msgpack.encode(each)) - len(bytes(NIL)) for each in own_outcomes.values())
+                payload = encode_payload(published)
+        release = len(encode(Release(encode_payload(outcome))))
+        own = sum(len(bytes(encode_payload(each))) - len(bytes(NIL)) for each in own_outcomes.values())
         counts.append([0, 0, number, number * release + own])
         return tuple(_made(name, of_phase) for name, of_phase in zip(_rows_of(protocol), counts, strict=True))
 

@@ -71,6 +71,7 @@ ITEMS: Final = (
     "too few alternatives, or too many; a feature that voters were not asked about",
     "an epsilon that is no level, or another one than was chosen before",
     "neighbors or a norm that a mechanism has not",
+    "societies that are not two or more, or that a voter is not in exactly once",
     # Fair voting.
     "a ranking that repeats, omits or invents an alternative",
     "a voter in no group, or in two",

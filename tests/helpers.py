@@ -135,13 +135,15 @@ def make_preferences(num_features: int = 2, **given: Any) -> MoralPreferences:
 
 
 def make_preference_inputs(protocol: MoralPreferences, num_voters: int, *, seed: int = 0) -> Inputs:
-    """Return rows of voters with one to four records of normal features; levels of ε take turns."""
+    """Return rows of voters with one to four records of normal features; societies and levels of ε take turns."""
     parameters = protocol.parameters
     generator = np.random.default_rng(seed)
     numbers = generator.integers(1, min(4, parameters.max_records), size=num_voters, endpoint=True).tolist()
     table: dict[str, list[Any]] = {
         "records": [generator.normal(size=(number, 2, parameters.num_features)) for number in numbers]
     }
+    if names := parameters.names_of_societies:
+        table["society"] = [names[voter % len(names)] for voter in range(num_voters)]
     if parameters.is_personal:
         table["epsilon"] = [parameters.epsilons[voter % len(parameters.epsilons)] for voter in range(num_voters)]
     return protocol.encode(table)

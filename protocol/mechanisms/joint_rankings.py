@@ -29,7 +29,7 @@ from ..privacy.events import LocalRandomizer, PrivacyEvent
 from .exact import Below, ExactMechanism
 from .mechanism import Prepared, RowMechanism, check_candidates
 from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
-from .rankings import MAX_ALTERNATIVES, MAX_RANKED, SampledQuestion, code_of_rankings
+from .rankings import MAX_ALTERNATIVES, MAX_RANKED, SampledPosition, code_of_rankings
 from .vector_laplace import VectorLaplace
 
 __all__ = ["MAX_JOINT_GROUPS", "JointPair", "JointPosition", "JointRanking", "JointScores"]
@@ -248,7 +248,7 @@ class JointPair(ExactMechanism):
 
 
 @dataclasses.dataclass(frozen=True)
-class JointPosition(SampledQuestion):
+class JointPosition(SampledPosition):
     """Say of an alternative, drawn uniformly, its cell, by randomized response among all G·m of group and position.
 
     Args:
@@ -263,10 +263,7 @@ class JointPosition(SampledQuestion):
         ε-LDP, replace-one, unit: the voter's group and ranking together. Exact: see `report_probabilities`.
     """
 
-    epsilon: float
-    num_alternatives: int
     num_groups: int
-    response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
@@ -278,15 +275,6 @@ class JointPosition(SampledQuestion):
     def value_range(self) -> tuple[int, int]:
         """Cells: [0, G·m − 1]."""
         return 0, self.num_groups * self.num_alternatives - 1
-
-    @property
-    def num_questions(self) -> int:
-        """One for each alternative."""
-        return self.num_alternatives
-
-    def answers(self, positions: IntArray, questions: IntArray) -> IntArray:
-        """Return the alternatives' cells."""
-        return positions[np.arange(len(positions)), questions]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,10 +15,11 @@ CIKM 2019.
 
 from .certainty import PRIORS, PriorName
 from .decision import Decision, decide
-from .outcome import Ball, LevelOutcome, NoisyMaxima, Outcome
+from .outcome import Ball, LevelOutcome, NoisyMaxima, Outcome, SocietyOutcome
 from .paradigms import Level, Paradigm
 from .parameters import Parameters
-from .protocol import DisclosedPhase, MoralPreferences, PerturbedPhase
+from .phases import DisclosedPhase, PerturbedPhase, SocietiesPhase
+from .protocol import MoralPreferences
 from .ranking import MOST_ALTERNATIVES, RankedAlternative, Ranking, rank
 from .records import Records
 from .reference import reference_run
@@ -42,6 +43,8 @@ __all__ = [
     "RankedAlternative",
     "Ranking",
     "Records",
+    "SocietiesPhase",
+    "SocietyOutcome",
     "Summary",
     "decide",
     "make_summary",

@@ -166,7 +166,7 @@ def p_value_of(outcome: Outcome, differences: Sequence[float], margin: float) ->
 def _shares_of_levels(outcome: Outcome) -> list[tuple[float, int]]:
     """Return for each level of ε its share of the noise's variance, and how many draws it is made of."""
     if Paradigm(outcome.paradigm).model is TrustModel.CENTRAL:
-        return [(1.0, 1)]
+        return [(1.0, max(len(outcome.by_society), 1))]  # a sum over societies has as many draws
     # A voter's noise has a scale in proportion to 1/ε.
     variances = [level.num_voters * square(level.weight / level.epsilon) for level in outcome.levels]
     total = math.fsum(variances)

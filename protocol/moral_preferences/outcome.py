@@ -1,14 +1,16 @@
 """What a moral preferences session releases to all voters."""
 
+import math
 from typing import Literal
 
 import msgspec
 
+from ..errors import ConfigurationError
 from ..estimators import Estimate
 from ..shown import Shown
 from .parameters import Remedy
 
-__all__ = ["Ball", "LevelOutcome", "NoisyMaxima", "Outcome"]
+__all__ = ["Ball", "LevelOutcome", "NoisyMaxima", "Outcome", "SocietyOutcome"]
 
 
 class Ball(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,8 +55,30 @@ class LevelOutcome(msgspec.Struct, frozen=True, kw_only=True):
     weight: float
 
 
+class SocietyOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What is released of one of several societies: of its own voters alone, with noise of its own.
+
+    Args:
+        name: the society's.
+        num_voters: how many of its voters reported.
+        preferences: as in `Outcome`; None where nobody reported.
+        errors: likewise. The noise of two societies is independent.
+        levels: likewise, of its own voters; none where nobody reported.
+        ball: likewise.
+    """
+
+    name: str
+    num_voters: int
+    preferences: tuple[float, ...] | None
+    errors: tuple[float, ...] | None
+    levels: tuple[LevelOutcome, ...]
+    ball: Ball | None = None
+
+
 class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """The public outcome: the society's preferences.
+
+    Where voters belong to several societies, it has those of all voters, and beside them each society's own.
 
     Args:
         features: their names.
@@ -78,6 +102,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             correlated.
         relation: `add-remove-one` where it is private who takes part, and so how many did; else unset, and in no file.
         maxima: where they are means of noisy maxima, the law of these; else unset, and in no file.
+        societies: what is released of each society, where there are several; else unset, and in no file.
     """
 
     features: tuple[str, ...]
@@ -95,6 +120,64 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     ball: Ball | None = None
     maxima: NoisyMaxima | msgspec.UnsetType = msgspec.UNSET
     relation: Literal["add-remove-one"] | msgspec.UnsetType = msgspec.UNSET
+    societies: tuple[SocietyOutcome, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def by_society(self) -> tuple[SocietyOutcome, ...]:
+        """What is released of each society; nothing where all voters are one."""
+        return () if isinstance(self.societies, msgspec.UnsetType) else self.societies
+
+    def of_society(self, name: str) -> "Outcome":
+        """Return one society's part as a release by itself, which decisions can be made by.
+
+        Args:
+            name: the society's.
+
+        Raises:
+            ConfigurationError: there is no such society, or none of its voters reported.
+        """
+        found = next((society for society in self.by_society if society.name == name), None)
+        if found is None:
+            names = ", ".join(society.name for society in self.by_society[:30])
+            allowed = f"one of {names}" if names else "left out: all voters are one society"
+            raise ConfigurationError(field="society", value=name, allowed=allowed)
+        if found.preferences is None:
+            raise ConfigurationError(field="society", value=name, allowed="one of which somebody reported")
+        return msgspec.structs.replace(
+            self,
+            preferences=found.preferences,
+            errors=found.errors,
+            num_voters=found.num_voters,
+            levels=found.levels,
+            ball=found.ball,
+            societies=msgspec.UNSET,
+        )
+
+    def differences(self, first: str, second: str) -> tuple[Estimate, ...] | None:
+        """Return for each feature how much more it counts to one society than to another, with standard errors.
+
+        The noise of two societies is independent, so the squares of their errors add up. What differs between voters is
+        no part of them: they say how far noise may have moved the difference, and not how far other voters would.
+
+        Args:
+            first: a society.
+            second: another one.
+
+        Returns:
+            First minus second; None where errors have no closed form.
+
+        Raises:
+            ConfigurationError: there is no such society, both are the same, or nobody of one reported.
+        """
+        if first == second:
+            raise ConfigurationError(field="society", value=second, allowed=f"another one than {first!r}")
+        ours, theirs = (self.of_society(name).estimates for name in (first, second))
+        if ours is None or theirs is None:
+            return None
+        return tuple(
+            Estimate(own.value - other.value, math.hypot(own.standard_error, other.standard_error))
+            for own, other in zip(ours, theirs, strict=True)
+        )
 
     @property
     def estimates(self) -> tuple[Estimate, ...] | None:

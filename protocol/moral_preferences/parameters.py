@@ -17,6 +17,7 @@ __all__ = [
     "MAX_FEATURES_OF_COEFFICIENTS",
     "MAX_LEVELS",
     "MAX_RECORDS",
+    "MAX_SOCIETIES",
     "MIN_BOUND",
     "MIN_EPSILON",
     "MechanismName",
@@ -41,6 +42,8 @@ MIN_BOUND: Final = 1e-3
 """Below, the solver hardly tells the ball's points apart, and far below, squares of reports vanish."""
 MAX_BOUND: Final = 1e6
 MAX_NAME_LENGTH: Final = 256
+MAX_SOCIETIES: Final = 256
+"""Of one release: there are fewer countries."""
 _LEVELS_OF: Final[dict[MechanismName, frozenset[Level]]] = {
     "laplace": frozenset(Level),
     "functional": frozenset({Level.RECORD}),
@@ -73,6 +76,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             private who takes part, and the noise is half as large.
         num_voters: N, by which the sum is divided where it is private how many vote; public, and as many as the roster
             has at least.
+        societies: public groups, to one of which each voter belongs, and each of which has a release of its own; two at
+            least. By default all voters are one society.
         covariance: of the differences between alternatives, where it is public: directions are then taken of whitened
             records; d rows of d. By default the identity.
 
@@ -96,6 +101,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     chosen_by: Literal["roster", "voter"] | msgspec.UnsetType = msgspec.UNSET
     relation: Literal["replace-one", "add-remove-one"] | msgspec.UnsetType = msgspec.UNSET
     num_voters: int | msgspec.UnsetType = msgspec.UNSET
+    societies: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         self._check_features()
@@ -113,6 +119,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.covariance:
             self._check_covariance()
         self._check_relation()
+        self._check_societies()
 
     @property
     def num_features(self) -> int:
@@ -140,6 +147,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return None if isinstance(self.num_voters, msgspec.UnsetType) else self.num_voters
 
     @property
+    def names_of_societies(self) -> tuple[str, ...]:
+        """The societies; none where all voters are one."""
+        return () if isinstance(self.societies, msgspec.UnsetType) else self.societies
+
+    @property
     def levels(self) -> tuple[float, ...]:
         """The levels of ε, ascending: one where everybody has the same."""
         return self.epsilons or (1.0 if self.epsilon is None else self.epsilon,)
@@ -154,11 +166,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if not 1 <= len(self.features) <= most:
             value = f"{len(self.features)} features"
             raise ConfigurationError(field="features", value=value, allowed=f"1 to {most} for {self.mechanism}")
-        for number, name in enumerate(self.features):
-            is_name = 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name == name.strip()
-            if not is_name or name in self.features[:number]:
-                allowed = f"distinct names of 1 to {MAX_NAME_LENGTH} printable characters, without blanks around"
-                raise ConfigurationError(field="features", value=name, allowed=allowed)
+        _check_names("features", self.features)
 
     def _check_epsilon(self) -> None:
         allowed = f"in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]"
@@ -199,6 +207,17 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             value = self.public_number if is_given else "left out"
             raise ConfigurationError(field="num_voters", value=value, allowed=allowed)
 
+    def _check_societies(self) -> None:
+        if isinstance(self.societies, msgspec.UnsetType):
+            return
+        if not 1 < len(self.societies) <= MAX_SOCIETIES:
+            allowed = f"2 to {MAX_SOCIETIES} societies (left out, all voters are one)"
+            raise ConfigurationError(field="societies", value=list(self.societies[:12]), allowed=allowed)
+        _check_names("societies", self.societies)
+        if self.relation == "add-remove-one":
+            allowed = "left out with add-remove-one: how many voters each society has would have to be private"
+            raise ConfigurationError(field="societies", value=list(self.societies[:12]), allowed=allowed)
+
     def _check_covariance(self) -> None:
         if self.mechanism != "direction":
             allowed = "left out: only directions are whitened"
@@ -214,6 +233,15 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 f"a symmetric, positive definite matrix that changes no number more than {GREATEST_FACTOR:g} times"
             )
             raise ConfigurationError(field="covariance", value="another matrix", allowed=allowed)
+
+
+def _check_names(field: str, names: tuple[str, ...]) -> None:
+    """Refuse names that cannot be printed, or told apart."""
+    for number, name in enumerate(names):
+        is_name = 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name == name.strip()
+        if not is_name or name in names[:number]:
+            allowed = f"distinct names of 1 to {MAX_NAME_LENGTH} printable characters, without blanks around"
+            raise ConfigurationError(field=field, value=name, allowed=allowed)
 
 
 def _is_positive_definite(matrix: FloatArray) -> bool:

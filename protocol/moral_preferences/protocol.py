@@ -4,10 +4,11 @@ In the local paradigms (VLDP, RLDP) that is a `Phase`: voters perturb, and the a
 central ones (VLCP, RLCP) it is a `CentralPhase`: voters disclose, and the aggregator, which is trusted, perturbs the
 tally. The release tells all voters the society's preferences.
 
-A private row is a summary (`summaries`); a public row is the place of the voter's ε among the public levels, or empty
-where everybody has the same.
+A private row is a summary (`summaries`). A public row has the place of the voter's society where there are several,
+then the place of its ε among the public levels where voters have their own; else it is empty.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,218 +16,53 @@ from typing import Any, ClassVar, Final, cast
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..errors import ConfigurationError
 from ..estimators.l1_ball import project_to_l1_ball
-from ..mechanisms import RowMechanism
-from ..phases import CentralPhase, Column, Entries, Inputs, MechanismGroups, OnePhaseProtocol, Phase, missing_column
-from ..privacy import NeighboringRelation, PartLoss, PrivacyEvent, PrivacyLoss, PureMechanism, total_of
+from ..phases import (
+    CentralPhase,
+    Column,
+    Entries,
+    Inputs,
+    OnePhaseProtocol,
+    missing_column,
+)
+from ..privacy import NeighboringRelation, total_of
 from ..tally import Tally
-from .estimation import LevelSums, average
+from .estimation import average
 from .functional import NoisyObjective
-from .outcome import LevelOutcome, Outcome
-from .paradigms import Level
+from .outcome import Ball, LevelOutcome, Outcome, SocietyOutcome
 from .parameters import Parameters
+from .phases import DisclosedPhase, PerturbedPhase, SocietiesPhase
 from .records import GREATEST_FEATURE, Records
-from .summaries import GREATEST_SUM, AdditiveNoise, Summary, make_summary
+from .summaries import GREATEST_SUM, Summary, make_summary
 
-__all__ = ["DisclosedPhase", "MoralPreferences", "PerturbedPhase"]
+__all__ = ["MoralPreferences"]
 
-PHASE: Final = "preferences"
-# Squares of reports are summed coarsely, which is enough for a variance: in steps of a 32nd of the noise's standard
-# deviation, and no farther than 2**15 of them, where noise is nothing beside what differs between voters anyway. So the
-# squares of four billion numbers fit into 64 bits.
-_COARSE_STEPS: Final = 32
-_MOST_COARSE: Final = 1 << 15
 # What comes out of linear algebra is released on a public grid, so that a library's last bit is not seen.
 _GRID: Final = 2.0**32
-# Columns of a level's totals before the sums.
-_COUNT, _SQUARES, _FIRST_SUM = range(3)
+# A number of each kind that takes as many bytes as any.
+_LONG_FLOAT: Final = 1 / 3
+_LONGEST_LEVEL: Final = LevelOutcome(epsilon=_LONG_FLOAT, num_voters=1 << 32, weight=_LONG_FLOAT)
 
 
-def _parts_of(parameters: Parameters) -> int:
-    """Return how many records, of which the mechanism's event covers one, are in a voter's summary at most.
-
-    All of them are replaced one after another. A preference vector is bounded whatever they are, and so is a voter's
-    direction.
-    """
-    is_record = parameters.paradigm.level is Level.RECORD
-    return parameters.max_records if is_record and parameters.mechanism != "laplace" else 1
-
-
-def _loss(parameters: Parameters, summary: Summary, mechanism: RowMechanism, epsilon: float) -> PrivacyLoss:
-    """Return what a voter pays who reports by this mechanism."""
-    bounded: Any = mechanism.event_of(summary.num_values)  # of a record, or of a voter
-    proven: float = bounded.epsilon
-    is_record = parameters.paradigm.level is Level.RECORD
-    times = _parts_of(parameters)
-    is_replaced = parameters.public_number is None
-    return PrivacyLoss(
-        mechanism=summary.name,
-        event=PureMechanism(epsilon=proven * times),
-        unit=Level.VOTER.value,
-        relation=NeighboringRelation.REPLACE_ONE if is_replaced else NeighboringRelation.ADD_OR_REMOVE_ONE,
-        model=parameters.paradigm.model,
-        claimed=epsilon * times,
-        part=PartLoss(unit=Level.RECORD.value, claimed=epsilon, proven=proven) if is_record else None,
-    )
-
-
-class PerturbedPhase(Phase):
-    """Voters perturb their summaries, each by its own ε (VLDP, RLDP).
-
-    The tally has for each level of ε the number of reports, the sum of their coarse squares and their sums: shape
-    (levels, 2 + numbers of a report).
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Mean:
+    """The mean of some voters' reports.
 
     Args:
-        parameters: the session's.
-        summary: what is reported.
-
-    Attributes:
-        mechanisms: the local randomizer of each level.
-        shifts: how many bits of a level's reports their coarse squares are without.
+        values: shape (w,), in units.
+        error: the standard error of each, from the noise; None where it has no closed form.
+        num_voters: whose it is.
+        levels: what the voters of each ε contribute.
     """
 
-    def __init__(self, parameters: Parameters, summary: Summary) -> None:
-        self.mechanisms = tuple(summary.local_mechanism(epsilon) for epsilon in parameters.levels)
-        self._is_personal = parameters.is_personal
-        self._summary = summary
-        self._losses_of_level = tuple(
-            (_loss(parameters, summary, mechanism, epsilon),)
-            for mechanism, epsilon in zip(self.mechanisms, parameters.levels, strict=True)
-        )
-        self._names = [f"with ε = {repr(epsilon).removesuffix('.0')}" for epsilon in parameters.levels]
-        super().__init__(
-            PHASE,
-            columns=range(summary.num_values),
-            mechanism=self.mechanisms[0],  # the smallest ε has the widest reports
-            losses=self._losses_of_level[-1],
-            num_parts=_parts_of(parameters),
-        )
-        self.shifts = [_shift_of(mechanism) for mechanism in self.mechanisms]
-
-    @property
-    def event(self) -> PrivacyEvent:
-        """What a voter of the greatest ε does. See `Guarded.event`."""
-        return self.of_all_parts(self.mechanisms[-1].event_of(self.num_values))
-
-    def rows_of(self, public: Sequence[int]) -> IntArray:
-        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
-        del public
-        return self._summary.some_rows()
-
-    def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
-        """Return that of the voter's ε. See `Phase.mechanism_of`."""
-        return self.mechanisms[self._level_of(public)]
-
-    def mechanism_groups(self, public: IntArray) -> MechanismGroups:
-        """Group voters by their ε. See `Phase.mechanism_groups`."""
-        return [(self.mechanisms[level], places) for level, places in self._by_level(public)]
-
-    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what the voter's ε says. See `Phase.losses_of`."""
-        return self._losses_of_level[self._level_of(public)]
-
-    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Group voters by their ε. See `Phase.loss_groups`."""
-        groups = self._by_level(public)
-        if len(groups) == 1:
-            return [("", len(public), self._losses_of_level[groups[0][0]])]
-        return [(self._names[level], len(public[places]), self._losses_of_level[level]) for level, places in groups]
-
-    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse what the voter's own mechanism cannot report. See `Phase.check_report`."""
-        mechanism = self.mechanism_of(public)
-        low, high = mechanism.report_range
-        if not low <= min(report) <= max(report) <= high:
-            raise ValueError(f"its numbers are not in [{low}, {high}], the range at the voter's ε")
-        if isinstance(mechanism, NoisyObjective) and sum(map(abs, report)) > high:
-            raise ValueError("it is no maximum of any objective: it is outside of the ball")
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up reports and their squares, level by level."""
-        del earlier
-        totals = np.zeros((len(self.mechanisms), _FIRST_SUM + self.num_reported), dtype=np.int64)
-        for level, places in self._by_level(public):
-            of_level = reports[places]
-            half = (1 << self.shifts[level]) >> 1
-            coarse = np.clip((of_level + half) >> self.shifts[level], -_MOST_COARSE, _MOST_COARSE)
-            totals[level, _COUNT] = len(of_level)
-            totals[level, _SQUARES] = exact_column_sums(exact_column_sums(coarse * coarse)[:, None])[0]
-            totals[level, _FIRST_SUM:] = exact_column_sums(of_level)
-        return Tally(len(reports), totals)
-
-    def sums_of(self, tally: Tally, summary: Summary, epsilons: Sequence[float]) -> list[LevelSums]:
-        """Return each level's mean and mean square, in units, for the levels with a report."""
-        step = summary.reported_step
-        sums: list[LevelSums] = []
-        for level, totals in enumerate(tally.totals):
-            count = int(totals[_COUNT])
-            if not count:
-                continue
-            coarse_step = math.ldexp(step, self.shifts[level])
-            sums.append(
-                LevelSums(
-                    epsilon=epsilons[level],
-                    num_voters=count,
-                    mean=totals[_FIRST_SUM:] * step / count,
-                    mean_square=int(totals[_SQUARES]) * coarse_step * coarse_step / (count * self.num_reported),
-                    noise_variance=summary.noise_variance(self.mechanisms[level]),
-                )
-            )
-        return sums
-
-    def _level_of(self, public: Sequence[int]) -> int:
-        return public[0] if self._is_personal else 0
-
-    def _by_level(self, public: IntArray) -> list[tuple[int, IntArray | slice]]:
-        if not self._is_personal:
-            return [(0, slice(None))]
-        levels: list[int] = np.unique(public[:, 0]).tolist()
-        if len(levels) == 1:
-            return [(levels[0], slice(None))]
-        return [(level, np.flatnonzero(public[:, 0] == level)) for level in levels]
-
-
-class DisclosedPhase(CentralPhase):
-    """Voters show the aggregator their summaries, and it perturbs the sum (VLCP, RLCP).
-
-    The tally has the sums: shape (numbers of a summary,).
-
-    Args:
-        parameters: the session's.
-        summary: what is disclosed.
-    """
-
-    def __init__(self, parameters: Parameters, summary: Summary) -> None:
-        (epsilon,) = parameters.levels
-        self._summary = summary
-        mechanism = summary.central_mechanism(epsilon)
-        super().__init__(
-            PHASE,
-            columns=range(summary.num_values),
-            bound=summary.bound,
-            tally_mechanism=mechanism,
-            losses=[_loss(parameters, summary, mechanism, epsilon)],
-            num_parts=_parts_of(parameters),
-        )
-
-    def rows_of(self, public: Sequence[int]) -> IntArray:
-        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
-        del public
-        return self._summary.some_rows()
-
-    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse what no records give: it would weigh more than a voter. See `Phase.check_report`."""
-        del public
-        if not self._summary.are_possible(np.array([report], dtype=np.int64)):
-            raise ValueError("it is no summary of any records: it is farther out than the bound allows")
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up the summaries."""
-        del earlier, public
-        return Tally(len(reports), exact_column_sums(reports))
+    values: FloatArray
+    error: float | None
+    num_voters: int
+    levels: tuple[LevelOutcome, ...]
 
 
 class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | DisclosedPhase]):
@@ -255,10 +91,13 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
-        """Fill in the levels of ε from the public column, where the table has one."""
+        """Fill in the levels of ε and the societies from the public columns, where the table has them."""
+        completed = dict(given)
+        if "society" in table:
+            completed.setdefault("societies", sorted({str(entry) for entry in table["society"]}))
         if "epsilon" not in table or {"epsilon", "epsilons"} & given.keys() or given.get("chosen_by") == "voter":
-            return dict(given)
-        return {**given, "epsilons": sorted({_number(entry, row) for row, entry in enumerate(table["epsilon"], 1)})}
+            return completed
+        return {**completed, "epsilons": sorted({_number(entry, row) for row, entry in enumerate(table["epsilon"], 1)})}
 
     @functools.cached_property
     def summary(self) -> Summary:
@@ -267,21 +106,28 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
     def make_phase(self) -> PerturbedPhase | DisclosedPhase:
         """Return the one phase."""
-        kind = PerturbedPhase if self.parameters.is_local else DisclosedPhase
+        if self.parameters.is_local:
+            return PerturbedPhase(self.parameters, self.summary)
+        kind = SocietiesPhase if self.parameters.names_of_societies else DisclosedPhase
         return kind(self.parameters, self.summary)
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns: a voter's records, and its ε where voters have one of their own."""
+        """Return the columns: a voter's records, its society where there are several, its ε where it has its own."""
         description = "the voter's records: for each the features of the chosen and of the rejected alternative"
-        records = Column("records", private=True, description=description)
-        if not self.parameters.is_personal:
-            return (records,)
-        own = f"the voter's ε, one of {self._levels_shown}"
-        return Column("epsilon", private=False, description=own, chosen=self.parameters.is_chosen), records
+        public: list[Column] = []
+        if self.parameters.names_of_societies:
+            public.append(Column("society", private=False, description=f"the voter's, one of {self._societies_shown}"))
+        if self.parameters.is_personal:
+            own = f"the voter's ε, one of {self._levels_shown}"
+            public.append(Column("epsilon", private=False, description=own, chosen=self.parameters.is_chosen))
+        return *public, Column("records", private=True, description=description)
 
     def check_columns(self, names: Iterable[str]) -> None:
-        """Refuse other columns; of an ε of each voter's own say why. See `PhasedProtocol.check_columns`."""
+        """Refuse other columns; of what all voters have alike say why. See `PhasedProtocol.check_columns`."""
         given = list(names)
+        if "society" in given and not self.parameters.names_of_societies:
+            allowed = "left out, since all voters are one society (societies names several)"
+            raise ConfigurationError(field="society", value="a column", allowed=allowed)
         if "epsilon" in given and not self.parameters.is_personal:
             allowed = "left out, since everybody has the same ε"
             raise ConfigurationError(field="epsilon", value="a column", allowed=allowed)
@@ -300,25 +146,36 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return Inputs(self.summary.rows_of(records), public)
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the places of the voters' ε among the levels. See `PhasedProtocol.encode_public`."""
-        if not self.parameters.is_personal:
-            return np.empty((num_parties, 0), dtype=np.int64)
-        if "epsilon" not in table:
-            if self.parameters.is_chosen:  # until they join: the greatest one, by which most is lost
-                return np.full((num_parties, 1), len(self.parameters.epsilons) - 1, dtype=np.int64)
-            raise missing_column("epsilon")
-        entries = table["epsilon"]
-        if len(entries) != num_parties:
-            raise ConfigurationError(field="epsilon", value=f"{len(entries)} entries", allowed=f"{num_parties} entries")
-        places = {level: place for place, level in enumerate(self.parameters.epsilons)}
-        public = np.empty((num_parties, 1), dtype=np.int64)
-        for row, entry in enumerate(entries, start=1):
-            place = places.get(_number(entry, row))
-            if place is None:
-                allowed = f"one of {self._levels_shown}"
-                raise ConfigurationError(field=f"epsilon in row {row}", value=entry, allowed=allowed)
-            public[row - 1, 0] = place
-        return public
+        """Return the places of the voters' societies and of their ε. See `PhasedProtocol.encode_public`."""
+        public: list[IntArray] = []
+        for column in (column.name for column in self.columns() if not column.private):
+            if column not in table:
+                if column == "epsilon" and self.parameters.is_chosen:
+                    # Until they join: the greatest one, by which most is lost.
+                    public.append(np.full(num_parties, len(self.parameters.epsilons) - 1, dtype=np.int64))
+                    continue
+                raise missing_column(column)
+            entries = table[column]
+            if len(entries) != num_parties:
+                allowed = f"{num_parties} entries"
+                raise ConfigurationError(field=column, value=f"{len(entries)} entries", allowed=allowed)
+            places = self._places_of_societies(entries) if column == "society" else self._places_of_levels(entries)
+            public.append(np.array(places, dtype=np.int64))
+        return np.stack(public, axis=1) if public else np.empty((num_parties, 0), dtype=np.int64)
+
+    def _places_of_societies(self, entries: Entries) -> list[int]:
+        known = {name: place for place, name in enumerate(self.parameters.names_of_societies)}
+        return [
+            _place_in(known, str(entry), f"society in row {row}", self._societies_shown)
+            for row, entry in enumerate(entries, start=1)
+        ]
+
+    def _places_of_levels(self, entries: Entries) -> list[int]:
+        known = {level: place for place, level in enumerate(self.parameters.epsilons)}
+        return [
+            _place_in(known, _number(entry, row), f"epsilon in row {row}", self._levels_shown, value=entry)
+            for row, entry in enumerate(entries, start=1)
+        ]
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the place of the ε that a voter chooses. See `PhasedProtocol.encode_chosen`."""
@@ -326,45 +183,57 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             return ()
         if "epsilon" not in entries:
             raise ConfigurationError(field="epsilon", value="left out", allowed=f"one of {self._levels_shown}")
-        (row,) = self.encode_public({"epsilon": [entries["epsilon"]]}, num_parties=1).tolist()
-        return tuple(row)
+        return tuple(self._places_of_levels([entries["epsilon"]]))
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
-        """Return each voter's ε. See `PhasedProtocol.write_public`."""
-        if not self.parameters.is_personal:
-            return {}
-        places: list[int] = public[:, 0].tolist()
-        return {"epsilon": [repr(self.parameters.epsilons[place]) for place in places]}
+        """Return each voter's society and ε. See `PhasedProtocol.write_public`."""
+        written: dict[str, list[str]] = {}
+        if names := self.parameters.names_of_societies:
+            written["society"] = [names[place] for place in public[:, 0].tolist()]
+        if self.parameters.is_personal:
+            places: list[int] = public[:, -1].tolist()
+            written["epsilon"] = [repr(self.parameters.epsilons[place]) for place in places]
+        return written
 
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
         """Return a voter's summary. See `PhasedProtocol.encode_own`.
 
         Args:
-            entries: `records`, shape (records, 2, d); `epsilon` may be given, and must then be the server's.
+            entries: `records`, shape (records, 2, d); `society` and `epsilon` may be given, and must then be the
+                server's.
             public: its public row.
         """
         self.check_public(public)
         if "records" not in entries:
             raise missing_column("records")
-        if "epsilon" in entries:
-            ours = self.encode_public({"epsilon": [entries["epsilon"]]}, num_parties=1)[0].tolist()
-            if ours != list(public):
-                levels = [self.parameters.levels[place] for place in public]
-                allowed = (
-                    f"the ε that the server has: {levels[0]:g}"
-                    if levels
-                    else "left out, since everybody has the same ε"
-                )
+        if self.parameters.is_personal and "epsilon" in entries:
+            (level,) = self._places_of_levels([entries["epsilon"]])
+            if level != public[-1]:
+                allowed = f"the ε that the server has: {self.parameters.levels[public[-1]]:g}"
                 raise ConfigurationError(field="epsilon", value=entries["epsilon"], allowed=allowed)
+        if (names := self.parameters.names_of_societies) and "society" in entries:
+            (society,) = self._places_of_societies([entries["society"]])
+            if society != public[0]:
+                allowed = f"the society that the server has: {names[public[0]]}"
+                raise ConfigurationError(field="society", value=entries["society"], allowed=allowed)
         (row,) = self.summary.rows_of(self._records_of([entries["records"]])).tolist()
         return tuple(row)
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Refuse what is no level of ε. See `PhasedProtocol.check_public`."""
-        width, number = int(self.parameters.is_personal), len(self.parameters.levels)
-        if len(public) != width or not all(0 <= place < number for place in public):
-            allowed = f"the place of an ε, in [0, {number - 1}]" if width else "empty"
-            raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
+        """Refuse what is no society or no level of ε. See `PhasedProtocol.check_public`."""
+        numbers: dict[str, int] = {}
+        if names := self.parameters.names_of_societies:
+            numbers["a society"] = len(names)
+        if self.parameters.is_personal:
+            numbers["an ε"] = len(self.parameters.levels)
+        are_places = len(public) == len(numbers) and all(
+            0 <= place < number for place, number in zip(public, numbers.values(), strict=True)
+        )
+        if not are_places:
+            places = " and ".join(f"the place of {what}, in [0, {number - 1}]" for what, number in numbers.items())
+            raise ConfigurationError(
+                field="the server's public row", value=list(public[:12]), allowed=places or "empty"
+            )
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         """Refuse a summary whose neighbors might be farther away than the noise is made for."""
@@ -388,63 +257,153 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         if number is not None and len(public) > number:
             allowed = f"at least the {len(public)} voters of the roster, or their mean might leave the ball"
             raise ConfigurationError(field="num_voters", value=number, allowed=allowed)
+        names = self.parameters.names_of_societies
+        if names and (missing := [name for place, name in enumerate(names) if not np.any(public[:, 0] == place)]):
+            value = f"{', '.join(missing[:12])}: a society without voters"
+            raise ConfigurationError(field="societies", value=value, allowed="societies to which voters belong")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
-        """Return the society's preferences."""
+        """Return the preferences of all voters, and of each society where there are several."""
         (tally,) = tallies
-        if isinstance(self.phase, PerturbedPhase):
-            levels = self.phase.sums_of(tally, self.summary, self.parameters.levels)
-            mean = average(levels, is_weighted=self.parameters.mean == "weighted")
-            values, error = mean.values, mean.error
-            told = [(level.epsilon, level.num_voters) for level in levels]
-            weights = mean.weights
-        else:
-            number = self.parameters.public_number or tally.num_reports
-            values = tally.totals * self.summary.step / number
-            variance = self.summary.noise_variance(self.phase.tally_mechanism)
-            error = None if variance is None else math.sqrt(variance) / number
-            told = [(self.parameters.levels[0], number)]
-            weights = (1.0,)
-        preferences = self._finished(values, error)
-        errors = self.summary.errors_of(values, error)
+        names = self.parameters.names_of_societies
+        whole, *parts = self._means_of(tally)
+        preferences, errors = self._released(whole)
         (loss,) = self.losses
         replaced = total_of([loss], relation=NeighboringRelation.REPLACE_ONE).proven
         return Outcome(
             features=self.parameters.features,
-            preferences=tuple(preferences.tolist()),
-            errors=None if errors is None else tuple(errors.tolist()),
+            preferences=preferences,
+            errors=errors,
             is_direction=self.parameters.mechanism == "direction",
-            num_voters=self.parameters.public_number or tally.num_reports,
+            num_voters=whole.num_voters,
             paradigm=self.parameters.paradigm.value,
             mechanism=self.parameters.mechanism,
-            levels=tuple(
-                LevelOutcome(epsilon=epsilon, num_voters=number, weight=weight)
-                for (epsilon, number), weight in zip(told, weights, strict=True)
-            ),
+            levels=whole.levels,
             is_projected=self._is_projected,
             is_whitened=bool(self.parameters.covariance),
             epsilon_record=replaced if loss.part is None else loss.part.proven,
             epsilon_voter=replaced,
-            ball=None if errors is None else self.summary.ball_of(values),
+            ball=self._ball_of(whole, errors),
             maxima=self.summary.maxima or msgspec.UNSET,
             relation=msgspec.UNSET if self.parameters.public_number is None else "add-remove-one",
+            societies=tuple(map(self._society, names, parts)) if names else msgspec.UNSET,
+        )
+
+    def _society(self, name: str, mean: _Mean | None) -> SocietyOutcome:
+        """Return what is released of a society; None stands for one of which nobody reported."""
+        if mean is None:
+            return SocietyOutcome(name=name, num_voters=0, preferences=None, errors=None, levels=())
+        preferences, errors = self._released(mean)
+        return SocietyOutcome(
+            name=name,
+            num_voters=mean.num_voters,
+            preferences=preferences,
+            errors=errors,
+            levels=mean.levels,
+            ball=self._ball_of(mean, errors),
+        )
+
+    def _means_of(self, tally: Tally) -> tuple[_Mean, *tuple[_Mean | None, ...]]:
+        """Return the mean of all reports, then that of each society, if there are several."""
+        phase, names = self.phase, self.parameters.names_of_societies
+        if isinstance(phase, PerturbedPhase):
+            parts = phase.parts_of(tally)
+            of_societies = [self._mean_of_levels(phase, part) if part.num_reports else None for part in parts]
+            whole = self._mean_of_levels(phase, functools.reduce(Tally.merge, parts))
+            return whole, *(of_societies if names else [])
+        if not names:
+            return (self._mean_of_sums(tally.totals, self.parameters.public_number or tally.num_reports),)
+        of_all = exact_column_sums(tally.totals)
+        return self._mean_of_sums(of_all[1:], int(of_all[0]), num_draws=len(names)), *(
+            self._mean_of_sums(part[1:], int(part[0])) if part[0] else None for part in tally.totals
+        )
+
+    def _mean_of_levels(self, phase: PerturbedPhase, tally: Tally) -> _Mean:
+        """Return the mean of the reports of some voters, of whom there is at least one."""
+        levels = phase.sums_of(tally, self.summary, self.parameters.levels)
+        mean = average(levels, is_weighted=self.parameters.mean == "weighted")
+        told = tuple(
+            LevelOutcome(epsilon=level.epsilon, num_voters=level.num_voters, weight=weight)
+            for level, weight in zip(levels, mean.weights, strict=True)
+        )
+        return _Mean(mean.values, mean.error, tally.num_reports, told)
+
+    def _mean_of_sums(self, sums: IntArray, number: int, *, num_draws: int = 1) -> _Mean:
+        """Return the mean of so many voters' summaries, of a sum in which the noise of some draws is."""
+        variance = self.summary.noise_variance(cast("CentralPhase", self.phase).tally_mechanism)
+        level = LevelOutcome(epsilon=self.parameters.levels[0], num_voters=number, weight=1.0)
+        error = None if variance is None else math.sqrt(variance * num_draws) / number
+        return _Mean(sums * self.summary.step / number, error, number, (level,))
+
+    def _released(self, mean: _Mean) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
+        """Return the preferences that a mean is released as, with their errors."""
+        preferences = self._finished(mean.values, mean.error)
+        errors = self.summary.errors_of(mean.values, mean.error)
+        return tuple(preferences.tolist()), None if errors is None else tuple(errors.tolist())
+
+    def _ball_of(self, mean: _Mean, errors: Sequence[float] | None) -> Ball | None:
+        return None if errors is None else self.summary.ball_of(mean.values)
+
+    def largest_outcome(self, num_parties: int) -> Outcome | None:
+        """Return one in which each society has all levels of ε. See `PhasedProtocol.largest_outcome`."""
+        parameters = self.parameters
+        if not parameters.names_of_societies:
+            return None
+        numbers = (_LONG_FLOAT,) * parameters.num_features
+        levels = (_LONGEST_LEVEL,) * min(len(parameters.levels), num_parties)
+        ball = Ball(norm="l1", radius=_LONG_FLOAT)
+        return Outcome(
+            features=parameters.features,
+            preferences=numbers,
+            errors=numbers,
+            is_direction=True,
+            num_voters=num_parties,
+            paradigm=parameters.paradigm.value,
+            mechanism=parameters.mechanism,
+            levels=levels,
+            is_projected=True,
+            epsilon_record=_LONG_FLOAT,
+            epsilon_voter=_LONG_FLOAT,
+            ball=ball,
+            maxima=self.summary.maxima or msgspec.UNSET,
+            societies=tuple(
+                SocietyOutcome(
+                    name=name, num_voters=num_parties, preferences=numbers, errors=numbers, levels=levels, ball=ball
+                )
+                for name in parameters.names_of_societies
+            ),
         )
 
     def truth(self, inputs: Inputs) -> dict[str, float]:
-        """Return what would be released without noise, to voters who all count alike."""
-        summaries = inputs.private * self.summary.step
+        """Return what would be released without noise, to voters who all count alike.
+
+        Where there are several societies, their own follow under the society's name and the feature's, "north, lives".
+        """
+        summaries: NDArray[Any] = inputs.private * self.summary.step
         mechanism = self.phase.mechanism
         if isinstance(mechanism, NoisyObjective):
             places = mechanism.places_of(inputs.private, noise_scale=0.0)
             summaries = places * self.summary.reported_step
+        clean = self._clean(summaries)
+        for place, name in enumerate(self.parameters.names_of_societies):
+            own = summaries[inputs.public[:, 0] == place]
+            clean |= {f"{name}, {feature}": value for feature, value in self._clean(own).items()} if len(own) else {}
+        return clean
+
+    def _clean(self, summaries: NDArray[Any]) -> dict[str, float]:
+        """Return what would be released of some voters without noise."""
         totals = [math.fsum(column) for column in summaries.T.tolist()]
-        number = self.parameters.public_number or len(inputs)
+        number = self.parameters.public_number or len(summaries)
         preferences = self.summary.preferences_of(np.array(totals) / number, 0.0)
         return dict(zip(self.parameters.features, preferences.tolist(), strict=True))
 
     @property
     def _levels_shown(self) -> str:
         return ", ".join(f"{level:g}" for level in self.parameters.epsilons[:20])
+
+    @property
+    def _societies_shown(self) -> str:
+        return ", ".join(self.parameters.names_of_societies[:20])
 
     @property
     def _is_projected(self) -> bool:
@@ -477,11 +436,12 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return entries
 
 
-def _shift_of(mechanism: RowMechanism) -> int:
-    """Return how many bits of a report its coarse square is without."""
-    if not isinstance(mechanism, AdditiveNoise):  # a place in the ball
-        return max(0, mechanism.report_range[1].bit_length() - _MOST_COARSE.bit_length() + 1)
-    return max(0, math.frexp(math.sqrt(mechanism.noise_variance) / _COARSE_STEPS)[1] - 1)
+def _place_in(places: Mapping[Any, int], entry: Any, field: str, shown: str, *, value: Any = None) -> int:
+    """Return the place of an entry among those that are allowed."""
+    place = places.get(entry)
+    if place is None:
+        raise ConfigurationError(field=field, value=entry if value is None else value, allowed=f"one of {shown}")
+    return place
 
 
 def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:

@@ -11,7 +11,8 @@ from ..phases import Inputs
 from ..randomness import SimulatedNoise
 from ..tally import Tally
 from .outcome import Outcome
-from .protocol import DisclosedPhase, MoralPreferences
+from .phases import DisclosedPhase
+from .protocol import MoralPreferences
 
 __all__ = ["reference_run"]
 
@@ -31,15 +32,21 @@ def reference_run(protocol: MoralPreferences, inputs: Inputs, *, noise: Simulate
     phase = protocol.phase
     summaries: list[list[int]] = inputs.private.tolist()
     if isinstance(phase, DisclosedPhase):
-        # Algorithm 1. Line 3: every voter sends its own to the aggregator, which is trusted with it.
-        sums = [sum(column) for column in zip(*summaries, strict=True)]
-        # Lines 4 to 6: the aggregator takes the average and perturbs it; here it perturbs the sum, by as much.
-        slots = phase.tally_mechanism.slots_of(len(sums))
-        (uniforms,) = noise.uniforms(
-            protocol=protocol.name, phase=f"release of {phase.name}", start=0, stop=1, slots=slots
-        ).tolist()
-        noisy = phase.tally_mechanism.randomize_row(sums, uniforms)
-        return protocol.outcome([Tally(len(inputs), np.array(noisy, dtype=np.int64))])
+        # Algorithm 1. Line 3: every voter sends its own to the aggregator, which is trusted with it. Where there are
+        # several societies, each is a session of its own, whose noise has a stream of its own.
+        names = protocol.parameters.names_of_societies
+        societies: list[int] = inputs.public[:, 0].tolist() if names else [0] * len(summaries)
+        released: list[list[int]] = []
+        for society in range(max(len(names), 1)):
+            own = [summary for summary, whose in zip(summaries, societies, strict=True) if whose == society]
+            sums = [sum(column) for column in zip(*own, strict=True)] or [0] * protocol.summary.num_values
+            # Lines 4 to 6: the aggregator takes the average and perturbs it; here it perturbs the sum, by as much.
+            stream = f"release of {phase.name}" + (f", draw {society + 1}" if society else "")
+            slots = phase.tally_mechanism.slots_of(len(sums))
+            (uniforms,) = noise.uniforms(protocol=protocol.name, phase=stream, start=0, stop=1, slots=slots).tolist()
+            noisy = phase.tally_mechanism.randomize_row(sums, uniforms)
+            released.append([len(own), *noisy] if names else noisy)
+        return protocol.outcome([Tally(len(inputs), np.array(released if names else released[0], dtype=np.int64))])
     # Algorithms 2 and 3: every voter perturbs its own, with its own ε, and sends only that.
     tallies: list[Tally] = []
     for place, (summary, public) in enumerate(zip(summaries, inputs.public.tolist(), strict=True)):

@@ -32,6 +32,7 @@ __all__ = ["decide"]
     help="How often, at most, noise makes the verdict wrong; in (0, 0.5).  [default: 0.05]",
 )
 @click.option("--prior", metavar="NAME", help="The prior of the certainty: ball or size.  [default: ball]")
+@click.option("--society", metavar="NAME", help="Of several societies, decide for this one alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each decision and nothing else.")
 def decide(
     run: Path,
@@ -41,6 +42,7 @@ def decide(
     list_file: Path | None,
     level: float | None,
     prior: str | None,
+    society: str | None,
     *,
     as_json: bool,
 ) -> None:
@@ -71,6 +73,9 @@ def decide(
     prior: it is the choice, or "too close to tell". Of several alternatives all are ranked; certainty and verdict are
     those of the winner, and the ranks without noise are said as ranges.
 
+    If the run has several societies, the answer is that of all voters together, and below it stands each society's own
+    choice between --first and --second; --society NAME asks one of them alone.
+
     If only the direction of preferences was released, there is no probability. If the release has no standard errors,
     there is neither certainty nor verdict.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
@@ -80,7 +85,16 @@ def decide(
     from ..presentation import make_console
     from ..running.folder import to_json
     from .alternatives import AlternativePair, parse_alternative, read_alternatives, read_pairs
-    from .decisions import decide_pairs, rank_alternatives, read_outcome, show_decision, show_decisions, show_ranking
+    from .decisions import (
+        decide_by_society,
+        decide_pairs,
+        rank_alternatives,
+        read_outcome,
+        show_decision,
+        show_decisions,
+        show_ranking,
+        show_societies,
+    )
 
     others = {"--first": first, "--second": second, "--pairs": pairs_file, "--alternatives": list_file}
     files = [option for option in ("--alternatives", "--pairs") if others[option] is not None]
@@ -94,6 +108,8 @@ def decide(
                 allowed = "given: an alternative, as in 'Man=1, Dog=0' (or --pairs FILE, or --alternatives FILE)"
                 raise ConfigurationError(field=option, value="nothing", allowed=allowed)
     outcome = read_outcome(run)
+    if society is not None:
+        outcome = outcome.of_society(society)
     if list_file is not None:
         ranking = rank_alternatives(outcome, read_alternatives(list_file, outcome), level=level, prior=prior)
         if as_json:
@@ -110,11 +126,15 @@ def decide(
     else:
         pairs = read_pairs(pairs_file, outcome)
     decisions = decide_pairs(outcome, pairs, level=level, prior=prior)
+    by_society = {} if pairs_file is not None else decide_by_society(outcome, pairs[0], level=level, prior=prior)
     if as_json:
         for pair, decision in zip(pairs, decisions, strict=True):
             name = {} if pairs_file is None else {"pair": pair.name}
             click.echo(to_json({**name, **msgspec.to_builtins(decision)}))
+        for name, decision in by_society.items():
+            click.echo(to_json({"society": name, **msgspec.to_builtins(decision)}))
     elif pairs_file is None:
         show_decision(make_console(), outcome, pairs[0], decisions[0])
+        show_societies(make_console(), outcome, by_society)
     else:
         show_decisions(make_console(), outcome, pairs, decisions)

@@ -9,7 +9,7 @@ sure the choice is in spite of the noise comes from the release's errors, and fr
 needs no prior, and declines where noise alone would turn choices too often.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -39,12 +39,14 @@ from ..running.folder import check_schema
 from .alternatives import AlternativePair
 
 __all__ = [
+    "decide_by_society",
     "decide_pairs",
     "rank_alternatives",
     "read_outcome",
     "show_decision",
     "show_decisions",
     "show_ranking",
+    "show_societies",
 ]
 
 _RUN: Final = "RUN"
@@ -89,7 +91,14 @@ def read_outcome(run: Path) -> Outcome:
     except ConfigurationError as error:
         allowed = f"a run of protocol {ours!r} ({error.field} must be {error.allowed})"
         raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed) from None
+    names = [society.name for society in outcome.by_society]
+    if len(set(names)) < len(names):
+        allowed = f"a run of protocol {ours!r} (societies must have names of their own)"
+        raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed)
     _check(outcome, run)
+    for society in outcome.by_society:
+        if society.preferences is not None:
+            _check(outcome.of_society(society.name), run)
     return outcome
 
 
@@ -166,6 +175,17 @@ def decide_pairs(
     return [decide(outcome, pair.first, pair.second, level=level, prior=known) for pair in pairs]
 
 
+def decide_by_society(
+    outcome: Outcome, pair: AlternativePair, *, level: float | None = None, prior: str | None = None
+) -> dict[str, Decision]:
+    """Return the choice of each society of whom somebody reported; nothing where all voters are one.
+
+    Arguments, errors and privacy are those of `decide_pairs`.
+    """
+    names = [society.name for society in outcome.by_society if society.preferences is not None]
+    return {name: decide_pairs(outcome.of_society(name), [pair], level=level, prior=prior)[0] for name in names}
+
+
 def rank_alternatives(
     outcome: Outcome,
     alternatives: Mapping[str, Mapping[str, float]],
@@ -219,18 +239,57 @@ def _sentence(outcome: Outcome, decision: Decision) -> list[str]:
     return [f"{said};", f"the noise leaves the choice certain to {_probability(decision.certainty)}"]
 
 
+def show_societies(console: Console, outcome: Outcome, decisions: Mapping[str, Decision]) -> None:
+    """Print the choice of each society, if there are several.
+
+    Args:
+        console: where to.
+        outcome: of a session.
+        decisions: on one pair, by society.
+    """
+    if not decisions:
+        return
+    _show_table(console, outcome, "Society", decisions.items())
+    console.print()
+    choices = {decision.choice for decision in decisions.values()}
+    said = "all societies choose alike" if len(choices) == 1 else "the societies do not choose alike"
+    sure = {decision.verdict for decision in decisions.values()} & set(_SIDES)
+    if len(sure) > 1:
+        said += ", nor do their verdicts"
+    console.print(Text(f"  {said}", style="bold"))
+    show_note(console, "each society by its own release; its noise is independent of the others'")
+    console.print()
+
+
 def show_decisions(
     console: Console, outcome: Outcome, pairs: Sequence[AlternativePair], decisions: Sequence[Decision]
 ) -> None:
     """Print a line for each decision, then how they are to be read."""
+    _show_table(console, outcome, "Pair", zip((pair.name for pair in pairs), decisions, strict=True))
+    console.print()
+    counts = {side: sum(decision.choice == side for decision in decisions) for side in _SIDES}
+    neither = len(decisions) - sum(counts.values())
+    said = [f"the {side} in {number:,}" for side, number in counts.items()] + [f"neither in {neither:,}"] * (
+        neither > 0
+    )
+    console.print(Text(f"  of {len(decisions):,} pairs the society prefers {', '.join(said)}", style="bold"))
+    if why_no_verdict(outcome) is None:
+        close = sum(decision.verdict == Verdict.TOO_CLOSE.value for decision in decisions)
+        console.print(Text(f"  of these {close:,} are too close to tell", style="yellow" if close else ""))
+    for note in _notes_of(outcome, decisions):
+        show_note(console, note)
+
+
+def _show_table(console: Console, outcome: Outcome, heading: str, decisions: Iterable[tuple[str, Decision]]) -> None:
+    """Print a line for each decision, by the name of its pair or its society."""
     with_probability = not outcome.is_direction
     with_certainty, with_verdict = why_no_certainty(outcome) is None, why_no_verdict(outcome) is None
     numbers = ["Margin", *(["P(first)"] if with_probability else []), *(["Certainty"] if with_certainty else [])]
     numbers += ["Verdict"] if with_verdict else []
     rows: list[Sequence[Cell]] = []
-    for pair, decision in zip(pairs, decisions, strict=True):
+    for name, decision in decisions:
         chosen = Text(decision.choice or "neither", style="bold" if decision.choice else "yellow")
-        cells: list[Cell] = [pair.name, chosen, f"{decision.margin:+,.4g}" if decision.margin else "0"]
+        cells: list[Cell] = [name, chosen, f"{decision.margin:+,.4g}" if decision.margin else "0"]
         if with_probability:
             cells.append("" if decision.probability is None else _probability(decision.probability))
         if with_certainty:
@@ -239,19 +298,7 @@ def show_decisions(
             is_sure = decision.verdict in _SIDES
             cells.append(Text(decision.verdict or "", style="" if is_sure else "yellow"))
         rows.append(cells)
-    show_table(console, ("Pair", "Choice"), numbers, rows=rows, drop=("Margin",))
-    console.print()
-    counts = {side: sum(decision.choice == side for decision in decisions) for side in _SIDES}
-    neither = len(decisions) - sum(counts.values())
-    said = [f"the {side} in {number:,}" for side, number in counts.items()] + [f"neither in {neither:,}"] * (
-        neither > 0
-    )
-    console.print(Text(f"  of {len(decisions):,} pairs the society prefers {', '.join(said)}", style="bold"))
-    if with_verdict:
-        close = sum(decision.verdict == Verdict.TOO_CLOSE.value for decision in decisions)
-        console.print(Text(f"  of these {close:,} are too close to tell", style="yellow" if close else ""))
-    for note in _notes_of(outcome, decisions):
-        show_note(console, note)
+    show_table(console, (heading, "Choice"), numbers, rows=rows, drop=("Margin",))
 
 
 def show_ranking(console: Console, outcome: Outcome, ranking: Ranking) -> None:

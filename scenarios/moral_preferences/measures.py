@@ -30,7 +30,8 @@ class PreferenceMeasures(Measures):
     def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
         super().__init__(protocol, inputs, gold=gold)
         assert isinstance(protocol, MoralPreferences)  # noqa: S101  what the descriptor says
-        self._clean = list(protocol.truth(inputs).values())
+        truth = protocol.truth(inputs)
+        self._clean = [truth[feature] for feature in protocol.parameters.features]
 
     @property
     def measures(self) -> Sequence[Measure]:

@@ -37,6 +37,7 @@ from ..presentation.numbers import decimals_of, listed, rounded, some
 from ..presentation.presenter import Brief, Known, Presenter, Rows
 from ..presentation.terminal import Cell, show_facts, show_note, show_table
 from .agreement import agreement_of
+from .societies import draw_societies, rows_of_societies, show_societies, verdict_on_societies
 
 __all__ = ["PRESENTERS"]
 
@@ -112,6 +113,9 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     _show_agreement(console, features)
     for note in _notes(outcome, shown):
         show_note(console, note)
+    if outcome.by_society:
+        console.print()
+        show_societies(console, outcome, [feature.name for feature in shown], known.table)
     if len(outcome.levels) > 1:
         console.print()
         _show_levels(console, outcome.levels)
@@ -121,6 +125,8 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         paradigm.value: f"{_voters(outcome)}, by {_MECHANISMS[outcome.mechanism]}",
         "ε protects": _PROTECTED[paradigm.level],
     }
+    if number := len(outcome.by_society):
+        facts["Societies"] = f"{number}: each has a release of its own, and a voter pays for that of its own alone"
     show_facts(console, facts, spaced=False)
 
 
@@ -209,20 +215,24 @@ def _decimals(features: Sequence[_Feature]) -> int:
 
 def _rows(outcome: Outcome, known: Known) -> Rows:
     rows: Rows = []
+    of_all: dict[str, object] = {"society": "all voters"} if outcome.by_society else {}
     for feature in _features(outcome, known):
-        row: dict[str, object] = {"feature": feature.name, "preference": feature.value}
+        row: dict[str, object] = {**of_all, "feature": feature.name, "preference": feature.value}
         if outcome.errors is not None:
             row["standard_error"] = feature.error
         if known.truth is not None:
             row["clean_preference"] = feature.clean
         rows.append(row)
-    return rows
+    return rows + rows_of_societies(outcome, known)
 
 
 def _draw(outcome: Outcome, known: Known) -> Picture:
     features = _strongest(_features(outcome, known))
     names = [fold(feature.name) for feature in features]
     is_all = len(features) == len(outcome.features)
+    if outcome.by_society:
+        shown = [feature.name for feature in features]
+        return draw_societies(outcome, known, shown, x=_meaning(outcome), setting=_source(outcome))
     return Picture(
         draw=functools.partial(_draw_rows, features=features, names=names, outcome=outcome),
         size=size_of_rows(names, row=0.17),
@@ -261,13 +271,17 @@ def _draw_rows(panels: Any, *, features: Sequence[_Feature], names: Sequence[str
             axes.plot(feature.clean, row, **TRUTH)
         said = feature.written(decimals).replace("-", "−")  # as wide as a plus, and as on the axis
         annotate_row(axes, row, said, color=INK if feature.is_sure else MUTED)
-    meaning = "how much the feature speaks for an alternative"
-    if outcome.is_direction:
-        meaning = "direction alone: how features compare, not how strong preferences are"
     if not any(feature.value or feature.error or feature.clean for feature in features):
         axes.set_xlim(-1, 1)
-    name_rows(axes, names, x=meaning)
+    name_rows(axes, names, x=_meaning(outcome))
     return _marks(features)
+
+
+def _meaning(outcome: Outcome) -> str:
+    """Return what the axis shows."""
+    if outcome.is_direction:
+        return "direction alone: how features compare, not how strong preferences are"
+    return "how much the feature speaks for an alternative"
 
 
 def _source(outcome: Outcome) -> str:
@@ -319,6 +333,8 @@ def _conclude(outcome: Outcome) -> str:
         )
     if outcome.is_direction:
         sentences.append("Only how features compare is released, not how strong preferences are.")
+    if outcome.by_society:
+        sentences.append(verdict_on_societies(outcome))
     return " ".join(sentences)
 
 

@@ -108,7 +108,7 @@ class PreferenceVariants(SimulatedVariants):
         """Return what a variant would release without noise."""
         resolved = self.resolved_with(settings)
         truth = resolved.protocol.truth(resolved.inputs) or {}
-        return [float(value) for value in truth.values()]
+        return [float(truth[feature]) for feature in self._parameters.features]
 
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return who is trusted, the price of a record, and how often it would choose as the voters' mean does."""

@@ -523,7 +523,8 @@ def _preferences(*, quorum: float = 1.0, epsilon_of_voters: Sequence[float] = ()
         given["epsilons"] = tuple(sorted(set(epsilon_of_voters)))
     protocol = MoralPreferences(PreferenceParameters(features=("young", "many"), max_records=3, **given))
     if protocol.parameters.mechanism == "laplace":
-        public = protocol.encode_public({"epsilon": epsilon_of_voters}, num_parties=len(FITTED))
+        table = {"epsilon": epsilon_of_voters, "society": ("north", "south", "south", "north")}
+        public = protocol.encode_public(table, num_parties=len(FITTED))
         inputs = Inputs(np.array(FITTED, dtype=np.int64), public)
     else:
         inputs = protocol.encode({"records": PAIRS})
@@ -697,6 +698,11 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
         "VLDP: voters choose their own ε as they join; the server knows it by their Hellos alone.",
         epsilon_of_voters=(1.0, 0.25, 1.0, 4.0),
         chosen_by="voter",
+    ),
+    "good_preferences_societies": lambda: _good_preferences(
+        "VLCP: two societies; the server draws noise for the sum of each, and the second one's from another stream.",
+        paradigm=Paradigm.VLCP,
+        societies=("north", "south"),
     ),
     "bad_preferences_chosen_outside_the_levels": _chosen_outside,
     "good_preferences_direction": lambda: _good_preferences(

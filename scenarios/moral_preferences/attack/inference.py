@@ -28,7 +28,7 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import RowMechanism
-from ....protocol.moral_preferences import MoralPreferences, Outcome
+from ....protocol.moral_preferences import DisclosedPhase, MoralPreferences, Outcome, PerturbedPhase, SocietiesPhase
 from ....protocol.moral_preferences.functional import NoisyObjective
 from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.phases import CentralPhase, Inputs
@@ -176,22 +176,23 @@ class MoralAttack(Attack):
         """
         phase = self.protocol.phase
         logs = np.zeros((len(targets), len(candidates.rows)))
-        for level in np.unique(self._levels_of(seen.public[targets])).tolist():
-            of_level = self._levels_of(seen.public[targets]) == level
-            found = self._honest_sum(seen, level)
+        cells = self._cells_of(seen.public)
+        for cell in np.unique(cells[targets]).tolist():
+            of_cell = cells[targets] == cell
+            found = self._honest_sum(seen, cell)
             if found is None:
                 continue
             total, num_honest = found
-            mechanism = self._mechanism(level)
+            mechanism = self._mechanism(seen.public[cells == cell][0].tolist())
             if num_honest == 1:
                 low, high = mechanism.report_range
-                logs[of_level] = self._law_of(mechanism, np.clip(total, low, high)[None, :], candidates.rows)
+                logs[of_cell] = self._law_of(mechanism, np.clip(total, low, high)[None, :], candidates.rows)
                 continue
             if not isinstance(mechanism, AdditiveNoise):
                 allowed = "all voters but one: where an objective is largest, the noise is not additive"
                 raise ConfigurationError(field="coalition", value=f"{num_honest} honest voters", allowed=allowed)
             num_draws = 1 if isinstance(phase, CentralPhase) else num_honest
-            logs[of_level] = self._of_crowd(mechanism, total, candidates.rows, num_honest - 1, num_draws)
+            logs[of_cell] = self._of_crowd(mechanism, total, candidates.rows, num_honest - 1, num_draws)
         return logs
 
     def expected(self, posteriors: Posteriors) -> FloatArray:
@@ -229,8 +230,8 @@ class MoralAttack(Attack):
         observed = np.stack([self._observed(seen, targets) for seen in sessions]) * step
         points = np.mean(observed, axis=0) if estimator == "mean" else np.median(observed, axis=0)
         is_exact = sessions[0].coalition.has_server and self.protocol.trusts_server
-        levels = self._levels_of(sessions[0].public[targets])
-        variances = np.array([0.0 if is_exact else self._noise_variance(level) for level in levels.tolist()])
+        public: list[list[int]] = sessions[0].public[targets].tolist()
+        variances = np.array([0.0 if is_exact else self._noise_variance(row) for row in public])
         # The median of T Laplace draws has a variance of half of the mean's, for T large; below three they agree.
         is_better = estimator == "median" and self.protocol.parameters.mechanism != "direction" and len(sessions) > 2  # noqa: PLR2004  of one or two it is the mean
         variances /= len(sessions) * (2 if is_better else 1)
@@ -252,33 +253,36 @@ class MoralAttack(Attack):
                 raise ConfigurationError(field="target", value="one without a report", allowed="a voter that reported")
             return seen.reports[0][targets].astype(np.float64)
         rows = np.empty((len(targets), phase.num_values))
-        for place, level in enumerate(self._levels_of(seen.public[targets]).tolist()):
-            found = self._honest_sum(seen, level)
+        for place, cell in enumerate(self._cells_of(seen.public[targets]).tolist()):
+            found = self._honest_sum(seen, cell)
             if found is None or found[1] != 1:
                 allowed = "all voters but one, or the server"
                 raise ConfigurationError(field="coalition", value="a smaller one", allowed=allowed)
             rows[place] = found[0]
         return rows
 
-    def _honest_sum(self, seen: Seen, level: int) -> tuple[IntArray, int] | None:
-        """Return the published sum over honest voters of a level of ε, and their number.
+    def _honest_sum(self, seen: Seen, cell: int) -> tuple[IntArray, int] | None:
+        """Return the published sum over the honest voters of a cell of the tally, and their number.
 
         None where it is not known, or somebody stayed away, who may be the target.
         """
         if not seen.totals:
             return None
         members = list(seen.coalition.members)
-        levels = self._levels_of(seen.public)
-        num_voters, num_members = (int(np.sum(of == level)) for of in (levels, levels[members]))
-        if isinstance(self.protocol.phase, CentralPhase):
-            if cast("Outcome", seen.release).num_voters != seen.num_parties:
-                return None
-            return seen.totals[0] - seen.rows.sum(axis=0, dtype=np.int64), num_voters - num_members
-        of_level = seen.totals[0][level]
-        own = seen.reports[0][members][levels[members] == level]
-        if int(of_level[_COUNT]) != num_voters:
+        is_here = self._cells_of(seen.public) == cell
+        num_voters, num_members = int(is_here.sum()), int(is_here[members].sum())
+        phase = self.protocol.phase
+        if isinstance(phase, SocietiesPhase):
+            count, sums = int(seen.totals[0][cell, 0]), seen.totals[0][cell, 1:]
+            own = seen.rows[is_here[members]]
+        elif isinstance(phase, DisclosedPhase):
+            count, sums, own = cast("Outcome", seen.release).num_voters, seen.totals[0], seen.rows
+        else:
+            count, sums = int(seen.totals[0][cell, _COUNT]), seen.totals[0][cell, _FIRST_SUM:]
+            own = seen.reports[0][members][is_here[members]]
+        if count != num_voters:
             return None
-        return of_level[_FIRST_SUM:] - own.sum(axis=0, dtype=np.int64), num_voters - num_members
+        return sums - own.sum(axis=0, dtype=np.int64), num_voters - num_members
 
     def _of_crowd(
         self, mechanism: AdditiveNoise, total: IntArray, rows: IntArray, num_others: int, num_draws: int
@@ -322,19 +326,18 @@ class MoralAttack(Attack):
             self._simulated[key] = means, factor
         return self._simulated[key]
 
-    def _mechanism(self, level: int) -> RowMechanism:
-        """Return what puts noise on a row: a voter of this level, or the server."""
+    def _mechanism(self, public: Sequence[int]) -> RowMechanism:
+        """Return what puts noise on the row of a voter with this public row: the voter, or the server."""
         phase = self.protocol.phase
-        return phase.tally_mechanism if isinstance(phase, CentralPhase) else phase.mechanism_of(self._public_of(level))
+        return phase.mechanism_of(public) if isinstance(phase, PerturbedPhase) else phase.tally_mechanism
 
-    def _noise_variance(self, level: int) -> float:
+    def _noise_variance(self, public: Sequence[int]) -> float:
         """Return the variance of the noise in each number, in squared units."""
-        return self.protocol.summary.noise_variance(mechanism_faced(self.protocol, self._public_of(level)))
+        return self.protocol.summary.noise_variance(mechanism_faced(self.protocol, public))
 
-    def _public_of(self, level: int) -> tuple[int, ...]:
-        """Return the public row of a voter of this level."""
-        return (level,) * int(self.protocol.parameters.is_personal)
-
-    def _levels_of(self, public: IntArray) -> IntArray:
-        """Return the place of each voter's ε among the levels."""
-        return public[:, 0] if self.protocol.parameters.is_personal else np.zeros(len(public), dtype=np.int64)
+    def _cells_of(self, public: IntArray) -> IntArray:
+        """Return for each voter the row of the tally that it is in: that of its society and its ε."""
+        phase = self.protocol.phase
+        if isinstance(phase, PerturbedPhase):
+            return phase.cells_of(public)
+        return public[:, 0] if isinstance(phase, SocietiesPhase) else np.zeros(len(public), dtype=np.int64)

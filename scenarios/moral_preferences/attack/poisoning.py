@@ -141,7 +141,9 @@ class PoisonedPreferences(Poisoning):
         phase = self.protocol.phase
         if not isinstance(phase, CentralPhase):
             return 0.0
-        return math.sqrt(self._summary.noise_variance(phase.tally_mechanism) or 0.0) / outcome.num_voters
+        num_draws = max(len(self._parameters.names_of_societies), 1)
+        variance = self._summary.noise_variance(phase.tally_mechanism) or 0.0
+        return math.sqrt(num_draws * variance) / outcome.num_voters
 
     def at_epsilon(self, epsilon: float) -> "PoisonedPreferences":
         """Return the same at another ε."""

@@ -161,13 +161,14 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
 
 
 def _of_target(scene: Scene, target: str) -> MoralPreferences:
-    """Return the session as the target has it: with its own ε for everybody, where voters have theirs."""
+    """Return the session as the target has it: of its own society, and with its own ε for everybody."""
     protocol = cast("MoralPreferences", scene.protocol)
     parameters = protocol.parameters
+    alone = msgspec.structs.replace(parameters, societies=msgspec.UNSET)  # what a society's own release tells
     if not parameters.is_personal:
-        return protocol
-    level = parameters.epsilons[int(scene.inputs.public[scene.place_of(target, field="target"), 0])]
-    return MoralPreferences(msgspec.structs.replace(parameters, epsilons=(), epsilon=level))
+        return MoralPreferences(alone) if parameters.names_of_societies else protocol
+    level = parameters.epsilons[int(scene.inputs.public[scene.place_of(target, field="target"), -1])]
+    return MoralPreferences(msgspec.structs.replace(alone, epsilons=(), epsilon=level, chosen_by=msgspec.UNSET))
 
 
 def _all_of_them(protocol: MoralPreferences, pair: FloatArray, number: int) -> IntArray:

@@ -39,6 +39,7 @@ _FEATURES = ("x", "y", "z")
 _RECORDS = 2
 # Levels of ε among which voters choose; an audit takes each.
 _LEVELS = (0.5, 1.0, 2.0)
+_SOCIETIES = ("ours", "others")
 _GRID = 2.0**20
 """Steps in a unit, for what is released as it is."""
 _NAMES = ("records that point one way", "records that point the other way")
@@ -69,6 +70,8 @@ def moral_preferences_cases() -> Iterator[Case]:
                 # What a maximum tells is little; of a greater ε it is enough to be found.
                 epsilon = 4.0 if mechanism == "pooled" else 1.0
                 yield _case_of_release(given | {"epsilon": epsilon}, unit=paradigm.level.value)
+            if paradigm is Paradigm.VLCP:
+                yield _case_of_release(given | {"societies": _SOCIETIES}, unit=paradigm.level.value)
     removed = {"paradigm": Paradigm.VLCP, "mechanism": "laplace", "epsilon": 1.0, "relation": "add-remove-one"}
     yield _case(removed | {"num_voters": 2}, unit="voter", num_sessions=2, suffix=", there or not")
     chosen = {"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS, "chosen_by": "voter"}
@@ -145,11 +148,12 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
     """Return the audit of what a trusted server releases, where sums cannot be read off it."""
     protocol = _protocol(given)
     parameters = protocol.parameters
-    entries = _charge(protocol, (), num_sessions=1)
+    entries = _charge(protocol, (0,) * len(parameters.names_of_societies[:1]), num_sessions=1)
 
     def shown(held: HeldSession) -> Sequence[Sequence[int]]:
         assert isinstance(held.outcome, Outcome)  # noqa: S101  this protocol's
-        return [[round(preference * _GRID) for preference in held.outcome.preferences]]
+        released = [society.preferences or () for society in held.outcome.by_society] or [held.outcome.preferences]
+        return [[round(preference * _GRID) for own in released for preference in own]]
 
     def draws(source: Source) -> tuple[OutputSampler, OutputSampler]:
         noise = noise_of(source)
@@ -163,8 +167,10 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
         return [Pair(name, draws=draws("simulated"), score=_line_between(protocol), secure=draws("secure"))]
 
     total = total_of(entries)
+    societies = ", of a society" if parameters.names_of_societies else ""
+    said = f"{parameters.paradigm.value} {parameters.mechanism}, ε = {parameters.epsilon:g}, {unit}{societies}"
     return Case(
-        name=f"{parameters.paradigm.value} {parameters.mechanism}, ε = {parameters.epsilon:g}, {unit}, as released",
+        name=f"{said}, as released",
         group=protocol.name,
         unit=unit,
         relation=total.relation,
@@ -180,7 +186,9 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
 def _line_between(protocol: MoralPreferences) -> Score:
     """Return how far a release lies on the way from one roster's preferences without noise to the other's."""
     first, second = (np.array(list(protocol.truth(roster).values())) for roster in _rosters(protocol))
-    line: FloatArray = first - second
+    # The first of them are all voters', of which societies' tell more.
+    own = slice(protocol.parameters.num_features * bool(protocol.parameters.names_of_societies), None)
+    line: FloatArray = (first - second)[own]
     return lambda outputs: outputs @ line
 
 
@@ -202,20 +210,27 @@ def _rows(protocol: MoralPreferences) -> IntArray:
 def _rosters(protocol: MoralPreferences) -> list[Inputs]:
     """Return the voter before and after, or there and not, with one more, whose row cancels out of every comparison."""
     rows = _rows(protocol)
+    if names := protocol.parameters.names_of_societies:
+        # The voter is of the first society; one more of each has a row that cancels out.
+        publics = [[0], *([place] for place in range(len(names)))]
+        return [roster_of(protocol, [row] + [rows[0]] * len(names), publics) for row in rows]
     if protocol.parameters.public_number is not None:
         return [roster_of(protocol, own, [()] * len(own)) for own in ([rows[0], rows[0]], [rows[0]])]
     return [roster_of(protocol, [row, rows[0]], [(), ()]) for row in rows]
 
 
 def read_sums(protocol: MoralPreferences, outcome: msgspec.Struct | None) -> list[int]:
-    """Return the randomized sums, of which the released preferences are the means.
+    """Return the randomized sums, of which the released preferences are the means; of societies, each one's.
 
     Args:
         protocol: of mechanism "laplace", in the central model.
         outcome: what it released.
     """
     assert isinstance(outcome, Outcome)  # noqa: S101  this protocol's
-    return [round(mean * outcome.num_voters / protocol.summary.step) for mean in outcome.preferences]
+    released = [(outcome.num_voters, outcome.preferences)]
+    if outcome.by_society:
+        released = [(society.num_voters, society.preferences or ()) for society in outcome.by_society]
+    return [round(mean * number / protocol.summary.step) for number, means in released for mean in means]
 
 
 def _neighbors(parameters: Parameters) -> tuple[Records, Records]:

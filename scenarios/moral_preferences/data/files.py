@@ -21,27 +21,29 @@ from ....protocol.roles import check_party_name
 from .csv_numbers import Choose, NumberTable, codes_of, line_fault, read_numbers
 from .survey import Reading, Survey
 
-__all__ = ["read_own_records", "read_survey"]
+__all__ = ["VOTER", "read_own_records", "read_survey"]
 
-_VOTER: Final = "voter"
+VOTER: Final = "voter"
+"""The column that names voters."""
 _RECORD: Final = "record"
 _CHOICE: Final = "choice"
 _LINES_OF_A_RECORD: Final = 2
 
 
-def read_survey(path: Path, *, field: str = "file") -> Survey:
+def read_survey(path: Path, *, field: str = "file", society: str = "") -> Survey:
     """Return the survey of a CSV file with the columns voter, record, choice and the features.
 
     Args:
         path: the file.
         field: the setting that names the file, for errors.
+        society: a column that is no feature, since it names voters' societies.
 
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
     features: list[str] = []
-    table = read_numbers(path, _chooser((_VOTER, _RECORD, _CHOICE), features), field=field)
-    voter_of_row, voters = codes_of(table.names[_VOTER])
+    table = read_numbers(path, _chooser((VOTER, _RECORD, _CHOICE), features, society), field=field)
+    voter_of_row, voters = codes_of(table.names[VOTER])
     first_lines = table.lines[_first_appearances(voter_of_row)[1]]
     for name, line in zip(voters, first_lines.tolist(), strict=True):
         check_party_name(name, field=f"voter ({path.name} line {line})")
@@ -90,17 +92,17 @@ def read_own_records(path: Path, *, field: str = "file") -> tuple[FloatArray, tu
     return np.stack([values[chosen_rows], values[rejected_rows]], axis=1), tuple(features)
 
 
-def _chooser(required: Sequence[str], features: list[str]) -> Choose:
-    """Return what picks the columns; it leaves the names of the features in `features`."""
+def _chooser(required: Sequence[str], features: list[str], other: str = "") -> Choose:
+    """Return what picks the columns; it leaves the names of the features, all but one, in `features`."""
 
     def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         missing = [name for name in required if name not in header]
         if missing:
             raise ConfigurationError(field="header", value=list(header), allowed=f"a header with {missing[0]!r}")
-        if _VOTER not in required and _VOTER in header:
+        if VOTER not in required and VOTER in header:
             allowed = "a header without 'voter': these are one person's own records"
             raise ConfigurationError(field="header", value=list(header), allowed=allowed)
-        found = [name for name in header if name not in required]
+        found = [name for name in header if name not in {*required, other or VOTER}]
         if not found or not all(name.strip() == name and name for name in found):
             allowed = f"the columns {', '.join(required)} and at least one feature, each with a name"
             raise ConfigurationError(field="header", value=list(header), allowed=allowed)

@@ -77,6 +77,7 @@ def made_up_survey(
     features: Sequence[str],
     truth: FloatArray,
     source: str,
+    societies: Sequence[str] = (),
 ) -> Survey:
     """Return made-up choices as a survey.
 
@@ -87,6 +88,7 @@ def made_up_survey(
         features: what each number of an alternative is.
         truth: shape (voters, d): the preferences by which the choices were made.
         source: where they come from, for people.
+        societies: each voter's; empty where all are one.
     """
     _, records, width = chosen.shape
     total = len(voters) * records
@@ -102,6 +104,7 @@ def made_up_survey(
         reading=Reading(num_rows=2 * total, num_responses=total, num_voters=len(voters), num_records=total),
         is_generated=True,
         truth=truth,
+        societies=societies,
     )
 
 

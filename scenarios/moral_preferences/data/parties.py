@@ -12,22 +12,64 @@ from ....protocol.phases import Entries
 from ...reading.conversion import convert
 from ...reading.sources import PartiesTable, PartySources
 from ...reading.text_forms import form_of, header_of
+from .cultures import CultureVoters, make_cultures
 from .fairness import FairnessJudgements, make_fairness
-from .files import read_survey
+from .files import VOTER, read_survey
 from .machine_like import MoralMachineLike, make_machine_like
 from .made_up import Generator
 from .moral_machine import read_moral_machine
 from .privacy_groups import PrivacyGroups, draw_epsilons, read_epsilons
 from .responses import RESPONSE
+from .responses import VOTER as USER
+from .societies import check_column, with_societies
 from .survey import Survey
 from .synthetic import SyntheticPreferences, make_preferences
 
-__all__ = ["GENERATORS", "SOURCES", "ChoicesFile", "OwnEpsilons", "ResponsesFile", "as_voters", "load_voters"]
+__all__ = [
+    "GENERATORS",
+    "SOURCES",
+    "ChoicesFile",
+    "OwnEpsilons",
+    "OwnSocieties",
+    "ResponsesFile",
+    "as_voters",
+    "load_voters",
+]
 
 _FIELD: Final = "voters"
 
 
-class ChoicesFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OwnSocieties(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose society each voter belongs to; without a column, all are one.
+
+    Args:
+        society: the column of the voters' file that says it.
+        min_society: voters of societies with fewer are dropped and counted.
+    """
+
+    society: str = ""
+    min_society: int = 1
+
+    def divided(self, survey: Survey, path: Path, *, voter: str) -> Survey:
+        """Return a survey whose voters have their societies.
+
+        Args:
+            survey: of the file.
+            path: the file.
+            voter: its column that names voters.
+
+        Raises:
+            ConfigurationError: the column does not say of each voter one society, or a society lacks voters.
+        """
+        if self.society:
+            return with_societies(survey, path, voter=voter, society=self.society, min_voters=self.min_society)
+        if self.min_society != 1:
+            allowed = f"left out, unless {_FIELD}.society names a column"
+            raise ConfigurationError(field=f"{_FIELD}.min_society", value=self.min_society, allowed=allowed)
+        return survey
+
+
+class ChoicesFile(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A survey in a CSV file with two lines for each record.
 
     Args:
@@ -37,7 +79,7 @@ class ChoicesFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     choices: str
 
 
-class ResponsesFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ResponsesFile(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A survey in the Moral Machine's own format.
 
     Args:
@@ -72,6 +114,7 @@ GENERATORS: Final[Mapping[str, Generator]] = {
     "normal": Generator(SyntheticPreferences, make_preferences),
     "moral_machine": Generator(MoralMachineLike, make_machine_like),
     "fairness": Generator(FairnessJudgements, make_fairness),
+    "cultures": Generator(CultureVoters, make_cultures),
 }
 """What makes up voters, by the name that a scenario gives (`generator`)."""
 
@@ -99,7 +142,10 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
     if "choices" in options:
         file: ChoicesFile = convert(options, ChoicesFile, _FIELD)
         path = Path(file.choices)
-        found = as_voters(read_survey(path, field=f"{_FIELD}.choices"), own)
+        if file.society:
+            check_column(path, voter=VOTER, society=file.society)
+        survey = read_survey(path, field=f"{_FIELD}.choices", society=file.society)
+        found = as_voters(file.divided(survey, path, voter=VOTER), own)
         return dataclasses.replace(found, note=f"{found.note} {form_of(path).note(path.name)}".strip())
     if "responses" in options:
         of_machine: ResponsesFile = convert(options, ResponsesFile, _FIELD)
@@ -109,7 +155,7 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
             max_records=of_machine.max_records,
             field=f"{_FIELD}.responses",
         )
-        return as_voters(survey, own)
+        return as_voters(of_machine.divided(survey, Path(of_machine.responses), voter=USER), own)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
     if name not in GENERATORS:
         allowed = one_of(GENERATORS, name)
@@ -139,6 +185,9 @@ def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_recor
         parameters["epsilons"] = list(own.groups.levels)
     elif own is not None and own.epsilons:
         table["epsilon"] = read_epsilons(Path(own.epsilons), voters=survey.voters, field=f"{_FIELD}.epsilons")
+    if survey.societies:
+        table["society"] = survey.societies
+        parameters["societies"] = sorted(set(survey.societies))
     return PartiesTable(
         names=survey.voters,
         table=table,
@@ -147,7 +196,7 @@ def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_recor
         parameters=parameters,
         is_generated=survey.is_generated,
         is_public_record=is_public_record,
-        fixed=frozenset({"features"}),
+        fixed=frozenset({"features", "societies"} & parameters.keys()),
         note="" if survey.is_generated else survey.reading.description,
     )
 
@@ -173,7 +222,7 @@ SOURCES: Final = PartySources(
     made_up=frozenset({"generator"}),
     published=frozenset({"choices", "responses"}),
     own_parameters=dict.fromkeys(OwnEpsilons.__struct_fields__, _PRICES),
-    parameters_of_table=frozenset({"features", "epsilons"}),
-    parameters_of_public_columns=frozenset({"epsilons"}),
+    parameters_of_table=frozenset({"features", "epsilons", "societies"}),
+    parameters_of_public_columns=frozenset({"epsilons", "societies"}),
     alternatives=(_PRICES,),
 )

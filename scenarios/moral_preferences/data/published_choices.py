@@ -6,40 +6,73 @@ from typing import Any, Final
 
 from ...datasets.loading import DataSet
 from ...reading.sources import PartiesTable
+from .cultures import CountryVoters, read_countries
 from .moral_machine import read_moral_machine
-from .parties import OwnEpsilons, as_voters
-from .trolley import read_trolley
+from .parties import OwnEpsilons, OwnSocieties, as_voters
+from .privacy_groups import PrivacyGroups
+from .responses import VOTER
+from .trolley import RESPONDENT, read_trolley
 
-__all__ = ["DATA_SETS", "MoralChoices"]
+__all__ = ["DATA_SETS", "Countries", "MoralChoices"]
 
 
-class MoralChoices(OwnEpsilons, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MoralChoices(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a scenario may choose in published choices.
 
     Args:
         min_records: voters with fewer are dropped and counted.
         groups: see `OwnEpsilons`.
         epsilons: see `OwnEpsilons`.
+        society: see `OwnSocieties`.
+        min_society: see `OwnSocieties`.
     """
 
     min_records: int = 1
+    groups: PrivacyGroups | None = None
+    epsilons: str = ""
+
+    @property
+    def own(self) -> OwnEpsilons:
+        """Where voters' own ε are from."""
+        return OwnEpsilons(groups=self.groups, epsilons=self.epsilons)
+
+
+class Countries(CountryVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a scenario may choose of voters who are made up by countries' published effects.
+
+    Args:
+        groups: see `OwnEpsilons`.
+    """
+
+    groups: PrivacyGroups | None = None
 
 
 def _load_machine(options: MoralChoices, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     del parameters
-    survey = read_moral_machine(folder / "moral_machine_sample.csv", min_records=options.min_records, field="data")
+    path = folder / "moral_machine_sample.csv"
+    survey = read_moral_machine(path, min_records=options.min_records, field="data")
+    survey = options.divided(survey, path, voter=VOTER)
     # Whoever publishes choices lets everybody know them.
-    return as_voters(survey, options, is_public_record=True)
+    return as_voters(survey, options.own, is_public_record=True)
 
 
 def _load_trolley(options: MoralChoices, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     del parameters
     path = folder / "Shared_data_responses_demographics.csv"
     survey = read_trolley(path, min_records=options.min_records, field="data")
-    return as_voters(survey, options, is_public_record=True)
+    return as_voters(options.divided(survey, path, voter=RESPONDENT), options.own, is_public_record=True)
+
+
+def _load_countries(options: Countries, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
+    del parameters
+    survey = read_countries(folder / "CountriesChangePr.csv", options)
+    return as_voters(survey, OwnEpsilons(groups=options.groups))
 
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {
+    "moral_machine_countries": DataSet(
+        Countries, _load_countries, "github.com/asdzxc000115/Moral-Machine-Analysis", 44864
+    ),
     "moral_machine_sample": DataSet(MoralChoices, _load_machine, "github.com/Lossfunk/modeling-moral-machine", 180_044),
     "moral_trolley": DataSet(MoralChoices, _load_trolley, "github.com/rodolfoamancio/trolley_problem", 3_132_997),
 }

@@ -75,6 +75,9 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
         if name in options:
             allowed = "left out: streamed voters come from responses or from a generator"
             raise ConfigurationError(field=f"{_FIELD}.{name}", value=options[name], allowed=allowed)
+    if options.get("society"):
+        allowed = "left out: societies are known once all voters are"
+        raise ConfigurationError(field=f"{_FIELD}.society", value=options["society"], allowed=allowed)
     given = options.pop("groups", None)
     groups: PrivacyGroups | None = None if given is None else convert(given, PrivacyGroups, f"{_FIELD}.groups")
     if "responses" in options:

@@ -17,6 +17,7 @@ _WORDS: Final = {
     "num_repeated": "given again",
     "num_surplus": "beyond the most for each voter",
     "num_records_dropped": "of voters with too few",
+    "num_small": "of small societies",
 }
 
 
@@ -37,6 +38,8 @@ class Reading:
         num_voters_dropped: voters who have fewer complete responses than were asked for.
         num_records_dropped: their complete responses.
         num_rows_without_voter: rows dropped since they name no voter; they are no responses.
+        num_voters_small: voters of societies with fewer voters than were asked for.
+        num_small: their complete responses.
     """
 
     num_rows: int
@@ -49,6 +52,8 @@ class Reading:
     num_voters_dropped: int = 0
     num_records_dropped: int = 0
     num_rows_without_voter: int = 0
+    num_voters_small: int = 0
+    num_small: int = 0
 
     def __add__(self, other: "Reading") -> "Reading":
         """Return what became of the rows of both, which have no voter in common."""
@@ -63,8 +68,8 @@ class Reading:
         line = f"{kept}, from {self.num_rows:,} rows"
         if dropped:
             line += f"; responses dropped: {', '.join(dropped)}"
-        if self.num_voters_dropped:
-            line += f"; voters dropped: {self.num_voters_dropped:,}"
+        if dropped_voters := self.num_voters_dropped + self.num_voters_small:
+            line += f"; voters dropped: {dropped_voters:,}"
         if self.num_rows_without_voter:
             line += f"; rows without a voter: {self.num_rows_without_voter:,}"
         return line
@@ -83,6 +88,7 @@ class Survey:
         lines: the first line of each voter in the source; empty where there is no such thing.
         is_generated: the voters are made up.
         truth: float64, shape (voters, d): the preferences by which a generator made the choices; None for real data.
+        societies: whose society each voter belongs to; empty where all are one.
 
     Raises:
         ValueError: the parts do not fit together.
@@ -96,6 +102,7 @@ class Survey:
     lines: Sequence[int] = ()
     is_generated: bool = False
     truth: FloatArray | None = None
+    societies: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if len(self.voters) != len(self.records) or (len(self.lines) and len(self.lines) != len(self.voters)):
@@ -103,6 +110,9 @@ class Survey:
             raise ValueError(f"expected a name for each voter and a line for each or for none, got {numbers}")
         if len(self.features) != self.records.num_features:
             raise ValueError(f"expected {self.records.num_features} names of features, got {len(self.features)}")
+        if len(self.societies) and len(self.societies) != len(self.voters):
+            numbers = f"{len(self.voters)} voters and {len(self.societies)} societies"
+            raise ValueError(f"expected a society of each voter or of none, got {numbers}")
         shape = (len(self.voters), len(self.features))
         if self.truth is not None and self.truth.shape != shape:
             raise ValueError(f"the true preferences must have shape {shape}, got {self.truth.shape}")

@@ -27,7 +27,7 @@ from .csv_numbers import codes_of, line_fault, read_numbers
 from .options import check_option
 from .survey import Reading, Survey
 
-__all__ = ["DILEMMAS", "TROLLEY_FEATURES", "read_trolley"]
+__all__ = ["DILEMMAS", "RESPONDENT", "TROLLEY_FEATURES", "read_trolley"]
 
 TROLLEY_FEATURES: Final = ("deaths", "intervention", "means", "personal_force")
 """What each of the four numbers of an alternative is."""
@@ -39,7 +39,8 @@ DILEMMAS: Final[Mapping[str, Sequence[float]]] = {
 """The alternative to intervene, by the dilemma's name."""
 
 _INACTION: Final = (5.0, 0.0, 0.0, 0.0)
-_RESPONDENT: Final = "UserIP_Anonymized"
+RESPONDENT: Final = "UserIP_Anonymized"
+"""The column that names respondents."""
 _SCENARIO: Final = "Scenario"
 _OUTCOME: Final = "Outcome"
 
@@ -73,10 +74,10 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
             row = int(np.argmax(scenario_of_row == code))
             field = f"{_SCENARIO} ({table.where(row)})"
             raise ConfigurationError(field=field, value=name, allowed=one_of(DILEMMAS, name))
-    voter_of_row, respondents = codes_of(table.names[_RESPONDENT])
+    voter_of_row, respondents = codes_of(table.names[RESPONDENT])
     if "" in respondents:
         row = int(np.argmax(voter_of_row == respondents.index("")))
-        raise line_fault(path, int(table.lines[row]), "no respondent", f"a row with {_RESPONDENT}")
+        raise line_fault(path, int(table.lines[row]), "no respondent", f"a row with {RESPONDENT}")
     _, firsts = np.unique(voter_of_row * len(scenarios) + scenario_of_row, return_index=True)
     firsts = np.sort(firsts)
     rows = firsts[np.argsort(voter_of_row[firsts], kind="stable")]
@@ -117,7 +118,7 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
 
 def _choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Return the columns that are read."""
-    missing = [name for name in (_RESPONDENT, _SCENARIO, _OUTCOME) if name not in header]
+    missing = [name for name in (RESPONDENT, _SCENARIO, _OUTCOME) if name not in header]
     if missing:
         raise ConfigurationError(field="header", value=list(header), allowed=f"a header with {', '.join(missing)}")
-    return (_RESPONDENT, _SCENARIO), (_OUTCOME,)
+    return (RESPONDENT, _SCENARIO), (_OUTCOME,)

@@ -76,9 +76,6 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
 
 PAPER: Final = Sizes()
 """Those of the paper."""
-_OTHERS_CONSERVATIVE: Final = (0.01, 0.1, 0.3, 0.5)
-_OTHERS_MODERATE: Final = (0.05, 0.2, 0.35, 0.5)
-"""Of Figure 9, which has fewer points here than in the paper: maximizing in 23 dimensions takes long."""
 _EPSILONS: Final = (0.1, 0.3, 1.0, 3.0, 10.0)
 BASELINE_BOUNDS: Final = (2.0, 10.0)
 REFERENCES: Final = {
@@ -139,13 +136,12 @@ def curve_places(sizes: Sizes = PAPER) -> Iterator[Place]:
                 yield Place(figure=7, varied="bound", at=bound, cell=cell)
     for panel, method in zip("abc", ALGORITHMS, strict=True):
         for voters in (sizes.few, sizes.many, sizes.most):
-            yield from _over_epsilon(8, panel, sizes.machine, voters, method, AXIS)
+            yield from _over_epsilon(8, panel, sizes.machine, voters, method, EPSILONS)
     for method in ALGORITHMS:
-        yield from _over_epsilon(8, "d", sizes.machine, sizes.many, method, AXIS)
+        yield from _over_epsilon(8, "d", sizes.machine, sizes.many, method, EPSILONS)
     for panel, (setting, voters) in zip("ab", sizes.compared.values(), strict=True):
         for method in ALGORITHMS:
-            epsilons = AXIS if setting.kind == MACHINE_LIKE and method == "algorithm-3" else EPSILONS
-            yield from _over_epsilon(10, panel, setting, voters, method, epsilons)
+            yield from _over_epsilon(10, panel, setting, voters, method, EPSILONS)
 
 
 def _over_epsilon(
@@ -159,15 +155,12 @@ def _over_epsilon(
 def _figures_of_groups(sizes: Sizes) -> Iterator[Place]:
     """Yield the points of Figures 6 and 9, as the paper has them and with the weighted mean."""
     for method in ("algorithm-3", "algorithm-3-weighted"):
-        for figure, setting, conservatives, moderates in (
-            (6, sizes.short, EPSILONS_CONSERVATIVE, EPSILONS_MODERATE),
-            (9, sizes.machine, _OTHERS_CONSERVATIVE, _OTHERS_MODERATE),
-        ):
+        for figure, setting in ((6, sizes.short), (9, sizes.machine)):
             panels = {
                 "epsilon_conservative": [
-                    (at, PrivacyGroups(epsilon_conservative=at, epsilon_moderate=0.5)) for at in conservatives
+                    (at, PrivacyGroups(epsilon_conservative=at, epsilon_moderate=0.5)) for at in EPSILONS_CONSERVATIVE
                 ],
-                "epsilon_moderate": [(at, PrivacyGroups(epsilon_moderate=at)) for at in moderates],
+                "epsilon_moderate": [(at, PrivacyGroups(epsilon_moderate=at)) for at in EPSILONS_MODERATE],
             }
             if figure == 6:  # noqa: PLR2004  the one with three panels
                 shares = [

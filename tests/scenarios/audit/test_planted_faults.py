@@ -15,7 +15,7 @@ from psephos.scenarios.presentation import make_console
 FAULTS = planted_faults()
 FEW = 10_000
 QUICK_SAMPLES = {"simulated": SIMULATED_SAMPLES // QUICK, "secure": SECURE_SAMPLES // QUICK}
-SLOW = {"server's secure noise halved", "fewer tasks charged as one answer"}
+SLOW = {"server's secure noise halved", "fewer tasks charged as one answer", "voter counted in all societies"}
 IN_TAILS = {"tail clipped"}
 """What a quick audit need not see."""
 GROSS = [

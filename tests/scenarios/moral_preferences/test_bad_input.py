@@ -89,7 +89,12 @@ CHOICES: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "an unknown generator": (
         CHOICES_FINE,
         ["voters={generator='norml', voters=3}"],
-        ["voters.generator must be one of normal, moral_machine, fairness (did you mean 'normal'?), got 'norml'"],
+        [
+            (
+                "voters.generator must be one of normal, moral_machine, fairness, cultures (did you mean 'normal'?), "
+                "got 'norml'"
+            )
+        ],
     ),
     "two sources": (
         CHOICES_FINE,

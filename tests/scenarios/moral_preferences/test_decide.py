@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from psephos.protocol import SimulatedNoise, run_population
-from psephos.protocol.moral_preferences import MoralPreferences, Outcome, Parameters, decide, rank
+from psephos.protocol.moral_preferences import MoralPreferences, Outcome, Paradigm, Parameters, decide, rank
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -136,3 +136,57 @@ def test_help_has_an_example(psephos: Psephos) -> None:
     assert ended.status == 0
     assert '--first "Man=1, Dog=0" --second "Man=0, Dog=2"' in ended.out
     assert "decide" in psephos("--help").out
+
+
+@pytest.fixture
+def societies(tmp_path: Path) -> Outcome:
+    """What a session of two societies released, in the folder `divided`."""
+    generator = np.random.default_rng(2)
+    parameters = Parameters(features=("Man", "Dog"), paradigm=Paradigm.VLCP, epsilon=5.0, societies=("east", "north"))
+    protocol = MoralPreferences(parameters)
+    records = [generator.normal(size=(4, 2, 2)) for _ in range(30)]
+    inputs = protocol.encode({"records": records, "society": ["east", "north", "north"] * 10})
+    released = run_population(protocol, inputs, noise=SimulatedNoise(1, session="s")).outcome
+    (tmp_path / "divided").mkdir()
+    (tmp_path / "divided/outcome.json").write_bytes(msgspec.json.encode(released))
+    return released
+
+
+def test_each_society_decides_for_itself(psephos: Psephos, societies: Outcome) -> None:
+    ended = psephos("decide", "divided", *ONE, "--json")
+    assert (ended.status, ended.err) == (0, "")
+    whole, *each = (json.loads(line) for line in ended.out.splitlines())
+    asked = {"Man": 1.0}, {"Dog": 2.0}
+    assert whole == msgspec.to_builtins(decide(societies, *asked))
+    own = {name: msgspec.to_builtins(decide(societies.of_society(name), *asked)) for name in ("east", "north")}
+    assert each == [{"society": name, **decision} for name, decision in own.items()]
+    ended = psephos("decide", "divided", *ONE, "--json", "--society", "north")
+    assert json.loads(ended.out) == own["north"]
+    ended = psephos("decide", "divided", *ONE)
+    assert (ended.status, ended.err) == (0, "")
+    alike = own["east"]["choice"] == own["north"]["choice"]
+    assert ("all societies choose alike" if alike else "the societies do not choose alike") in ended.out
+    assert "30 voters" in ended.out
+
+
+@pytest.mark.bad_input("societies that are not two or more, or that a voter is not in exactly once")
+def test_an_unknown_society_and_files_that_no_session_leaves_are_refused(
+    psephos: Psephos, outcome: Outcome, societies: Outcome, tmp_path: Path
+) -> None:
+    assert outcome.by_society == ()
+    ended = psephos("decide", "divided", *ONE, "--society", "west")
+    assert (ended.status, ended.out) == (2, "")
+    assert "society must be one of east, north, got 'west'" in ended.err
+    ended = psephos("decide", "run", *ONE, "--society", "west")
+    assert (ended.status, ended.out) == (2, "")
+    assert "society must be left out: all voters are one society" in ended.err
+    first, second = societies.by_society
+    for changed, why in (
+        ((first, first), "societies must have names of their own"),
+        ((first, msgspec.structs.replace(second, preferences=(1.0,))), "preferences must be a number for each feature"),
+    ):
+        broken = msgspec.structs.replace(societies, societies=changed)
+        (tmp_path / "divided/outcome.json").write_bytes(msgspec.json.encode(broken))
+        ended = psephos("decide", "divided", *ONE)
+        assert (ended.status, ended.out) == (2, "")
+        assert why in ended.err

@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 from pages import Page
 from psephos.protocol import SimulatedNoise, run_population
-from psephos.protocol.moral_preferences import LevelOutcome, MoralPreferences, Outcome, Paradigm, Parameters
+from psephos.protocol.moral_preferences import (
+    LevelOutcome,
+    MoralPreferences,
+    Outcome,
+    Paradigm,
+    Parameters,
+    SocietyOutcome,
+)
 from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, verdict_of
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -373,3 +380,62 @@ def test_a_verdict_says_where_errors_are_not_known_and_where_only_directions_are
         "f0 speaks for an alternative; f1 speaks against one. How far the noise moved them is not known. Only how "
         "features compare is released, not how strong preferences are."
     )
+
+
+# Several societies.
+
+
+def of_societies(*preferences: Sequence[float] | None, errors: Sequence[float] | None = (0.1, 0.1)) -> Outcome:
+    """Return an outcome of two features in societies called s0, s1, ..., with fewer voters from one to the next."""
+    found = [
+        SocietyOutcome(
+            name=f"s{place}",
+            num_voters=0 if own is None else 1000 - place,
+            preferences=None if own is None else tuple(own),
+            errors=None if own is None or errors is None else tuple(errors),
+            levels=(),
+        )
+        for place, own in enumerate(preferences)
+    ]
+    return released([1.0, 0.5], features=("lives", "law"), societies=tuple(found), errors=errors and tuple(errors))
+
+
+def test_societies_stand_side_by_side_and_differences_begin_with_the_clearest() -> None:
+    outcome = of_societies((1.0, 0.4), (0.2, 0.5))
+    text = shown(outcome).text
+    assert verdict_of(outcome).endswith("The societies differ most clearly on lives: it counts more to s0 than to s1.")
+    close = verdict_of(of_societies((1.0, 0.4), (1.1, 0.5)))
+    assert close.endswith("No difference between societies is larger than 2 standard errors.")
+    assert re.search(r"Feature +s0 +s1", text)
+    assert re.search(r"lives +\+1.00 +\+0.20", text)
+    assert re.search(r"± each +0.10 +0.10", text)
+    lines = [line for line in text.splitlines() if re.search(r" s[01] +s[01] +\+", line)]
+    assert [line.split() for line in lines] == [
+        ["lives", "s0", "s1", "+0.80", "±", "0.14"],
+        ["law", "s1", "s0", "+0.10", "±", "0.14"],
+    ]
+    assert "1 of 2 differences is larger than 2 standard errors" in text
+    assert "± is of the noise: how far other voters would differ is no part of it" in text
+    assert "each has a release of its own" in text
+
+
+def test_many_societies_are_in_the_table_and_one_without_reports_is_named() -> None:
+    outcome = of_societies(*[(1.0, 0.4)] * 7, None)
+    page = shown(outcome)
+    assert "s4" in page.text
+    assert "s5" not in page.text
+    assert "… and 3 more, with fewer voters, in estimates.csv" in page.text
+    assert "s7: nobody reported" in page.text
+    rows = rows_of(outcome, truth=None)
+    assert [row["society"] for row in rows][::2] == ["all voters", *(f"s{place}" for place in range(8))]
+    assert rows[-1] == {"society": "s7", "feature": "law", "preference": None, "standard_error": None}
+
+
+def test_societies_without_errors_have_no_differences() -> None:
+    page = shown(of_societies((1.0, 0.4), (0.2, 0.5), errors=None))
+    assert "no differences between societies: their errors have no closed form" in page.text
+
+
+def test_a_picture_has_all_societies_in_one_panel(tmp_path: Path) -> None:
+    text = drawn(of_societies((1.0, 0.4), (0.2, 0.5)), tmp_path)
+    assert all(said in text for said in ("s0", "s1", "lives", "law", "± 2 standard errors"))

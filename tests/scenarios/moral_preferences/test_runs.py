@@ -26,10 +26,11 @@ SMALL = {
     "moral-synthetic": ("voters.voters=7", "voters.records=4", "voters.features=3"),
     "fairness-judgements": ("voters.voters=7", "voters.records=3"),
     "own-epsilon": (),
+    "cultures": ("voters.voters=7", "voters.records=3"),
 }
 SYNTHETIC = SMALL["moral-synthetic"]
 LEFT = {"scenario.json", "run.json", "events.jsonl", "ledger.jsonl", "result.json", "estimates.csv"}
-OF_VOTERS = {"features", "max_records", "epsilons"}
+OF_VOTERS = {"features", "max_records", "epsilons", "societies"}
 CHOICES = """voter,record,choice,lives,law
 ann,1,1,5,0
 ann,1,0,1,1
@@ -102,7 +103,9 @@ def test_a_shipped_scenario_is_alike_on_every_path(tmp_path: Path, scenario: str
     assert (len(results), len(tables)) == (1, 1)
     (result,) = map(json.loads, results)
     assert (result["num_parties"], result["received"]) == (7, {"preferences": 7})
-    assert set(result["truth"]) == set(result["outcome"]["features"])
+    features = result["outcome"]["features"]
+    of_societies = [society["name"] for society in result["outcome"].get("societies", [])]
+    assert set(result["truth"]) == {*features, *(f"{name}, {feature}" for name in of_societies for feature in features)}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 import trio
+from helpers import make_preference_inputs, make_preferences
 from psephos.agents import Simulation
 from psephos.protocol import ConfigurationError, SimulatedNoise
 from psephos.protocol.arrays import FloatArray, IntArray
@@ -304,3 +305,27 @@ def test_what_is_no_attack_is_refused() -> None:
     few = see(functional, inputs, Coalition((0,), has_server=False))
     with pytest.raises(ConfigurationError, match="all voters but one: where an objective"):
         attack.posteriors([few], LAST, secret=CANDIDATE)
+
+
+@pytest.mark.parametrize("given", [{"paradigm": Paradigm.VLCP}, {"paradigm": Paradigm.VLCP, "mechanism": "direction"}])
+def test_members_of_a_society_learn_of_its_last_voter_what_a_session_of_their_own_would_tell(
+    given: dict[str, Any],
+) -> None:
+    """The first society's noise is a session's by itself; of the others nothing is needed."""
+    divided = make_preferences(societies=("north", "south"), max_records=4, **given)
+    alone = make_preferences(max_records=4, **given)
+    inputs = make_preference_inputs(divided, 8)
+    own = np.flatnonzero(inputs.public[:, 0] == 0)
+    told: list[Any] = []
+    for protocol, rows, members in (
+        (divided, inputs, tuple(own[1:].tolist())),
+        (alone, Inputs(inputs.private[own], inputs.public[own, 1:]), (1, 2, 3)),
+    ):
+        noise = SimulatedNoise(4, session="vote")
+        seen = seen_by_arrays(protocol, rows, noise=noise, coalition=Coalition(members, has_server=False))
+        attack = MoralAttack(protocol, line_up=inputs.private[own])
+        told.append(
+            attack.posteriors([seen], np.array([0], dtype=np.int64), secret=attack.default_secret).probabilities
+        )
+    assert np.array_equal(*told)
+    assert not np.allclose(told[0], 1 / len(own))

@@ -116,7 +116,7 @@ def test_the_usual_generator_is_the_papers() -> None:
     loaded = load_voters({"voters": 3, "seed": 5})
     made = make_preferences(SyntheticPreferences(voters=3, seed=5))
     assert records_of(loaded).chosen.tolist() == made.records.chosen.tolist()
-    assert set(GENERATORS) == {"normal", "moral_machine", "fairness"}
+    assert set(GENERATORS) == {"normal", "moral_machine", "fairness", "cultures"}
 
 
 def test_a_table_is_left_as_it_was() -> None:

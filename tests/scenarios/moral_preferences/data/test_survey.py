@@ -34,9 +34,9 @@ def test_readings_add_up() -> None:
 
 def test_description_names_every_reason() -> None:
     names = [field.name for field in dataclasses.fields(Reading)]
-    reading = Reading(**dict(zip(names, [*range(1_000, 10_000, 1_000), 99], strict=True)))
+    reading = Reading(**dict(zip(names, [*range(1_000, 10_000, 1_000), 99, 300, 70], strict=True)))
     assert reading.description == (
         "4,000 records of 3,000 voters, from 1,000 rows; responses dropped: 5,000 without a second row, 6,000 "
-        "given again, 7,000 beyond the most for each voter, 9,000 of voters with too few; "
-        "voters dropped: 8,000; rows without a voter: 99"
+        "given again, 7,000 beyond the most for each voter, 9,000 of voters with too few, "
+        "70 of small societies; voters dropped: 8,300; rows without a voter: 99"
     )

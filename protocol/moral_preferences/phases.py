@@ -1,0 +1,298 @@
+"""The phase of moral preferences: perturbed summaries in the local paradigms, disclosed ones in the central ones.
+
+Where voters belong to several societies, each has its own part of the tally, and in the central paradigms noise of its
+own.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray, exact_column_sums
+from ..mechanisms import RowMechanism
+from ..mechanisms.realized import reports_to_try
+from ..phases import CentralPhase, Draw, MechanismGroups, Phase
+from ..privacy import NeighboringRelation, PartLoss, PrivacyEvent, PrivacyLoss, PureMechanism
+from ..tally import Tally
+from .estimation import LevelSums
+from .functional import NoisyObjective
+from .paradigms import Level
+from .parameters import Parameters
+from .summaries import AdditiveNoise, Summary
+
+__all__ = ["DisclosedPhase", "PerturbedPhase", "SocietiesPhase"]
+
+PHASE: Final = "preferences"
+# Squares of reports are summed coarsely, which is enough for a variance: in steps of a 32nd of the noise's standard
+# deviation, and no farther than 2**15 of them, where noise is nothing beside what differs between voters anyway. So the
+# squares of four billion numbers fit into 64 bits.
+_COARSE_STEPS: Final = 32
+_MOST_COARSE: Final = 1 << 15
+# Columns of a level's totals before the sums.
+_COUNT, _SQUARES, _FIRST_SUM = range(3)
+
+
+def _parts_of(parameters: Parameters) -> int:
+    """Return how many records, of which the mechanism's event covers one, are in a voter's summary at most.
+
+    All of them are replaced one after another. A preference vector is bounded whatever they are, and so is a voter's
+    direction.
+    """
+    is_record = parameters.paradigm.level is Level.RECORD
+    return parameters.max_records if is_record and parameters.mechanism != "laplace" else 1
+
+
+def _loss(parameters: Parameters, summary: Summary, mechanism: RowMechanism, epsilon: float) -> PrivacyLoss:
+    """Return what a voter pays who reports by this mechanism."""
+    bounded: Any = mechanism.event_of(summary.num_values)  # of a record, or of a voter
+    proven: float = bounded.epsilon
+    is_record = parameters.paradigm.level is Level.RECORD
+    times = _parts_of(parameters)
+    is_replaced = parameters.public_number is None
+    return PrivacyLoss(
+        mechanism=summary.name,
+        event=PureMechanism(epsilon=proven * times),
+        unit=Level.VOTER.value,
+        relation=NeighboringRelation.REPLACE_ONE if is_replaced else NeighboringRelation.ADD_OR_REMOVE_ONE,
+        model=parameters.paradigm.model,
+        claimed=epsilon * times,
+        part=PartLoss(unit=Level.RECORD.value, claimed=epsilon, proven=proven) if is_record else None,
+    )
+
+
+class PerturbedPhase(Phase):
+    """Voters perturb their summaries, each by its own ε (VLDP, RLDP).
+
+    The tally has for each level of ε the number of reports, the sum of their coarse squares and their sums: shape
+    (levels, 2 + numbers of a report). Where there are several societies, it has that of the first one, then of the
+    next: shape (societies · levels, 2 + numbers of a report).
+
+    Args:
+        parameters: the session's.
+        summary: what is reported.
+
+    Attributes:
+        mechanisms: the local randomizer of each level.
+        shifts: how many bits of a level's reports their coarse squares are without.
+    """
+
+    def __init__(self, parameters: Parameters, summary: Summary) -> None:
+        self.mechanisms = tuple(summary.local_mechanism(epsilon) for epsilon in parameters.levels)
+        self._is_personal = parameters.is_personal
+        self._num_societies = max(len(parameters.names_of_societies), 1)
+        self._summary = summary
+        self._losses_of_level = tuple(
+            (_loss(parameters, summary, mechanism, epsilon),)
+            for mechanism, epsilon in zip(self.mechanisms, parameters.levels, strict=True)
+        )
+        self._names = [f"with ε = {repr(epsilon).removesuffix('.0')}" for epsilon in parameters.levels]
+        super().__init__(
+            PHASE,
+            columns=range(summary.num_values),
+            mechanism=self.mechanisms[0],  # the smallest ε has the widest reports
+            losses=self._losses_of_level[-1],
+            num_parts=_parts_of(parameters),
+        )
+        self.shifts = [_shift_of(mechanism) for mechanism in self.mechanisms]
+
+    @property
+    def event(self) -> PrivacyEvent:
+        """What a voter of the greatest ε does. See `Guarded.event`."""
+        return self.of_all_parts(self.mechanisms[-1].event_of(self.num_values))
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
+        del public
+        return self._summary.some_rows()
+
+    def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
+        """Return that of the voter's ε. See `Phase.mechanism_of`."""
+        return self.mechanisms[self._level_of(public)]
+
+    def mechanism_groups(self, public: IntArray) -> MechanismGroups:
+        """Group voters by their ε. See `Phase.mechanism_groups`."""
+        return [(self.mechanisms[level], places) for level, places in self._by_level(public)]
+
+    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+        """Return what the voter's ε says. See `Phase.losses_of`."""
+        return self._losses_of_level[self._level_of(public)]
+
+    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
+        """Group voters by their ε. See `Phase.loss_groups`."""
+        groups = self._by_level(public)
+        if len(groups) == 1:
+            return [("", len(public), self._losses_of_level[groups[0][0]])]
+        return [(self._names[level], len(public[places]), self._losses_of_level[level]) for level, places in groups]
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse what the voter's own mechanism cannot report. See `Phase.check_report`."""
+        mechanism = self.mechanism_of(public)
+        low, high = mechanism.report_range
+        if not low <= min(report) <= max(report) <= high:
+            raise ValueError(f"its numbers are not in [{low}, {high}], the range at the voter's ε")
+        if isinstance(mechanism, NoisyObjective) and sum(map(abs, report)) > high:
+            raise ValueError("it is no maximum of any objective: it is outside of the ball")
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Add up reports and their squares, cell by cell: society by society, and level by level."""
+        del earlier
+        num_levels = len(self.mechanisms)
+        totals = np.zeros((self._num_societies * num_levels, _FIRST_SUM + self.num_reported), dtype=np.int64)
+        for cell, places in _places_by(self.cells_of(public)):
+            of_cell, shift = reports[places], self.shifts[cell % num_levels]
+            half = (1 << shift) >> 1
+            coarse = np.clip((of_cell + half) >> shift, -_MOST_COARSE, _MOST_COARSE)
+            totals[cell, _COUNT] = len(of_cell)
+            totals[cell, _SQUARES] = exact_column_sums(exact_column_sums(coarse * coarse)[:, None])[0]
+            totals[cell, _FIRST_SUM:] = exact_column_sums(of_cell)
+        return Tally(len(reports), totals)
+
+    def cells_of(self, public: IntArray) -> IntArray:
+        """Return for each voter the row of the tally that its report is in.
+
+        Args:
+            public: public rows, shape (n, public columns).
+
+        Returns:
+            int64, shape (n,).
+        """
+        cells = np.zeros(len(public), dtype=np.int64)
+        if self._num_societies > 1:
+            cells += public[:, 0] * len(self.mechanisms)
+        return cells + public[:, -1] if self._is_personal else cells
+
+    def parts_of(self, tally: Tally) -> list[Tally]:
+        """Return each society's part of a tally, with totals of shape (levels, 2 + numbers of a report)."""
+        parts = tally.totals.reshape(self._num_societies, len(self.mechanisms), -1)
+        return [Tally(int(part[:, _COUNT].sum()), part) for part in parts]
+
+    def sums_of(self, tally: Tally, summary: Summary, epsilons: Sequence[float]) -> list[LevelSums]:
+        """Return each level's mean and mean square, in units, for the levels with a report of one society."""
+        step = summary.reported_step
+        sums: list[LevelSums] = []
+        for level, totals in enumerate(tally.totals):
+            count = int(totals[_COUNT])
+            if not count:
+                continue
+            coarse_step = math.ldexp(step, self.shifts[level])
+            sums.append(
+                LevelSums(
+                    epsilon=epsilons[level],
+                    num_voters=count,
+                    mean=totals[_FIRST_SUM:] * step / count,
+                    mean_square=int(totals[_SQUARES]) * coarse_step * coarse_step / (count * self.num_reported),
+                    noise_variance=summary.noise_variance(self.mechanisms[level]),
+                )
+            )
+        return sums
+
+    def _level_of(self, public: Sequence[int]) -> int:
+        return public[-1] if self._is_personal else 0
+
+    def _by_level(self, public: IntArray) -> list[tuple[int, IntArray | slice]]:
+        return _places_by(public[:, -1]) if self._is_personal else [(0, slice(None))]
+
+
+class DisclosedPhase(CentralPhase):
+    """Voters show the aggregator their summaries, and it perturbs the sum (VLCP, RLCP).
+
+    The tally has the sums: shape (numbers of a summary,).
+
+    Args:
+        parameters: the session's.
+        summary: what is disclosed.
+    """
+
+    def __init__(self, parameters: Parameters, summary: Summary) -> None:
+        (epsilon,) = parameters.levels
+        self._summary = summary
+        mechanism = summary.central_mechanism(epsilon)
+        super().__init__(
+            PHASE,
+            columns=range(summary.num_values),
+            bound=summary.bound,
+            tally_mechanism=mechanism,
+            losses=[_loss(parameters, summary, mechanism, epsilon)],
+            num_parts=_parts_of(parameters),
+        )
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        """Return rows of voters who are far from each other. See `Phase.rows_of`."""
+        del public
+        return self._summary.some_rows()
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        """Refuse what no records give: it would weigh more than a voter. See `Phase.check_report`."""
+        del public
+        if not self._summary.are_possible(np.array([report], dtype=np.int64)):
+            raise ValueError("it is no summary of any records: it is farther out than the bound allows")
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Add up the summaries."""
+        del earlier, public
+        return Tally(len(reports), exact_column_sums(reports))
+
+
+class SocietiesPhase(DisclosedPhase):
+    """The same where voters belong to several societies: each has a sum of its own, with noise of its own.
+
+    The tally has for each society the number of its reports, which is public, then its sums: shape (societies, 1 +
+    numbers of a summary).
+
+    Privacy:
+        A voter is in one society, by its public row, and so in one of the sums; the others have the same law whatever
+        it says, and their noise is independent. The whole release costs it what its own society's does (parallel
+        composition). Replace-one, the societies being public: neighbors differ in what one voter says, and not in whose
+        voter it is.
+    """
+
+    def __init__(self, parameters: Parameters, summary: Summary) -> None:
+        super().__init__(parameters, summary)
+        self._num_societies = len(parameters.names_of_societies)
+
+    def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
+        """Return the societies. See `Phase.kinds_of`."""
+        return [np.flatnonzero(public[:, 0] == society) for society in np.unique(public[:, 0])]
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Count and add up the summaries of each society."""
+        del earlier
+        totals = np.zeros((self._num_societies, 1 + self.num_values), dtype=np.int64)
+        for society, places in _places_by(public[:, 0]):
+            totals[society, 0] = len(reports[places])
+            totals[society, 1:] = exact_column_sums(reports[places])
+        return Tally(len(reports), totals)
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        """Draw noise for each society's sums. See `CentralPhase.randomize_tally`."""
+        totals = tally.totals.copy()
+        for society, sums in enumerate(tally.totals[:, 1:].tolist()):
+            totals[society, 1:] = draw(self.tally_mechanism, sums)
+        return Tally(tally.num_reports, totals)
+
+    def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
+        """Return the law of the sums that differ, all of them together. See `CentralPhase.log_laws`."""
+        sums = np.stack([tally.totals[:, 1:] for tally in tallies], axis=1)
+        laws: list[FloatArray] = []
+        for rows in sums[[bool(np.any(rows != rows[0])) for rows in sums]]:
+            tried = reports_to_try(self.tally_mechanism, rows)
+            laws.append(self.tally_mechanism.log_likelihoods(tried, rows))
+        number = min((len(law) for law in laws), default=1)
+        return sum((law[:number] for law in laws), np.zeros((number, len(tallies))))
+
+
+def _places_by(codes: IntArray) -> list[tuple[int, IntArray | slice]]:
+    """Return the places of each code that there is."""
+    known: list[int] = np.unique(codes).tolist()
+    if len(known) == 1:
+        return [(known[0], slice(None))]
+    return [(code, np.flatnonzero(codes == code)) for code in known]
+
+
+def _shift_of(mechanism: RowMechanism) -> int:
+    """Return how many bits of a report its coarse square is without."""
+    if not isinstance(mechanism, AdditiveNoise):  # a place in the ball
+        return max(0, mechanism.report_range[1].bit_length() - _MOST_COARSE.bit_length() + 1)
+    return max(0, math.frexp(math.sqrt(mechanism.noise_variance) / _COARSE_STEPS)[1] - 1)

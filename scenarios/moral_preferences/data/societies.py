@@ -1,0 +1,113 @@
+"""Whose society each voter belongs to: by a column of the voters' file.
+
+All lines of a voter name the same society: a voter belongs to one, and pays for that one's release alone.
+"""
+
+import dataclasses
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ....protocol.errors import ConfigurationError, did_you_mean
+from .csv_numbers import codes_of, header_of, read_numbers
+from .options import check_option
+from .survey import Survey
+
+__all__ = ["check_column", "with_societies"]
+
+_FIELD: Final = "voters.society"
+_LEAST_SOCIETIES: Final = 2
+_MOST_NAMED: Final = 30
+"""Columns that an error lists."""
+
+
+def check_column(path: Path, *, voter: str, society: str) -> None:
+    """Refuse a column that a file of voters has not.
+
+    Args:
+        path: the file.
+        voter: the column that names the voters.
+        society: the column that names their societies.
+
+    Raises:
+        ConfigurationError: there is no such column, or the file cannot be read.
+    """
+    header = header_of(path, lambda _: None, field=_FIELD)
+    if society not in header or society == voter:
+        others = [name for name in header if name != voter]
+        names = ", ".join(others[:_MOST_NAMED]) + (" and more" if len(others) > _MOST_NAMED else "")
+        allowed = f"another column of {path.name}: {names}{did_you_mean(society, others)}"
+        raise ConfigurationError(field=_FIELD, value=society, allowed=allowed)
+
+
+def with_societies(survey: Survey, path: Path, *, voter: str, society: str, min_voters: int) -> Survey:
+    """Return a survey whose voters have societies, by a column of its file.
+
+    Args:
+        survey: of the file, with the first line of each voter.
+        path: the file.
+        voter: the column that names the voters.
+        society: the column that names their societies.
+        min_voters: voters of societies with fewer are dropped and counted.
+
+    Raises:
+        ConfigurationError: there is no such column, an entry is empty, a voter has lines of two societies, or fewer
+            than two societies have enough voters.
+    """
+    check_option("voters.min_society", min_voters, is_allowed=min_voters >= 1, allowed="at least 1")
+
+    check_column(path, voter=voter, society=society)
+    table = read_numbers(path, lambda _: ((voter, society), ()), field=_FIELD)
+    voter_of_row, _ = codes_of(table.names[voter])
+    society_of_row, names = codes_of(table.names[society])
+    _, first_rows, code_of_row = np.unique(voter_of_row, return_index=True, return_inverse=True)
+    own = society_of_row[first_rows][code_of_row]
+    is_other = (own != society_of_row) & (table.names[voter] != "")
+    if np.any(is_other):
+        row = int(np.argmax(is_other))
+        allowed = f"{names[own[row]]!r}, as on an earlier line of the same voter: a voter belongs to one society"
+        raise ConfigurationError(
+            field=f"{society} ({table.where(row)})", value=names[society_of_row[row]], allowed=allowed
+        )
+    places = np.searchsorted(table.lines, survey.lines)
+    codes: list[int] = society_of_row[places].tolist()
+    societies: list[str] = [str(names[code]).strip() for code in codes]
+    if "" in societies:
+        where = f"{path.name} line {survey.lines[societies.index('')]}"
+        raise ConfigurationError(field=f"{society} ({where})", value="", allowed="the name of the voter's society")
+    numbers = Counter(societies)
+    kept = [name for name, number in numbers.items() if number >= min_voters]
+    if len(kept) < _LEAST_SOCIETIES:
+        found = ", ".join(f"{name} ({number:,})" for name, number in numbers.most_common(8))
+        enough = f" of {min_voters:,} voters or more (voters.min_society)" if min_voters > 1 else ""
+        allowed = f"a column with two societies or more{enough}"
+        raise ConfigurationError(field=_FIELD, value=f"{society}: {found}", allowed=allowed)
+    survey = dataclasses.replace(survey, societies=societies)
+    if len(kept) == len(numbers):
+        return survey
+    return _of_societies(survey, frozenset(kept))
+
+
+def _of_societies(survey: Survey, kept: frozenset[str]) -> Survey:
+    """Return the voters of some societies; the others are counted as dropped."""
+    assert survey.truth is None  # noqa: S101  a file's voters have none
+    places = [place for place, society in enumerate(survey.societies) if society in kept]
+    parts = [survey.records[place] for place in places]
+    records = type(survey.records).of_voters(parts, num_features=survey.records.num_features)
+    dropped = len(survey.records.chosen) - len(records.chosen)
+    return dataclasses.replace(
+        survey,
+        voters=[survey.voters[place] for place in places],
+        societies=[survey.societies[place] for place in places],
+        lines=[survey.lines[place] for place in places],
+        records=records,
+        reading=dataclasses.replace(
+            survey.reading,
+            num_voters=len(places),
+            num_records=len(records.chosen),
+            num_small=dropped,
+            num_voters_small=len(survey.voters) - len(places),
+        ),
+    )
