@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers import Session, make_preference_inputs, make_preferences
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
-from psephos.protocol.arrays import IntArray
+from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.moral_preferences import (
     DisclosedPhase,
     MoralPreferences,
@@ -191,7 +191,7 @@ def test_the_verdict_on_all_voters_knows_that_its_noise_is_of_several_draws() ->
     p_value = decide(msgspec.structs.replace(outcome, preferences=(1.5,)), {"a": 1.0}, {}).p_value
     uniforms = np.random.default_rng(5).random((600_000, 1))
     noise: IntArray = phase.tally_mechanism.randomize_rows(np.zeros((600_000, 1), dtype=np.int64), uniforms)
-    means = noise.reshape(-1, 3).sum(axis=1, dtype=np.int64) * protocol.summary.step / 6
+    means: FloatArray = noise.reshape(-1, 3).sum(axis=1, dtype=np.int64) * protocol.summary.step / 6
     found = float(np.mean(means >= 1.5))
     assert p_value is not None
     assert abs(found - p_value) < 5 * math.sqrt(p_value / 200_000)
