@@ -119,6 +119,8 @@ class PartySources:
         own_parameters: for a key that gives each party a value of its own, the parameters in place of which it does.
         parameters_of_table: parameters that describe a table's columns: another table brings its own.
         parameters_of_public_columns: those of them that follow from the public columns alone.
+        implied_parameters: further ones that the parties may imply, say by a column that they lack: what was agreed of
+            them stands beside a roster.
         alternatives: sets of parameters of which one is given: who sets another one means that in place of it.
     """
 
@@ -131,6 +133,7 @@ class PartySources:
     own_parameters: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict[str, frozenset[str]])
     parameters_of_table: frozenset[str] = frozenset()
     parameters_of_public_columns: frozenset[str] = frozenset()
+    implied_parameters: frozenset[str] = frozenset()
     alternatives: tuple[frozenset[str], ...] = ()
 
     @property

@@ -61,17 +61,18 @@ def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTabl
 
 
 def _agreed_in(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> Mapping[str, Any]:
-    """Return those of the agreed parameters that describe the parties' table; all others are the scenario's to say.
+    """Return those of the agreed parameters that the parties' table described; all others are the scenario's to say.
 
     What a table's text says of them need not be what its source did: a list of tasks has another order.
     """
-    of_table = sources_of(kind).parameters_of_table
+    sources = sources_of(kind)
     try:
         agreed = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(field="--roster", value=str(path), allowed=f"readable parameters ({error})") from None
+    of_table = sources.parameters_of_table | sources.implied_parameters
     return {name: value for name, value in agreed.items() if name in of_table}
 
 

@@ -127,4 +127,5 @@ SOURCES: Final = PartySources(
     paths=("file",),
     published=frozenset({"file"}),
     parameters_of_table=frozenset({"candidates"}),
+    implied_parameters=frozenset(_ONE_VOTE),
 )

@@ -19,6 +19,7 @@ import pytest
 import trio
 from bad_input import check_refused
 from deployments import ENTRIES, PATIENCE, SEED, Process, read_json, write_vote
+from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.deployment import rehearsal
@@ -117,6 +118,23 @@ def test_a_server_takes_the_roster_that_was_drawn_up_of_the_same_scenario(
     served = resolve(load_scenario(name, SMALL[name]), is_served=True, roster=tmp_path / "drawn")
     assert served.protocol.parameters == own.protocol.parameters
     assert served.inputs.public.tolist() == own.inputs.public.tolist()
+
+
+def test_a_server_knows_by_its_roster_that_each_partner_has_one_vote(
+    tmp_path: Path, write: Write, psephos: Psephos
+) -> None:
+    write("votes.csv", "partner,roof\nann,yes\nbob,no\n")
+    scenario = str(
+        write(
+            "roof.toml",
+            'protocol = "dpwevote"\npartners = "votes.csv"\n[parameters]\ncandidates = ["roof"]\nepsilon = 1.0\n',
+        )
+    )
+    assert psephos("roster", scenario, "--make-keys", "--out", "drawn").status == 0
+    (tmp_path / "votes.csv").unlink()  # the server need not have it
+    served = resolve(load_scenario(scenario), is_served=True, roster=tmp_path / "drawn").protocol
+    assert isinstance(served, DPWeVote)
+    assert (served.parameters.public_weights, served.parameters.weights) == (True, (1.0,))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff"])

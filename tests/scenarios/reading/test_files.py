@@ -58,8 +58,8 @@ def test_a_line_that_is_no_row_is_named(put: Put, content: str, field: str, allo
         ("a.csv.gz", None, "No such file"),
         ("a.csv", b"x,y\n\xff,1\n", "codec can't decode"),
         ("a.csv.gz", b"x,y\n1,2\n", "Not a gzipped file"),
-        ("a.csv.gz", gzip.compress(b"x,y\n1,2\n" * 99)[:-12], "ended before"),
-        ("a.csv.gz", gzip.compress(b"x,y\n1,2\n")[:10] + b"\xff" * 20, "invalid"),
+        ("a.csv.gz", gzip.compress(b"x,y\n1,2\n" * 99, mtime=0)[:-12], "ended before"),
+        ("a.csv.gz", gzip.compress(b"x,y\n1,2\n", mtime=0)[:10] + b"\xff" * 20, "invalid"),
     ],
     ids=["not there", "not there, packed", "no UTF-8", "not packed", "cut off", "damaged"],
 )
@@ -80,9 +80,9 @@ def test_a_file_that_cannot_be_read_is_named_with_its_folder(
     ("name", "content", "reason"),
     [
         ("own.csv", None, "No such file"),
-        ("own.csv.gz", gzip.compress(b"x,y\n1,2\n")[:10] + b"\xff" * 20, "invalid"),
+        ("own.csv.gz", gzip.compress(b"x,y\n1,2\n", mtime=0)[:10] + b"\xff" * 20, "invalid"),
         ("own.csv.gz", b"x,y\n1,2\n", "Not a gzipped file"),
-        ("own.csv.gz", gzip.compress(b"x,y\n1,2\n" * 99)[:-12], "ended before"),
+        ("own.csv.gz", gzip.compress(b"x,y\n1,2\n" * 99, mtime=0)[:-12], "ended before"),
     ],
     ids=["not there", "damaged", "not packed", "cut off"],
 )
