@@ -16,6 +16,7 @@ hypothesis.settings.register_profile(
     "psephos", derandomize=True, deadline=None, database=None, max_examples=draws(15, full=100)
 )
 hypothesis.settings.load_profile("psephos")
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it for its workers, and output is compared at the width of a pipe
 
 
 LONGEST: Final = (

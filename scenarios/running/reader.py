@@ -77,7 +77,7 @@ class RunJSON(msgspec.Struct, frozen=True, kw_only=True):
     late_phase: str = ""
     kept: dict[str, str] = {}
     events_lost: dict[str, int] = {}
-    transcript: str = ""
+    transcript: str | None = None
 
 
 class PersonLoss(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,8 @@ from psephos.protocol.errors import (
     SessionAborted,
     UnexpectedMessageError,
     UnsupportedEventError,
+    did_you_mean,
+    one_of,
     printable,
     quote,
 )
@@ -25,8 +27,8 @@ from psephos.protocol.errors import (
 
 def test_every_error_descends_from_one_base() -> None:
     exported = {name: getattr(errors, name) for name in errors.__all__}
-    assert exported.pop("quote") is quote
-    assert exported.pop("printable") is printable
+    for of_texts in (did_you_mean, one_of, printable, quote):
+        assert exported.pop(of_texts.__name__) is of_texts
     for kind in exported.values():
         assert issubclass(kind, PsephosError)
 

@@ -394,7 +394,7 @@ def test_each_level_of_a_personal_epsilon_is_held_against_its_own_mechanism(monk
     parameters = honest.parameters
     phase = honest.phase
     assert [phase.losses_of([level])[0].proven for level in (0, 1)] == pytest.approx([0.1, 2.0])
-    monkeypatch.setattr("psephos.protocol.moral_preferences.protocol._loss", stating(0.2))
+    monkeypatch.setattr("psephos.protocol.moral_preferences.phases._loss", stating(0.2))
     with pytest.raises(ConfigurationError, match="at least what phase 'preferences' draws: 2") as caught:
         _ = type(honest)(parameters).phases
     assert (caught.value.field, caught.value.value) == ("losses", 0.2)
@@ -406,6 +406,6 @@ def test_a_voter_whose_records_are_protected_one_by_one_states_all_of_them(
 ) -> None:
     honest = make_preferences(paradigm=Paradigm.RLDP, mechanism=mechanism, epsilon=0.5, max_records=13)
     assert honest.losses[0].proven == pytest.approx(6.5)
-    monkeypatch.setattr("psephos.protocol.moral_preferences.protocol._loss", stating(0.5))
+    monkeypatch.setattr("psephos.protocol.moral_preferences.phases._loss", stating(0.5))
     with pytest.raises(ConfigurationError, match=r"at least what phase 'preferences' draws: 6\.5"):
         _ = type(honest)(honest.parameters).phases

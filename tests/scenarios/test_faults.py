@@ -244,10 +244,11 @@ def test_variants_names_what_is_wrong_with_a_scenario_of_ones_own(
     assert "scenario must" not in ended.err
 
 
-def test_variants_of_public_weights_name_the_key(psephos: Callable[..., Any]) -> None:
+def test_of_public_weights_there_is_one_variant(psephos: Callable[..., Any]) -> None:
     ended = psephos("variants", "consortium", "--set", "public_weights=true")
-    assert ended.status == 2
-    assert ended.err.startswith("psephos: public_weights must be false")
+    assert ended.status == 0
+    assert ended.out.count("\njoint ") == 1
+    assert "weights are public" in ended.out
 
 
 def test_a_release_that_nobody_heard_fails_and_the_folder_holds_it(

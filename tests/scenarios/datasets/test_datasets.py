@@ -52,7 +52,7 @@ def refusal(source: str, *settings: str) -> ConfigurationError:
 
 def test_every_data_set_is_tried_here() -> None:
     """Crowds, choices and elections are tried by themselves."""
-    of_choices = {"moral_machine_sample", "moral_trolley"}
+    of_choices = {"moral_machine_countries", "moral_machine_sample", "moral_trolley"}
     known: dict[str, Mapping[str, DataSet]] = dict(load_each("data_sets", Mapping))
     elections = set(known["fair-voting"])
     assert len(elections) == 5

@@ -130,10 +130,10 @@ def test_a_partner_that_was_killed_before_it_reported_comes_back_and_all_decide(
 
 def test_what_a_deployment_leaves_is_these_files(deployment: Deployed) -> None:
     folder, _ = deployment
-    served = {"estimates.csv", "events.jsonl", "result.json", "run.json", "scenario.json"}
+    served = {"estimates.csv", "events.jsonl", "report.html", "result.json", "run.json", "scenario.json"}
     assert {path.name for path in (folder / "server").iterdir()} == served
     for party in ("ann", "bob", "cid"):
-        own = {"events.jsonl", "ledger.jsonl", "outcome.json", "run.json"}
+        own = {"events.jsonl", "ledger.jsonl", "outcome.json", "report.html", "run.json"}
         assert {path.name for path in (folder / party).iterdir()} == own
 
 
@@ -193,7 +193,7 @@ def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: 
         assert "three.csv" not in text, path
         assert "private_row" not in text, path
     for party in ("ann", "bob", "cid"):
-        ended = {"party", "server", "transcript", "seconds", "psephos", "numpy"}
+        ended = {"schema", "about", "party", "server", "transcript", "seconds", "psephos", "numpy"}
         assert read_json(folder / party / "run.json").keys() == ended
         keys = {key for event in lines_of(folder / party / "events.jsonl") for key in event}
         paid = {"mechanism", "relation", "unit", "model", "claimed", "proven", "total", "total_relation", "remaining"}

@@ -230,6 +230,6 @@ def test_somebody_s_paper_has_a_command(
     assert ended.status == 0
     assert [line.strip() for line in ended.err.splitlines()[::2]] == ["the first", "pictures"]
     assert f"50 1 {tmp_path} 2" in ended.err.replace("\n", "")
-    assert ended.out.endswith("Everything is in out\n\n")
+    assert "\nEverything is in out\n  report.html " in ended.out
     assert drawn == [("heads", Path("out"))]
     assert psephos("reproduce", "other").status == 2

@@ -456,9 +456,9 @@ def test_processes_find_the_societys_preferences(deployment: Deployed) -> None:
 
 def test_a_deployment_leaves_nobodys_records_with_anybody_else(deployment: Deployed) -> None:
     folder, _ = deployment
-    left = {"estimates.csv", "events.jsonl", "result.json", "run.json", "scenario.json"}
+    left = {"estimates.csv", "events.jsonl", "report.html", "result.json", "run.json", "scenario.json"}
     assert {path.name for path in (folder / "server").iterdir()} == left
-    own = {"events.jsonl", "ledger.jsonl", "outcome.json", "run.json"}
+    own = {"events.jsonl", "ledger.jsonl", "outcome.json", "report.html", "run.json"}
     for party in NAMES:
         assert {path.name for path in (folder / party).iterdir()} == own
     for path in [*(folder / "server").iterdir(), *(folder / "drawn").rglob("*")]:

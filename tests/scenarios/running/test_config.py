@@ -375,7 +375,7 @@ def test_parameters_that_are_no_table_are_named(write: Write, settings: tuple[st
     ("source", "hint"),
     [
         ("eu-counsil", "did you mean 'eu-council'?"),
-        ("zzz", "consortium, crowd, differencing, duchenne, eu-council, eu-council-treaties"),
+        ("zzz", "consortium, crowd, cultures, differencing, duchenne, eu-council, eu-council-treaties"),
         ("", "a file"),
     ],
 )

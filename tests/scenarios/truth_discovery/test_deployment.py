@@ -251,7 +251,7 @@ def test_a_workers_file_is_read_in_every_usual_form(quiz: str, write: Write, tmp
         ("answers\nq1=yes\nq2=no\n", "--input", None, "a header and one line, that of 'ann'"),
         ("task,label\n", "--input", None, "a header and a line for each answer"),
         ("", "ann.csv line 1", [], "a header"),
-        (b"task,label\nq1,m\xfc\n", "--input", None, "a readable CSV file"),
+        (b"task,label\nq1,m\x81\n", "ann.csv line 2", None, "UTF-8 text"),
     ],
 )
 def test_a_fault_in_a_workers_file_is_named_with_its_line(
@@ -291,7 +291,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no answers": ({"tasks": "q1; q2; q3"}, "answers must be a column of the table, got 'no such column'"),
     "an unknown column": (
         {"answer": "q1=yes"},
-        "column 'answer' must be one of tasks, answers, got 'unknown'",
+        "column 'answer' must be one of tasks, answers (did you mean 'answers'?), got 'unknown'",
     ),
 }
 
