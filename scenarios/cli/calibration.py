@@ -10,7 +10,7 @@ from .options import make_folder, tell_folder
 __all__ = ["calibrate"]
 
 
-@cli.command(short_help="Compare claimed probabilities of errors with errors that are counted.")
+@cli.command(short_help="Hold claimed chances of errors against counted errors.")
 @click.argument("system", metavar="[SYSTEM|all]", default="all")
 @click.option("--trials", type=int, default=400, show_default=True, help="How many societies to draw for each cell.")
 @click.option(

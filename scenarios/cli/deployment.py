@@ -70,7 +70,7 @@ def enroll(party: str, out: Path | None, days: float) -> None:
     click.echo(f"certificate {made.fingerprint}")
 
 
-@cli.command(short_help="Write the roster of SCENARIO, with a certificate for each party.")
+@cli.command(short_help="Write the roster of a session, with each party's certificate.")
 @scenario_options
 @click.option(
     "--out",

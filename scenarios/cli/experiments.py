@@ -165,7 +165,7 @@ def variants(
         show_prices(console, table, prices, error=error)
 
 
-@cli.command(short_help="Plan a session: the ε for an error, the error for an ε, or the people for both.")
+@cli.command(short_help="Find the ε for an error, or the error for an ε, or how many people.")
 @scenario_options
 @click.option("--error", metavar="E", help="The error that is wanted: a share as 0.05 or 5%, or 3 votes as 3.")
 @click.option("--epsilon", type=float, metavar="EPSILON", help="What one person may pay, of all that it says.")

@@ -34,7 +34,7 @@ def _journal_option(command: _CommandT) -> _CommandT:
     return option(command)
 
 
-@cli.group()
+@cli.group(short_help="Care for your journal: back up, restore, move, prune.")
 def journal() -> None:
     """Back up, restore, move or prune your journal, or free what a session has reserved.
 

@@ -25,7 +25,7 @@ _MOST_FAILURES: Final = 12
 """Parties that are named with what they said."""
 
 
-@cli.command(short_help="Rehearse a deployment of SCENARIO: server and parties as processes on this machine.")
+@cli.command(short_help="Hold a whole deployment on this machine, each party a process.")
 @scenario_options
 @simulate_options
 @click.option(

@@ -23,7 +23,7 @@ _out_option = click.option(
 _open_option = click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 
 
-@cli.command(short_help="Write RUN's page, report.html: one file that any browser opens.")
+@cli.command(short_help="Write the page of a run, report.html, for any browser.")
 @click.argument("run", type=click.Path(path_type=Path))
 @_out_option
 @_open_option

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["ledger", "run", "scenarios"]
 
 
-@cli.command()
+@cli.command(short_help="Run a scenario: one of those, or a file of yours.")
 @scenario_options
 @click.option(
     "--transport", metavar="NAME", help="memory or tcp (with agents), or array (without); the result is the same."
@@ -103,7 +103,7 @@ def scenarios() -> None:
     )
 
 
-@cli.command()
+@cli.command(short_help="Show what each party lost, in a run or in several.")
 @click.argument("runs", type=click.Path(path_type=Path), nargs=-1, metavar="[RUN]...")
 @click.option("--party", metavar="NAME", help="Show only the entries of this party.")
 @click.option("--delta", type=float, help="Also show the total epsilon at this delta, by tighter composition.")

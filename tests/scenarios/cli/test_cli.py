@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from psephos.scenarios.cli import cli, main
+from psephos.scenarios.cli.group import SECTIONS, of_systems
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -448,3 +451,13 @@ def test_a_party_of_a_run_by_arrays_has_no_lines_of_its_own(psephos: Callable[..
     ended = psephos("ledger", "out", "--party", "partner-1")
     assert ended.status == 2
     assert "one line of each loss for all parties" in ended.err
+
+
+def test_help_lists_every_command_of_ours_in_one_section_and_systems_after_them() -> None:
+    in_sections = [name for names in SECTIONS.values() for name in names]
+    assert sorted(in_sections) == sorted(cli.commands)
+    told = CliRunner().invoke(cli, ["--help"]).output
+    places = [told.index(f"\n{title}:\n") for title in (*SECTIONS, "Of single systems")]
+    assert places == sorted(places)
+    for name in (*in_sections, *of_systems()):
+        assert len(re.findall(rf"^  {name} ", told, re.MULTILINE)) == 1, name
