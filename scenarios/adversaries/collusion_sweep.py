@@ -241,9 +241,12 @@ def _row(
 def _sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for title, epsilon in dict.fromkeys((str(row["case"]), float(row["ε"])) for row in rows):
         own = [row for row in rows if (row["case"], row["ε"]) == (title, epsilon)]
-        with_server = max(float(row["advantage"]) for row in own if row["server"] == "in")
+        of_server = [row for row in own if row["server"] == "in"]
+        said = f"with the server the advantage is {max(float(row['advantage']) for row in of_server):.3f}"
+        if any(float(row["bound_on_success"]) >= 1 for row in of_server):  # which no proof is to bound
+            said = "the server is trusted, and sees every value"
         alone = sorted((row for row in own if row["server"] == "out"), key=lambda row: int(row["others"]))
-        begun = f"{title}, ε = {epsilon:g}: with the server the advantage is {with_server:.3f}"
+        begun = f"{title}, ε = {epsilon:g}: {said}"
         if not alone:  # sizes of which all are too small
             yield f"{begun}; what so few learn without it is not computed."
             continue
