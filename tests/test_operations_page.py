@@ -105,7 +105,7 @@ class Operator:
         ended = self.operated.ended
         for line, terminal in self._terminals.items():
             name = re.sub(r".*-(\w+)\.json .*", r"\1", line)
-            terminal.answer("merger (0 or 1): ", TYPED[name])
+            terminal.answer("merger (yes or no): ", TYPED[name])
         for line, terminal in self._terminals.items():
             ended[line] = Ending(terminal.ending(), terminal.seen, "")
         for line, process in [*self._parties.items(), *([self._server] if self._server else [])]:
