@@ -198,7 +198,7 @@ def _serving(order: _Order) -> Generator[tuple[str, IO[bytes]]]:
     with subprocess.Popen([sys.executable, __file__, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:  # noqa: S603  our own
         try:
             assert server.stdin is not None  # noqa: S101  both are pipes
-            assert server.stdout is not None  # noqa: S101
+            assert server.stdout is not None  # noqa: S101  it is a pipe
             server.stdin.write(msgspec.json.encode(order))
             server.stdin.close()
             yield server.stdout.readline().decode().strip(), server.stdout

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
+import numpy as np
 import pytest
 from helpers import (
     SERVER,
@@ -242,8 +243,7 @@ MAKERS = [vote_of_three, trusted_preferences, trusted_election, chosen_epsilons]
 @pytest.mark.parametrize("is_kept", [True, False])
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_crash_at_any_record_costs_nothing_and_draws_nothing_again(
-    make: Callable[[], Session],
-    is_kept: bool,  # noqa: FBT001
+    make: Callable[[], Session], *, is_kept: bool
 ) -> None:
     whole = World(make()).start()
     whole.run()
@@ -354,7 +354,7 @@ def test_a_lost_connection_is_no_leaving_and_an_abort_is_one() -> None:
 
 
 @pytest.mark.parametrize("is_durable", [True, False])
-def test_who_does_not_know_its_own_report_leaves_and_draws_nothing(is_durable: bool) -> None:  # noqa: FBT001
+def test_who_does_not_know_its_own_report_leaves_and_draws_nothing(*, is_durable: bool) -> None:
     session = make_session()
     client = session.client("p0", noise=noise_of_life(1), ledger=Ledger("p0"), records=[] if is_durable else None)
     client.start()
@@ -457,7 +457,7 @@ def test_a_report_is_kept_and_then_acknowledged_each_time_it_comes() -> None:
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
-def test_a_party_takes_its_conversation_up_in_any_phase(is_gone: bool) -> None:  # noqa: FBT001
+def test_a_party_takes_its_conversation_up_in_any_phase(*, is_gone: bool) -> None:
     server = opened(make_session())
     server.receive("p0", weight(2))
     if is_gone:
@@ -559,8 +559,6 @@ def test_records_that_have_no_place_in_a_session_are_refused(records: list[Serve
 
 
 def test_a_tally_is_kept_as_it_is() -> None:
-    import numpy as np  # noqa: PLC0415
-
     for tally in (
         Tally(3, np.arange(6, dtype=np.int64).reshape(2, 3)),
         Tally(2, np.array([], dtype=np.int64), np.array([[1, -2], [3, 4]], dtype=np.int64)),

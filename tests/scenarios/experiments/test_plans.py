@@ -9,7 +9,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -260,7 +260,9 @@ def test_a_crowd_is_planned_by_trials_and_each_worker_answers_as_much_as_before(
     more = compared.of_people(24)
     per_worker = [len(each.resolved.names) for each in (compared, more)]
     assert per_worker == [12, 24]
-    assert more.resolved.scenario.parties["answers_per_task"] == 12  # type: ignore[index, call-overload]
+    workers = more.resolved.scenario.parties
+    assert isinstance(workers, Mapping)
+    assert workers["answers_per_task"] == 12
 
 
 @pytest.mark.full("a price by trials for each variant")

@@ -76,7 +76,7 @@ def test_a_protocol_without_the_part_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("own", "is_less_better", "gain"), [(10.0, True, 0.1), (9.0, False, 0.0), (8.0, True, -0.125), (5.0, False, 0.8)]
 )
-def test_gains_are_shares_of_the_own_number(own: float, is_less_better: bool, gain: float) -> None:  # noqa: FBT001
+def test_gains_are_shares_of_the_own_number(*, own: float, is_less_better: bool, gain: float) -> None:
     offer = Offer(name="x", value=9.0, own=own, of="of it", is_less_better=is_less_better)
     assert offer.gain == pytest.approx(gain)
 
