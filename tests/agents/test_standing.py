@@ -88,7 +88,9 @@ async def test_what_watches_and_fails_ends_no_session() -> None:
                 nursery.start_soon(make_client(name, mode).take_part, await transport.connect(listening.address))
             result = await server.serve(listening, beside=[fail_at_once, fail_later])
     assert result.num_received == (3, 3)
-    assert [standing.phase for standing in told] == [JOIN, "weights"]
+    at_once, later = (standing.phase for standing in told)
+    assert at_once == JOIN
+    assert later in {"weights", "opinions"}  # trio's task order is random: a vote in memory may be further when asked
     failed = [event["error"] for event in log if event["event"] == "watching_failed"]
     assert failed == ["MemoryError", "ExceptionGroup"]
     assert server.standing.state is SessionState.RELEASED
