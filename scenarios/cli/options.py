@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from ..running.config import Scenario
     from ..running.folder import RunFolder
 
-__all__ = ["load", "make_folder", "out_option", "print_json", "scenario_options", "simulate_options", "tell_folder"]
+__all__ = [
+    "load",
+    "make_folder",
+    "out_option",
+    "print_json",
+    "scenario_options",
+    "simulate_options",
+    "tell_folder",
+    "tell_transcript",
+    "transport_option",
+]
 
 _NO_PICTURES = "There is no picture, since matplotlib is not installed: pip install 'psephos[pictures]'\n"
 
@@ -64,6 +74,13 @@ def _with(command: _CommandT, *options: Callable[[Any], Any]) -> _CommandT:
 
 out_option = click.option(
     "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
+)
+transport_option = click.option(
+    "--transport",
+    default="tls",
+    metavar="NAME",
+    help="How server and parties reach each other, the same on both sides (default: tls). Over tcp nothing is "
+    "encrypted and nobody proves who it is: on one machine alone.",
 )
 
 
@@ -121,6 +138,19 @@ def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False)
     draws = draws or click.get_current_context().params.get("pictures", False)
     if draws and importlib.util.find_spec("matplotlib") is None:
         console.print(_NO_PICTURES, soft_wrap=True, markup=False)
+
+
+def tell_transcript(console: "Console", digest: str | None) -> None:
+    """Print by what parties compare what they were told.
+
+    Args:
+        console: where to.
+        digest: of all that everybody was told; None for a client that came too late for a phase and has not heard it.
+    """
+    from ...protocol.transcript import show_digest
+
+    if digest is not None:
+        console.print(f"\nPublic transcript {show_digest(digest)}: compare it with the others'", soft_wrap=True)
 
 
 def make_folder(out: Path | None, name: str) -> "RunFolder":

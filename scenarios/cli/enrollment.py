@@ -1,0 +1,117 @@
+"""`enroll` and `roster`: keys and certificates, before a session whose parties are processes of their own."""
+
+from pathlib import Path
+
+import click
+
+from .group import cli
+from .options import load, make_folder, scenario_options
+
+__all__ = ["enroll", "roster"]
+
+
+@cli.command(short_help="Make PARTY's keys, which stay with it.")
+@click.argument("party")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Where to (default: a folder of the party's name)."
+)
+@click.option(
+    "--days", type=click.FloatRange(min=0, min_open=True), default=365.0, help="How long they are good (365)."
+)
+def enroll(party: str, out: Path | None, days: float) -> None:
+    """Make PARTY's keys, for TLS and for signatures, and what it hands to whoever draws up the roster.
+
+    The private keys stay in the folder, and nobody else needs them. enrollment.json is public: hand it over by a way
+    that you trust, and compare the fingerprint by another one.
+
+    \b
+    psephos enroll Germany
+    psephos roster eu-council --enrolled enrollments --address votes.example.org:7000 --out vote
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ..deployment.keys import ENROLLMENT_FILE, KEY_FILE, slug_of
+    from ..deployment.keys import enroll as make
+
+    folder = Path(slug_of(party)) if out is None else out
+    made = make(party, folder, days=days)
+    click.echo(f"{folder / KEY_FILE}: {party}'s key, good until {made.until:%Y-%m-%d}; keep it to yourself")
+    click.echo(f"{folder / ENROLLMENT_FILE}: hand it to whoever draws up the roster")
+    click.echo(f"certificate {made.fingerprint}")
+
+
+@cli.command(short_help="Write the roster of a session, with each party's certificate.")
+@scenario_options
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="The folder to write (default: a new one below runs/).",
+)
+@click.option(
+    "--enrolled",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="The parties' enrollments, as `psephos enroll` makes them.",
+)
+@click.option("--make-keys", is_flag=True, help="Make all keys here instead; whoever does could take anybody's seat.")
+@click.option(
+    "--address", default="127.0.0.1:7000", metavar="HOST:PORT", help="Where the server will be (127.0.0.1:7000)."
+)
+@click.option(
+    "--days", type=click.FloatRange(min=0, min_open=True), default=30.0, help="After how many the session expires (30)."
+)
+@click.option("--simulate", is_flag=True, help="Invite to a simulation, which protects nobody.")
+def roster(
+    scenario: str,
+    settings: tuple[str, ...],
+    data: str | None,
+    out: Path | None,
+    enrolled: Path | None,
+    address: str,
+    days: float,
+    *,
+    make_keys: bool,
+    simulate: bool,
+) -> None:
+    """Draw up the roster of SCENARIO: who takes part, and by which certificate.
+
+    The folder is then the server's: roster.csv, the session's id, the parties' certificates, and the server's own key.
+    invitations/ in it has a file for each party: what it agrees to, and the server's certificate. Where all keys are
+    made here, it has the party's private key too, and is for that party alone.
+
+    \b
+    psephos roster eu-council --enrolled enrollments --out vote
+    psephos serve eu-council --roster vote
+    psephos join vote/invitations/01-germany.json --input germany.csv
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.errors import ConfigurationError
+    from ...protocol.roles import SessionKind
+    from ...transports.tcp import TCPTransport
+    from ..deployment import draw_session, read_enrollments, write_session
+    from ..deployment.common import naming_address
+    from ..deployment.server import roster_rows
+    from ..running.resolution import resolve
+
+    if (enrolled is None) is not make_keys:
+        value = "both given" if make_keys else "both left out"
+        allowed = "one of them: the parties' own keys, or keys that are made here for all of them"
+        raise ConfigurationError(field="--enrolled and --make-keys", value=value, allowed=allowed)
+    with naming_address(address, field="--address"):
+        TCPTransport().stays_on_this_machine(address)
+    side = resolve(load(scenario, settings, data), is_served=True)
+    drawn = draw_session(
+        side.protocol,
+        side.roster,
+        session=side.scenario.name,
+        kind=SessionKind.SIMULATION if simulate else SessionKind.DEPLOYMENT,
+        address=address,
+        days=days,
+        enrolled=None if enrolled is None else read_enrollments(enrolled),
+    )
+    folder = make_folder(out, side.scenario.name)
+    folder.write_table("roster.csv", roster_rows(side, drawn.roster))
+    write_session(folder.path, drawn)
+    click.echo(f"{folder.path}: for the server of {len(drawn.roster):,} {side.protocol.client_role}s; its key is in it")
+    told = "a file for each of them"
+    if make_keys:
+        told += ", with its private key, for it alone. Whoever has made the keys could take anybody's seat"
+    click.echo(f"{folder.path / 'invitations'}: {told}")

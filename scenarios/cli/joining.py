@@ -1,0 +1,325 @@
+"""`join`: one party of a session whose server is another process."""
+
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import click
+
+from .asking import ask_invitation, ask_keys, ask_own, given_or_asked
+from .group import cli
+from .options import (
+    make_folder,
+    out_option,
+    print_json,
+    simulate_options,
+    tell_folder,
+    tell_transcript,
+    transport_option,
+)
+from .reports import report_option, reporting
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..deployment import Agreement, Invitation, Keys
+
+__all__ = ["join"]
+
+_WIDEST_PUBLIC: Final = 60
+"""Characters of a public entry in a heading."""
+
+
+def _read_period(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """Return the seconds of a length of time that an option gives."""
+    from ..reading.times import read_period
+
+    del context
+    return None if value is None else read_period(value, field=parameter.opts[0])
+
+
+@cli.command(short_help="Take part in a session as one party.")
+@click.argument("invitation_or_address", metavar="INVITATION", required=False)
+@transport_option
+@click.option("--as", "party", metavar="PARTY", help="The name of the party, where the invitation does not say it.")
+@click.option(
+    "--input",
+    "input_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A CSV of the party's own values: a header and one line. A worker has task,label and a line for each answer; "
+    "a voter of moral preferences has record,choice,FEATURES and two lines for each record. Left out in a terminal, "
+    "the values are asked for one by one.",
+)
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="The party's keys, as `psephos enroll` made them (default: the folder of its name).",
+)
+@click.option(
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="What the session leaves you to choose, such as your epsilon among its levels: everybody will see it. "
+    "May be repeated; left out in a terminal, it is asked for.",
+)
+@click.option("--address", metavar="HOST:PORT", help="Where the server is, if not as the invitation says.")
+@click.option(
+    "--invitation",
+    "invitation_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Over tcp, where INVITATION is the server's address: what was agreed to.",
+)
+@click.option(
+    "--budget",
+    type=float,
+    metavar="EPSILON",
+    help="The largest epsilon that the session and all others in the journal may cost together, for replace-one "
+    "neighbors (default: 10 without an invitation).",
+)
+@click.option(
+    "--budget-period",
+    metavar="LENGTH",
+    callback=_read_period,
+    help="Let --budget hold in any window of this length, such as '7 days', by the times in the journal.",
+)
+@click.option(
+    "--budget-in-all",
+    type=float,
+    metavar="EPSILON",
+    help="Beside --budget-period, the largest epsilon that all sessions in the journal may cost together.",
+)
+@click.option(
+    "--journal",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    envvar="PSEPHOS_JOURNAL",
+    help="The person's journal over all sessions, or a folder with one for each name (default: one of this system's "
+    "user; PSEPHOS_JOURNAL).",
+)
+@click.option(
+    "--trust-server",
+    is_flag=True,
+    help="Allow a session in which the server sees your values as they are (central model).",
+)
+@simulate_options
+@click.option(
+    "--patience",
+    type=float,
+    metavar="SECONDS",
+    help="How long to wait for a silent server (default: 3600; inf for no limit).",
+)
+@click.option(
+    "--round", "round_number", type=click.IntRange(min=0), default=0, help="The round, if a simulation is repeated."
+)
+@out_option
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON and nothing else.")
+@report_option
+def join(
+    invitation_or_address: str | None,
+    transport: str,
+    party: str | None,
+    input_file: Path | None,
+    key: Path | None,
+    settings: tuple[str, ...],
+    address: str | None,
+    invitation_file: Path | None,
+    budget: float | None,
+    budget_period: float | None,
+    budget_in_all: float | None,
+    journal: Path | None,
+    patience: float | None,
+    seed: int | None,
+    round_number: int,
+    out: Path | None,
+    *,
+    simulate: bool,
+    trust_server: bool,
+    as_json: bool,
+    with_report: bool,
+) -> None:
+    """Take part in the session of INVITATION as one party, with that party's own values.
+
+    The server must be the one whose certificate the invitation has, and its terms those of the invitation. This comes
+    before any noise is drawn, and before any value leaves.
+
+    Over another transport than tls, INVITATION is the server's address, on this machine. Without --invitation, `join`
+    then asks the server for its terms and shows them, and leaves if the session costs more than --budget. A server that
+    chooses its own terms learns whether your values are among those that they allow. In the central model the server
+    sees your values as they are; such a session needs --trust-server.
+
+    \b
+    psephos join vote/invitations/01-germany.json --input germany.csv
+    psephos join 127.0.0.1:7000 --transport tcp --as Germany --input germany.csv --simulate --seed 345
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.roles import check_party_name
+    from ..deployment import Joining, join_in_folder
+    from ..deployment.common import check_address, check_seed, find_transport
+    from ..deployment.journals import open_journal
+    from ..deployment.keys import slug_of
+    from ..presentation import make_console, show_outcome, show_verdict
+    from ..running.report import show_privacy
+
+    check_seed(simulate=simulate, seed=seed)
+    if party is not None:
+        check_party_name(party, field="--as")
+    asked = _asked_by(
+        invitation_or_address, transport=transport, party=party, address=address, key=key, file=invitation_file
+    )
+    party, server_address, invitation, keys = asked
+    check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
+    entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trust_server)
+    with open_journal(journal, party=party, is_simulation=simulate) as kept:
+        joining = Joining(
+            address=server_address,
+            party=party,
+            entries=entries,
+            seed=seed,
+            invitation=invitation,
+            budget=budget,
+            budget_period_seconds=budget_period,
+            budget_in_all=budget_in_all,
+            trusts_server=trust_server,
+            choices=choices,
+            round_number=round_number,
+            patience_seconds=_patience_in(patience),
+            transport=transport,
+            keys=keys,
+            journal=kept,
+        )
+        joining.agree_beforehand()  # what needs no server to be refused leaves no folder
+        folder = make_folder(out, f"as-{slug_of(party)}")
+        console = make_console()
+        agreed: list[Agreement] = []
+
+        def tell(agreement: "Agreement") -> None:
+            agreed.append(agreement)
+            if not as_json:
+                _show_agreement(console, agreement)
+                if kept is not None and kept.is_new:
+                    console.print(f"\nJournal: {kept.path}, begun now; it knows of no earlier loss.", soft_wrap=True)
+
+        with reporting(folder, wanted=with_report):
+            heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=_tell_of_loss)
+    if as_json:
+        print_json(heard.outcome)
+        return
+    show_verdict(console, heard.outcome)
+    show_outcome(console, heard.outcome, table="outcome.json")
+    if heard.own is not None:
+        console.print()
+        show_verdict(console, heard.own)
+        show_outcome(console, heard.own)
+    show_privacy(console, agreed[0].protocol, public=agreed[0].terms.public, kept=agreed[0].recalled)
+    if heard.late_phase is not None:
+        late = f"Late: your report of phase {heard.late_phase!r} came after its deadline and was not counted"
+        console.print(f"\n{late}", soft_wrap=True)
+    tell_transcript(console, heard.transcript)
+    tell_folder(console, folder)
+
+
+def _tell_of_loss(error: Exception) -> None:
+    click.echo(f"trying again: {error}", err=True)
+
+
+def _patience_in(seconds: float | None) -> float:
+    """Return how long a party waits for a silent server, as it was given or by default.
+
+    Raises:
+        ConfigurationError: it is no such time.
+    """
+    from ...agents.client import PATIENCE_SECONDS
+    from ...protocol.errors import ConfigurationError
+
+    if seconds is None:
+        return PATIENCE_SECONDS
+    if not seconds > 0:  # nor is what is no number
+        raise ConfigurationError(field="--patience", value=seconds, allowed="a positive number of seconds, or inf")
+    return seconds
+
+
+class _Asked(NamedTuple):
+    """Who takes part, at which address, by which invitation, and with which keys."""
+
+    party: str
+    address: str
+    invitation: "Invitation | None"
+    keys: "Keys | None"
+
+
+def _asked_by(
+    invitation_or_address: str | None,
+    *,
+    transport: str,
+    party: str | None,
+    address: str | None,
+    key: Path | None,
+    file: Path | None,
+) -> _Asked:
+    """Return who takes part where, as given, as the invitation says, or as answered to questions."""
+    from ...protocol.roles import check_party_name
+
+    invitation, keys = None, None
+    if transport == "tls":
+        invitation, keys = _open_invitation(invitation_or_address, party=party, key=key)
+        server_address = address or invitation.address
+    else:
+        server_address = given_or_asked(
+            invitation_or_address, field="INVITATION", question="The server's address (HOST:PORT)", use=str
+        )
+        invitation = _invitation_for(party, file)
+    if party is None and invitation is not None:
+        party = invitation.party
+    party = given_or_asked(
+        party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
+    )
+    return _Asked(party, server_address, invitation, keys)
+
+
+def _open_invitation(source: str | None, *, party: str | None, key: Path | None) -> "tuple[Invitation, Keys]":
+    """Return an invitation, with the party's key."""
+    from ..deployment.keys import slug_of
+
+    path, invitation = ask_invitation(source, party=party)
+    slug = slug_of(invitation.party)
+    beside = path if path.is_dir() else path.parent
+    candidates = [Path(slug), beside / slug, Path()] if key is None else [key]
+    return invitation, ask_keys(invitation, candidates)
+
+
+def _invitation_for(party: str | None, path: Path | None) -> "Invitation | None":
+    """Return the invitation that is given where certificates play no part."""
+    from ..deployment import find_invitation
+
+    return None if path is None else find_invitation(path, party=party)
+
+
+def _show_agreement(console: "Console", agreement: "Agreement") -> None:
+    import numpy as np
+
+    from ...protocol.errors import printable, quote
+    from ...protocol.privacy import NeighboringRelation
+    from ..running.report import show_heading
+    from ..running.statements import trust_in
+
+    terms = agreement.terms
+    public = agreement.protocol.write_public(np.array([terms.public], dtype=np.int64))
+    relations = {loss.relation for loss in agreement.losses}
+    replaced = " for replace-one neighbors" if NeighboringRelation.ADD_OR_REMOVE_ONE in relations else ""
+    facts = [
+        f"as {terms.party}",
+        # Public entries as the server has them; a worker's tasks may be hundreds.
+        *(f"{column} {shorten(entries[0], _WIDEST_PUBLIC, placeholder='…')}" for column, entries in public.items()),
+        f"protocol {terms.protocol}",
+        terms.kind,
+        f"costs epsilon = {agreement.cost:g} in all{replaced}",
+        *(
+            f"{phase}: kept from session {quote(each.session)} of {each.report.scope}, nothing paid"
+            for phase, each in agreement.recalled.items()
+        ),
+    ]
+    trust = trust_in(agreement.protocol)
+    show_heading(console, title=f"Session {printable(terms.session)}", facts=facts, description="", trust=trust)

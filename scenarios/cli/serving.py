@@ -1,0 +1,240 @@
+"""`serve`: the server of a session whose parties are processes of their own."""
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from .group import cli
+from .options import (
+    load,
+    make_folder,
+    out_option,
+    scenario_options,
+    simulate_options,
+    tell_folder,
+    tell_transcript,
+    transport_option,
+)
+from .reports import report_option, reporting
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ...agents.modes import Mode
+    from ...protocol.messages import Charter
+    from ..deployment import Keys
+    from ..deployment.status import Status
+    from ..running.resolution import Resolved
+
+__all__ = ["serve"]
+
+
+@cli.command(short_help="Be the server of SCENARIO; each party is another process.")
+@scenario_options
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    help="Where, if not as the invitations say; port 0 lets the system choose.",
+)
+@transport_option
+@click.option(
+    "--roster",
+    "roster_file",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="As `psephos roster` wrote it; over tcp also a CSV of names and public columns.",
+)
+@click.option(
+    "--after",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    multiple=True,
+    help="The --roster folder of an earlier session of the same game: its parties repeat what it has from them, and "
+    "whoever reports something else is refused. For each earlier session, or for the last where all took part.",
+)
+@click.option(
+    "--status",
+    metavar="HOST:PORT",
+    help="Also answer monitors over HTTP: /healthz says in words where the session stands, /metrics has counts for "
+    "Prometheus. A port alone is one of this machine's loopback interface; port 0 lets the system choose. Nothing "
+    "private is in them, but whoever reaches the address reads them.",
+)
+@simulate_options
+@out_option
+@click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
+@click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
+@report_option
+def serve(
+    scenario: str,
+    settings: tuple[str, ...],
+    data: str | None,
+    listen: str | None,
+    transport: str,
+    roster_file: Path | None,
+    after: tuple[Path, ...],
+    status: str | None,
+    seed: int | None,
+    out: Path | None,
+    *,
+    simulate: bool,
+    as_json: bool,
+    pictures: bool,
+    with_report: bool,
+) -> None:
+    """Be the server of SCENARIO. Each party is another process, `psephos join`.
+
+    The server reads who may take part and what is public. It reads no private column. Over TLS, parties prove who they
+    are by the roster's certificates. Over tcp the server knows them by name only, and listens on this machine alone.
+
+    A terminal shows the open phase, the time left, who has joined or reported, and who is awaited. Where participation
+    is private, neither the terminal nor --status says anything of who comes, or of how many.
+
+    \b
+    psephos serve eu-council --roster vote
+    psephos serve eu-council --roster vote --status 9100
+    psephos serve eu-council --transport tcp --listen 127.0.0.1:7000 --simulate --seed 345
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...agents.noise import check_secure_noise
+    from ...protocol.roles import Side
+    from ..deployment import serve_in_folder
+    from ..deployment.common import check_address, check_seed, find_transport, make_mode
+    from ..deployment.earlier import read_kept
+    from ..deployment.live import watch_server
+    from ..deployment.server import check_authenticated
+    from ..presentation import make_console, show_outcome, show_verdict
+    from ..running.limits import reserve_for_server
+    from ..running.report import show_privacy
+    from ..running.resolution import resolve
+
+    check_seed(simulate=simulate, seed=seed)
+    side = resolve(load(scenario, settings, data), is_served=True, roster=roster_file)
+    mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
+    if seed is None:
+        check_secure_noise(side.protocol, sides=[Side.SERVER])
+    check_authenticated(side, kind=mode.kind, transport=transport)
+    opened = _open_session(side, mode, listen=listen, roster_file=roster_file)
+    check_address(opened.address, field="--listen", transport=find_transport(transport, keys=opened.keys))
+    reserve_for_server(num_parties=len(side.names))
+    kept = read_kept(side, after, kind=mode.kind)
+    console = make_console()
+    with contextlib.ExitStack() as stack:
+        page = stack.enter_context(_open_status(status))
+        folder = make_folder(out, side.scenario.name)
+        stack.enter_context(reporting(folder, wanted=with_report))
+        if not as_json:
+            _show_session(console, side, kind=mode.kind.value)
+        watching = stack.enter_context(
+            watch_server(
+                console=None if as_json else console,
+                errors=make_console(stderr=True),
+                num_parties=len(side.names),
+                role=side.protocol.client_role,
+            )
+        )
+
+        def tell_address(address: str) -> None:
+            hides = side.protocol.hides_participation
+            where = "who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"
+            whom = f"{len(side.names):,} {side.protocol.client_role}s"
+            click.echo(f"listening on {address} for {whom}; {where}", err=as_json)
+            if page is not None:
+                click.echo(str(page), err=as_json)
+
+        left = serve_in_folder(
+            side,
+            folder,
+            address=opened.address,
+            transport=transport,
+            keys=opened.keys,
+            charter=opened.charter,
+            mode=mode,
+            journal=opened.journal,
+            kept=kept,
+            on_resuming=lambda told: click.echo(f"going on with this session: {told}", err=as_json),
+            pictures=pictures,
+            listener=watching.listener,
+            on_listening=tell_address,
+            beside=watching.beside if page is None else (*watching.beside, page.serve),
+        )
+    if as_json:
+        click.echo((folder.path / "result.json").read_bytes(), nl=False)
+        return
+    console.print()
+    show_verdict(console, left.outcome)
+    show_outcome(console, left.outcome)
+    show_privacy(console, side.protocol)
+    tell_transcript(console, left.transcript)
+    tell_folder(console, folder)
+
+
+class _Opened(NamedTuple):
+    """What a server needs of the session that it holds."""
+
+    address: str
+    keys: "Keys | None"
+    charter: "Charter"
+    journal: Path | None
+
+
+def _open_session(side: "Resolved", mode: "Mode", *, listen: str | None, roster_file: Path | None) -> _Opened:
+    """Return the session that was drawn up, or a new one where nothing was.
+
+    Raises:
+        ConfigurationError: it is another scenario's, or over, or nobody says an address.
+    """
+    from ...agents.modes import draw_session_id
+    from ...protocol.errors import ConfigurationError
+    from ...protocol.messages import NO_CHARTER, Charter
+    from ...protocol.roles import SessionKind
+    from ..deployment.invitations import check_expiry, read_opening
+    from ..deployment.server import JOURNAL_FILE
+
+    is_deployment = mode.kind is SessionKind.DEPLOYMENT
+    if side.fingerprints is None or roster_file is None:
+        if not listen:
+            allowed = "given where no invitations say an address"
+            raise ConfigurationError(field="--listen", value="left out", allowed=allowed)
+        # Parties that keep journals know a session by its id.
+        return _Opened(listen, None, Charter(draw_session_id()) if is_deployment else NO_CHARTER, None)
+    folder = roster_file if roster_file.is_dir() else roster_file.parent
+    opening, keys = read_opening(folder, fingerprints=side.fingerprints)
+    opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
+    check_expiry(opening.charter, field="--roster")
+    return _Opened(listen or opening.address, keys, opening.charter, folder / JOURNAL_FILE if is_deployment else None)
+
+
+def _open_status(address: str | None) -> "contextlib.AbstractContextManager[Status | None]":
+    """Return what opens the page of `--status`, whose libraries nobody else waits for."""
+    if address is None:
+        return contextlib.nullcontext()
+    from ..deployment.status import open_status
+
+    return open_status(address)
+
+
+def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:
+    from ..running.report import show_heading
+    from ..running.statements import trust_in
+
+    scenario, protocol = side.scenario, side.protocol
+    facts = [
+        f"{len(side.names):,} {protocol.client_role}s",
+        f"protocol {protocol.name}",
+        kind,
+        "known by their certificates" if side.fingerprints is not None else "known by their names alone",
+        *_waiting_of(side),
+    ]
+    title = scenario.title or scenario.name
+    trust = f"{trust_in(protocol)} {scenario.trust}"
+    show_heading(console, title=title, facts=facts, description="", trust=trust)
+
+
+def _waiting_of(side: "Resolved") -> list[str]:
+    """Return how long phases last whose end does not depend on who comes, since that is private."""
+    from ...protocol.rules import JOIN, hidden_phases
+
+    hidden = hidden_phases(side.protocol)
+    names = [name for name in (JOIN, *(phase.name for phase in side.protocol.phases)) if name in hidden]
+    return [f"{name} closes after {side.rules.get(name, side.default_rules).deadline_seconds:g} s" for name in names]

@@ -1,0 +1,97 @@
+"""`enroll` and `roster`: what they write, what they print, and what they refuse."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deployments import ENTRIES, write_vote
+from psephos.scenarios.deployment import find_invitation
+
+Psephos = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def vote(tmp_path: Path) -> str:
+    """A vote of three partners; its path."""
+    return write_vote(tmp_path)
+
+
+def test_roster_writes_a_folder_for_the_server_and_a_file_for_each_partner(psephos: Psephos) -> None:
+    ended = psephos("roster", "vote.toml", "--make-keys", "--address", "votes.example:7000", "--out", "drawn")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out == (
+        "drawn: for the server of 3 partners; its key is in it\n"
+        "drawn/invitations: a file for each of them, with its private key, for it alone. Whoever has made the keys "
+        "could take anybody's seat\n"
+    )
+    files = {"roster.csv", "invitations", "server.pem", "session.json", "parameters.json", "certificates.pem"}
+    assert {path.name for path in Path("drawn").iterdir()} == files
+    for name in ENTRIES:
+        invitation = find_invitation(Path("drawn/invitations"), party=name)
+        assert (invitation.session, invitation.kind, invitation.address) == ("vote", "deployment", "votes.example:7000")
+        assert invitation.certificate in Path("drawn/roster.csv").read_text(encoding="utf-8")
+
+
+def test_roster_takes_in_those_who_have_enrolled(psephos: Psephos) -> None:
+    for name in ENTRIES:
+        ended = psephos("enroll", name, "--out", f"keys/{name}")
+        assert (ended.status, ended.err) == (0, "")
+        assert ended.out.splitlines()[0].startswith(f"keys/{name}/key.pem: {name}'s key, good until ")
+    ended = psephos("roster", "vote.toml", "--enrolled", "keys", "--out", "drawn")
+    assert (ended.status, ended.err) == (0, "")
+    assert "seat" not in ended.out
+    assert all(find_invitation(Path("drawn/invitations"), party=name).key == "" for name in ENTRIES)
+
+
+def test_roster_invites_to_a_simulation_on_request(psephos: Psephos) -> None:
+    assert psephos("roster", "vote.toml", "--make-keys", "--simulate", "--out", "drawn").status == 0
+    assert find_invitation(Path("drawn/invitations"), party="ann").kind == "simulation"
+
+
+EITHER = (
+    "--enrolled and --make-keys must be one of them: the parties' own keys, or keys that are made here for all of them"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            (),
+            f"{EITHER}, got 'both left out'",
+        ),
+        (
+            ("--make-keys", "--enrolled", "."),
+            f"{EITHER}, got 'both given'",
+        ),
+        (
+            ("--enrolled", "."),
+            "--enrolled must be a folder of enrollments, as `psephos enroll` writes (enrollment.json), got '.'",
+        ),
+        (
+            ("--make-keys", "--address", "7000"),
+            "--address must be HOST:PORT or [IPV6]:PORT, with a port up to 65535, got '7000'",
+        ),
+    ],
+)
+def test_roster_is_told_whose_keys_and_where(psephos: Psephos, words: tuple[str, ...], sentence: str) -> None:
+    ended = psephos("roster", "vote.toml", *words, "--out", "drawn")
+    assert (ended.status, ended.err) == (2, f"psephos: {sentence}\n")
+    assert not Path("drawn").exists()
+
+
+def test_who_enrolls_twice_keeps_its_keys(psephos: Psephos) -> None:
+    assert psephos("enroll", "ann").status == 0
+    before = Path("ann/key.pem").read_bytes()
+    ended = psephos("enroll", "ann")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith("psephos: --out must be a folder to write to that has no keys yet (File exists")
+    assert Path("ann/key.pem").read_bytes() == before
+
+
+def test_roster_refuses_what_a_session_would_and_leaves_no_folder(psephos: Psephos) -> None:
+    ended = psephos("roster", "vote.toml", "--make-keys", "--set", "epsilon=0", "--out", "drawn")
+    assert ended.status == 2
+    assert ended.err.startswith("psephos: epsilon must be ")
+    assert not Path("drawn").exists()
