@@ -369,7 +369,7 @@ def test_errors_roles_messages_states_phases_machine_is_the_order() -> None:
         ("transports/tcp.py", "from ..protocol import PsephosError", "psephos.protocol"),
         ("transports/tcp.py", "from ..agents import Client", "psephos.agents"),
         ("transports/tcp.py", "import msgspec", "msgspec"),
-        ("transports/testing.py", "import pytest", "pytest"),
+        ("transports/testing/channels.py", "import pytest", "pytest"),
         ("scenarios/testing/protocols.py", "import pytest", "pytest"),
         ("agents/driver.py", "from ..scenarios import simulate", "psephos.scenarios"),
         ("agents/driver.py", "import numpy as np", "numpy"),

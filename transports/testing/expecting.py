@@ -1,0 +1,111 @@
+"""What checks expect of calls and of payloads; whatever comes instead is an AssertionError that names it."""
+
+import contextlib
+from collections.abc import Generator, Sequence
+from typing import Final
+
+import trio
+import trio.testing
+
+from ..abc import Channel
+from ..promises import require
+
+__all__ = [
+    "cancel_soon",
+    "checkpoint",
+    "compare",
+    "expect",
+    "expect_next",
+    "let_everything_wait",
+    "raises",
+    "receive_from",
+    "take_steps",
+]
+
+# Real time in which nothing happens: then what was started is waiting for something.
+_QUIET_SECONDS: Final = 0.01
+_SHOWN_BYTES: Final = 32
+
+
+@contextlib.contextmanager
+def raises(kinds: type[Exception] | tuple[type[Exception], ...], what: str) -> Generator[None]:
+    """Check that the block raises one of these."""
+    allowed = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
+    try:
+        yield
+    except kinds:
+        return
+    except Exception as error:
+        raise AssertionError(f"{what} raised {error!r} instead of {allowed}") from error
+    raise AssertionError(f"{what} raised nothing instead of {allowed}")
+
+
+@contextlib.contextmanager
+def checkpoint(what: str) -> Generator[None]:
+    """Check that the block passes a checkpoint."""
+    try:
+        with trio.testing.assert_checkpoints():
+            yield
+    except AssertionError:
+        raise AssertionError(f"{what} was no checkpoint") from None
+
+
+async def let_everything_wait() -> None:
+    """Return when every task waits and nothing happens any more."""
+    await trio.testing.wait_all_tasks_blocked(_QUIET_SECONDS)
+
+
+async def take_steps(number: int) -> None:
+    """Let other tasks run this often."""
+    for _step in range(number):
+        await trio.lowlevel.checkpoint()
+
+
+async def cancel_soon(scope: trio.CancelScope, num_steps: int) -> None:
+    """Cancel after these steps, wherever the scope's task is by then."""
+    await take_steps(num_steps)
+    scope.cancel()
+
+
+async def expect(channel: Channel, expected: Sequence[bytes]) -> None:
+    """Receive until the end of the channel; exactly these payloads must arrive."""
+    arrived: list[bytes] = []
+    while True:
+        try:
+            arrived += await receive_from(channel)
+        except trio.EndOfChannel:
+            break
+        compare(arrived, expected, is_complete=False)
+    compare(arrived, expected)
+
+
+async def expect_next(channel: Channel, expected: Sequence[bytes]) -> None:
+    """Receive these payloads, and nothing with them."""
+    arrived: list[bytes] = []
+    while len(arrived) < len(expected):
+        try:
+            arrived += await receive_from(channel)
+        except trio.EndOfChannel:
+            break
+    compare(arrived, expected)
+
+
+async def receive_from(channel: Channel) -> list[bytes]:
+    """Receive at least one payload."""
+    payloads = await channel.receive()
+    require(payloads, f"receive returned {payloads!r}")
+    return payloads
+
+
+def compare(arrived: Sequence[bytes], expected: Sequence[bytes], *, is_complete: bool = True) -> None:
+    """Check that what has arrived is what was sent, or the beginning of it."""
+    for place, (payload, sent) in enumerate(zip(arrived, expected, strict=False)):
+        require(payload == sent, f"payload {place} was sent as {_show(sent)} and arrived as {_show(payload)}")
+    num_lost = len(expected) - len(arrived)
+    require(num_lost >= 0, f"{len(expected)} payloads were sent and {len(arrived)} arrived")
+    require(not is_complete or not num_lost, f"{num_lost} of {len(expected)} payloads were lost")
+
+
+def _show(payload: bytes) -> str:
+    more = "" if len(payload) <= _SHOWN_BYTES else f" ... ({len(payload)} bytes)"
+    return f"{payload[:_SHOWN_BYTES]!r}{more}"
