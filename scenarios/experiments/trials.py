@@ -29,11 +29,11 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.traffic import PhaseTraffic
 from ..plugins import ARRAY
+from ..running.by_arrays import run_arrays
 from ..running.config import Scenario
 from ..running.processes import num_cores, open_worker, shares_of
 from ..running.progress import OnStep
 from ..running.resolution import Resolved, resolve
-from ..running.session import run_arrays
 from ..running.traffic import expect_traffic, traffic_of
 from .grids import Settings
 from .measurements import Measurement, mean_of

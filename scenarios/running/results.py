@@ -12,8 +12,8 @@ from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.roles import SessionKind
 from ...protocol.server_machine import SessionResult
 from .folder import SCHEMA
+from .record import SessionRecord
 from .resolution import Resolved
-from .session import SessionRecord
 from .statements import certainty_of
 
 __all__ = ["published", "result_of"]

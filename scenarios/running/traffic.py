@@ -8,8 +8,8 @@ from ...protocol.messages import Charter
 from ...protocol.roles import SessionKind
 from ...protocol.traffic import ExpectedTraffic, PhaseTraffic
 from ..plugins import ARRAY
+from .record import SessionRecord
 from .resolution import Resolved
-from .session import SessionRecord
 
 __all__ = ["expect_traffic", "traffic_of"]
 

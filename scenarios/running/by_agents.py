@@ -1,0 +1,166 @@
+"""One session by agents, one for each party, over a transport and all in this process."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ...agents.adversaries import Deviation
+from ...agents.client import Client
+from ...agents.driver import EffectListener
+from ...agents.events import Log
+from ...agents.modes import Mode
+from ...agents.server import Server
+from ...protocol.kept import KeptReports
+from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.privacy import Budget, Ledger, LedgerEntry
+from ...protocol.roster import Roster
+from ...protocol.rules import PhaseRules
+from ...protocol.traffic import TrafficMeter
+from ...protocol.views import View
+from ...transports.abc import Transport
+from ...transports.faults import FaultyTransport, Weather
+from ..plugins import find_client_role, find_server_role
+from .blaming import Plugin, blaming_plugins, parts_of
+from .keeping import Keeping
+from .limits import calm_collector, reserve_descriptors
+from .meeting import Strangers, meet
+from .record import SessionRecord
+
+__all__ = ["AgentClasses", "run_agents"]
+
+
+class AgentClasses(msgspec.Struct, frozen=True):
+    """Which agents play the two sides."""
+
+    client: type[Client]
+    server: type[Server]
+
+
+async def run_agents(
+    protocol: PhasedProtocol[Any, Any],
+    *,
+    names: Sequence[str],
+    inputs: Inputs,
+    mode: Mode,
+    transport: Transport,
+    classes: AgentClasses | None = None,
+    rules: Mapping[str, PhaseRules] | None = None,
+    default_rules: PhaseRules | None = None,
+    budget: Budget | None = None,
+    ledgers: Mapping[str, Ledger] | None = None,
+    log: Log | None = None,
+    listener: EffectListener | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
+    entries: list[LedgerEntry] | None = None,
+    kept: KeptReports | None = None,
+    deviations: Mapping[str, Deviation] | None = None,
+    views: list[View] | None = None,
+    strangers: Strangers | None = None,
+    plugins: Sequence[Plugin] = (),
+    weather: Weather | None = None,
+) -> SessionRecord:
+    """Run a session with one agent a party, all in this process, over `transport`.
+
+    No deadline is waited for once all parties have answered or gone, even where a deployment waits since who takes part
+    is private: the server, which knows when its machine waits for nobody else, lets it pass. A clock that jumps as
+    soon as all tasks are idle would not do: over sockets a report may be on its way then.
+
+    Args:
+        protocol: what is run.
+        names: the parties, in roster order.
+        inputs: their rows, in the same order.
+        mode: a simulation or a deployment.
+        transport: how they talk.
+        classes: who plays the sides; by default the roles that the protocol names.
+        rules: deadline and quorum by phase.
+        default_rules: for the other phases.
+        budget: each party's privacy budget.
+        ledgers: by name, where a party's losses are charged that has had some before, in place of a budget.
+        log: where events go; None for nowhere.
+        listener: told of every effect of the server's machine.
+        on_progress: called a few times a second with the open phase, how many have reported and how many have not.
+        entries: the caller's list, which gets every loss however the session ends; what is paid stays paid.
+        kept: the caller's, with what earlier sessions left; it gets what this one leaves, however it ends.
+        deviations: what parties do that do not follow the protocol, by name; the server's under `SERVER`.
+        views: the caller's list, which gets every view however the session ends, where the mode records them.
+        strangers: who else tries to take part.
+        plugins: whose code runs besides, to be blamed for what it raises.
+        weather: what the network does to payloads besides; a party whose connection is lost does not come back.
+
+    Raises:
+        QuorumError: a phase closed without its quorum.
+        PluginError: the code of the protocol, of the transport, of an agent or of one of `plugins` raised something, or
+            the protocol's breaks its contract.
+        ConfigurationError: the roster or a rule is not allowed, the system has too few descriptors, or a kept report is
+            of another law, or of values that have changed.
+        OSError: no listener can be opened, or a party cannot connect.
+    """
+    if classes is None:
+        classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
+    reserve_descriptors(transport, num_parties=len(names))
+    entries = [] if entries is None else entries
+    keeping = Keeping(protocol, names, inputs, kept)
+    plugins = (
+        *plugins,
+        parts_of(protocol),
+        Plugin(f"transport {transport.name!r}", (type(transport),)),
+        Plugin(f"client role {classes.client.role!r}", (classes.client,)),
+        Plugin(f"server role {classes.server.role!r}", (classes.server,)),
+    )
+    meter = TrafficMeter(protocol)
+    with calm_collector(len(names)), blaming_plugins(plugins, is_private=protocol.keeps_words):
+        server = classes.server(
+            protocol,
+            roster=Roster(names, inputs.public),
+            mode=mode,
+            rules=rules,
+            default_rules=default_rules,
+            skips_waiting=True,
+            **keeping.of_server(),
+            log=log,
+            listener=listener,
+            meter=meter,
+        )
+        rows: list[list[int]] = inputs.private.tolist()
+        public: list[list[int]] = inputs.public.tolist()
+        clients = {
+            name: classes.client(
+                protocol,
+                party=name,
+                place=place,
+                row=rows[place],
+                public=public[place],
+                mode=mode,
+                ledger=None if ledgers is None else ledgers[name],
+                budget=budget,
+                patience_seconds=math.inf,  # its server is in this process, and busy rather than silent
+                **keeping.of_client(name),
+                log=log,
+            )
+            for place, name in enumerate(names)
+        }
+        earlier = {name: len(client.ledger.entries) for name, client in clients.items()}
+        if weather is not None:
+            transport = FaultyTransport(transport, weather)
+        try:
+            result, endings = await meet(server, clients, transport, on_progress, deviations or {}, strangers)
+        finally:
+            entries.extend(
+                entry for name, client in clients.items() for entry in client.ledger.entries[earlier[name] :]
+            )
+            keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
+            views = [] if views is None else views
+            views.extend(agent.view for agent in (server, *clients.values()) if agent.view is not None)
+    return SessionRecord(
+        outcome=result.outcome,
+        tallies=result.tallies,
+        num_received=result.num_received,
+        entries=entries,
+        own_outcomes=result.own_outcomes,
+        endings=endings,
+        views=views,
+        traffic=meter.phases,
+        kept=keeping.all,
+    )

@@ -1,0 +1,161 @@
+"""One session by array computations, all parties at once or batch by batch."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from ...agents.driver import EffectListener
+from ...agents.events import Log, log_effect
+from ...protocol.effects import Closed, Effect, Opened
+from ...protocol.kept import KeptReports
+from ...protocol.phases import Inputs, Phase, PhasedProtocol
+from ...protocol.population import run_batches, run_population
+from ...protocol.privacy import LedgerEntry
+from ...protocol.randomness import SimulatedNoise
+from ...protocol.tally import Tally
+from .blaming import blaming_plugins, parts_of
+from .keeping import Keeping
+from .record import SessionRecord
+
+__all__ = ["run_arrays", "run_streamed"]
+
+
+def run_arrays(
+    protocol: PhasedProtocol[Any, Any],
+    *,
+    inputs: Inputs,
+    noise: SimulatedNoise,
+    session: str,
+    log: Log | None = None,
+    listener: EffectListener | None = None,
+    entries: list[LedgerEntry] | None = None,
+    names: Sequence[str] = (),
+    kept: KeptReports | None = None,
+) -> SessionRecord:
+    """Run the same session as array computations; the ledger gets one line for each loss, for all parties together.
+
+    Args:
+        protocol: what is run.
+        inputs: all parties' rows.
+        noise: the simulation's.
+        session: the session's name.
+        log: where events go; None for nowhere.
+        listener: told of each phase as it closes, as it would be by the server's machine.
+        entries: the caller's list, which gets every loss however the session ends; they are charged before anything
+            is drawn.
+        names: the parties, in roster order; needed where reports are kept, which are known by them.
+        kept: as `run_agents`.
+
+    Raises:
+        ValueError: as `run_population`, or reports are kept and the parties have no names.
+        ConfigurationError: a kept report is of another law, or of values that have changed.
+        PluginError: as `run_population`, and where the protocol's mechanisms raise something.
+    """
+
+    def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:
+        tell(Opened(phase.name, None if phase.hides_participation else len(inputs)))
+        tell(_closed(phase, tally, outcome))
+
+    tell = _telling(session, log, listener)
+    protocol.check_loss_groups(inputs.public)
+    entries = [] if entries is None else entries
+    keeping = Keeping(protocol, names, inputs, kept)
+    entries.extend(
+        LedgerEntry.of(
+            loss,
+            person=f"each of {count} {protocol.client_role}{'s' if count > 1 else ''}{group and ' '}{group}",
+            session=session,
+            phase=phase.name,
+            num_persons=count,
+        )
+        for phase in protocol.phases
+        for group, count, losses in phase.loss_groups(keeping.public_of_new(phase))
+        for loss in losses
+        if count
+    )
+    with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
+        result = run_population(protocol, inputs, noise=noise, on_phase=on_phase, kept=keeping.of_arrays())
+    keeping.take_up_arrays(result.kept)
+    return SessionRecord(
+        outcome=result.outcome,
+        tallies=result.tallies,
+        num_received=_received(protocol, result.tallies),
+        entries=entries,
+        own_outcomes=result.own_outcomes,
+        kept=keeping.all,
+    )
+
+
+def run_streamed(
+    protocol: PhasedProtocol[Any, Any],
+    *,
+    batches: Iterable[Inputs],
+    num_parties: int | None,
+    noise: SimulatedNoise,
+    session: str,
+    log: Log | None = None,
+    listener: EffectListener | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> SessionRecord:
+    """Run a session of one phase as array computations over parties that come in batches; see `run_arrays`.
+
+    Args:
+        protocol: what is run.
+        batches: their rows; whoever opened them knows what was charged.
+        num_parties: how many there are, where that is known beforehand.
+        noise: the simulation's.
+        session: the session's name.
+        log: where events go.
+        listener: told of the phase as it opens and closes.
+        on_progress: called after each batch with the phase, how many have reported and how many have not.
+
+    Raises:
+        ValueError: as `run_batches`.
+        PluginError: as `run_arrays`.
+    """
+    phase = protocol.phases[0]
+    tell = _telling(session, log, listener)
+    if log is not None:  # how many will be asked is not always known
+        log.info("phase_opened", session=session, party="arrays", phase=phase.name)
+
+    def on_batch(count: int) -> None:
+        if on_progress is not None:
+            on_progress(phase.name, count, max(0, (num_parties or 0) - count))
+
+    with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
+        result = run_batches(protocol, batches, noise=noise, on_batch=on_batch)
+    tell(_closed(phase, result.tallies[0], None))
+    return SessionRecord(
+        outcome=result.outcome,
+        tallies=result.tallies,
+        num_received=_received(protocol, result.tallies),
+        entries=(),
+        own_outcomes=result.own_outcomes,
+    )
+
+
+def _closed(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> Closed:
+    """Return what the server's machine would say as a phase closes in which all parties have reported."""
+    counts = (None, None) if phase.hides_participation else (tally.num_reports, 0)
+    return Closed(phase.name, *counts, outcome)
+
+
+def _received(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> tuple[int | None, ...]:
+    """Return each phase's number of reports; None where that is private."""
+    return tuple(
+        None if phase.hides_participation else tally.num_reports
+        for phase, tally in zip(protocol.phases, tallies, strict=True)
+    )
+
+
+def _telling(session: str, log: Log | None, listener: EffectListener | None) -> EffectListener:
+    """Return what tells of the effects that the server's machine would have."""
+
+    def tell(effect: Effect) -> None:
+        if log is not None:
+            log_effect(log, session=session, party="arrays", effect=effect)
+        if listener is not None:
+            listener(effect)
+
+    return tell

@@ -1,0 +1,155 @@
+"""A meeting: a server and its clients hold their session over a transport, in one process."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+import trio
+
+from ...agents.adversaries import SERVER, Attempt, DeviatingChannel, DeviatingListener, Deviation, try_to_join
+from ...agents.client import Client
+from ...agents.driver import LINGER_SECONDS
+from ...agents.server import Server
+from ...protocol.errors import ConnectionLostError, PsephosError
+from ...protocol.messages import Hello
+from ...protocol.rules import JOIN
+from ...protocol.server_machine import SessionResult
+from ...transports.abc import Channel, Transport
+from ...transports.faults import FaultyTransport
+
+__all__ = ["Strangers", "meet"]
+
+_SECONDS_BETWEEN_PROGRESS: Final = 0.2
+# So long strangers wait before they look again whether everybody else has joined.
+_SECONDS_BETWEEN_LOOKS: Final = 0.01
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Strangers:
+    """Connections that are nobody's of the session, made while all parties but one have joined and before it begins.
+
+    Args:
+        hellos: what they say first, one connection each.
+        attempts: the caller's list, which gets what came of each.
+    """
+
+    hellos: Sequence[Hello]
+    attempts: list[Attempt] = dataclasses.field(default_factory=list[Attempt])
+
+
+async def meet(
+    server: Server,
+    clients: Mapping[str, Client],
+    transport: Transport,
+    on_progress: Callable[[str, int, int], None] | None,
+    deviations: Mapping[str, Deviation],
+    strangers: Strangers | None = None,
+) -> tuple[SessionResult, dict[str, PsephosError]]:
+    """Let a server and its clients hold their session.
+
+    Returns:
+        What it leaves with the server, and for each client that did not end with the outcome, why.
+
+    Raises:
+        PsephosError: the server ended without a result.
+        OSError: no listener could be opened, or a client could not connect while the session lasted.
+
+    Cancelled, it closes every channel at once.
+    """
+    result: SessionResult | None = None
+    failure: PsephosError | OSError | None = None  # kept until the nursery has closed, which would wrap it
+    parties = _Parties(clients)
+    watching = trio.CancelScope()
+
+    async def watch(report: Callable[[str, int, int], None]) -> None:
+        with watching:
+            while True:
+                _report_progress(server, report)
+                await trio.sleep(_SECONDS_BETWEEN_PROGRESS)
+
+    async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+
+        async def meet_strangers(strangers: Strangers) -> None:
+            """Let strangers try their luck, once all parties but one have joined or nobody joins any more."""
+            while server.progress[0] == JOIN and sum(each.has_joined for each in clients.values()) < len(clients) - 1:  # noqa: ASYNC110  who joins sets no event
+                await trio.sleep(_SECONDS_BETWEEN_LOOKS)
+            with contextlib.suppress(OSError):  # the session has ended before
+                strangers.attempts.extend(await try_to_join(transport, listening.address, strangers.hellos))
+
+        async def connect_all() -> None:
+            nonlocal failure
+            ordered = list(clients) if strangers is None else _one_held_back(clients, strangers)
+            for number, name in enumerate(ordered, start=1):
+                client = clients[name]
+                if strangers is not None and number == len(ordered):
+                    await meet_strangers(strangers)
+                try:
+                    channel = await transport.connect(listening.address)
+                except OSError as error:
+                    if not server.has_ended:  # else it came late, and the others have their outcome
+                        failure = error
+                        nursery.cancel_scope.cancel()
+                    return
+                if (deviation := deviations.get(name)) is not None:
+                    channel = DeviatingChannel(channel, deviation)
+                nursery.start_soon(parties.take_part, name, client, channel)
+
+        if on_progress is not None:
+            nursery.start_soon(watch, on_progress)
+        nursery.start_soon(connect_all)
+        try:
+            of_server = deviations.get(SERVER)
+            result = await server.serve(listening if of_server is None else DeviatingListener(listening, of_server))
+        except PsephosError as error:
+            failure = error
+        watching.cancel()
+        if isinstance(transport, FaultyTransport):  # some may wait on connections that are half open, for ever
+            await parties.wait_for_a_while()
+            nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+    assert result is not None  # noqa: S101  one of the two was set
+    return result, parties.endings
+
+
+class _Parties:
+    """Who takes part, and how those end who do not hear the outcome.
+
+    Attributes:
+        endings: for each client that did not end with the outcome, why.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.endings: dict[str, PsephosError] = {}
+        self._at_work = dict.fromkeys(names)
+        self._all_done = trio.Event()
+
+    async def take_part(self, name: str, client: Client, channel: Channel) -> None:
+        """Take part in one party's name."""
+        try:
+            await client.take_part(channel)
+        except PsephosError as error:
+            self.endings[name] = error
+        del self._at_work[name]
+        if not self._at_work:
+            self._all_done.set()
+
+    async def wait_for_a_while(self) -> None:
+        """Wait for those who are at work, and take the others' connections for lost; they can then be cancelled."""
+        with trio.move_on_after(LINGER_SECONDS):
+            await self._all_done.wait()
+        lost = ConnectionLostError(reason="the connection was lost before the release", by=SERVER)
+        self.endings |= dict.fromkeys(self._at_work, lost)
+
+
+def _report_progress(server: Server, report: Callable[[str, int, int], None]) -> None:
+    phase, received, outstanding = server.progress
+    if received is not None and outstanding is not None:  # else how many there are is private
+        report(phase, received, outstanding)
+
+
+def _one_held_back(names: Iterable[str], strangers: Strangers) -> list[str]:
+    """Return the parties with one at the end in whose name no stranger speaks, if there is one."""
+    spoken = {hello.party for hello in strangers.hellos}
+    return sorted(names, key=lambda name: name not in spoken)

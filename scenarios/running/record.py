@@ -1,0 +1,54 @@
+"""What a session leaves."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ...protocol.errors import PsephosError, UnheardError
+from ...protocol.kept import KeptReports
+from ...protocol.phases import PhasedProtocol
+from ...protocol.privacy import LedgerEntry
+from ...protocol.tally import Tally
+from ...protocol.traffic import PhaseTraffic
+from ...protocol.views import View
+
+__all__ = ["SessionRecord"]
+
+
+class SessionRecord(msgspec.Struct, kw_only=True):
+    """What a session leaves.
+
+    Args:
+        outcome: what was released.
+        tallies: each phase's.
+        num_received: each phase's number of reports; None where that is private.
+        entries: the ledger: of each party in roster order, or one line for all of them (arrays).
+        own_outcomes: what single parties were told, by their places; for each of them alone.
+        endings: for each party that did not end with the outcome, why.
+        views: what each party saw, the server's first; only where asked for.
+        traffic: how much was said in each phase; of agents alone.
+        kept: what this session and earlier ones leave to later ones of the same scopes. Private: never written.
+    """
+
+    outcome: msgspec.Struct
+    tallies: tuple[Tally, ...]
+    num_received: tuple[int | None, ...]
+    entries: Sequence[LedgerEntry]
+    own_outcomes: Mapping[int, msgspec.Struct] = {}
+    endings: Mapping[str, PsephosError] = {}
+    views: Sequence[View] = ()
+    traffic: Sequence[PhaseTraffic] = ()
+    kept: KeptReports = {}
+
+    def unheard(self, protocol: PhasedProtocol[Any, Any], num_parties: int) -> UnheardError | None:
+        """Return the error for a release that nobody heard; None where somebody did, or where that is private.
+
+        Args:
+            protocol: what was run.
+            num_parties: how many there were.
+        """
+        if protocol.hides_participation or not num_parties or len(self.endings) < num_parties:
+            return None
+        first = str(next(iter(self.endings.values())))
+        return UnheardError(role=protocol.client_role, num_parties=num_parties, first=first)
