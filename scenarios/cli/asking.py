@@ -156,7 +156,7 @@ def _ask_choices(
     Raises:
         ConfigurationError: as `encode_chosen`, of a choice that was given.
     """
-    from ..deployment.client import check_choices
+    from ..deployment.own_rows import check_choices
 
     if invitation is None or not (given or sys.stdin.isatty()):
         return given
@@ -177,7 +177,7 @@ def _ask_choices(
 def _checked_choice(protocol: "PhasedProtocol[Any, Any]", name: str, others: Mapping[str, Any], answer: str) -> str:
     """Return an answer, checked beside the others; a fault of those that are still missing is none of its own."""
     from ...protocol.errors import ConfigurationError
-    from ..deployment.client import encode_chosen
+    from ..deployment.own_rows import encode_chosen
     from ..running.blaming import blaming
 
     try:
@@ -211,9 +211,9 @@ def ask_entries(
             server would have to be trusted, or the session is over.
     """
     from ...protocol.errors import printable
-    from ..deployment.client import encode_own, with_choices
     from ..deployment.invitations import check_expiry
     from ..deployment.own_entries import questions_of, read_own_entries
+    from ..deployment.own_rows import encode_own, with_choices
     from ..plugins import ROLES, names_in
     from ..running.blaming import blaming
 
@@ -249,17 +249,11 @@ def _nothing(entries: Mapping[str, Any]) -> None:
 
 def _protocol_of(invitation: "Invitation", *, trusts_server: bool) -> "PhasedProtocol[Any, Any]":
     """Return the protocol of an invitation, where the party's public row is one of its, and its server is trusted."""
-    from ...protocol.checked import check_own_columns
-    from ..deployment.client import check_trust
-    from ..reading.conversion import convert
+    from ..deployment.agreement import protocol_of
     from ..running.blaming import blaming
-    from ..system import find_protocol
 
-    kind = find_protocol(invitation.protocol)
-    with blaming(kind):
-        protocol = kind(convert(invitation.parameters, kind.parameters_type, "parameters"))
-        check_own_columns(protocol)
-        check_trust(protocol, trusts_server=trusts_server)
+    protocol = protocol_of(invitation, trusts_server=trusts_server)
+    with blaming(type(protocol)):
         protocol.check_public(invitation.public)
     return protocol
 

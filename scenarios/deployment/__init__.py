@@ -4,7 +4,8 @@ A server knows names, public columns and certificates, and no private value. A c
 and, in its invitation, what it agreed to, with the server's certificate.
 """
 
-from .client import DEFAULT_BUDGET, Agreement, Joining, join, join_in_folder
+from .agreement import DEFAULT_BUDGET, Agreement, Joining
+from .client import join, join_in_folder
 from .common import Keys
 from .invitations import Drawn, Invitation, draw_session, find_invitation, write_session
 from .keys import Enrollment, enroll, read_enrollments

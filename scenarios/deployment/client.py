@@ -1,83 +1,34 @@
 """One client of a session whose server is elsewhere."""
 
 import contextlib
-import dataclasses
 import errno
 import functools
-import hashlib
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import trio
 
-from ...agents.client import PATIENCE_SECONDS, Client, answer_seconds, inquire
+from ...agents.client import Client, answer_seconds, inquire
 from ...agents.events import Log
 from ...agents.journals import Sitting
-from ...agents.noise import check_secure_noise
-from ...agents.person_journal import PersonJournal, Recalled
 from ...agents.returning import take_part_durably
-from ...protocol.checked import check_own_columns
-from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError, one_of, quote
-from ...protocol.kept import check_values, has_changed, seal_of
+from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError, quote
 from ...protocol.messages import Terms
-from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import Budget, Ledger, LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
-from ...protocol.privacy.periods import check_period
+from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.records import Drawn
-from ...protocol.roles import SessionKind, Side
 from ...transports.abc import Channel, Transport
 from ..plugins import find_client_role
-from ..reading.conversion import convert
 from ..running.about import about
-from ..running.blaming import Plugin, blaming, blaming_plugins, parts_of
+from ..running.blaming import Plugin, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.writing import describe_failure, open_run
-from ..system import find_protocol
-from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, make_mode, naming_address
-from .invitations import Invitation, check_expiry
+from .agreement import Agreement, Joining
+from .common import charter_of, find_transport, make_mode, naming_address
+from .invitations import Invitation
 
-__all__ = [
-    "DEFAULT_BUDGET",
-    "Agreement",
-    "Heard",
-    "Joining",
-    "check_choices",
-    "check_trust",
-    "encode_chosen",
-    "encode_own",
-    "join",
-    "join_in_folder",
-    "with_choices",
-]
-
-DEFAULT_BUDGET: Final = 10.0
-"""What all sessions in a journal may cost (ε), where a client joins without an invitation or a limit of its own."""
-
-
-class Agreement(msgspec.Struct, kw_only=True):
-    """What a client takes part in, checked, before anything is drawn.
-
-    Args:
-        terms: session, protocol, kind, parameters and place.
-        protocol: the same protocol, made.
-        row: the client's private row.
-        losses: what the whole session costs the client, phase by phase.
-        recalled: the reports of earlier sessions that it repeats, by phase; they cost nothing.
-    """
-
-    terms: Invitation
-    protocol: PhasedProtocol[Any, Any]
-    row: tuple[int, ...]
-    losses: tuple[PrivacyLoss, ...]
-    recalled: Mapping[str, Recalled] = {}
-
-    @property
-    def cost(self) -> float:
-        """ε proven of the whole session, for replace-one neighbors as a budget has it."""
-        return total_of(self.losses, relation=NeighboringRelation.REPLACE_ONE).proven
+__all__ = ["Heard", "join", "join_in_folder"]
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,182 +45,6 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     own: msgspec.Struct | None = None
     transcript: str | None = None
     late_phase: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Joining:
-    """How one party means to take part in one session.
-
-    Args:
-        address: the server's.
-        party: the party's name.
-        entries: its own, by column.
-        seed: of a simulation; None for a deployment.
-        invitation: what it agreed to; without one, the server is asked for its terms, and so sees whether the entries
-            are among the values that these allow.
-        budget: the most that the session and all others in the journal may cost together (ε, replace-one neighbors); by
-            default what an invitation says, or else `DEFAULT_BUDGET`.
-        budget_period_seconds: the length of the window in which the budget holds, by the times that the journal keeps;
-            by default it holds for all that is in the journal.
-        budget_in_all: beside a budget by periods, the most that all sessions in the journal may cost together.
-        trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
-            need.
-        choices: entries of columns that the party chooses as it joins, by column; they come before those in `entries`.
-        round_number: tells repeated votes of one session apart (simulations).
-        patience_seconds: how long the server may say nothing once it has answered; infinite for as long as it takes.
-        transport: over which the server listens, by its name.
-        keys: for TLS.
-        journal: the person's, over all sessions; without one, a party that restarts draws again.
-    """
-
-    address: str
-    party: str
-    entries: Mapping[str, Any] = dataclasses.field(repr=False)  # nobody else's to read, as the seed
-    seed: int | None = dataclasses.field(repr=False)
-    invitation: Invitation | None = None
-    budget: float | None = None
-    budget_period_seconds: float | None = None
-    budget_in_all: float | None = None
-    trusts_server: bool = False
-    choices: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
-    round_number: int = 0
-    patience_seconds: float = PATIENCE_SECONDS
-    transport: str = DEFAULT_TRANSPORT
-    keys: Keys | None = dataclasses.field(default=None, repr=False)
-    journal: PersonJournal | None = dataclasses.field(default=None, repr=False)
-
-    def open_ledger(self, session_id: str) -> Ledger:
-        """Return the party's ledger, with what its journal holds.
-
-        Who was not invited, and names no limit, has a default one.
-
-        Args:
-            session_id: of the session that reserves room on it.
-
-        Raises:
-            ConfigurationError: the budget is none, or is by periods of which no journal knows.
-        """
-        self._check_period()
-        epsilon = DEFAULT_BUDGET if self.budget is None and self.invitation is None else self.budget
-        budget = None if epsilon is None else Budget(epsilon=epsilon)
-        if self.journal is None:
-            return Ledger(self.party, budget=budget)
-        seconds = self.budget_period_seconds
-        return self.journal.ledger(self.party, budget, session_id=session_id, period_seconds=seconds)
-
-    def check_room(self, ledger: Ledger, losses: Sequence[PrivacyLoss], *, session_id: str) -> None:
-        """Raise unless a session's losses fit into the ledger, and into what all sessions may cost together.
-
-        One process at a time has a journal, so that what fits as a session begins fits until it ends.
-
-        Args:
-            ledger: of `open_ledger`, or one that several sessions share.
-            losses: those that are still to come.
-            session_id: of the session, whose own room does not count.
-
-        Raises:
-            BudgetExceededError: they do not fit.
-        """
-        ledger.check(losses)
-        if self.budget_in_all is not None and self.journal is not None:
-            whole = Budget(epsilon=self.budget_in_all)
-            self.journal.ledger(self.party, whole, session_id=session_id).check(losses)
-
-    def _check_period(self) -> None:
-        if self.budget_period_seconds is None:
-            if self.budget_in_all is not None:
-                allowed = "left out without --budget-period: --budget is then over all sessions"
-                raise ConfigurationError(field="--budget-in-all", value=self.budget_in_all, allowed=allowed)
-            return
-        check_period(self.budget_period_seconds, field="--budget-period")
-        if self.budget is None:
-            raise ConfigurationError(field="--budget-period", value="given", allowed="left out without --budget")
-        if self.journal is None:
-            allowed = "left out without a journal, which alone knows when other sessions were"
-            raise ConfigurationError(field="--budget-period", value="given", allowed=allowed)
-        if self.budget_in_all is not None and not self.budget_in_all >= self.budget:
-            allowed = f"at least the --budget of a period, {self.budget:g}"
-            raise ConfigurationError(field="--budget-in-all", value=self.budget_in_all, allowed=allowed)
-
-    def sit(self, terms: Invitation) -> Sitting | None:
-        """Return the party's journal of the session that it agrees to; None where it keeps none.
-
-        Raises:
-            ConfigurationError: nothing tells the session from others.
-            JournalError: the journal cannot go on with it.
-        """
-        if self.journal is None:
-            return None
-        if not terms.session_id:
-            allowed = "one that no other session has: without it a journal cannot tell whether a report was drawn"
-            raise ConfigurationError(field="the session's id", value="", allowed=allowed)
-        return self.journal.sitting(terms.session_id)
-
-    def agree_beforehand(self) -> Agreement | None:
-        """Return what the invitation says, checked, and None without one: nobody need be called to refuse it.
-
-        Raises:
-            ConfigurationError: the budget is none, an entry is not allowed, the server would have to be trusted, or the
-                invitation is another party's or of another kind.
-        """
-        if self.invitation is None:
-            self.open_ledger("")
-            return None
-        self.open_ledger(self.invitation.session_id)
-        if self.invitation.party != self.party:
-            value, allowed = f"that of {self.invitation.party!r}", f"the invitation of {self.party!r}"
-            raise ConfigurationError(field="INVITATION", value=value, allowed=allowed)
-        check_expiry(self.invitation.charter, field="INVITATION")
-        return self.agree(self.invitation)
-
-    def agree(self, terms: Invitation, *, ledger: Ledger | None = None) -> Agreement:
-        """Return what is taken part in on these terms, checked.
-
-        Args:
-            terms: an invitation's, or the server's.
-            ledger: where there must be room for it; asked after what is public, and before what is private.
-
-        Raises:
-            ConfigurationError: as `agree_beforehand`, or what draws the party's noise is not installed.
-            BudgetExceededError: it would cost too much.
-        """
-        _check_kind(terms.kind, SessionKind.DEPLOYMENT if self.seed is None else SessionKind.SIMULATION)
-        kind = find_protocol(terms.protocol)
-        with blaming(kind):
-            protocol = kind(convert(terms.parameters, kind.parameters_type, "parameters"))
-            check_own_columns(protocol)
-            check_trust(protocol, trusts_server=self.trusts_server)
-            check_choices(protocol, self.choices)
-            entries = {**self.entries, **self.choices}
-            terms = msgspec.structs.replace(terms, public=with_choices(protocol, entries, terms.public))
-            protocol.check_public(terms.public)
-            protocol.check_losses(terms.public)
-            recalled = self._recall(protocol, terms)
-            to_draw = (phase for phase in protocol.phases if phase.name not in recalled)
-            if self.seed is None:
-                check_secure_noise(protocol, sides=[Side.CLIENT])
-            losses = tuple(loss for phase in to_draw for loss in phase.losses_of(terms.public))
-            if ledger is not None:
-                self.check_room(ledger, losses, session_id=terms.session_id)
-            row = encode_own(protocol, entries, terms.public)
-            for name, earlier in recalled.items():
-                (phase,) = (phase for phase in protocol.phases if phase.name == name)
-                scope, seal = earlier.report.scope, earlier.report.seal
-                now = seal_of(self.secret, scope, name, row[phase.columns])
-                check_values(scope, is_changed=has_changed(seal, now), party=self.party)
-        return Agreement(terms=terms, protocol=protocol, row=row, losses=losses, recalled=recalled)
-
-    @property
-    def secret(self) -> bytes:
-        """What a party that comes back knows its values by: of its private key, which no journal has (`kept.seal_of`).
-
-        Raises:
-            ConfigurationError: the key's file cannot be read.
-        """
-        return b"" if self.keys is None or self.journal is None else hashlib.sha256(self.keys.private_key).digest()
-
-    def _recall(self, protocol: PhasedProtocol[Any, Any], terms: Invitation) -> dict[str, Recalled]:
-        return {} if self.journal is None else self.journal.recall(protocol.phases, session_id=terms.session_id)
 
 
 async def join(
@@ -386,96 +161,6 @@ def _make_client(
         **kept,
         log=log,
     )
-
-
-def check_trust(protocol: PhasedProtocol[Any, Any], *, trusts_server: bool) -> None:
-    """Raise ConfigurationError if a session's server has to be trusted with values, and is not.
-
-    Args:
-        protocol: what is taken part in.
-        trusts_server: whether the party lets the server see its values as they are.
-    """
-    if protocol.trusts_server and not trusts_server:
-        allowed = "given: this session is in the central model, and its server sees your values as they are"
-        raise ConfigurationError(field="--trust-server", value="left out", allowed=allowed)
-
-
-def encode_own(
-    protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
-) -> tuple[int, ...]:
-    """Return a party's private row, of its entries by column; an error's field is the column alone.
-
-    Raises:
-        ConfigurationError: as `PhasedProtocol.encode_own`, or there is no such column.
-    """
-    known = [column.name for column in protocol.columns()]
-    for name in entries:
-        if name not in known:
-            raise ConfigurationError(field=f"column {name!r}", value="unknown", allowed=one_of(known, name))
-    try:
-        return protocol.encode_own(entries, public)
-    except ConfigurationError as error:
-        raise _without_row(error) from None
-
-
-def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) -> None:
-    """Raise ConfigurationError unless these are columns that a party chooses.
-
-    Args:
-        protocol: what is taken part in.
-        choices: names of columns.
-    """
-    known = [column.name for column in protocol.columns() if column.chosen]
-    for name in choices:
-        if name not in known:
-            allowed = one_of(known, name) if known else "left out: the session leaves nothing to choose"
-            raise ConfigurationError(field="--set", value=name, allowed=allowed)
-
-
-def encode_chosen(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return what a party chooses, of its entries by column; an error's field is the column alone.
-
-    Raises:
-        ConfigurationError: as `PhasedProtocol.encode_chosen`.
-    """
-    try:
-        return protocol.encode_chosen(entries)
-    except ConfigurationError as error:
-        raise _without_row(error) from None
-
-
-def with_choices(
-    protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
-) -> tuple[int, ...]:
-    """Return a party's public row with what it chooses; an error's field is the column alone.
-
-    Args:
-        protocol: what is taken part in.
-        entries: the party's own, by column.
-        public: its public row as the roster has it.
-
-    Raises:
-        ConfigurationError: as `PhasedProtocol.encode_chosen`, or the row has no room for it.
-    """
-    chosen = encode_chosen(protocol, entries)
-    told = len(public) - protocol.num_chosen
-    if told < 0 or len(chosen) != protocol.num_chosen:
-        allowed = f"at least the {protocol.num_chosen} numbers that the party chooses"
-        raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
-    return (*public[:told], *chosen)
-
-
-def _without_row(error: ConfigurationError) -> ConfigurationError:
-    field = re.sub(r" in row 1(?=$|:)", "", error.field)
-    return ConfigurationError(field=field, value=error.value, allowed=error.allowed)
-
-
-def _check_kind(given: str, ours: SessionKind) -> None:
-    if given == ours.value:
-        return
-    if given == SessionKind.SIMULATION.value:
-        raise ConfigurationError(field="--simulate", value="left out", allowed="given: the session is a simulation")
-    raise ConfigurationError(field="--simulate", value="given", allowed="left out: the session is a deployment")
 
 
 def _as_invitation(terms: Terms, party: str) -> Invitation:

@@ -27,7 +27,7 @@ from ..running.config import Scenario
 from ..running.parties import read_parties
 from ..running.processes import num_cores
 from ..running.resolution import Resolved, resolve
-from .client import check_trust
+from .agreement import check_trust
 from .invitations import INVITATIONS, stems_of
 from .own_entries import own_file_of
 

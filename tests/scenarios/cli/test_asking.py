@@ -15,9 +15,9 @@ import pytest
 from deployments import ENTRIES, PATIENCE, Serving, invitations_of, read_json, serving, write_vote
 from psephos.protocol import Column, Inputs, PhasedProtocol, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.scenarios import load_scenario, resolve, system
+from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.cli import asking
-from psephos.scenarios.deployment import Invitation, enroll, find_invitation
+from psephos.scenarios.deployment import Invitation, agreement, enroll, find_invitation
 from terminals import Terminal
 
 Psephos = Callable[..., Any]
@@ -274,7 +274,7 @@ def test_a_strangers_protocol_is_asked_for_all_that_it_cannot_do_without(
         assert name == Salaries.name
         return Salaries
 
-    monkeypatch.setattr(system, "find_protocol", find)
+    monkeypatch.setattr(agreement, "find_protocol", find)
     invitation = Invitation(session="s", protocol="salaries", kind="deployment", parameters={}, party="ann", place=0)
     typist = Typist(monkeypatch, "high", "41", "Bern", "9000", "41", "Bern")
     entries = asking.ask_entries(None, party="ann", invitation=invitation, trusts_server=False)

@@ -3,14 +3,24 @@
 import json
 import socket
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 import trio
-from deployments import ENTRIES, PATIENCE, SEED, Serving, invitations_of, report, serving, write_vote
+from deployments import (
+    ENTRIES,
+    NOBODY_LISTENS,
+    PATIENCE,
+    SEED,
+    Serving,
+    invitations_of,
+    report,
+    serving,
+    write_vote,
+)
 from psephos.agents.person_journal import PersonJournal
 from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -28,14 +38,9 @@ from psephos.scenarios.deployment import (
 )
 from psephos.scenarios.deployment.client import Heard
 from psephos.scenarios.deployment.common import make_mode
-from psephos.scenarios.deployment.own_entries import read_own_entries
 from psephos.scenarios.running.folder import RunFolder
 from psephos.transports.addresses import format_address
 from psephos.transports.framing import FrameDecoder, encode_frames
-
-Write = Callable[[str, str | bytes], Path]
-
-NOBODY_LISTENS = "127.0.0.1:1"
 
 
 @pytest.fixture
@@ -350,50 +355,7 @@ def test_a_partner_that_was_lost_in_the_first_phase_comes_back_while_it_is_open(
     assert [entry.phase for entry in ledger.entries] == ["weights", "opinions"]
 
 
-# Its own file.
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "weight,merger\n3,0\n",
-        "partner,weight,merger\nann,3,0\n",
-        " merger , weight , partner \r\n 0 , 3 , ann \r\n\r\n",
-        "\ufeffweight,merger\n3,0",
-        '"weight","merger"\n"3","0"\n',
-    ],
-    ids=["without its name", "with its name", "spaces", "as spreadsheets save it", "quotes"],
-)
-def test_own_entries_are_read_in_every_usual_form(write: Write, content: str) -> None:
-    entries = read_own_entries(write("mine.csv", content), party="ann", roles=["partner", "voter"])
-    assert entries == {"weight": "3", "merger": "0"}
-
-
-@pytest.mark.parametrize(
-    ("content", "field", "value", "allowed"),
-    [
-        ("", "mine.csv line 1", [], "distinct, non-empty names"),
-        ("weight,,merger\n3,0,1\n", "mine.csv line 1", ["weight", "", "merger"], "distinct, non-empty names"),
-        ("weight,weight\n3,0\n", "mine.csv line 1", ["weight", "weight"], "distinct, non-empty names"),
-        ("weight,merger\n", "--input", "mine.csv with 0 lines below its header", "that of 'ann'"),
-        ("weight,merger\n3,0\n3,0\n", "--input", "mine.csv with 2 lines below its header", "a header and one line"),
-        ("weight,merger\n\n3\n", "mine.csv line 3", "1 entries", "2 entries: weight, merger"),
-        ("weight,merger\n3,0,1\n", "mine.csv line 2", "3 entries", "2 entries: weight, merger"),
-        ("partner,weight\nbob,3\n", "partner (mine.csv line 2)", "bob", "'ann'"),
-        ("voter,weight\nbob,3\n", "voter (mine.csv line 2)", "bob", "'ann'"),
-        (b"weight\n\x81\n", "mine.csv line 2", "b'\\x81\\n'", "UTF-8 text"),
-        ('weight\n"3\n', "--input", "mine.csv", "a well-formed CSV file"),
-    ],
-)
-def test_a_fault_in_its_file_is_named(
-    write: Write, content: str | bytes, field: str, value: str | list[str], allowed: str
-) -> None:
-    path = write("mine.csv", content)
-    with pytest.raises(ConfigurationError) as caught:
-        read_own_entries(path, party="ann", roles=["partner", "voter"])
-    assert caught.value.field == field
-    assert str(caught.value.value).removeprefix(f"{path.parent}/") == str(value)
-    assert allowed in caught.value.allowed
+# Its entries.
 
 
 @pytest.mark.bad_input("a weight outside the public set", "an opinion other than 0 or 1")

@@ -23,8 +23,8 @@ from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.deployment import rehearsal
-from psephos.scenarios.deployment.client import encode_own
 from psephos.scenarios.deployment.own_entries import own_file_of, read_own_entries
+from psephos.scenarios.deployment.own_rows import encode_own
 from psephos.scenarios.deployment.rehearsal import (
     Ended,
     check_rehearsed,

@@ -1,0 +1,80 @@
+"""One party's own rows, of its entries and of what it chooses; an error's field is the column alone."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...protocol.errors import ConfigurationError, one_of
+from ...protocol.phases import PhasedProtocol
+
+__all__ = ["check_choices", "encode_chosen", "encode_own", "with_choices"]
+
+
+def encode_own(
+    protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
+) -> tuple[int, ...]:
+    """Return a party's private row, of its entries by column; an error's field is the column alone.
+
+    Raises:
+        ConfigurationError: as `PhasedProtocol.encode_own`, or there is no such column.
+    """
+    known = [column.name for column in protocol.columns()]
+    for name in entries:
+        if name not in known:
+            raise ConfigurationError(field=f"column {name!r}", value="unknown", allowed=one_of(known, name))
+    try:
+        return protocol.encode_own(entries, public)
+    except ConfigurationError as error:
+        raise _without_row(error) from None
+
+
+def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) -> None:
+    """Raise ConfigurationError unless these are columns that a party chooses.
+
+    Args:
+        protocol: what is taken part in.
+        choices: names of columns.
+    """
+    known = [column.name for column in protocol.columns() if column.chosen]
+    for name in choices:
+        if name not in known:
+            allowed = one_of(known, name) if known else "left out: the session leaves nothing to choose"
+            raise ConfigurationError(field="--set", value=name, allowed=allowed)
+
+
+def encode_chosen(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return what a party chooses, of its entries by column; an error's field is the column alone.
+
+    Raises:
+        ConfigurationError: as `PhasedProtocol.encode_chosen`.
+    """
+    try:
+        return protocol.encode_chosen(entries)
+    except ConfigurationError as error:
+        raise _without_row(error) from None
+
+
+def with_choices(
+    protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
+) -> tuple[int, ...]:
+    """Return a party's public row with what it chooses; an error's field is the column alone.
+
+    Args:
+        protocol: what is taken part in.
+        entries: the party's own, by column.
+        public: its public row as the roster has it.
+
+    Raises:
+        ConfigurationError: as `PhasedProtocol.encode_chosen`, or the row has no room for it.
+    """
+    chosen = encode_chosen(protocol, entries)
+    told = len(public) - protocol.num_chosen
+    if told < 0 or len(chosen) != protocol.num_chosen:
+        allowed = f"at least the {protocol.num_chosen} numbers that the party chooses"
+        raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
+    return (*public[:told], *chosen)
+
+
+def _without_row(error: ConfigurationError) -> ConfigurationError:
+    field = re.sub(r" in row 1(?=$|:)", "", error.field)
+    return ConfigurationError(field=field, value=error.value, allowed=error.allowed)
