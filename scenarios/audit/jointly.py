@@ -14,8 +14,10 @@ from ...protocol.arrays import IntArray
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from .case import Case, OutputSampler, Source
-from .exposures import Exposure, Reported, case_of, charge
+from .exposed_parts import Reported
+from .exposures import Exposure
 from .machines import Holder, by_agents, by_arrays, by_machines, noise_of, reports_of_all, roster_of, session_sampler
+from .whole_sessions import case_of, charge
 
 __all__ = ["AGENT_SHARES", "TWO_PARTY_SHARES", "exposure_of_two", "two_party_cases"]
 

@@ -19,7 +19,7 @@ from ...protocol.privacy import NeighboringRelation, TrustModel, total_of
 from ...protocol.randomness import SimulatedNoise
 from ...transports.promises import require
 from ..audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
-from ..audit.exposures import draw_releases
+from ..audit.exposed_parts import draw_releases
 from ..audit.holding import draw_checks, hold
 from ..audit.mechanisms.checking import checks_of, some_rows
 from ..audit.streams import Streams

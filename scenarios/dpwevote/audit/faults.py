@@ -20,7 +20,6 @@ from ....protocol.mechanisms import RowMechanism
 from ....protocol.messages import Message, Report
 from ....protocol.phases import Inputs, PhasedProtocol
 from ....protocol.randomness import NoiseSource, SimulatedNoise
-from ...audit.exposures import charge
 from ...audit.fault import Fault
 from ...audit.machines import (
     HeldSession,
@@ -32,6 +31,7 @@ from ...audit.machines import (
     source_of_each,
 )
 from ...audit.planting import Sessions, alike, planted
+from ...audit.whole_sessions import charge
 from .sessions import vote_with_matrices
 
 __all__ = ["planted_faults"]

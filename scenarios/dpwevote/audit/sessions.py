@@ -11,8 +11,9 @@ from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VariantName
 from ....protocol.privacy import LedgerEntry
 from ...audit.case import Case
-from ...audit.exposures import case_of, charge, exposure_of_party
+from ...audit.exposures import exposure_of_party
 from ...audit.jointly import two_party_cases
+from ...audit.whole_sessions import case_of, charge
 
 __all__ = ["case_of_partner", "dpwevote_cases", "vote_with_matrices"]
 

@@ -10,10 +10,10 @@ from ....agents.noise import SecureNoise
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.privacy import Ledger, LedgerEntry
-from ...audit.exposures import charge
 from ...audit.fault import Fault
 from ...audit.machines import one_source
 from ...audit.planting import Sessions, alike, planted
+from ...audit.whole_sessions import charge
 from .sampler_faults import coin_fault, subsample_fault
 
 __all__ = ["planted_faults"]

@@ -20,9 +20,10 @@ from ....protocol.fair_voting.parameters import JOINT, LOCAL
 from ....protocol.mechanisms import code_of_rankings
 from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
-from ...audit.exposures import Exposure, case_of, charge, exposure_of_party, exposure_of_release
+from ...audit.exposures import Exposure, exposure_of_party, exposure_of_release
 from ...audit.jointly import two_party_cases
 from ...audit.machines import roster_of
+from ...audit.whole_sessions import case_of, charge
 from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
 __all__ = ["LABEL", "LARGE_SIZES", "disliked_alternative", "exposure_by_algorithm_1", "fair_voting_cases"]

@@ -21,10 +21,10 @@ from ....protocol.phases import Inputs, PhasedProtocol
 from ....protocol.population import run_population
 from ....protocol.randomness import NoiseSource, SimulatedNoise
 from ....protocol.tally import Tally
-from ...audit.exposures import charge
 from ...audit.fault import Fault
 from ...audit.machines import HeldSession, one_source, roster_of
 from ...audit.planting import Sessions, planted
+from ...audit.whole_sessions import charge
 from .sessions import read_sums
 
 __all__ = ["planted_faults"]

@@ -28,9 +28,10 @@ from ....protocol.moral_preferences.parameters import MechanismName
 from ....protocol.phases import Inputs
 from ....protocol.privacy import LedgerEntry, TrustModel, total_of
 from ...audit.case import Case, OutputSampler, Pair, Score, Source
-from ...audit.exposures import Exposure, case_of, charge, exposure_of_party, exposure_of_release
+from ...audit.exposures import Exposure, exposure_of_party, exposure_of_release
 from ...audit.jointly import two_party_cases
 from ...audit.machines import HeldSession, noise_of, roster_of, session_sampler
+from ...audit.whole_sessions import case_of, charge
 from ..paper.audit_list import audit_list
 
 __all__ = ["exposure_of_preferences", "moral_preferences_cases", "read_sums"]

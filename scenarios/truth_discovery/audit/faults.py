@@ -7,10 +7,10 @@ import msgspec
 from ....agents.noise import SecureNoise
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.privacy import Ledger, LedgerEntry
-from ...audit.exposures import charge
 from ...audit.fault import Fault
 from ...audit.machines import one_source
 from ...audit.planting import Sessions, alike, planted
+from ...audit.whole_sessions import charge
 from .sessions import BINARY, NUM_ANSWERS, candidates_of, survey_of
 
 __all__ = ["planted_faults"]

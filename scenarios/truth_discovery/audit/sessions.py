@@ -16,8 +16,9 @@ from ....protocol.privacy import LedgerEntry
 from ....protocol.truth_discovery import Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
-from ...audit.exposures import case_of, charge, exposure_of_party
+from ...audit.exposures import exposure_of_party
 from ...audit.jointly import two_party_cases
+from ...audit.whole_sessions import case_of, charge
 
 __all__ = ["BINARY", "NUM_ANSWERS", "candidates_of", "case_of_worker", "survey_of", "truth_discovery_cases"]
 

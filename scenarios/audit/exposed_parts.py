@@ -1,0 +1,231 @@
+"""The parts of an exposure: what one randomizer makes of each candidate row, drawn by the code that runs in a session.
+
+With the noise of simulations independent outputs of one row are one array call: n parties with the same row, each with
+its own uniforms. Scores are differences of the randomizers' own log-likelihoods.
+"""
+
+import abc
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.mechanisms import PostProcessed, Prepared, RowMechanism
+from ...protocol.phases import CentralPhase, Draw, Inputs, Phase, PhasedProtocol
+from ...protocol.population import draw_reports
+from ...protocol.randomness import NoiseSource, SimulatedNoise
+from ...protocol.tally import Tally
+from .case import NO_PLACE
+
+__all__ = ["MAX_OUTPUTS", "ExposedPart", "OwnRelease", "Released", "Reported", "draw_releases"]
+
+MAX_OUTPUTS: Final = 1 << 14
+"""Outputs of an exact joint law: more take longer than sampling tells."""
+
+
+class ExposedPart(abc.ABC):
+    """What one randomizer makes of each candidate.
+
+    Args:
+        mechanism: the randomizer.
+        values: what it sees of each candidate, int64, shape (candidates, w).
+    """
+
+    def __init__(self, mechanism: RowMechanism, values: IntArray) -> None:
+        self.mechanism = mechanism
+        self.values = values
+        self._places: list[int] = []
+
+    is_kept: bool = False
+    """Whether later sessions of a scope repeat what the first one drew."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers an output has."""
+        return self.mechanism.num_reports_of(self.values.shape[1])
+
+    @abc.abstractmethod
+    def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
+        """Return independent outputs of one candidate, int64, shape (number, width)."""
+
+    @functools.cached_property
+    def is_law_known(self) -> bool:
+        """Whether the mechanism's law is written down, or that of the noise from which it computes."""
+        mechanism = self.mechanism.noise if isinstance(self.mechanism, PostProcessed) else self.mechanism
+        report = [mechanism.report_range[0]] * mechanism.num_reports_of(self.values.shape[1])
+        try:
+            mechanism.log_likelihoods(np.array([report], dtype=np.int64), self.values[:1])
+        except NotImplementedError:
+            return False
+        return True
+
+    @functools.cached_property
+    def log_laws(self) -> FloatArray | None:
+        """Logarithms of P[output | candidate], shape (candidates, outputs); None where there are too many outputs.
+
+        Outputs that no candidate has are left out.
+        """
+        is_many = self.width * math.log(self._num_reports) > math.log(MAX_OUTPUTS)
+        if isinstance(self.mechanism, PostProcessed) or is_many or not self.is_law_known:
+            return None
+        low, high = self.mechanism.report_range
+        outputs = np.array(list(itertools.product(range(low, high + 1), repeat=self.width)), dtype=np.int64)
+        log_laws = self.mechanism.log_likelihoods(outputs, self.values).T
+        is_possible = np.any(log_laws > -np.inf, axis=0)
+        self._places[:] = np.where(is_possible, np.cumsum(is_possible) - 1, NO_PLACE).tolist()
+        return log_laws[:, is_possible]
+
+    def places_of(self, outputs: IntArray) -> IntArray:
+        """Return the column of each output in `log_laws`, `NO_PLACE` for what no candidate has; shape (n,)."""
+        assert self.log_laws is not None  # noqa: S101  asked for where there are laws alone
+        low, high = self.mechanism.report_range
+        numbers = np.zeros(len(outputs), dtype=np.int64)
+        for column in outputs.T:
+            numbers = numbers * self._num_reports + (np.clip(column, low, high) - low)
+        places = np.array(self._places, dtype=np.int64)[numbers]
+        return np.where(np.any((outputs < low) | (outputs > high), axis=1), NO_PLACE, places)
+
+    @property
+    def _num_reports(self) -> int:
+        low, high = self.mechanism.report_range
+        return high - low + 1
+
+    @functools.cached_property
+    def losses(self) -> FloatArray:
+        """Max ln P[output | first]/P[output | second] for all candidates as first and second, shape (c, c).
+
+        Of noise that is added, the maximum is at the first candidate's own values; of what is computed from noise, this
+        is the noise's own loss, which that of the result never exceeds.
+        """
+        mechanism, values = self.mechanism, self.values
+        if self.log_laws is not None:
+            return np.array([_greatest_gaps(law, self.log_laws) for law in self.log_laws])
+        if isinstance(mechanism, PostProcessed):
+            mechanism = mechanism.noise
+        outputs = mechanism.prepare_rows(values) if isinstance(mechanism, Prepared) else values
+        log_likelihoods = mechanism.log_likelihoods(outputs, values)
+        return np.diag(log_likelihoods)[:, None] - log_likelihoods
+
+    def score(self, outputs: IntArray, first: int, second: int) -> FloatArray:
+        """Return by how much each output speaks for the first candidate and against the second.
+
+        The log-likelihood ratio; where reports are computed from noise, whose own law is not written down, the
+        projection on the line between the two reports without noise.
+        """
+        if isinstance(self.mechanism, PostProcessed):
+            clear = self.mechanism.finish_rows(self.values[[first, second]]).astype(np.float64)
+            line = clear[0] - clear[1]
+            return outputs @ line / max(float(line @ line), 1.0)
+        log_likelihoods = self.mechanism.log_likelihoods(outputs, self.values[[first, second]])
+        return log_likelihoods[:, 0] - log_likelihoods[:, 1]
+
+
+class Reported(ExposedPart):
+    """The reports of one phase, of a party in a roster of parties with the same row.
+
+    Args:
+        protocol: whose phase it is.
+        phase: the phase.
+        rows: each candidate's private row, shape (candidates, private columns).
+        public: the party's public row.
+    """
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, rows: IntArray, public: Sequence[int]) -> None:
+        super().__init__(phase.mechanism_of(public), rows[:, phase.columns])
+        self.is_kept = phase.kept is not None
+        self._protocol = protocol
+        self._phase = phase
+        self._rows = rows
+        self._public = np.array(public, dtype=np.int64)
+
+    def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
+        """Return the reports of as many parties that all hold this candidate's row."""
+        inputs = Inputs(np.tile(self._rows[candidate], (number, 1)), np.tile(self._public, (number, 1)))
+        return draw_reports(self._phase, inputs, noise=noise, protocol=self._protocol.name, start=0)
+
+
+class Released(ExposedPart):
+    """The tally as a trusted server releases it, with noise of its own.
+
+    Args:
+        protocol: whose phase it is.
+        phase: the phase.
+        totals: those of each candidate data set, shape (candidates, numbers of a tally).
+    """
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any], phase: CentralPhase, totals: IntArray) -> None:
+        super().__init__(phase.tally_mechanism, totals)
+        self._protocol = protocol
+        self._phase = phase
+
+    def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
+        """Return as many noisy tallies of this candidate data set."""
+        values = np.tile(self.values[candidate], (number, 1))
+        slots = self.mechanism.slots_of(values.shape[1])
+        stream = f"release of {self._phase.name}"
+        name = self._protocol.name
+        return self.mechanism.randomize_rows(
+            values, noise.uniforms(protocol=name, phase=stream, start=0, stop=number, slots=slots)
+        )
+
+
+class OwnRelease(Released):
+    """The same of a phase that makes its release itself: drawn by its `randomize_tally`, and of no law.
+
+    Args:
+        protocol: whose phase it is.
+        phase: the phase.
+        tallies: of each candidate data set.
+    """
+
+    def __init__(self, protocol: PhasedProtocol[Any, Any], phase: CentralPhase, tallies: Sequence[Tally]) -> None:
+        super().__init__(protocol, phase, np.stack([tally.totals.reshape(-1) for tally in tallies]))
+        self._tallies = tallies
+
+    @functools.cached_property
+    def is_law_known(self) -> bool:
+        """False: that of the tally mechanism is not this one's."""
+        return False
+
+    def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
+        """Return as many releases of this candidate data set."""
+        return draw_releases(self._protocol, self._phase, self._tallies[candidate], number, noise)
+
+
+def draw_releases(
+    protocol: PhasedProtocol[Any, Any], phase: CentralPhase, tally: Tally, number: int, noise: NoiseSource
+) -> IntArray:
+    """Return what a server makes of one tally, again and again: int64, shape (number, numbers of a release).
+
+    Where a session takes the first place of a stream of noise, each release takes a place of its own.
+
+    Args:
+        protocol: whose phase it is.
+        phase: the phase.
+        tally: before the noise.
+        number: of releases.
+        noise: draws them.
+    """
+
+    def draw_at(place: int) -> Draw:
+        numbers = itertools.count(1)
+
+        def draw(mechanism: RowMechanism, values: Sequence[int]) -> Sequence[int]:
+            stream = f"release of {phase.name}, draw {next(numbers)}"
+            return noise.randomize(mechanism, values, protocol=protocol.name, phase=stream, place=place)
+
+        return draw
+
+    releases = [phase.randomize_tally(tally, draw_at(place)).totals.reshape(-1) for place in range(number)]
+    return np.array(releases, dtype=np.int64).reshape(number, -1)
+
+
+def _greatest_gaps(law: FloatArray, log_laws: FloatArray) -> FloatArray:
+    """Return max(law − other) for each other law, over the outputs that the first law has."""
+    possible = law > -np.inf
+    gaps: FloatArray = np.max(law[possible] - log_laws[:, possible], axis=1)
+    return gaps
