@@ -196,12 +196,12 @@ def commands(kind: Any) -> dict[str, Any]:
     }
 
 
-def load_each(part: str, kind: Any, *, is_class: bool = False) -> Iterator[tuple[str, Any]]:
+def load_each(part: str, kind: Any) -> Iterator[tuple[str, Any]]:
     """Yield a part of every system that has it, with the system's name.
 
     Raises:
         ConfigurationError: as `load_part`.
     """
     for name, system in systems().items():
-        if (found := load_part(system, part, kind, name=name, is_class=is_class)) is not None:
+        if (found := load_part(system, part, kind, name=name)) is not None:
             yield name, found

@@ -30,11 +30,11 @@ def modules() -> list[ModuleType]:
 
 
 def own_definitions(module: ModuleType) -> dict[str, object]:
-    """Return the classes and functions that a module defines itself."""
+    """Return the classes and functions that a module defines itself, also where a cache wraps them."""
     return {
         name: value
         for name, value in vars(module).items()
-        if (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__ == module.__name__
+        if (inspect.isclass(value) or inspect.isfunction(inspect.unwrap(value))) and value.__module__ == module.__name__
     }
 
 

@@ -5,14 +5,13 @@ ledger says, and no more. What they shared would show: where the other's noise i
 output is of a session of its own, of these two parties and nobody else.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from ...protocol.arrays import IntArray
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import LedgerEntry
 from .case import Case, OutputSampler, Source
 from .exposed_parts import Reported
 from .exposures import Exposure
@@ -37,7 +36,6 @@ def two_party_cases(
     name: str,
     unit: str,
     names: Sequence[str],
-    charged: Callable[[LedgerEntry], tuple[float, float]] = lambda entry: (entry.claimed, entry.proven),
 ) -> Iterator[Case]:
     """Yield the audits of two parties: by arrays with simulated noise and by machines with secure noise; by agents.
 
@@ -49,7 +47,6 @@ def two_party_cases(
         name: of the variant.
         unit: in words.
         names: of the candidates.
-        charged: see `case_of`.
     """
     entries = charge(protocol, rows[0].tolist(), public, num_sessions=1)
 
@@ -62,7 +59,6 @@ def two_party_cases(
             unit=unit,
             num_sessions=1,
             names=names,
-            charged=charged,
             share=shares[0],
             secure_share=shares[1],
         )

@@ -146,14 +146,14 @@ def agreement(setting: Setting, estimates: FloatArray, truth: FloatArray) -> Flo
         lengths = np.sqrt(dot(estimates, estimates))
         cosines /= np.where(lengths > 0, lengths, 1.0)
         return 1 - np.arccos(np.clip(cosines, -1, 1)) / math.pi
-    pairs = held_out_differences()
+    pairs = _held_out_differences()
     ours = np.sign(dot(pairs[:, None, :], estimates))
     theirs = np.sign(dot(pairs[:, None, :], truth))
     return np.mean(np.where(ours * theirs == 0, 0.5, ours * theirs > 0), axis=0)
 
 
 @functools.cache
-def held_out_differences() -> FloatArray:
+def _held_out_differences() -> FloatArray:
     """Return the differences of held-out dilemmas: float64, shape (dilemmas, 23)."""
     return _dilemmas()[:_HELD_OUT]
 

@@ -311,20 +311,16 @@ class TruthDiscoveryAttack(Attack):
         sets = self.protocol.codes.set_of_task[tasks]
         return infer_flips(self._weights(seen, targets, of_tasks), sets, of_tasks[tasks], phase.mechanism)
 
-    def task_priors(self, seen: Seen, prior: FloatArray | None = None) -> FloatArray:
+    def task_priors(self, seen: Seen) -> FloatArray:
         """Return what a coalition believes of anybody's answer to each task, before reports.
 
         Args:
             seen: members' answers and the release.
-            prior: for every task, in place of all anchors.
 
         Returns:
             shape (tasks, labels); 0 for labels that a task does not have.
-
-        Raises:
-            ConfigurationError: the prior is none of every answer set.
         """
-        return self._task_priors([seen], prior)
+        return self._task_priors([seen])
 
     def _task_priors(self, sessions: Sequence[Seen], prior: FloatArray | None = None) -> FloatArray:
         """Return `task_priors` of several sessions with the same answers: of their releases, what most say."""
