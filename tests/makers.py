@@ -1,0 +1,87 @@
+"""Makers of small votes, preferences and rankings, with inputs for them."""
+
+from typing import Any
+
+import numpy as np
+from psephos.protocol import Inputs
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.fair_voting import FairVoting, Rankings
+from psephos.protocol.fair_voting import Parameters as FairVotingParameters
+from psephos.protocol.moral_preferences import MoralPreferences
+from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
+
+__all__ = [
+    "make_fair_inputs",
+    "make_fair_vote",
+    "make_inputs",
+    "make_names",
+    "make_preference_inputs",
+    "make_preferences",
+    "make_vote",
+]
+
+
+def make_vote(**changes: Any) -> DPWeVote:
+    """Return a vote on two candidates with weights 1, 2, 3 at ε = 2, changed as asked."""
+    given: dict[str, Any] = {"candidates": ("ada", "bob"), "epsilon": 2.0, **changes}
+    return DPWeVote(Parameters(**given))
+
+
+def make_names(num_parties: int) -> tuple[str, ...]:
+    """Return the names of a roster, numbered from p0."""
+    return tuple(f"p{place}" for place in range(num_parties))
+
+
+def make_inputs(vote: DPWeVote, num_parties: int, *, seed: int = 0) -> Inputs:
+    """Return rows drawn from the vote's weights and from both opinions, as users' tables would make them."""
+    generator = np.random.default_rng(seed)
+    table: dict[str, list[float]] = {
+        "weight": [
+            vote.parameters.weights[n] for n in generator.integers(len(vote.parameters.weights), size=num_parties)
+        ]
+    }
+    for candidate in vote.parameters.candidates:
+        table[candidate] = [float(opinion) for opinion in generator.integers(2, size=num_parties)]
+    return vote.encode(table)
+
+
+def make_preferences(num_features: int = 2, **given: Any) -> MoralPreferences:
+    """Return a session on moral preferences whose features are called a, b and so on."""
+    return MoralPreferences(PreferenceParameters(features=tuple("abcdefghij"[:num_features]), **given))
+
+
+def make_preference_inputs(protocol: MoralPreferences, num_voters: int, *, seed: int = 0) -> Inputs:
+    """Return rows of voters with one to four records of normal features; societies and levels of ε take turns."""
+    parameters = protocol.parameters
+    generator = np.random.default_rng(seed)
+    numbers = generator.integers(1, min(4, parameters.max_records), size=num_voters, endpoint=True).tolist()
+    table: dict[str, list[Any]] = {
+        "records": [generator.normal(size=(number, 2, parameters.num_features)) for number in numbers]
+    }
+    if names := parameters.names_of_societies:
+        table["society"] = [names[voter % len(names)] for voter in range(num_voters)]
+    if parameters.is_personal:
+        table["epsilon"] = [parameters.epsilons[voter % len(parameters.epsilons)] for voter in range(num_voters)]
+    return protocol.encode(table)
+
+
+def make_fair_vote(*group_sizes: int, num_alternatives: int = 3, **given: Any) -> FairVoting:
+    """Return a fair vote on alternatives called a, b and so on, of groups called g0, g1 and so on."""
+    sizes = group_sizes or (3, 2)
+    return FairVoting(
+        FairVotingParameters(
+            alternatives=tuple("abcdefghijklmnopqrstuvwxyz"[:num_alternatives]),
+            groups=tuple(f"g{number}" for number in range(len(sizes))),
+            group_sizes=sizes,
+            **given,
+        )
+    )
+
+
+def make_fair_inputs(protocol: FairVoting, *, seed: int = 0) -> Inputs:
+    """Return rows of all voters of the groups, in an order drawn at random, whose rankings are uniform."""
+    parameters = protocol.parameters
+    generator = np.random.default_rng(seed)
+    groups = generator.permutation(np.repeat(np.arange(len(parameters.groups)), parameters.group_sizes))
+    positions = [generator.permutation(len(parameters.alternatives)) for _ in groups]
+    return protocol.encode({"group": groups, "ranking": Rankings(np.array(positions, dtype=np.int64))})
