@@ -8,7 +8,7 @@ import abc
 import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -27,6 +27,8 @@ __all__ = ["OnePhaseProtocol", "PhasedProtocol", "Truth"]
 
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float | str]
 """What an outcome estimates, by name: numbers, labels, or both."""
+
+_MOST_ROWS_HELD: Final = 1 << 10
 
 ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
@@ -104,11 +106,23 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def check_losses(self, public: Sequence[int]) -> None:
         """Run by a client before it reserves: see `guard.Guarded.check_losses`, phase by phase.
 
+        Where one process runs many parties, the same row is checked once for all of them.
+
         Raises:
             ConfigurationError: a phase states less than it draws for this public row.
         """
+        row = tuple(public)
+        if row in self._rows_held:
+            return
         for phase in self.phases:
-            phase.check_losses(public)
+            phase.check_losses(row)
+        if len(self._rows_held) < _MOST_ROWS_HELD:
+            self._rows_held.add(row)
+
+    @functools.cached_property
+    def _rows_held(self) -> set[tuple[int, ...]]:
+        """The public rows whose losses were found to be stated high enough."""
+        return set()
 
     def check_loss_groups(self, public: IntArray) -> None:
         """Run by the maker of a session, before anything is charged: refuse losses of any row that are stated too low.
