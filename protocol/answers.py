@@ -65,14 +65,9 @@ class Answers:
             if len(values) != phase.num_values or not all(low <= value <= high for value in values):
                 # The values are private: the message says what is allowed and not what was given.
                 raise ValueError(f"{party}: phase {phase.name!r} takes {phase.num_values} values in [{low}, {high}]")
-        check_kept_names(kept, {phase.name: phase.kept for phase in protocol.phases})
-        for phase in protocol.phases:
-            if (earlier := kept.get(phase.name)) is None or phase.kept is None:
-                continue
-            phase.kept.check(earlier.scope)
-            check_values(phase.kept, is_changed=has_changed(earlier.seal, self._seal_of(phase)), party=party)
-            phase.decoder.decode(bytes(_encoded(phase, earlier.report)))
         self._kept = dict(kept)
+        if kept:
+            self._check_kept(party)
 
     @property
     def is_complete(self) -> bool:
@@ -139,6 +134,15 @@ class Answers:
         if phase.kept is None:
             return None
         return Remembered(phase=phase.name, scope=phase.kept, seal=self._seal_of(phase))
+
+    def _check_kept(self, party: str) -> None:
+        check_kept_names(self._kept, self._protocol.kept_scopes)
+        for phase in self._protocol.phases:
+            if (earlier := self._kept.get(phase.name)) is None or phase.kept is None:
+                continue
+            phase.kept.check(earlier.scope)
+            check_values(phase.kept, is_changed=has_changed(earlier.seal, self._seal_of(phase)), party=party)
+            phase.decoder.decode(bytes(_encoded(phase, earlier.report)))
 
     def _seal_of(self, phase: Phase) -> str:
         return "" if phase.kept is None else seal_of(self._secret, phase.kept, phase.name, self._row[phase.columns])

@@ -27,9 +27,7 @@ from .errors import (
     PrivacyError,
     ProtocolError,
     PsephosError,
-    QuorumError,
     RemoteProtocolError,
-    SessionAborted,
     UnexpectedMessageError,
 )
 from .faults import unexpected_message
@@ -264,7 +262,7 @@ class ClientMachine:
             case Acknowledgement():
                 return self._on_acknowledgement(message)
             case Abort():
-                return self._end(self._ending(message))
+                return self._end(message.error_from(self._server))
             case Hello() | Report() | Inquiry() | Terms():
                 return self._blame(self._unexpected(message))
 
@@ -439,14 +437,3 @@ class ClientMachine:
 
     def _unexpected(self, message: Message, which: str = "a ") -> UnexpectedMessageError:
         return unexpected_message(message, sender=self._server, side=Side.CLIENT, state=self.state, which=which)
-
-    def _ending(self, message: Abort) -> QuorumError | SessionAborted:
-        if not message.phase:
-            return SessionAborted(reason=message.reason, by=self._server)
-        return QuorumError(
-            phase=message.phase,
-            received=message.received,
-            required=message.required,
-            missing=message.missing,
-            num_missing=message.num_missing,
-        )

@@ -109,7 +109,7 @@ class ServerMachine:
         records: Sequence[ServerRecord] | None = None,
         kept: ReceivedReports | None = None,
     ) -> None:
-        check_kept_names(kept or {}, {phase.name: phase.kept for phase in protocol.phases})
+        check_kept_names(kept or {}, protocol.kept_scopes)
         draws = draws_for_releases(protocol, noise=noise, kind=kind)
         check_view(view, kind)
         self._protocol = protocol

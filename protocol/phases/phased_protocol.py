@@ -16,6 +16,7 @@ import numpy as np
 from ..arrays import IntArray
 from ..columns import Column, Entries, check_columns
 from ..errors import ConfigurationError
+from ..kept import Scope
 from ..messages import MAX_CHOSEN, encode_payload
 from ..privacy import PrivacyLoss
 from ..tally import Tally
@@ -85,6 +86,11 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
                 allowed = f"before {phase.name!r}: that phase hides who reports, so no later phase may show it"
                 raise ConfigurationError(field="phases", value=following.name, allowed=allowed)
         return phases
+
+    @functools.cached_property
+    def kept_scopes(self) -> Mapping[str, Scope | None]:
+        """Where the reports of each phase outlive their session, by its name; None for a phase that keeps none."""
+        return {phase.name: phase.kept for phase in self.phases}
 
     @functools.cached_property
     def losses(self) -> tuple[PrivacyLoss, ...]:
