@@ -185,11 +185,9 @@ class Proceedings:
             course.transcript.digest or "",
             None if self._protocol.hides_participation else course.num_told,
         )
-        return [
-            self._send([seat.party for seat in hearing if seat.party not in releases.to_some], releases.to_all),
-            *(self._send([party], message) for party, message in releases.to_some.items()),
-            Finish(result),
-        ]
+        to_some = [self._send([party], message) for party, message in releases.to_some.items()]  # first in the view
+        others = [seat.party for seat in hearing if seat.party not in releases.to_some]
+        return [self._send(others, releases.to_all), *to_some, Finish(result)]
 
     def _abort(self, num_received: int, not_missing: set[int]) -> list[Effect]:
         """End the session without the open phase's quorum, on every side.
