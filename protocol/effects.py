@@ -1,5 +1,6 @@
 """What a machine asks of the driver: values, acted on in one place (`psephos.agents.driver`)."""
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -8,8 +9,9 @@ from .errors import PsephosError, RemoteProtocolError
 from .messages import Message
 from .privacy import Charge
 from .records import Record
+from .views import Happening, View
 
-__all__ = ["Charged", "Closed", "Drop", "Effect", "Fail", "Finish", "Keep", "Opened", "Send", "SetDeadline"]
+__all__ = ["Charged", "Closed", "Drop", "Effect", "Fail", "Finish", "Keep", "Opened", "Send", "SetDeadline", "send"]
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
@@ -81,3 +83,17 @@ class Fail(msgspec.Struct, frozen=True):
 
 
 Effect: TypeAlias = Send | SetDeadline | Drop | Opened | Closed | Charged | Keep | Finish | Fail
+
+
+def send(recipients: Sequence[str], message: Message, *, view: View | None) -> Send:
+    """Return the effect that sends a message, and record it where there is a view.
+
+    Args:
+        recipients: the parties, in order.
+        message: for all of them.
+        view: the sender's, in a simulation that records it.
+    """
+    if view is not None:
+        for recipient in recipients:
+            view.record(Happening.SENT, recipient, message)
+    return Send(tuple(recipients), message)

@@ -217,6 +217,18 @@ class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_
             num_missing=error.num_missing,
         )
 
+    def error_from(self, peer: str) -> QuorumError | SessionAborted:
+        """Return the error that this is for whoever hears it from a peer."""
+        if not self.phase:
+            return SessionAborted(reason=self.reason, by=peer)
+        return QuorumError(
+            phase=self.phase,
+            received=self.received,
+            required=self.required,
+            missing=self.missing,
+            num_missing=self.num_missing,
+        )
+
 
 class Inquiry(msgspec.Struct, frozen=True, array_like=True, tag=7, gc=False, forbid_unknown_fields=True):
     """Client to server, before Hello, if at all: who I am; what would I take part in?"""

@@ -117,7 +117,7 @@ def run_population(
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
     if not len(inputs) and not protocol.hides_participation:
         raise ValueError("a session needs at least one party")
-    check_kept_names(kept or {}, {phase.name: phase.kept for phase in protocol.phases})
+    check_kept_names(kept or {}, protocol.kept_scopes)
     protocol.check_inputs(inputs)
     protocol.check_loss_groups(inputs.public)
     reports: list[IntArray] = []

@@ -5,14 +5,15 @@ would tell who came, and so would a phase that closes as soon as all have.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from .errors import ConfigurationError
+from .errors import ConfigurationError, one_of
 from .phases import PhasedProtocol
 
-__all__ = ["JOIN", "PhaseRules", "hidden_phases"]
+__all__ = ["JOIN", "PhaseRules", "SessionRules", "hidden_phases"]
 
 JOIN: Final = "join"
 """What the time before the first phase is called in rules, deadlines and quorum errors."""
@@ -76,3 +77,55 @@ def hidden_phases(protocol: PhasedProtocol[Any, Any]) -> frozenset[str]:
     """Return the names of the phases in which it is private who reports; with any of them, `JOIN` is one."""
     names = [phase.name for phase in protocol.phases if phase.hides_participation]
     return frozenset([JOIN, *names] if names else [])
+
+
+class SessionRules(msgspec.Struct, frozen=True, kw_only=True):
+    """How long each phase of one session waits, and for how many; by name, the time before the first as `JOIN`.
+
+    Args:
+        deadline_seconds: of each phase.
+        required: how many reports each needs.
+        hidden: the phases in which it is private who reports (`hidden_phases`).
+    """
+
+    deadline_seconds: Mapping[str, float]
+    required: Mapping[str, int]
+    hidden: frozenset[str]
+
+    @classmethod
+    def of(
+        cls,
+        protocol: PhasedProtocol[Any, Any],
+        *,
+        num_parties: int,
+        rules: Mapping[str, PhaseRules] | None = None,
+        default_rules: PhaseRules | None = None,
+    ) -> "SessionRules":
+        """Return the rules of a session.
+
+        Args:
+            protocol: what is run.
+            num_parties: on the roster.
+            rules: by name of the phase.
+            default_rules: for the phases that `rules` does not name.
+
+        Raises:
+            ConfigurationError: a phase has the name of the time before the first one, a rule names no phase, or it asks
+                for more parties than there are, or for any where it is private who reports.
+        """
+        names = (JOIN, *(phase.name for phase in protocol.phases))
+        if JOIN in names[1:]:
+            raise ConfigurationError(field="phase", value=JOIN, allowed="named otherwise")
+        given = dict(rules or {})
+        if unknown := sorted(set(given) - set(names)):
+            raise ConfigurationError(field="rules", value=unknown[0], allowed=one_of(names, unknown[0]))
+        default = default_rules or PhaseRules()
+        of_each = {name: given.get(name, default) for name in names}
+        hidden = hidden_phases(protocol)
+        return cls(
+            deadline_seconds={name: rule.deadline_seconds for name, rule in of_each.items()},
+            required={
+                name: rule.required(num_parties, hides_participation=name in hidden) for name, rule in of_each.items()
+            },
+            hidden=hidden,
+        )

@@ -2,8 +2,8 @@
 
 It keeps one state per client. A client's mistake ends that client's row and never the vote: `receive` does not raise
 for anything a peer can cause, but returns `Drop` with the error. A report that was accepted stands, whatever its sender
-does next. A phase closes when every client that was asked has answered or left, or at its deadline. Without its quorum
-the session ends, and both sides name the missing parties.
+does next. What clients say is answered here, one conversation at a time; when a phase closes, and what follows for all,
+is `proceedings`, and what was counted is `course`.
 
 If participation is private (`Phase.hides_participation`), a phase, and joining before it, closes at its deadline and
 never earlier. It counts everybody who has reported, even if nobody has. `Opened`, `Closed` and the result do not say
@@ -17,35 +17,25 @@ tells of it. It is made again from these records after a restart. In its session
 the party is waited for until the deadline, may come back in any phase, and is told again what it has to know.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
-import numpy as np
-
 from .admission import Admission
-from .arrays import IntArray
-from .blaming import blaming
-from .checked import checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
-from .effects import Closed, Drop, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline
+from .course import Attendance, Course, draws_for_releases
+from .effects import Drop, Effect, Keep, Send, send
 from .errors import (
-    ConfigurationError,
-    ConflictingReportError,
-    JournalError,
     LocalProtocolError,
     MalformedMessageError,
-    PsephosError,
     QuorumError,
     RemoteProtocolError,
     SessionAborted,
     UnexpectedMessageError,
-    one_of,
 )
+from .faults import conflicting_report, unexpected_message
 from .kept import ReceivedReports, check_kept_names
 from .messages import (
     MAX_GREETING_BYTES,
     MAX_MESSAGE_BYTES,
-    NIL,
     NO_CHARTER,
     Abort,
     Acknowledgement,
@@ -58,82 +48,25 @@ from .messages import (
     Request,
     Terms,
     Welcome,
-    decode_payload,
-    encode,
-    encode_payload,
 )
-from .phases import CentralPhase, PhasedProtocol
-from .population import draw_for_release, released_tally
+from .phases import PhasedProtocol
+from .proceedings import Proceedings, SessionResult
 from .randomness import NoiseSource
-from .records import Accepted, Broken, Chosen, KeptTally, PhaseClosed, PhaseOpened, ServerRecord
+from .records import Accepted, Chosen, PhaseClosed, ServerRecord
+from .replay import replay_server
 from .roles import SessionKind, Side
 from .roster import Roster
-from .rules import JOIN, PhaseRules, hidden_phases
-from .states import CONVERSATION, SESSION, Move, SessionMove, SessionState, State
-from .tally import Tally
+from .rules import PhaseRules, SessionRules
+from .seats import Seat
+from .states import Move, SessionMove, SessionState, State
 from .transcript import Transcript
-from .views import Happening, View
+from .views import Happening, View, check_view
 
 __all__ = ["Attendance", "ServerMachine", "SessionResult"]
 
-_TABLE = CONVERSATION[Side.SERVER]
 _WIDEST_NUMBER_BYTES: Final = 9
 """Of an integer, whoever writes it."""
 _TO_BE_TAKEN_UP: Final = (State.JOINED, State.ASKED, State.REPORTED, State.LATE, State.FINISHED)
-_UNDER_WAY: Final = (SessionState.GATHERING, SessionState.COLLECTING)
-
-
-class Attendance(msgspec.Struct, frozen=True):
-    """Who takes part in a session so far.
-
-    Args:
-        num_received: how many have joined (`JOIN`), and how many have reported in each phase, by its name.
-        present: who has reported in the open phase, or has joined before the first, in roster order.
-        awaited: for whom the open phase still waits, in roster order.
-    """
-
-    num_received: Mapping[str, int]
-    present: tuple[str, ...]
-    awaited: tuple[str, ...]
-
-
-class SessionResult(msgspec.Struct, frozen=True):
-    """What a session leaves with its server.
-
-    Args:
-        outcome: what was released.
-        tallies: each phase's.
-        num_received: each phase's number of reports; None where that is private.
-        own_outcomes: what single clients were told, by place; for each of them alone.
-        transcript: the digest of what everybody was told (see `transcript`); empty where nobody was, in arrays.
-        num_told: how many clients were there to be told the outcome; None where that is private, in arrays, and after
-            a restart.
-    """
-
-    outcome: msgspec.Struct
-    tallies: tuple[Tally, ...]
-    num_received: tuple[int | None, ...]
-    own_outcomes: Mapping[int, msgspec.Struct] = {}
-    transcript: str = ""
-    num_told: int | None = None
-
-
-class _Row:
-    """One client's conversation. `payload` is its last accepted report, to tell the same from another.
-
-    `is_lost` says that its connection was, so that it may come back: as long as it has reported nothing, or any time
-    where the session is durable. `has_heard` says that it has the release for good.
-    """
-
-    __slots__ = ("has_heard", "is_lost", "num_reports", "payload", "place", "state")
-
-    def __init__(self, place: int) -> None:
-        self.place = place
-        self.state = State.NEW
-        self.num_reports = 0
-        self.payload = b""
-        self.is_lost = False
-        self.has_heard = False
 
 
 class ServerMachine:
@@ -176,50 +109,29 @@ class ServerMachine:
         records: Sequence[ServerRecord] | None = None,
         kept: ReceivedReports | None = None,
     ) -> None:
+        check_kept_names(kept or {}, protocol.kept_scopes)
+        draws = draws_for_releases(protocol, noise=noise, kind=kind)
+        check_view(view, kind)
         self._protocol = protocol
         self._roster = roster
+        self._session = session
+        self._view = view
         self._is_durable = records is not None
         self._records = records or ()
-        check_kept_names(kept or {}, {phase.name: phase.kept for phase in protocol.phases})
         self._kept = {name: dict(reports) for name, reports in (kept or {}).items()}
-        self._request = Request(0, NIL)  # of the open phase
-        self._told: Mapping[str, Release] = {}  # to each party that may hear it
-        self._session = session
-        self._draws = {
-            phase.name: draw_for_release(_check_noise(noise, kind, phase), protocol=protocol.name, phase=phase)
-            for phase in protocol.phases
-            if isinstance(phase, CentralPhase)
-        }
-        if view is not None and view.kind is not kind:
-            raise ConfigurationError(field="view", value=view.kind.value, allowed=f"of a {kind.value}")
-        self._view = view
-        names = (JOIN, *(phase.name for phase in protocol.phases))
-        if JOIN in names[1:]:
-            raise ConfigurationError(field="phase", value=JOIN, allowed="named otherwise")
-        given = dict(rules or {})
-        if unknown := sorted(set(given) - set(names)):
-            raise ConfigurationError(field="rules", value=unknown[0], allowed=one_of(names, unknown[0]))
-        default = default_rules or PhaseRules()
-        self._rules = {name: given.get(name, default) for name in names}
-        self._hidden = hidden_phases(protocol)
-        self._required = {
-            name: rule.required(len(roster), hides_participation=name in self._hidden)
-            for name, rule in self._rules.items()
-        }
-        self._rows = {name: _Row(place) for place, name in enumerate(roster.names)}
-        self._state = SessionState.IDLE
-        self._phase = -1  # -1 while the clients join
-        self._outstanding = len(roster)
-        self._num_joined = 0
-        self._reports: list[dict[int, tuple[int, ...]]] = []
-        self._first_drop = ""  # why; unless it is private who takes part
-        self._closed: list[tuple[IntArray, IntArray]] = []  # of each closed phase: places in order, and their reports
-        self._tallies: list[Tally] = []
+        rules_of_all = SessionRules.of(protocol, num_parties=len(roster), rules=rules, default_rules=default_rules)
         self._admission = Admission(protocol, roster=roster, session=session, kind=kind, charter=charter)
-        self._transcript = Transcript(
+        transcript = Transcript(
             session=session, protocol=protocol.name, kind=kind.value, num_phases=len(protocol.phases)
         )
-        self._transcript.add(self._admission.welcome)
+        transcript.add(self._admission.welcome)
+        self._course = Course(
+            protocol, names=roster.names, public=self._admission.public, draws=draws, transcript=transcript
+        )
+        self._seats = self._course.seats
+        self._proceedings = Proceedings(
+            protocol, course=self._course, rules=rules_of_all, is_durable=self._is_durable, view=view
+        )
         widest = max((phase.num_reported for phase in protocol.phases), default=0)
         self.max_received_bytes = min(MAX_MESSAGE_BYTES, MAX_GREETING_BYTES + _WIDEST_NUMBER_BYTES * widest)
         """The greatest message that a client has reason to send: a report, or an `Abort` with its reason."""
@@ -230,33 +142,20 @@ class ServerMachine:
     @property
     def state(self) -> SessionState:
         """Where the session stands."""
-        return self._state
+        return self._course.position.state
 
     @property
     def progress(self) -> tuple[str, int | None, int | None]:
         """The open phase, how many have reported in it, and how many it still waits for; None where that is private."""
-        name = self._phase_name()
-        return (name, None, None) if name in self._hidden else (name, self._num_received, self._outstanding)
+        name = self._course.name
+        if self._proceedings.hides(name):
+            return name, None, None
+        return name, self._course.num_received, self._seats.num_awaited
 
     @property
     def attendance(self) -> Attendance | None:
         """Who takes part so far; None in a session with a phase where that is private."""
-        if self._protocol.hides_participation:
-            return None
-        phases = [phase.name for phase in self._protocol.phases]
-        counts = [self._num_joined, *map(len, self._reports), *([0] * len(phases))]
-        present = self._present()
-        return Attendance(
-            num_received=dict(zip((JOIN, *phases), counts, strict=False)),
-            present=tuple(name for name, row in self._rows.items() if row.place in present),
-            awaited=tuple(name for name, row in self._rows.items() if self._awaits(row)),
-        )
-
-    def _awaits(self, row: _Row) -> bool:
-        """Return whether the open phase waits for a client; `_outstanding` counts them."""
-        if self._state not in _UNDER_WAY:
-            return False
-        return row.state is State.ASKED if self._phase >= 0 else row.state is State.NEW or row.is_lost
+        return self._course.attendance
 
     @property
     def settled_phase(self) -> str | None:
@@ -264,39 +163,31 @@ class ServerMachine:
 
         For who runs all parties alike, and need not wait for a deadline: to others it may tell who takes part.
         """
-        return None if self._outstanding or self._state not in _UNDER_WAY else self._phase_name()
+        return self._course.name if self._course.is_under_way and not self._seats.num_awaited else None
 
     @property
     def kept(self) -> ReceivedReports:
         """What the session leaves to later ones: its reports in phases that keep theirs, by phase and party."""
-        return {
-            phase.name: {self._roster.names[place]: report for place, report in reports.items()}
-            for phase, reports in zip(self._protocol.phases, self._reports, strict=False)
-            if phase.kept is not None
-        }
+        return self._course.kept
 
     @property
     def transcript(self) -> str | None:
         """The digest of what everybody was told, once it was released; see `transcript`."""
-        return self._transcript.digest
+        return self._course.transcript.digest
 
     @property
     def num_told(self) -> int | None:
         """How many clients were there to be told the outcome, so far; None where that is private."""
-        if self._protocol.hides_participation:
-            return None
-        return sum(row.state is State.FINISHED and not row.is_lost for row in self._rows.values())
+        return None if self._protocol.hides_participation else self._course.num_told
 
     @property
     def awaits_listeners(self) -> bool:
         """Whether somebody may not have heard the outcome yet, and may come back for it."""
-        return self._is_durable and any(
-            row.state is State.FINISHED and not row.has_heard for row in self._rows.values()
-        )
+        return self._is_durable and any(seat.state is State.FINISHED and not seat.has_heard for seat in self._seats)
 
     def state_of(self, party: str) -> State:
         """Return where the conversation with `party` stands."""
-        return self._rows[party].state
+        return self._seats.by_party[party].state
 
     def start(self) -> list[Effect]:
         """Begin to wait for the roster.
@@ -307,12 +198,17 @@ class ServerMachine:
             LocalProtocolError: the machine was started before.
             JournalError: the records are none of this session.
         """
-        if self._state is not SessionState.IDLE:
-            raise LocalProtocolError("a machine starts once", role="server", state=self._state.value)
-        self._state = SESSION[self._state][SessionMove.START]
-        if self._records:
-            return self._go_on(self._records)
-        return [SetDeadline(JOIN, self._rules[JOIN].deadline_seconds)]
+        if self.state is not SessionState.IDLE:
+            raise LocalProtocolError("a machine starts once", role="server", state=self.state.value)
+        self._course.position.move(SessionMove.START)
+        if not self._records:
+            return [self._proceedings.deadline]
+        outcome = replay_server(self._records, self._course, self._admission)
+        if isinstance(outcome, QuorumError):
+            return self._proceedings.end(outcome)
+        if isinstance(self._records[-1], PhaseClosed):
+            return self._proceedings.follow(outcome)
+        return [self._proceedings.deadline, *self._proceedings.close_if_complete()]
 
     def answer(self, inquiry: Inquiry, *, fingerprint: str = "") -> Terms:
         """Return what a party would take part in; change nothing.
@@ -344,27 +240,27 @@ class ServerMachine:
             UnexpectedMessageError: it has spoken before, or comes too late.
         """
         self._admission.check(hello, fingerprint=fingerprint)
-        row = self._rows[hello.party]
+        seat = self._seats.by_party[hello.party]
         reason = ""
-        if self._takes_back(row):
+        if self._takes_back(seat):
             return
-        if row.num_reports and not self._is_durable:
+        if seat.num_reports and not self._is_durable:
             reason = f"{hello.party!r} has reported; its first report stands, and nothing is drawn again"
-        elif row.state is not State.NEW and not row.is_lost:
+        elif seat.state is not State.NEW and not seat.is_lost:
             reason = f"{hello.party!r} has joined before"
-        elif self._state is not SessionState.GATHERING and not (row.is_lost and self._phase == 0):
+        elif self.state is not SessionState.GATHERING and not (seat.is_lost and self._course.phase == 0):
             reason = f"session {self._session!r} no longer admits anybody"
-        elif self._state not in _UNDER_WAY:
+        elif not self._course.is_under_way:
             reason = f"session {self._session!r} has ended"
         if reason:
-            state = self._state.value if row.state is State.NEW else row.state.value
+            state = self.state.value if seat.state is State.NEW else seat.state.value
             raise UnexpectedMessageError(reason, sender=hello.party, role="server", state=state, message_type="Hello")
 
-    def _takes_back(self, row: _Row) -> bool:
+    def _takes_back(self, seat: Seat) -> bool:
         """Return whether a party may take its conversation up where it stands."""
         has_certificate = bool(self._roster.fingerprints)
-        may_return = self._is_durable and row.state in _TO_BE_TAKEN_UP and (row.is_lost or has_certificate)
-        return may_return and self._state is not SessionState.ABORTED
+        may_return = self._is_durable and seat.state in _TO_BE_TAKEN_UP and (seat.is_lost or has_certificate)
+        return may_return and self.state is not SessionState.ABORTED
 
     def _admits(self, hello: Hello) -> bool:
         try:
@@ -378,52 +274,53 @@ class ServerMachine:
 
         Never raises for what a client can cause; its faults come back as `Drop`.
         """
-        row = self._rows[sender]
-        is_known = row.state is not State.NEW
-        is_admitted = isinstance(message, Hello) and is_known and message.party == sender and self._admits(message)
-        takes_up = is_admitted and self._takes_back(row)
-        comes_back = is_admitted and row.is_lost and not takes_up
-        moves = _TABLE[row.state]
-        if not moves and not comes_back and not takes_up:
+        seat = self._seats.by_party[sender]
+        moves = seat.moves
+        comes_back = (
+            isinstance(message, Hello)
+            and seat.state is not State.NEW
+            and message.party == sender
+            and self._admits(message)
+        )
+        if not moves and not comes_back:
             # Anything else was on its way when the conversation ended.
-            row.has_heard |= row.state is State.FINISHED and message == Acknowledgement(len(self._protocol.phases))
+            seat.has_heard |= seat.state is State.FINISHED and message == Acknowledgement(len(self._protocol.phases))
             return []
         if self._view is not None:
             self._view.record(Happening.RECEIVED, sender, message)
-        if takes_up:
-            return self._take_up(sender, row)
-        if comes_back and isinstance(message, Hello):
-            row = self._rows[sender] = _Row(row.place)  # another conversation, since the first one had come to nothing
-            return self._on_hello(sender, row, message)
         match message:
             case Report():
                 if Move.REPORT not in moves:
-                    return self._drop(row, self._unexpected(sender, row, message))
-                return self._on_report(sender, row, message)
+                    return self._drop(seat, self._unexpected(seat, message))
+                return self._on_report(seat, message)
+            case Hello() if comes_back:
+                if self._takes_back(seat):
+                    return self._take_up(seat)
+                return self._on_hello(self._seats.clear(seat), message)
             case Hello():
                 try:
                     self.admit(message, fingerprint=self._roster.fingerprint_of(sender))
                 except RemoteProtocolError as error:
-                    return self._drop(row, error)
+                    return self._drop(seat, error)
                 if message.party != sender:
-                    return self._drop(row, self._unexpected(sender, row, message))
-                return self._on_hello(sender, row, message)
+                    return self._drop(seat, self._unexpected(seat, message))
+                return self._on_hello(seat, message)
             case Abort():
-                return self._on_departure(row)
+                return self._on_departure(seat)
             case Welcome() | Request() | Release() | Inquiry() | Terms() | Acknowledgement():
-                return self._drop(row, self._unexpected(sender, row, message))
+                return self._drop(seat, self._unexpected(seat, message))
 
     def receive_loss(self, sender: str) -> list[Effect]:
         """Take note that a client's connection is gone; what it reported stands."""
-        row = self._rows[sender]
-        if not _TABLE[row.state]:
+        seat = self._seats.by_party[sender]
+        if not seat.moves:
             return []
         if self._view is not None:
             self._view.record(Happening.LOST, sender)
-        row.is_lost = True
-        if self._is_durable and self._phase >= 0:
+        seat.is_lost = True
+        if self._is_durable and self._course.phase >= 0:
             return []  # it may come back
-        return self._on_departure(row)
+        return self._on_departure(seat)
 
     def receive_silence(self, sender: str, seconds: float) -> list[Effect]:
         """Take note that a client has said nothing for so long, which its driver does not allow."""
@@ -431,391 +328,105 @@ class ServerMachine:
 
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
         """Take note that a client sent bytes that are no message, or does not read what it is sent."""
-        row = self._rows[sender]
-        if not _TABLE[row.state]:
+        seat = self._seats.by_party[sender]
+        if not seat.moves:
             return []
         if self._view is not None:
             self._view.record(Happening.FAULT, sender, reason=str(error))
-        return self._drop(row, error)
+        return self._drop(seat, error)
 
     def receive_timeout(self, phase: str) -> list[Effect]:
         """Take note that a phase's deadline has passed; nothing if the phase has closed before."""
-        if phase != self._phase_name() or self._state not in _UNDER_WAY:
+        if phase != self._course.name or not self._course.is_under_way:
             return []
         if self._view is not None:
             self._view.record(Happening.TIMEOUT, phase)
-        return self._close()
+        return self._proceedings.close()
 
     def stop(self, reason: str) -> list[Effect]:
         """End the session because whoever runs the server ends it; every client is told the reason."""
-        if self._state not in _UNDER_WAY:
+        if not self._course.is_under_way:
             return []
-        return self._end(SessionAborted(reason=reason, by="server"))
+        return self._proceedings.end(SessionAborted(reason=reason, by="server"))
 
-    def _on_hello(self, sender: str, row: _Row, hello: Hello) -> list[Effect]:
-        row.state = _TABLE[_TABLE[row.state][Move.HELLO]][Move.WELCOME]
-        row.is_lost = False
-        is_new = self._admission.choose(row.place, hello.chosen)
-        kept: list[Effect] = [Keep(Chosen(row.place, hello.chosen))] if is_new and self._is_durable else []
-        effects: list[Effect] = [*kept, self._send((sender,), self._admission.welcome_of(row.place))]
-        effects += self._tell_of_kept(sender)
-        if self._phase >= 0:  # it comes back while the first phase is open, where nobody waited for it any longer
-            row.state = _TABLE[row.state][Move.REQUEST]
-            self._outstanding += 1
-            return [*effects, self._send((sender,), Request(self._phase, NIL))]
-        self._outstanding -= 1
-        self._num_joined += 1
-        return effects + self._close_if_complete()
+    def _on_hello(self, seat: Seat, hello: Hello) -> list[Effect]:
+        self._seats.welcome(seat)
+        seat.is_lost = False
+        is_new = self._admission.choose(seat.place, hello.chosen)
+        effects: list[Effect] = [Keep(Chosen(seat.place, hello.chosen))] if is_new and self._is_durable else []
+        effects += [self._send(seat, self._admission.welcome_of(seat.place)), *self._tell_of_kept(seat)]
+        if seat.state is State.ASKED:
+            effects.append(self._send(seat, self._course.request))
+        elif not self._seats.num_awaited:
+            effects += self._proceedings.close_if_complete()
+        return effects
 
-    def _take_up(self, sender: str, row: _Row) -> list[Effect]:
+    def _take_up(self, seat: Seat) -> list[Effect]:
         """Go on with a conversation over another connection: say what the party may have missed."""
-        row.is_lost = False
-        effects: list[Effect] = [self._send((sender,), self._admission.welcome_of(row.place))]
-        effects += self._acknowledge(sender, row) if row.num_reports else self._tell_of_kept(sender)
-        if row.state is State.ASKED:
-            effects.append(self._send((sender,), self._request))
-        elif (release := self._told.get(sender)) is not None:
-            effects.append(self._send((sender,), release))
+        seat.is_lost = False
+        effects: list[Effect] = [self._send(seat, self._admission.welcome_of(seat.place))]
+        effects += self._acknowledge(seat) if seat.num_reports else self._tell_of_kept(seat)
+        if seat.state is State.ASKED:
+            effects.append(self._send(seat, self._course.request))
+        elif seat.state is State.FINISHED and (releases := self._proceedings.releases) is not None:
+            effects.append(self._send(seat, releases.to(seat.party)))
         return effects
 
-    def _tell_of_kept(self, sender: str) -> list[Effect]:
+    def _tell_of_kept(self, seat: Seat) -> list[Effect]:
+        if not self._kept:
+            return []
         numbers = [
-            number for number, phase in enumerate(self._protocol.phases) if sender in self._kept.get(phase.name, {})
+            number for number, phase in enumerate(self._protocol.phases) if seat.party in self._kept.get(phase.name, {})
         ]
-        return [self._send((sender,), Acknowledgement(number)) for number in numbers]
+        return [self._send(seat, Acknowledgement(number)) for number in numbers]
 
-    def _acknowledge(self, sender: str, row: _Row) -> list[Effect]:
-        if not self._is_durable or not row.num_reports:
+    def _acknowledge(self, seat: Seat) -> list[Effect]:
+        if not self._is_durable or not seat.num_reports:
             return []
-        return [self._send((sender,), Acknowledgement(row.num_reports - 1))]
+        return [self._send(seat, Acknowledgement(seat.num_reports - 1))]
 
-    def _on_report(self, sender: str, row: _Row, message: Report) -> list[Effect]:
-        if row.state is State.LATE:
+    def _on_report(self, seat: Seat, message: Report) -> list[Effect]:
+        if seat.state is State.LATE:
             return []
+        course = self._course
         payload = bytes(message.payload)
-        if 0 <= message.phase == row.num_reports - 1:  # the last one again: on its way twice, or asked for by nobody
-            if payload != row.payload:
-                return self._drop(row, self._conflict(sender, row, message))
-            return self._acknowledge(sender, row)
-        if row.state is not State.ASKED or message.phase != self._phase:
-            return self._drop(row, self._unexpected(sender, row, message))
+        if 0 <= message.phase == seat.num_reports - 1:  # the last one again: on its way twice, or asked for by nobody
+            if payload == seat.payload:
+                return self._acknowledge(seat)
+            name = self._protocol.phases[message.phase].name
+            return self._drop(seat, conflicting_report(sender=seat.party, phase=name, state=seat.state))
+        if seat.state is not State.ASKED or message.phase != course.phase:
+            return self._drop(seat, self._unexpected(seat, message))
         try:
-            values = self._values_of(sender, row, message.payload)
+            values = course.read(seat, message.payload)
         except MalformedMessageError as error:
-            error.role, error.state, error.message_type = "server", row.state.value, "Report"
-            return self._drop(row, error)
-        if (earlier := self._kept.get(self._phase_name(), {}).get(sender)) is not None and earlier != values:
-            return self._drop(row, self._changed(sender, row))
-        self._count(row, payload, values)
-        kept: list[Effect] = [Keep(Accepted(self._phase, row.place, payload))] if self._is_durable else []
-        return kept + self._acknowledge(sender, row) + self._close_if_complete()
+            error.role, error.state, error.message_type = "server", seat.state.value, "Report"
+            return self._drop(seat, error)
+        if self._kept and self._kept.get(course.name, {}).get(seat.party, values) != values:
+            scope = self._protocol.phases[course.phase].kept
+            return self._drop(
+                seat, conflicting_report(sender=seat.party, phase=course.name, state=seat.state, scope=scope)
+            )
+        course.count(seat, payload, values)
+        effects: list[Effect] = []
+        if self._is_durable:
+            effects = [Keep(Accepted(course.phase, seat.place, payload)), *self._acknowledge(seat)]
+        return effects if self._seats.num_awaited else effects + self._proceedings.close_if_complete()
 
-    def _values_of(self, sender: str, row: _Row, payload: msgspec.Raw) -> tuple[int, ...]:
-        """Return a report of the open phase, or raise MalformedMessageError where it is none."""
-        phase = self._protocol.phases[self._phase]
-        problem = f"{sender}'s report in phase {phase.name!r} is not what the phase declares"
-        values = decode_payload(payload, phase.decoder, sender=sender, problem=problem)
-        try:
-            phase.check_report(values, self._admission.public_row(row.place))
-        except ValueError as error:
-            raise MalformedMessageError(f"{problem}: {error}", sender=sender) from None
-        return values
+    def _on_departure(self, seat: Seat) -> list[Effect]:
+        self._seats.leave(seat)
+        return self._proceedings.close_if_complete()
 
-    def _count(self, row: _Row, payload: bytes, values: tuple[int, ...]) -> None:
-        row.state = _TABLE[row.state][Move.REPORT]
-        row.num_reports += 1
-        row.payload = payload
-        self._reports[self._phase][row.place] = values
-        self._outstanding -= 1
-
-    def _on_departure(self, row: _Row) -> list[Effect]:
-        if self._phase < 0:
-            has_joined = row.state is State.JOINED
-            self._num_joined -= has_joined
-            # Whose connection was lost is waited for again until the deadline; who leaves on purpose is not.
-            self._outstanding += has_joined if row.is_lost else has_joined - 1
-        else:
-            self._outstanding -= row.state is State.ASKED
-        row.state = _TABLE[row.state][Move.BREAK]
-        return self._close_if_complete()
-
-    def _drop(self, row: _Row, error: RemoteProtocolError) -> list[Effect]:
+    def _drop(self, seat: Seat, error: RemoteProtocolError) -> list[Effect]:
         """End one client's row for its own fault."""
-        party = self._roster.names[row.place]
-        if not self._protocol.hides_participation:
-            self._first_drop = self._first_drop or str(error)
-        effects: list[Effect] = [self._send((party,), Abort.because(error)), Drop(party, error)]
-        return effects + self._on_departure(row)
+        self._proceedings.note_drop(error)
+        effects: list[Effect] = [self._send(seat, Abort.because(error)), Drop(seat.party, error)]
+        return effects + self._on_departure(seat)
 
-    def _close_if_complete(self) -> list[Effect]:
-        """Close the phase as soon as nobody else can report, or as soon as its quorum is out of reach.
+    def _send(self, seat: Seat, message: Message) -> Send:
+        return send((seat.party,), message, view=self._view)
 
-        Where it is private who reports, only its deadline closes it: earlier would tell that all have.
-        """
-        name = self._phase_name()
-        if self._state not in _UNDER_WAY or name in self._hidden:
-            return []
-        if not self._outstanding:
-            return self._close()
-        if self._num_received + self._outstanding >= self._required[name]:
-            return []
-        waited_for = State.NEW if self._phase < 0 else State.ASKED
-        still_there = self._present() | {row.place for row in self._rows.values() if row.state is waited_for}
-        return self._abort(name, self._num_received, still_there)
-
-    def _present(self) -> set[int]:
-        """Return the places of those who have reported in the open phase, or have joined before the first."""
-        if self._phase >= 0:
-            return set(self._reports[self._phase])
-        return {row.place for row in self._rows.values() if row.state is State.JOINED}
-
-    def _close(self) -> list[Effect]:
-        name = self._phase_name()
-        present = self._present()
-        if len(present) < self._required[name]:
-            return self._abort(name, len(present), present)
-        counts = (None, None) if name in self._hidden else (len(present), len(self._roster) - len(present))
-        if self._phase < 0:
-            return [Closed(name, *counts, None), *self._open_next(NIL)]
-        phase, places = self._phase, sorted(present)
-        try:
-            outcome = self._settle(places)
-        except PsephosError as error:
-            return self._end(error)
-        effects: list[Effect] = [Closed(name, *counts, outcome), *self._follow(outcome)]
-        if self._is_durable:
-            drawn = KeptTally.of(self._tallies[phase]) if name in self._draws else None
-            effects.insert(0, Keep(PhaseClosed(phase, tuple(places), drawn)))
-        return effects
-
-    def _settle(self, places: list[int], drawn: Tally | None = None) -> msgspec.Struct | None:
-        """Tally the open phase, ask nobody in it any longer, and return what it publishes.
-
-        Args:
-            places: of the reports that count, in order.
-            drawn: its released tally where the server has drawn its noise before.
-        """
-        phase = self._protocol.phases[self._phase]
-        for row in self._rows.values():
-            if row.state is State.ASKED:
-                row.state = _TABLE[row.state][Move.CLOSE]
-        tally = self._tally(places)
-        if drawn is None:
-            with blaming(self._protocol, f"release of phase {phase.name!r}"):
-                drawn = released_tally(phase, tally, self._draws.get(phase.name))
-        self._tallies.append(drawn)
-        return checked_phase_outcome(self._protocol, phase, self._tallies)
-
-    def _follow(self, outcome: msgspec.Struct | None) -> list[Effect]:
-        """Open the next phase, or release after the last."""
-        if self._phase + 1 == len(self._protocol.phases):
-            return self._release()
-        return self._open_next(encode_payload(outcome))
-
-    def _tally(self, places: list[int]) -> Tally:
-        """Tally the clients that have reported in every phase so far."""
-        phase = self._protocol.phases[self._phase]
-        order = np.array(places, dtype=np.int64)
-        of_phase = self._reports[self._phase]
-        reports = np.array([of_phase[place] for place in places], dtype=np.int64)
-        reports = reports.reshape(len(places), phase.num_reported)
-        earlier = [theirs[np.searchsorted(known, order)] for known, theirs in self._closed]
-        self._closed.append((order, reports))
-        return checked_tally(self._protocol, phase, reports, earlier, self._admission.public[order])
-
-    def _open_next(self, payload: msgspec.Raw) -> list[Effect]:
-        before = self._phase_name()
-        asked = {party: row for party, row in self._rows.items() if Move.REQUEST in _TABLE[row.state]}
-        self._begin_phase(payload, asked.values())
-        name = self._phase_name()
-        if len(asked) < self._required[name]:  # nobody shall pay for a phase that cannot reach its quorum
-            return self._abort(name, 0, {row.place for row in asked.values()})
-        # Whoever is asked has reported in the phase before.
-        num_asked = None if {name, before} & self._hidden else len(asked)
-        places = tuple(row.place for row in asked.values())
-        return [
-            *([Keep(PhaseOpened(self._phase, places))] if self._is_durable else []),
-            Opened(name, num_asked),
-            SetDeadline(name, self._rules[name].deadline_seconds),
-            self._send(tuple(asked), self._request),
-        ]
-
-    def _begin_phase(self, payload: msgspec.Raw, asked: Collection[_Row]) -> None:
-        self._state = SESSION[self._state][SessionMove.OPEN_PHASE]
-        self._phase += 1
-        self._reports.append({})
-        for row in asked:
-            row.state = _TABLE[row.state][Move.REQUEST]
-        self._outstanding = len(asked)
-        self._request = Request(self._phase, payload)
-        self._transcript.add(self._request)
-
-    def _go_on(self, records: Sequence[ServerRecord]) -> list[Effect]:
-        """Take up the session where its records end; everybody's connection is lost.
-
-        Raises:
-            JournalError: the records are none of this session.
-        """
-        outcome: msgspec.Struct | None = None
-        try:
-            for record in records:
-                match record:
-                    case Chosen(place=place, chosen=chosen):
-                        self._admission.choose(place, chosen)
-                    case PhaseOpened():
-                        self._reopen(record, outcome)
-                    case Accepted():
-                        self._recount(record)
-                    case PhaseClosed():
-                        drawn = None if record.tally is None else record.tally.restore()
-                        outcome = self._settle(list(record.places), drawn)
-                    case Broken():
-                        error = QuorumError(**msgspec.structs.asdict(record))
-                        return self._end(error)
-            if isinstance(records[-1], PhaseClosed):
-                return self._follow(outcome)
-        except (LookupError, ValueError, TypeError, OverflowError, MalformedMessageError) as error:
-            raise JournalError(f"has a record that has no place in this session: {error}") from error
-        name = self._phase_name()
-        return [SetDeadline(name, self._rules[name].deadline_seconds), *self._close_if_complete()]
-
-    def _reopen(self, record: PhaseOpened, outcome: msgspec.Struct | None) -> None:
-        if record.phase != self._phase + 1:
-            raise ValueError(f"phase {record.phase} opens after phase {self._phase}")
-        rows = [self._rows[self._roster.names[place]] for place in record.places]
-        for row in self._rows.values():
-            row.is_lost = True  # also who is not asked: it may have been let in later, while the first phase was open
-        for row in rows:
-            if not record.phase:
-                row.state = State.JOINED
-        self._begin_phase(encode_payload(outcome), rows)
-
-    def _recount(self, record: Accepted) -> None:
-        party = self._roster.names[record.place]
-        row = self._rows[party]
-        if not self._phase and row.state is State.NEW:  # let in while the first phase was open
-            row.state = State.ASKED
-            self._outstanding += 1
-        if record.phase != self._phase or row.state is not State.ASKED:
-            raise ValueError(f"{party} reports in phase {record.phase}, in state {row.state.value!r}")
-        self._count(row, record.report, self._values_of(party, row, msgspec.Raw(record.report)))
-
-    def _release(self) -> list[Effect]:
-        try:
-            outcome: msgspec.Struct = checked_outcome(self._protocol, self._tallies)
-            own_outcomes = checked_own_outcomes(self._protocol, self._tallies)
-        except PsephosError as error:
-            return self._end(error)
-        hearing = {party: row for party, row in self._rows.items() if Move.RELEASE in _TABLE[row.state]}
-        unlike: dict[str, Release] = {}  # those that say more than what everybody is told
-        told: msgspec.Struct = outcome
-        try:
-            release = Release(encode_payload(outcome))
-            encode(release)
-            for party, row in hearing.items():
-                if row.state is State.LATE:
-                    unlike[party] = msgspec.structs.replace(release, is_late=True)
-                if (own := own_outcomes.get(row.place)) is not None:
-                    told = own
-                    unlike[party] = msgspec.structs.replace(unlike.get(party, release), own=encode_payload(own))
-            if unlike:
-                encode(max(unlike.values(), key=lambda each: len(bytes(each.own))))  # if the longest fits, all do
-        except (TypeError, ValueError) as error:
-            reason = f"the outcome, of type {type(told).__name__}, does not fit into a message: {error}"
-            return self._end(LocalProtocolError(reason, role="server", message_type="Release"))
-        self._state = SESSION[self._state][SessionMove.RELEASE]
-        self._transcript.add(release)
-        self._told = {party: unlike.get(party, release) for party in hearing}
-        for row in hearing.values():
-            row.state = _TABLE[row.state][Move.RELEASE]
-        everybody = tuple(party for party in hearing if party not in unlike)
-        num_received = tuple(
-            None if phase.name in self._hidden else len(reports)
-            for phase, reports in zip(self._protocol.phases, self._reports, strict=True)
+    def _unexpected(self, seat: Seat, message: Message) -> UnexpectedMessageError:
+        return unexpected_message(
+            message, sender=seat.party, side=Side.SERVER, state=seat.state, phase=self._course.name
         )
-        digest = self._transcript.digest or ""
-        result = SessionResult(outcome, tuple(self._tallies), num_received, own_outcomes, digest, self.num_told)
-        other_releases = [self._send((party,), message) for party, message in unlike.items()]
-        return [self._send(everybody, release), *other_releases, Finish(result)]
-
-    def _abort(self, phase: str, num_received: int, not_missing: set[int]) -> list[Effect]:
-        """End the session without its quorum, on every side.
-
-        Missing are those who did not report until the deadline, or, where the quorum was out of reach before, those who
-        had gone by then.
-        """
-        missing = [name for place, name in enumerate(self._roster.names) if place not in not_missing]
-        given: dict[str, Any] = {"phase": phase, "received": num_received, "required": self._required[phase]}
-        error = QuorumError(**given, missing=missing, first_drop=self._first_drop)
-        # Why a party was dropped may quote its report, which is for nobody but the server.
-        effects = self._end(error, told=QuorumError(**given, missing=missing))
-        if self._is_durable:
-            kept = Broken(**given, missing=tuple(missing), first_drop=self._first_drop)
-            effects.insert(0, Keep(kept))
-        return effects
-
-    def _end(self, error: PsephosError, *, told: PsephosError | None = None) -> list[Effect]:
-        """End the session with an error, on every side; clients are told another one where there is one."""
-        self._state = SESSION[self._state][SessionMove.ABORT]
-        live: list[str] = []
-        for party, row in self._rows.items():
-            if row.state is not State.NEW and _TABLE[row.state]:
-                row.state = _TABLE[row.state][Move.BREAK]
-                live.append(party)
-        return [self._send(tuple(live), Abort.because(told or error)), Fail(error)]
-
-    def _send(self, recipients: tuple[str, ...], message: Message) -> Send:
-        if self._view is not None:
-            for recipient in recipients:
-                self._view.record(Happening.SENT, recipient, message)
-        return Send(recipients, message)
-
-    @property
-    def _num_received(self) -> int:
-        """How many have reported in the open phase, or have joined before the first."""
-        return self._num_joined if self._phase < 0 else len(self._reports[self._phase])
-
-    def _phase_name(self) -> str:
-        return JOIN if self._phase < 0 else self._protocol.phases[self._phase].name
-
-    def _conflict(self, sender: str, row: _Row, message: Report) -> ConflictingReportError:
-        phase = self._protocol.phases[message.phase].name
-        return ConflictingReportError(
-            f"{sender} reported a second time in phase {phase!r}, and differently; the first stands",
-            sender=sender,
-            role="server",
-            state=row.state.value,
-            message_type="Report",
-        )
-
-    def _changed(self, sender: str, row: _Row) -> ConflictingReportError:
-        phase = self._protocol.phases[self._phase]
-        reason = f"{sender} reports in phase {phase.name!r} otherwise than in an earlier session of {phase.kept}"
-        return ConflictingReportError(
-            f"{reason}, whose first report stands",
-            sender=sender,
-            role="server",
-            state=row.state.value,
-            message_type="Report",
-        )
-
-    def _unexpected(self, sender: str, row: _Row, message: Message) -> UnexpectedMessageError:
-        name = type(message).__name__
-        phase = f" of phase {message.phase}" if isinstance(message, (Request, Report)) else ""
-        return UnexpectedMessageError(
-            f"{sender} sent a {name}{phase} in state {row.state.value!r} of phase {self._phase_name()!r}",
-            sender=sender,
-            role="server",
-            state=row.state.value,
-            message_type=name,
-        )
-
-
-def _check_noise(noise: NoiseSource | None, kind: SessionKind, phase: CentralPhase) -> NoiseSource:
-    """Return the noise, or raise ConfigurationError unless the server can draw what this phase leaves to it."""
-    if noise is None or noise.kind is not kind:
-        given = "none" if noise is None else noise.kind.value
-        allowed = f"of a {kind.value}: in phase {phase.name!r} the server draws the noise"
-        raise ConfigurationError(field="noise", value=given, allowed=allowed)
-    noise.check(phase.tally_mechanism)
-    return noise

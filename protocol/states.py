@@ -1,7 +1,9 @@
 """The states of one conversation, and every move between them.
 
 Two rules, after h11: whatever changes a state is in this file, and the tables do not know what a message
-carries. A conversation joins one client with the server. Both ends see the same moves, so both read the same
+carries. Machines hold a `Position`, which moves by its table and by nothing else.
+
+A conversation joins one client with the server. Both ends see the same moves, so both read the same
 alphabet (`Move`); the server keeps one state per client, and a client's fault ends that client's row alone.
 `SESSION` is the server's second table: where the session as a whole stands.
 
@@ -10,11 +12,14 @@ A *phase* (weights, opinions) is a step that users know; a *state* is where one 
 
 import enum
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from .roles import Side
 
-__all__ = ["CONVERSATION", "KEPT", "SESSION", "Move", "SessionMove", "SessionState", "State", "mermaid"]
+__all__ = ["CONVERSATION", "KEPT", "SESSION", "Move", "Position", "SessionMove", "SessionState", "State", "mermaid"]
+
+StateT = TypeVar("StateT", bound=enum.Enum)
+MoveT = TypeVar("MoveT", bound=enum.Enum)
 
 
 class State(enum.Enum):
@@ -156,6 +161,37 @@ SESSION: Final[Mapping[SessionState, Mapping[SessionMove, SessionState]]] = {
     SessionState.RELEASED: {},
     SessionState.ABORTED: {},
 }
+
+
+class Position(Generic[StateT, MoveT]):
+    """Where something stands in its table: one end of a conversation, or a session.
+
+    Args:
+        table: state × move → state.
+        state: where it begins.
+
+    Attributes:
+        state: where it stands; nothing outside this class changes it.
+    """
+
+    __slots__ = ("_table", "state")
+
+    def __init__(self, table: Mapping[StateT, Mapping[MoveT, StateT]], state: StateT) -> None:
+        self._table = table
+        self.state = state
+
+    @property
+    def moves(self) -> Mapping[MoveT, StateT]:
+        """All moves that are allowed from here, and where they lead; empty at the end."""
+        return self._table[self.state]
+
+    def move(self, move: MoveT) -> None:
+        """Make a move.
+
+        Raises:
+            KeyError: the table forbids it from here.
+        """
+        self.state = self._table[self.state][move]
 
 
 def mermaid(side: Side) -> str:

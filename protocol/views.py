@@ -13,7 +13,7 @@ from .errors import ConfigurationError
 from .messages import Charter, Message
 from .roles import SessionKind, Side
 
-__all__ = ["Happening", "Observation", "View", "describe"]
+__all__ = ["Happening", "Observation", "View", "check_view", "describe"]
 
 
 class Happening(enum.Enum):
@@ -68,6 +68,16 @@ class View(msgspec.Struct):
     def record(self, happening: Happening, peer: str, message: Message | None = None, *, reason: str = "") -> None:
         """Append one observation."""
         self.observations.append(Observation(happening, peer, message, reason))
+
+
+def check_view(view: View | None, kind: SessionKind) -> None:
+    """Refuse a view in a session of another kind.
+
+    Raises:
+        ConfigurationError: it is of another kind.
+    """
+    if view is not None and view.kind is not kind:
+        raise ConfigurationError(field="view", value=view.kind.value, allowed=f"of a {kind.value}")
 
 
 def describe(message: Message) -> dict[str, object]:

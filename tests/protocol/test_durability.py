@@ -549,6 +549,7 @@ def test_a_session_that_missed_its_quorum_is_over_after_a_restart_too() -> None:
         [PhaseOpened(0, (0, 1)), Accepted(0, 1, bytes(raw([9])))],
         [PhaseOpened(0, (0, 1)), Accepted(0, 1, b"\xc1")],
         [PhaseOpened(0, (0, 1)), PhaseClosed(0, (0, 1))],
+        [PhaseOpened(0, ()), PhaseOpened(1, ()), PhaseOpened(2, ())],
         [PhaseOpened(0, (0, 1)), Accepted(0, 1, bytes(raw([1]))), Accepted(0, 1, bytes(raw([1])))],
     ],
 )

@@ -1,12 +1,25 @@
 """The tables of moves: total, closed, and with the shape that both machines rely on."""
 
+import ast
 import itertools
 import re
+from pathlib import Path
 
 import pytest
 from psephos.protocol import Side
-from psephos.protocol.states import CONVERSATION, KEPT, SESSION, Move, SessionMove, SessionState, State, mermaid
+from psephos.protocol.states import (
+    CONVERSATION,
+    KEPT,
+    SESSION,
+    Move,
+    Position,
+    SessionMove,
+    SessionState,
+    State,
+    mermaid,
+)
 
+PROTOCOL = Path(__file__).parents[2] / "protocol"
 TERMINAL = {State.FINISHED, State.ENDED}
 
 
@@ -101,3 +114,42 @@ def test_the_diagram_says_what_is_kept_where_something_new_happens(side: Side) -
     shown = {line.partition(": ")[2] for line in mermaid(side).splitlines() if " [" in line.partition(": ")[2]}
     assert shown == {f"{move.value} [{record}]" for move, record in KEPT[side].items()}
     assert "    reported --> reported: report\n" in mermaid(side)  # the same again
+
+
+@pytest.mark.parametrize("side", list(Side))
+def test_a_position_makes_the_moves_of_its_table_and_no_other(side: Side) -> None:
+    table = CONVERSATION[side]
+    for state, move in itertools.product(State, Move):
+        position = Position(table, state)
+        assert position.moves is table[state]
+        if move in table[state]:
+            position.move(move)
+            assert position.state is table[state][move]
+        else:
+            with pytest.raises(KeyError):
+                position.move(move)
+            assert position.state is state
+
+
+def states_set(source: str) -> list[int]:
+    """Return the lines that set the state of anything but an error."""
+    targets = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute))
+    return [
+        node.lineno
+        for node in targets
+        if node.attr.lstrip("_") == "state"
+        and isinstance(node.ctx, ast.Store)
+        and not (isinstance(node.value, ast.Name) and node.value.id == "error")
+    ]
+
+
+def test_nothing_but_a_position_changes_a_state() -> None:
+    """The rule at the head of `states`: a reader who looks for what moves a state has to look there alone."""
+    assert states_set("row.state = State.LATE\nself._state, x = after, 1") == [1, 2]
+    assert states_set("error.state = 'asked'\nafter = row.state") == []
+    elsewhere = {
+        path.name: lines
+        for path in PROTOCOL.glob("*.py")
+        if path.name not in {"states.py", "errors.py"} and (lines := states_set(path.read_text(encoding="utf-8")))
+    }
+    assert elsewhere == {}

@@ -1,318 +1,39 @@
-"""A protocol is a list of phases; a phase is a randomizer, a tally and an outcome.
+"""A whole protocol: its parameters, its phases, the table that its users fill in, and what is released at the end.
 
-In each phase the server opens with a request, every client answers with one report (the phase's local
-randomizer applied to columns of its private row), the server tallies the reports, and closing the phase yields
-an outcome that the next request carries. Machines, agents, arrays and replays are all driven by these two
-classes, so a protocol is one module that defines them.
-
-A party's private input is a *row* of integers: indices into public sets, or multiples of a public grid.
-`PhasedProtocol.encode` makes rows from a table as users know it, and each phase names its columns.
+What users write and read, a table's entries and an outcome, is turned into rows and out of tallies here, and nowhere
+else. Each method says who runs it.
 """
 
 import abc
-import dataclasses
 import functools
-import hashlib
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 import numpy as np
 
-from .arrays import IntArray
-from .columns import Column, Entries, check_columns, missing_column
-from .errors import ConfigurationError
-from .guard import Guarded, GuardedRelease
-from .integers import encode_row, width_of
-from .kept import Scope
-from .mechanisms import Disclosure, FiniteMechanism, RowMechanism
-from .messages import MAX_CHOSEN, MAX_MESSAGE_BYTES, encode_payload
-from .privacy import NeighboringRelation, PrivacyLoss, TrustModel
-from .tally import Tally
+from ..arrays import IntArray
+from ..columns import Column, Entries, check_columns
+from ..errors import ConfigurationError
+from ..kept import Scope
+from ..messages import MAX_CHOSEN, encode_payload
+from ..privacy import PrivacyLoss
+from ..tally import Tally
+from .central_phase import CentralPhase
+from .inputs import Inputs
+from .phase import Phase
 
-__all__ = [
-    "MAX_VALUES_IN_REPORT",
-    "CentralPhase",
-    "Column",
-    "Draw",
-    "Entries",
-    "Inputs",
-    "MechanismGroups",
-    "OnePhaseProtocol",
-    "Phase",
-    "PhasedProtocol",
-    "Truth",
-    "missing_column",
-]
+__all__ = ["OnePhaseProtocol", "PhasedProtocol", "Truth"]
 
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float | str]
 """What an outcome estimates, by name: numbers, labels, or both."""
 
-MechanismGroups: TypeAlias = Sequence[tuple[RowMechanism, IntArray | slice]]
-"""Local randomizers, each with the places of the persons who use it."""
-
-Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
-"""Applies a mechanism to a row, with randomness of its owner's."""
-
-# An integer takes up to nine bytes, and the message around them a few.
-MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
+_MOST_ROWS_HELD: Final = 1 << 10
 
 ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
-PhaseT = TypeVar("PhaseT", bound="Phase")
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Inputs:
-    """All parties' inputs, one row each, in roster order.
-
-    Args:
-        private: int64, shape (n, private columns): known to its owner alone.
-        public: int64, shape (n, public columns): known to the server as well.
-    """
-
-    private: IntArray
-    public: IntArray
-
-    def __post_init__(self) -> None:
-        if not all(np.issubdtype(table.dtype, np.integer) for table in (self.private, self.public)):
-            # A float would leave its party with its low bits in clear.
-            raise TypeError(f"rows are integers, got {self.private.dtype} and {self.public.dtype}")
-        if self.private.ndim != 2 or self.public.ndim != 2 or len(self.private) != len(self.public):  # noqa: PLR2004  tables
-            raise ValueError(f"expected two tables of as many rows, got {self.private.shape} and {self.public.shape}")
-
-    def of_range(self, start: int, stop: int) -> "Inputs":
-        """Return the rows of the parties from `start` up to `stop`."""
-        return Inputs(self.private[start:stop], self.public[start:stop])
-
-    def __len__(self) -> int:
-        return len(self.private)
-
-
-class Phase(Guarded):
-    """One step of a protocol, for clients and server alike.
-
-    Args:
-        name: what users call it; unique in its protocol.
-        columns: which columns of a private row it randomizes.
-        mechanism: the local randomizer of these values. Where persons have randomizers of their own (`mechanism_of`),
-            the one whose reports have the widest range.
-        losses: what this phase costs one person, one entry for each unit of protection.
-        num_parts: how many parts a person's values are made of at most, where the mechanism's event covers the change
-            of one part, such as a record.
-        kept: where a person's report outlives its session. Later sessions of the same scope then repeat it, and cost
-            nothing in this phase (`kept`). For replace-one neighbors in the local model, and one randomizer for all:
-            elsewhere a repeated report tells more than the first, or is another's.
-
-    Raises:
-        ConfigurationError: the columns have gaps, a report would not fit into a message, the losses of one relation
-            and model are less than what is drawn (`guard`), or reports are kept where they cannot be.
-        UnsupportedEventError: `event` cannot be bounded under a loss's relation.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        columns: range,
-        mechanism: RowMechanism,
-        losses: Sequence[PrivacyLoss],
-        num_parts: int = 1,
-        kept: Scope | None = None,
-    ) -> None:
-        if not columns or columns.step != 1:
-            raise ConfigurationError(
-                field="columns", value=columns, allowed="at least one column, and columns next to each other"
-            )
-        if (slots := mechanism.slots_of(1)) < 1:
-            raise ConfigurationError(field="slots", value=slots, allowed="at least 1")
-        if max(len(columns), mechanism.num_reports_of(len(columns))) > MAX_VALUES_IN_REPORT:
-            allowed = f"at most {MAX_VALUES_IN_REPORT}, so that a report fits into a message"
-            raise ConfigurationError(field="columns", value=len(columns), allowed=allowed)
-        self.name = name
-        self.columns = slice(columns.start, columns.stop)
-        self.num_values = len(columns)
-        self.num_reported = mechanism.num_reports_of(len(columns))
-        self.mechanism = mechanism
-        self.losses = tuple(losses)
-        self.num_parts = num_parts
-        self.kept = None if kept is None else kept.with_law("randomizer", _law_of(mechanism, self.losses))
-        self.check_largest()
-        self._check_kept()
-
-    @property
-    def hides_participation(self) -> bool:
-        """Whether it is private who reported, and so how many did: neighbors differ by a person who is there or not."""
-        return any(loss.relation is NeighboringRelation.ADD_OR_REMOVE_ONE for loss in self.losses)
-
-    def _check_kept(self) -> None:
-        if self.kept is None:
-            return
-        stated = {(loss.relation, loss.model) for loss in self.losses}
-        can_be = stated == {(NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL)}
-        if not can_be or type(self).mechanism_of is not Phase.mechanism_of:
-            allowed = "a phase of replace-one neighbors in the local model, with one randomizer for all"
-            raise ConfigurationError(field="kept", value=f"phase {self.name!r}", allowed=allowed)
-
-    @functools.cached_property
-    def decoder(self) -> msgspec.msgpack.Decoder[tuple[int, ...]]:
-        """Decodes and checks the payload type that this phase declares.
-
-        A report is an array of `num_reported` integers in the mechanism's report range.
-        """
-        low, high = self.mechanism.report_range
-        number = Annotated[int, msgspec.Meta(ge=low, le=high)]
-        length = msgspec.Meta(min_length=self.num_reported, max_length=self.num_reported)
-        return msgspec.msgpack.Decoder(Annotated[tuple[number, ...], length])
-
-    @functools.cached_property
-    def number_bytes(self) -> int:
-        """How many bytes each number of a report takes: as many as the widest that anybody's can have."""
-        return width_of(*self.mechanism.report_range)
-
-    def encode_report(self, report: Sequence[int]) -> msgspec.Raw:
-        """Run by a client: return a report as it travels, in as many bytes as any other of this phase.
-
-        Args:
-            report: `num_reported` integers in the mechanism's report range.
-        """
-        return msgspec.Raw(encode_row(report, width=self.number_bytes))
-
-    def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
-        """Return the local randomizer of one person: `mechanism`, unless overridden.
-
-        All of a phase are of one type, take as many uniforms and report as many numbers.
-
-        Args:
-            public: the person's public row.
-        """
-        del public
-        return self.mechanism
-
-    def mechanism_groups(self, public: IntArray) -> MechanismGroups:
-        """Return the local randomizers of many: each with the places of those who use it.
-
-        A phase that overrides `mechanism_of` overrides this.
-
-        Args:
-            public: their public rows, shape (n, public columns).
-        """
-        del public
-        return [(self.mechanism, slice(None))]
-
-    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what this phase costs one person: `losses`, or less where the public row says so.
-
-        Args:
-            public: the person's public row.
-        """
-        del public
-        return self.losses
-
-    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Return what this phase costs many: for each group of persons who pay alike a name, their number, the losses.
-
-        A phase that overrides `losses_of` overrides this.
-
-        Args:
-            public: their public rows, shape (n, public columns).
-
-        Returns:
-            Groups with distinct names; the name of a single one is empty.
-        """
-        return [("", len(public), self.losses)]
-
-    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Run by the server: refuse a report that does not fit its sender's public row.
-
-        Args:
-            report: `num_reported` integers in the mechanism's report range.
-            public: the sender's public row.
-
-        Raises:
-            ValueError: it does not fit; the message goes back to the sender.
-        """
-        del report, public
-
-    @abc.abstractmethod
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Run by the server: tally the reports of some clients.
-
-        Args:
-            reports: int64, shape (n, num_reported): theirs in this phase.
-            earlier: theirs in each earlier phase, in order.
-            public: int64, shape (n, public columns): their public rows.
-
-        Returns:
-            A tally such that the tallies of a partition of the clients merge into that of all.
-        """
-
-    def outcome(self, tallies: Sequence[Tally]) -> msgspec.Struct | None:
-        """Run by the server: what closing this phase publishes in the next request; nothing unless overridden.
-
-        Args:
-            tallies: of all phases up to this one.
-        """
-        del tallies
-        return None
-
-
-def _law_of(mechanism: RowMechanism, losses: Sequence[PrivacyLoss]) -> str:
-    """Return what tells a randomizer's law from others', whatever its protocol says of it."""
-    told = [type(mechanism).__name__, repr(mechanism.value_range), repr(mechanism.report_range)]
-    told += [repr(loss.event) for loss in losses]
-    if isinstance(mechanism, FiniteMechanism):
-        told += [f"{chance:.9e}" for row in mechanism.channel_matrix() for chance in row]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
-
-
-class CentralPhase(GuardedRelease, Phase):
-    """A step in which the server is trusted with the values, and draws the noise itself (the central model).
-
-    Clients disclose their values, and the server's view has them as they are. When the phase closes, the server
-    randomizes the tally once. Everything that is published is computed from the noisy tally, and the clear one is
-    dropped. So the losses of such a phase are bounded against everybody who sees only the release, and not against
-    somebody who sees the server's view.
-
-    Args:
-        name: what users call it; unique in its protocol.
-        columns: which columns of a private row are disclosed.
-        bound: the greatest size of a value.
-        tally_mechanism: what the server randomizes the tally's totals with, as one row.
-        losses: what this phase costs one person, in the central model.
-        num_parts: see `Phase`.
-
-    Raises:
-        ConfigurationError: as `Phase`, or a loss is stated in another model.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        *,
-        columns: range,
-        bound: int,
-        tally_mechanism: RowMechanism,
-        losses: Sequence[PrivacyLoss],
-        num_parts: int = 1,
-    ) -> None:
-        self.tally_mechanism = tally_mechanism
-        for loss in losses:
-            if loss.model is not TrustModel.CENTRAL:
-                allowed = f"{TrustModel.CENTRAL.value!r} where the server sees the values"
-                raise ConfigurationError(field="losses", value=loss.model.value, allowed=allowed)
-        super().__init__(name, columns=columns, mechanism=Disclosure(bound), losses=losses, num_parts=num_parts)
-
-    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
-        """Run by the server as the phase closes, once: return the tally with noise.
-
-        Args:
-            tally: of all reports, with totals alone.
-            draw: applies a mechanism to a row, with the server's randomness.
-        """
-        totals = draw(self.tally_mechanism, tally.totals.reshape(-1).tolist())
-        return Tally(tally.num_reports, np.array(totals, dtype=np.int64).reshape(tally.totals.shape))
+PhaseT = TypeVar("PhaseT", bound=Phase)
 
 
 class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
@@ -367,6 +88,11 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         return phases
 
     @functools.cached_property
+    def kept_scopes(self) -> Mapping[str, Scope | None]:
+        """Where the reports of each phase outlive their session, by its name; None for a phase that keeps none."""
+        return {phase.name: phase.kept for phase in self.phases}
+
+    @functools.cached_property
     def losses(self) -> tuple[PrivacyLoss, ...]:
         """What a whole session costs one person at most, phase by phase."""
         return tuple(loss for phase in self.phases for loss in phase.losses)
@@ -386,11 +112,23 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def check_losses(self, public: Sequence[int]) -> None:
         """Run by a client before it reserves: see `guard.Guarded.check_losses`, phase by phase.
 
+        Where one process runs many parties, the same row is checked once for all of them.
+
         Raises:
             ConfigurationError: a phase states less than it draws for this public row.
         """
+        row = tuple(public)
+        if row in self._rows_held:
+            return
         for phase in self.phases:
-            phase.check_losses(public)
+            phase.check_losses(row)
+        if len(self._rows_held) < _MOST_ROWS_HELD:
+            self._rows_held.add(row)
+
+    @functools.cached_property
+    def _rows_held(self) -> set[tuple[int, ...]]:
+        """The public rows whose losses were found to be stated high enough."""
+        return set()
 
     def check_loss_groups(self, public: IntArray) -> None:
         """Run by the maker of a session, before anything is charged: refuse losses of any row that are stated too low.

@@ -302,3 +302,29 @@ def test_equal_parameters_have_equal_bytes_whether_a_number_was_typed_with_a_poi
     whole, decimal = make_vote(epsilon=1, weights=(1, 2)), make_vote(epsilon=1.0, weights=(1.0, 2.0))
     assert whole.parameters == decimal.parameters
     assert bytes(whole.encoded_parameters) == bytes(decimal.encoded_parameters)
+
+
+def test_the_losses_of_a_row_are_held_against_what_is_drawn_once_for_all_parties_that_have_it() -> None:
+    held: list[tuple[int, ...]] = []
+
+    class Counted(Sums):
+        def check_losses(self, public: Sequence[int]) -> None:
+            held.append(tuple(public))
+            super().check_losses(public)
+
+    survey = Survey(Counted("counted"))
+    for public in ((), [], [1], (1,), (2,)):
+        survey.check_losses(public)
+    assert held == [(), (1,), (2,)]
+
+
+def test_losses_that_are_stated_too_low_for_a_row_are_refused_every_time() -> None:
+    class Confused(Sums):
+        def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+            return self.losses[: 1 + public[0]]
+
+    survey = Survey(Confused("confused"))
+    survey.check_losses((1,))
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="at least what phase 'confused' draws for the public row"):
+            survey.check_losses((0,))

@@ -1,0 +1,133 @@
+"""What a party agreed to before its session, and whether the server's Welcome says the same.
+
+It is the client's counterpart of the server's door (`admission`): before all of it agrees, nothing is reserved, charged
+or drawn. An error shows what is public on both sides, field by field. Of the party's private row it says that something
+does not fit, and not what.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from .errors import ConfigurationError, MalformedMessageError, RemoteProtocolError, quote
+from .messages import PROTOCOL_VERSION, Charter, Welcome, decode_payload
+from .phases import PhasedProtocol
+
+__all__ = ["Agreement"]
+
+_PLAIN = msgspec.msgpack.Decoder(dict[str, object])
+
+
+class Agreement:
+    """What one party agreed to.
+
+    Args:
+        protocol: the protocol with the parameters that the party agreed to.
+        party: its name.
+        server: what to call the server.
+        charter: what makes the session this one, as far as the party knows.
+        row: its private row.
+        public: its public row; None where it takes what the server says.
+
+    Attributes:
+        charter: as given.
+        chosen: what the party chooses of its public row, which leaves with the Hello.
+
+    Raises:
+        ConfigurationError: what the party chooses is missing or not allowed.
+    """
+
+    __slots__ = ("_party", "_protocol", "_public", "_row", "_server", "charter", "chosen")
+
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        *,
+        party: str,
+        server: str,
+        charter: Charter,
+        row: Sequence[int],
+        public: tuple[int, ...] | None,
+    ) -> None:
+        self._protocol = protocol
+        self._party = party
+        self._server = server
+        self._row = row
+        self._public = public
+        self.charter = charter
+        self.chosen = self._choice()
+
+    def check(self, welcome: Welcome) -> tuple[int, ...]:
+        """Return the party's public row, if the server welcomes it to the session that it agreed to.
+
+        Args:
+            welcome: the server's.
+
+        Raises:
+            RemoteProtocolError: version, parameters, charter or public row is another one, or does not fit the party's
+                own row.
+        """
+        if reason := self._difference(welcome):
+            raise RemoteProtocolError(reason, sender=self._server, role="client")
+        return welcome.public
+
+    def _difference(self, welcome: Welcome) -> str:
+        """Say what of a Welcome was not agreed to; empty where all was."""
+        if welcome.version != PROTOCOL_VERSION:
+            return f"{self._server} speaks version {welcome.version}, this side {PROTOCOL_VERSION}"
+        if bytes(welcome.parameters) != bytes(self._protocol.encoded_parameters):
+            differing = self._other_parameters(welcome.parameters)
+            return f"{self._server}'s parameters are not those agreed to: {differing}"
+        if not self.charter.agrees_with(welcome.charter):
+            differing = self._other_charter(welcome.charter)
+            return f"{self._server}'s session is another one than was agreed to: {differing}"
+        if self._public is not None and welcome.public != self._public:
+            return f"{self._server}'s public row for {self._party} is not the one agreed to"
+        try:
+            self._protocol.check_public(welcome.public)
+            self._protocol.check_row(self._row, welcome.public)
+            self._check_values(welcome.public)
+        except ConfigurationError as error:
+            return f"{self._server}'s public row for {self._party} is none: {error}"
+        except ValueError:
+            # Why not is the party's own business: which places of its private row are filled.
+            return f"{self._server}'s public row does not fit {self._party}'s own values"
+        return ""
+
+    def _check_values(self, public: Sequence[int]) -> None:
+        """Raise ValueError if the row holds what nobody with this public row may: its loss would be of other values."""
+        for phase in self._protocol.phases:
+            for value, allowed in zip(self._row[phase.columns], phase.values_of(public), strict=True):
+                if value not in allowed:
+                    raise ValueError("a value is outside what the public row allows")
+
+    def _choice(self) -> tuple[int, ...]:
+        """Return what the party chooses of its public row, checked before anything of it leaves."""
+        if not (number := self._protocol.num_chosen):
+            return ()
+        if self._public is None:
+            allowed = f"given: the party chooses the last {number} of it"
+            raise ConfigurationError(field="public", value=self._public, allowed=allowed)
+        self._protocol.check_public(self._public)
+        return self._public[-number:]
+
+    def _other_charter(self, charter: Charter) -> str:
+        """Say where the server's charter is another one."""
+        given = msgspec.structs.asdict(charter)
+        agreed = {name: value for name, value in msgspec.structs.asdict(self.charter).items() if value}
+        differing = [name for name, value in agreed.items() if given[name] != value]
+        return "; ".join(f"{name} is {quote(given[name])}, agreed {quote(agreed[name])}" for name in differing)
+
+    def _other_parameters(self, offered: msgspec.Raw) -> str:
+        """Say where the server's parameters differ; they are public on both sides."""
+        agreed = _PLAIN.decode(self._protocol.encoded_parameters)
+        try:
+            other = decode_payload(offered, _PLAIN, sender=self._server, problem="")
+        except MalformedMessageError:
+            return "they cannot be read"
+        differing = [name for name in sorted(agreed.keys() | other.keys()) if agreed.get(name) != other.get(name)]
+        if not differing:
+            return "they are encoded differently"
+        shown = (f"{name[:40]} is {quote(other.get(name))}, agreed {quote(agreed.get(name))}" for name in differing[:3])
+        return "; ".join(shown)

@@ -1,0 +1,164 @@
+"""A party's answers in one session: one report for each phase, and never a second one.
+
+A report is drawn once, after its loss was charged. Or it repeats that of an earlier session (`kept`), and is neither
+drawn nor charged. The same request again gets the same bytes again: a second draw would let an averaging attack in.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from .kept import KeptReport, check_kept_names, check_values, has_changed, seal_of
+from .messages import Report, Request
+from .phases import Phase, PhasedProtocol
+from .privacy import Charge, PrivacyLoss, Reservation
+from .randomness import NoiseSource
+from .records import Remembered
+
+__all__ = ["Answers"]
+
+
+class Answers:
+    """One party's answers.
+
+    Args:
+        protocol: what is run.
+        party: the party's name.
+        place: its place in the roster, which addresses simulated noise.
+        row: its private row.
+        noise: where the reports' randomness comes from.
+        kept: its reports of earlier sessions, by phase.
+        secret: of the seals that it keeps beside reports.
+
+    Attributes:
+        given: the requests that have their answer, phase by phase.
+
+    Raises:
+        ConfigurationError: the noise cannot sample a mechanism, or a kept report is of another scope, law or value.
+        ValueError: a value is out of its mechanism's range.
+    """
+
+    __slots__ = ("_kept", "_noise", "_place", "_protocol", "_row", "_secret", "given")
+
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        *,
+        party: str,
+        place: int,
+        row: Sequence[int],
+        noise: NoiseSource,
+        kept: Mapping[str, KeptReport],
+        secret: bytes,
+    ) -> None:
+        self._protocol = protocol
+        self._place = place
+        self._row = row
+        self._noise = noise
+        self._secret = secret
+        self.given: list[tuple[Request, Report]] = []
+        for phase in protocol.phases:
+            noise.check(phase.mechanism)
+            low, high = phase.mechanism.value_range
+            values = row[phase.columns]
+            if len(values) != phase.num_values or not all(low <= value <= high for value in values):
+                # The values are private: the message says what is allowed and not what was given.
+                raise ValueError(f"{party}: phase {phase.name!r} takes {phase.num_values} values in [{low}, {high}]")
+        self._kept = dict(kept)
+        if kept:
+            self._check_kept(party)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every phase has its answer."""
+        return len(self.given) == len(self._protocol.phases)
+
+    @property
+    def kept(self) -> Mapping[str, tuple[int, ...]]:
+        """The reports that were given in phases which keep theirs, by phase."""
+        return {
+            phase.name: phase.decoder.decode(bytes(report.payload))
+            for phase, (_, report) in zip(self._protocol.phases, self.given, strict=False)
+            if phase.kept is not None
+        }
+
+    def repeats(self, number: int) -> bool:
+        """Return whether there is a report of a phase from an earlier session, by the phase's number."""
+        phases = self._protocol.phases
+        return number < len(phases) and phases[number].name in self._kept
+
+    def losses_to_come(self, public: Sequence[int]) -> list[tuple[Phase, PrivacyLoss]]:
+        """Return what the session costs from here on: the losses of phases to be drawn, each with its phase.
+
+        Args:
+            public: the party's public row.
+        """
+        to_draw = (phase for phase in self._protocol.phases[len(self.given) :] if phase.name not in self._kept)
+        return [(phase, loss) for phase in to_draw for loss in phase.losses_of(public)]
+
+    def answer(
+        self, request: Request, public: Sequence[int], reservation: Reservation, *, session: str
+    ) -> tuple[Report, list[Charge]]:
+        """Charge and draw the next phase's report, or repeat an earlier session's.
+
+        Args:
+            request: the server's, for the next phase.
+            public: the party's public row.
+            reservation: room on the ledger for all that is to come.
+            session: the session's name.
+
+        Returns:
+            The report, and what was charged for it.
+        """
+        phase = self._protocol.phases[len(self.given)]
+        charges: list[Charge] = []
+        if (earlier := self._kept.get(phase.name)) is None:
+            charges = [reservation.charge(loss, session=session, phase=phase.name) for loss in phase.losses_of(public)]
+            values = self._noise.randomize(
+                phase.mechanism_of(public),
+                self._row[phase.columns],
+                protocol=self._protocol.name,
+                phase=phase.name,
+                place=self._place,
+            )
+        else:
+            values = earlier.report
+        report = Report(request.phase, _encoded(phase, values))
+        self.given.append((request, report))
+        return report, charges
+
+    def remembered(self, number: int) -> Remembered | None:
+        """Return what is kept beside the report of a phase, by its number; None where the phase keeps none."""
+        phase = self._protocol.phases[number]
+        if phase.kept is None:
+            return None
+        return Remembered(phase=phase.name, scope=phase.kept, seal=self._seal_of(phase))
+
+    def _check_kept(self, party: str) -> None:
+        check_kept_names(self._kept, self._protocol.kept_scopes)
+        for phase in self._protocol.phases:
+            if (earlier := self._kept.get(phase.name)) is None or phase.kept is None:
+                continue
+            phase.kept.check(earlier.scope)
+            check_values(phase.kept, is_changed=has_changed(earlier.seal, self._seal_of(phase)), party=party)
+            phase.decoder.decode(bytes(_encoded(phase, earlier.report)))
+
+    def _seal_of(self, phase: Phase) -> str:
+        return "" if phase.kept is None else seal_of(self._secret, phase.kept, phase.name, self._row[phase.columns])
+
+
+def _encoded(phase: Phase, report: Sequence[int]) -> msgspec.Raw:
+    """Return a report as it travels.
+
+    Raises:
+        TypeError: it is none; its numbers, which are the party's own, are left out of what that says.
+    """
+    try:
+        if len(report) == phase.num_reported:
+            return phase.encode_report(report)
+    except (TypeError, ValueError, OverflowError, AttributeError):
+        pass
+    low, high = phase.mechanism.report_range
+    expected = f"a report of phase {phase.name!r} is {phase.num_reported} integers in [{low}, {high}]"
+    raise TypeError(f"{expected}, and {type(phase.mechanism).__name__} drew something else")

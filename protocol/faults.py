@@ -1,0 +1,58 @@
+"""What a peer did that it may not, as the errors of both sides: a message out of turn, a report that differs.
+
+They say who did it, and where this side's conversation stood. None shows what a report holds.
+"""
+
+from typing import Final
+
+from .errors import ConflictingReportError, UnexpectedMessageError
+from .kept import Scope
+from .messages import Acknowledgement, Message, Report, Request
+from .roles import Side
+from .states import State
+
+__all__ = ["conflicting_report", "unexpected_message"]
+
+# A server that is told an acknowledgement says nothing of its phase: only the server acknowledges phases.
+_OF_A_PHASE: Final = {Side.CLIENT: (Request, Report, Acknowledgement), Side.SERVER: (Request, Report)}
+
+
+def unexpected_message(
+    message: Message, *, sender: str, side: Side, state: State, phase: str = "", which: str = "a "
+) -> UnexpectedMessageError:
+    """Return the error for a message that is not allowed where the conversation stands.
+
+    Args:
+        message: what came.
+        sender: from whom.
+        side: who it came to.
+        state: where that side's conversation stands.
+        phase: the open phase's name; empty where the side does not know it.
+        which: what else to say of the message, in front of its name.
+    """
+    name = type(message).__name__
+    of_phase = f" of phase {message.phase}" if isinstance(message, _OF_A_PHASE[side]) else ""
+    where = f" of phase {phase!r}" if phase else ""
+    return UnexpectedMessageError(
+        f"{sender} sent {which}{name}{of_phase} in state {state.value!r}{where}",
+        sender=sender,
+        role=side.value,
+        state=state.value,
+        message_type=name,
+    )
+
+
+def conflicting_report(*, sender: str, phase: str, state: State, scope: Scope | None = None) -> ConflictingReportError:
+    """Return the error for a report that differs from an earlier one of the same phase.
+
+    Args:
+        sender: whose they are.
+        phase: its name.
+        state: where the server's conversation with the sender stands.
+        scope: where the earlier one is kept; None where it is of this session.
+    """
+    reason = f"{sender} reported a second time in phase {phase!r}, and differently; the first stands"
+    if scope is not None:
+        reason = f"{sender} reports in phase {phase!r} otherwise than in an earlier session of {scope}"
+        reason = f"{reason}, whose first report stands"
+    return ConflictingReportError(reason, sender=sender, role="server", state=state.value, message_type="Report")

@@ -1,0 +1,31 @@
+"""A protocol is a list of phases; a phase is a randomizer, a tally and an outcome.
+
+In each phase the server opens with a request, every client answers with one report (the phase's local
+randomizer applied to columns of its private row), the server tallies the reports, and closing the phase yields
+an outcome that the next request carries. Machines, agents, arrays and replays are all driven by these two
+classes, so a protocol is one module that defines them.
+
+A party's private input is a *row* of integers: indices into public sets, or multiples of a public grid.
+`PhasedProtocol.encode` makes rows from a table as users know it, and each phase names its columns.
+"""
+
+from ..columns import Column, Entries, missing_column
+from .central_phase import CentralPhase, Draw
+from .inputs import Inputs
+from .phase import MAX_VALUES_IN_REPORT, MechanismGroups, Phase
+from .phased_protocol import OnePhaseProtocol, PhasedProtocol, Truth
+
+__all__ = [
+    "MAX_VALUES_IN_REPORT",
+    "CentralPhase",
+    "Column",
+    "Draw",
+    "Entries",
+    "Inputs",
+    "MechanismGroups",
+    "OnePhaseProtocol",
+    "Phase",
+    "PhasedProtocol",
+    "Truth",
+    "missing_column",
+]

@@ -1,0 +1,69 @@
+"""The central model: a step whose server sees the values, and draws the noise as the step closes.
+
+Whatever is published after such a step is computed from the noisy tally. The clear one is dropped.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from ..errors import ConfigurationError
+from ..guard import GuardedRelease
+from ..mechanisms import Disclosure, RowMechanism
+from ..privacy import PrivacyLoss, TrustModel
+from ..tally import Tally
+from .phase import Phase
+
+__all__ = ["CentralPhase", "Draw"]
+
+Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
+"""Applies a mechanism to a row, with randomness of its owner's."""
+
+
+class CentralPhase(GuardedRelease, Phase):
+    """A step in which the server is trusted with the values, and draws the noise itself (the central model).
+
+    Clients disclose their values, and the server's view has them as they are. When the phase closes, the server
+    randomizes the tally once. Everything that is published is computed from the noisy tally, and the clear one is
+    dropped. So the losses of such a phase are bounded against everybody who sees only the release, and not against
+    somebody who sees the server's view.
+
+    Args:
+        name: what users call it; unique in its protocol.
+        columns: which columns of a private row are disclosed.
+        bound: the greatest size of a value.
+        tally_mechanism: what the server randomizes the tally's totals with, as one row.
+        losses: what this phase costs one person, in the central model.
+        num_parts: see `Phase`.
+
+    Raises:
+        ConfigurationError: as `Phase`, or a loss is stated in another model.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        columns: range,
+        bound: int,
+        tally_mechanism: RowMechanism,
+        losses: Sequence[PrivacyLoss],
+        num_parts: int = 1,
+    ) -> None:
+        self.tally_mechanism = tally_mechanism
+        for loss in losses:
+            if loss.model is not TrustModel.CENTRAL:
+                allowed = f"{TrustModel.CENTRAL.value!r} where the server sees the values"
+                raise ConfigurationError(field="losses", value=loss.model.value, allowed=allowed)
+        super().__init__(name, columns=columns, mechanism=Disclosure(bound), losses=losses, num_parts=num_parts)
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        """Run by the server as the phase closes, once: return the tally with noise.
+
+        Args:
+            tally: of all reports, with totals alone.
+            draw: applies a mechanism to a row, with the server's randomness.
+        """
+        totals = draw(self.tally_mechanism, tally.totals.reshape(-1).tolist())
+        return Tally(tally.num_reports, np.array(totals, dtype=np.int64).reshape(tally.totals.shape))

@@ -1,0 +1,208 @@
+"""One step of a protocol: columns of a private row, a randomizer, a tally, and what closing the step publishes.
+
+Clients and server hold the same phase, and each method says which of them runs it. When a phase is made, what it states
+that it costs is held against what it draws (`guard`).
+"""
+
+import abc
+import functools
+import hashlib
+from collections.abc import Sequence
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
+
+from ..arrays import IntArray
+from ..errors import ConfigurationError
+from ..guard import Guarded
+from ..integers import encode_row, width_of
+from ..kept import Scope
+from ..mechanisms import FiniteMechanism, RowMechanism
+from ..messages import MAX_MESSAGE_BYTES
+from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..tally import Tally
+
+__all__ = ["MAX_VALUES_IN_REPORT", "MechanismGroups", "Phase"]
+
+MechanismGroups: TypeAlias = Sequence[tuple[RowMechanism, IntArray | slice]]
+"""Local randomizers, each with the places of the persons who use it."""
+
+# An integer takes up to nine bytes, and the message around them a few.
+MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
+
+
+class Phase(Guarded):
+    """One step of a protocol, for clients and server alike.
+
+    Args:
+        name: what users call it; unique in its protocol.
+        columns: which columns of a private row it randomizes.
+        mechanism: the local randomizer of these values. Where persons have randomizers of their own (`mechanism_of`),
+            the one whose reports have the widest range.
+        losses: what this phase costs one person, one entry for each unit of protection.
+        num_parts: how many parts a person's values are made of at most, where the mechanism's event covers the change
+            of one part, such as a record.
+        kept: where a person's report outlives its session. Later sessions of the same scope then repeat it, and cost
+            nothing in this phase (`kept`). For replace-one neighbors in the local model, and one randomizer for all:
+            elsewhere a repeated report tells more than the first, or is another's.
+
+    Raises:
+        ConfigurationError: the columns have gaps, a report would not fit into a message, the losses of one relation
+            and model are less than what is drawn (`guard`), or reports are kept where they cannot be.
+        UnsupportedEventError: `event` cannot be bounded under a loss's relation.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        columns: range,
+        mechanism: RowMechanism,
+        losses: Sequence[PrivacyLoss],
+        num_parts: int = 1,
+        kept: Scope | None = None,
+    ) -> None:
+        if not columns or columns.step != 1:
+            raise ConfigurationError(
+                field="columns", value=columns, allowed="at least one column, and columns next to each other"
+            )
+        if (slots := mechanism.slots_of(1)) < 1:
+            raise ConfigurationError(field="slots", value=slots, allowed="at least 1")
+        if max(len(columns), mechanism.num_reports_of(len(columns))) > MAX_VALUES_IN_REPORT:
+            allowed = f"at most {MAX_VALUES_IN_REPORT}, so that a report fits into a message"
+            raise ConfigurationError(field="columns", value=len(columns), allowed=allowed)
+        self.name = name
+        self.columns = slice(columns.start, columns.stop)
+        self.num_values = len(columns)
+        self.num_reported = mechanism.num_reports_of(len(columns))
+        self.mechanism = mechanism
+        self.losses = tuple(losses)
+        self.num_parts = num_parts
+        self.kept = None if kept is None else kept.with_law("randomizer", _law_of(mechanism, self.losses))
+        self.check_largest()
+        self._check_kept()
+
+    @property
+    def hides_participation(self) -> bool:
+        """Whether it is private who reported, and so how many did: neighbors differ by a person who is there or not."""
+        return any(loss.relation is NeighboringRelation.ADD_OR_REMOVE_ONE for loss in self.losses)
+
+    def _check_kept(self) -> None:
+        if self.kept is None:
+            return
+        stated = {(loss.relation, loss.model) for loss in self.losses}
+        can_be = stated == {(NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL)}
+        if not can_be or type(self).mechanism_of is not Phase.mechanism_of:
+            allowed = "a phase of replace-one neighbors in the local model, with one randomizer for all"
+            raise ConfigurationError(field="kept", value=f"phase {self.name!r}", allowed=allowed)
+
+    @functools.cached_property
+    def decoder(self) -> msgspec.msgpack.Decoder[tuple[int, ...]]:
+        """Decodes and checks the payload type that this phase declares.
+
+        A report is an array of `num_reported` integers in the mechanism's report range.
+        """
+        low, high = self.mechanism.report_range
+        number = Annotated[int, msgspec.Meta(ge=low, le=high)]
+        length = msgspec.Meta(min_length=self.num_reported, max_length=self.num_reported)
+        return msgspec.msgpack.Decoder(Annotated[tuple[number, ...], length])
+
+    @functools.cached_property
+    def number_bytes(self) -> int:
+        """How many bytes each number of a report takes: as many as the widest that anybody's can have."""
+        return width_of(*self.mechanism.report_range)
+
+    def encode_report(self, report: Sequence[int]) -> msgspec.Raw:
+        """Run by a client: return a report as it travels, in as many bytes as any other of this phase.
+
+        Args:
+            report: `num_reported` integers in the mechanism's report range.
+        """
+        return msgspec.Raw(encode_row(report, width=self.number_bytes))
+
+    def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
+        """Return the local randomizer of one person: `mechanism`, unless overridden.
+
+        All of a phase are of one type, take as many uniforms and report as many numbers.
+
+        Args:
+            public: the person's public row.
+        """
+        del public
+        return self.mechanism
+
+    def mechanism_groups(self, public: IntArray) -> MechanismGroups:
+        """Return the local randomizers of many: each with the places of those who use it.
+
+        A phase that overrides `mechanism_of` overrides this.
+
+        Args:
+            public: their public rows, shape (n, public columns).
+        """
+        del public
+        return [(self.mechanism, slice(None))]
+
+    def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
+        """Return what this phase costs one person: `losses`, or less where the public row says so.
+
+        Args:
+            public: the person's public row.
+        """
+        del public
+        return self.losses
+
+    def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
+        """Return what this phase costs many: for each group of persons who pay alike a name, their number, the losses.
+
+        A phase that overrides `losses_of` overrides this.
+
+        Args:
+            public: their public rows, shape (n, public columns).
+
+        Returns:
+            Groups with distinct names; the name of a single one is empty.
+        """
+        return [("", len(public), self.losses)]
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        """Run by the server: refuse a report that does not fit its sender's public row.
+
+        Args:
+            report: `num_reported` integers in the mechanism's report range.
+            public: the sender's public row.
+
+        Raises:
+            ValueError: it does not fit; the message goes back to the sender.
+        """
+        del report, public
+
+    @abc.abstractmethod
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Run by the server: tally the reports of some clients.
+
+        Args:
+            reports: int64, shape (n, num_reported): theirs in this phase.
+            earlier: theirs in each earlier phase, in order.
+            public: int64, shape (n, public columns): their public rows.
+
+        Returns:
+            A tally such that the tallies of a partition of the clients merge into that of all.
+        """
+
+    def outcome(self, tallies: Sequence[Tally]) -> msgspec.Struct | None:
+        """Run by the server: what closing this phase publishes in the next request; nothing unless overridden.
+
+        Args:
+            tallies: of all phases up to this one.
+        """
+        del tallies
+        return None
+
+
+def _law_of(mechanism: RowMechanism, losses: Sequence[PrivacyLoss]) -> str:
+    """Return what tells a randomizer's law from others', whatever its protocol says of it."""
+    told = [type(mechanism).__name__, repr(mechanism.value_range), repr(mechanism.report_range)]
+    told += [repr(loss.event) for loss in losses]
+    if isinstance(mechanism, FiniteMechanism):
+        told += [f"{chance:.9e}" for row in mechanism.channel_matrix() for chance in row]
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]

@@ -1,0 +1,210 @@
+"""The proceedings of a session: when a phase closes, and what follows, on every side.
+
+A phase closes when every party that was asked has answered or left, or at its deadline. Without its quorum the session
+ends, and both sides name the missing parties. Where it is private who takes part, only the deadline closes a phase.
+What is decided is kept before anybody is told.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from .checked import checked_outcome, checked_own_outcomes
+from .course import Course
+from .effects import Closed, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline, send
+from .errors import PsephosError, QuorumError, RemoteProtocolError
+from .messages import NIL, Abort, Message, encode_payload
+from .phases import PhasedProtocol
+from .records import Broken, KeptTally, PhaseClosed, PhaseOpened
+from .releases import Releases
+from .rules import SessionRules
+from .states import Move, State
+from .tally import Tally
+from .views import View
+
+__all__ = ["Proceedings", "SessionResult"]
+
+
+class SessionResult(msgspec.Struct, frozen=True):
+    """What a session leaves with its server.
+
+    Args:
+        outcome: what was released.
+        tallies: each phase's.
+        num_received: each phase's number of reports; None where that is private.
+        own_outcomes: what single clients were told, by place; for each of them alone.
+        transcript: the digest of what everybody was told (see `transcript`); empty where nobody was, in arrays.
+        num_told: how many clients were there to be told the outcome; None where that is private, in arrays, and after
+            a restart.
+    """
+
+    outcome: msgspec.Struct
+    tallies: tuple[Tally, ...]
+    num_received: tuple[int | None, ...]
+    own_outcomes: Mapping[int, msgspec.Struct] = {}
+    transcript: str = ""
+    num_told: int | None = None
+
+
+class Proceedings:
+    """The proceedings of one session.
+
+    Args:
+        protocol: what is run.
+        course: the session's.
+        rules: the session's.
+        is_durable: whether the server keeps records.
+        view: records what the server sends; simulations only.
+
+    Attributes:
+        releases: what everybody was told at the end; None before.
+    """
+
+    __slots__ = ("_course", "_first_drop", "_is_durable", "_protocol", "_rules", "_view", "releases")
+
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        *,
+        course: Course,
+        rules: SessionRules,
+        is_durable: bool,
+        view: View | None,
+    ) -> None:
+        self._protocol = protocol
+        self._course = course
+        self._rules = rules
+        self._is_durable = is_durable
+        self._view = view
+        self._first_drop = ""  # why; unless it is private who takes part
+        self.releases: Releases | None = None
+
+    @property
+    def deadline(self) -> SetDeadline:
+        """The open phase's."""
+        name = self._course.name
+        return SetDeadline(name, self._rules.deadline_seconds[name])
+
+    def hides(self, name: str) -> bool:
+        """Return whether it is private who reports in a phase, by its name."""
+        return name in self._rules.hidden
+
+    def note_drop(self, error: RemoteProtocolError) -> None:
+        """Take note of why a party is dropped: the first reason is in the server's error if a quorum is missed."""
+        if not self._protocol.hides_participation:
+            self._first_drop = self._first_drop or str(error)
+
+    def close_if_complete(self) -> list[Effect]:
+        """Close the phase as soon as nobody else can report, or as soon as its quorum is out of reach.
+
+        Where it is private who reports, only its deadline closes it: earlier would tell that all have.
+        """
+        course, seats = self._course, self._course.seats
+        if not course.is_under_way or course.name in self._rules.hidden:
+            return []
+        if not seats.num_awaited:
+            return self.close()
+        if course.num_received + seats.num_awaited >= self._rules.required[course.name]:
+            return []
+        still_there = course.present | seats.places_in(State.NEW if course.phase < 0 else State.ASKED)
+        return self._abort(course.num_received, still_there)
+
+    def close(self) -> list[Effect]:
+        """Close the open phase with whoever has reported."""
+        course, name, present = self._course, self._course.name, self._course.present
+        if len(present) < self._rules.required[name]:
+            return self._abort(len(present), present)
+        counts = (None, None) if name in self._rules.hidden else (len(present), len(course.names) - len(present))
+        if course.phase < 0:
+            return [Closed(name, *counts, None), *self._open_next(NIL)]
+        phase, places = course.phase, sorted(present)
+        try:
+            outcome = course.settle(places)
+        except PsephosError as error:
+            return self.end(error)
+        effects: list[Effect] = [Closed(name, *counts, outcome), *self.follow(outcome)]
+        if self._is_durable:
+            drawn = KeptTally.of(course.tallies[phase]) if course.draws_noise(name) else None
+            effects.insert(0, Keep(PhaseClosed(phase, tuple(places), drawn)))
+        return effects
+
+    def follow(self, outcome: msgspec.Struct | None) -> list[Effect]:
+        """Open the next phase, or release after the last.
+
+        Args:
+            outcome: what the phase published that has closed.
+        """
+        if self._course.phase + 1 == len(self._protocol.phases):
+            return self._release()
+        return self._open_next(encode_payload(outcome))
+
+    def end(self, error: PsephosError, *, told: PsephosError | None = None) -> list[Effect]:
+        """End the session with an error, on every side.
+
+        Args:
+            error: the server's.
+            told: what the clients are told in its place.
+        """
+        return [self._send(self._course.abort(), Abort.because(told or error)), Fail(error)]
+
+    def _open_next(self, payload: msgspec.Raw) -> list[Effect]:
+        course, before = self._course, self._course.name
+        asked = course.seats.able_to(Move.REQUEST)
+        course.open_phase(payload, asked)
+        places = tuple(seat.place for seat in asked)
+        if len(asked) < self._rules.required[course.name]:  # nobody shall pay for a phase that cannot reach its quorum
+            return self._abort(0, set(places))
+        # Whoever is asked has reported in the phase before.
+        num_asked = None if {course.name, before} & self._rules.hidden else len(asked)
+        return [
+            *([Keep(PhaseOpened(course.phase, places))] if self._is_durable else []),
+            Opened(course.name, num_asked),
+            self.deadline,
+            self._send([seat.party for seat in asked], course.request),
+        ]
+
+    def _release(self) -> list[Effect]:
+        course = self._course
+        hearing = course.seats.able_to(Move.RELEASE)
+        try:
+            outcome: msgspec.Struct = checked_outcome(self._protocol, course.tallies)
+            own_outcomes = checked_own_outcomes(self._protocol, course.tallies)
+            releases = self.releases = Releases.of(outcome, own_outcomes, hearing)
+        except PsephosError as error:
+            return self.end(error)
+        course.release(releases.to_all, hearing)
+        result = SessionResult(
+            outcome,
+            tuple(course.tallies),
+            tuple(
+                None if phase.name in self._rules.hidden else len(reports)
+                for phase, reports in zip(self._protocol.phases, course.reports, strict=True)
+            ),
+            own_outcomes,
+            course.transcript.digest or "",
+            None if self._protocol.hides_participation else course.num_told,
+        )
+        to_some = [self._send([party], message) for party, message in releases.to_some.items()]  # first in the view
+        others = [seat.party for seat in hearing if seat.party not in releases.to_some]
+        return [self._send(others, releases.to_all), *to_some, Finish(result)]
+
+    def _abort(self, num_received: int, not_missing: set[int]) -> list[Effect]:
+        """End the session without the open phase's quorum, on every side.
+
+        Missing are those who did not report until the deadline, or, where the quorum was out of reach before, those who
+        had gone by then.
+        """
+        name = self._course.name
+        missing = [party for place, party in enumerate(self._course.names) if place not in not_missing]
+        given: dict[str, Any] = {"phase": name, "received": num_received, "required": self._rules.required[name]}
+        error = QuorumError(**given, missing=missing, first_drop=self._first_drop)
+        # Why a party was dropped may quote its report, which is for nobody but the server.
+        effects = self.end(error, told=QuorumError(**given, missing=missing))
+        if self._is_durable:
+            kept = Broken(**given, missing=tuple(missing), first_drop=self._first_drop)
+            effects.insert(0, Keep(kept))
+        return effects
+
+    def _send(self, recipients: Sequence[str], message: Message) -> Send:
+        return send(recipients, message, view=self._view)

@@ -1,0 +1,147 @@
+"""A machine is made again from its records, on either side.
+
+The records are taken in their order, as the machine asked to keep them (`records`). Nothing is sent, drawn or charged,
+and what a client has answered or a server has counted stays as it was. A record that has no place in the session is an
+error: nobody goes on from a journal of something else.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from .admission import Admission
+from .course import Course
+from .errors import JournalError, MalformedMessageError, QuorumError
+from .messages import Report, Request, decode, encode_payload
+from .records import (
+    Accepted,
+    Acknowledged,
+    Broken,
+    Chosen,
+    ClientRecord,
+    Drawn,
+    Left,
+    PhaseClosed,
+    PhaseOpened,
+    Reserved,
+    ServerRecord,
+)
+from .states import Move, State
+
+__all__ = ["ClientPast", "replay_client", "replay_server"]
+
+
+class ClientPast(msgspec.Struct, frozen=True):
+    """What a party's earlier conversations of a session have left.
+
+    Args:
+        answered: the requests, phase by phase, each with its report.
+        acknowledged: the phases whose report the server has said that it keeps.
+        has_reserved: whether there is room on the ledger for the session.
+    """
+
+    answered: tuple[tuple[Request, Report], ...] = ()
+    acknowledged: frozenset[int] = frozenset()
+    has_reserved: bool = False
+
+
+def replay_client(
+    records: Sequence[ClientRecord], *, party: str, session: str, protocol: str, num_phases: int, chosen: Sequence[int]
+) -> ClientPast:
+    """Run by a client: return what its records say.
+
+    Args:
+        records: all that it has kept of this session.
+        party: its name.
+        session: the session's name.
+        protocol: the protocol's.
+        num_phases: how many phases that has.
+        chosen: what the party chooses of its public row.
+
+    Raises:
+        JournalError: they are not of this party, session and protocol, or the party chose otherwise before.
+    """
+    answered: list[tuple[Request, Report]] = []
+    acknowledged: set[int] = set()
+    has_reserved = False
+    for record in records:
+        match record:
+            case Reserved():
+                if (record.party, record.session, record.protocol) != (party, session, protocol):
+                    theirs = f"{record.party!r} in session {record.session!r} of {record.protocol!r}"
+                    raise JournalError(f"has this session's id for {theirs}")
+                if record.chosen != tuple(chosen):
+                    raise JournalError("says that the party has chosen otherwise in this session; it is held to that")
+                has_reserved = True
+            case Drawn():
+                request, report = decode(record.request), decode(record.report)
+                if not isinstance(request, Request) or not isinstance(report, Report):
+                    raise JournalError("holds something else where a request and its report were kept")
+                if not request.phase == report.phase == record.phase == len(answered):
+                    raise JournalError(f"has a report of phase {record.phase} where {len(answered)} is next")
+                answered.append((request, report))
+            case Acknowledged(phase):
+                acknowledged.add(phase)
+            case Left():
+                has_reserved = False  # whoever left may come back, and say again what it has said
+    if len(answered) > num_phases:
+        raise JournalError(f"has reports of {len(answered)} phases, and {protocol!r} fewer")
+    return ClientPast(tuple(answered), frozenset(acknowledged), has_reserved)
+
+
+def replay_server(
+    records: Sequence[ServerRecord], course: Course, admission: Admission
+) -> msgspec.Struct | QuorumError | None:
+    """Run by a server that has started: take its session up where the records end; everybody's connection is lost.
+
+    Args:
+        records: all that it has kept of this session.
+        course: the session's, at its beginning.
+        admission: its door.
+
+    Returns:
+        What the phase published that was closed last; or the error by which the session has ended.
+
+    Raises:
+        JournalError: the records are none of this session.
+    """
+    outcome: msgspec.Struct | None = None
+    try:
+        for record in records:
+            match record:
+                case Chosen(place=place, chosen=chosen):
+                    admission.choose(place, chosen)
+                case PhaseOpened():
+                    _reopen(record, course, outcome)
+                case Accepted():
+                    _recount(record, course)
+                case PhaseClosed():
+                    drawn = None if record.tally is None else record.tally.restore()
+                    outcome = course.settle(record.places, drawn)
+                case Broken():
+                    return QuorumError(**msgspec.structs.asdict(record))
+    except (LookupError, ValueError, TypeError, OverflowError, MalformedMessageError) as error:
+        raise JournalError(f"has a record that has no place in this session: {error}") from error
+    return outcome
+
+
+def _reopen(record: PhaseOpened, course: Course, outcome: msgspec.Struct | None) -> None:
+    if record.phase != course.phase + 1:
+        raise ValueError(f"phase {record.phase} opens after phase {course.phase}")
+    asked = [course.seats.at(place) for place in record.places]
+    for seat in course.seats:
+        seat.is_lost = True  # also who is not asked: it may have been let in later, while the first phase was open
+    for seat in asked:
+        if seat.state is State.NEW:
+            seat.move(Move.HELLO)
+            seat.move(Move.WELCOME)
+    course.open_phase(encode_payload(outcome), asked)
+
+
+def _recount(record: Accepted, course: Course) -> None:
+    seat = course.seats.at(record.place)
+    if not course.phase and seat.state is State.NEW:  # let in while the first phase was open
+        course.seats.welcome(seat)
+    if record.phase != course.phase or seat.state is not State.ASKED:
+        raise ValueError(f"{seat.party} reports in phase {record.phase}, in state {seat.state.value!r}")
+    course.count(seat, record.report, course.read(seat, msgspec.Raw(record.report)))

@@ -1,0 +1,143 @@
+"""A seat for each party on a roster: where the server stands with it, and for how many parties it waits.
+
+Each seat holds one conversation, which moves by the server's table alone (`states`). Numbers and seats change together:
+only `Seats` moves a seat where that changes who is waited for.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from .roles import Side
+from .states import CONVERSATION, Move, Position, State
+
+__all__ = ["Seat", "Seats"]
+
+_TABLE = CONVERSATION[Side.SERVER]
+
+
+class Seat(Position[State, Move]):
+    """One party's conversation, as the server has it.
+
+    Args:
+        party: the party's name.
+        place: its place in the roster.
+
+    Attributes:
+        num_reports: how many of its reports count.
+        payload: the last of them, to tell the same from another.
+        is_lost: whether its connection was lost, so that it may come back: as long as it has reported nothing, or any
+            time where the session is durable.
+        has_heard: whether it has the release for good.
+    """
+
+    __slots__ = ("has_heard", "is_lost", "num_reports", "party", "payload", "place")
+
+    def __init__(self, party: str, place: int) -> None:
+        super().__init__(_TABLE, State.NEW)
+        self.party = party
+        self.place = place
+        self.num_reports = 0
+        self.payload = b""
+        self.is_lost = False
+        self.has_heard = False
+
+
+class Seats:
+    """The seats of one session.
+
+    Args:
+        names: the parties, in roster order.
+
+    Attributes:
+        by_party: the seats, in roster order.
+        num_awaited: how many parties can still report in the open phase, or join before the first.
+        num_joined: how many have joined, before the first phase.
+    """
+
+    __slots__ = ("_is_joining", "_names", "by_party", "num_awaited", "num_joined")
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+        self.by_party = {name: Seat(name, place) for place, name in enumerate(names)}
+        self.num_awaited = len(names)
+        self.num_joined = 0
+        self._is_joining = True
+
+    def __iter__(self) -> Iterator[Seat]:
+        return iter(self.by_party.values())
+
+    def at(self, place: int) -> Seat:
+        """Return the seat of the party at this place of the roster.
+
+        Raises:
+            IndexError: there is none.
+        """
+        return self.by_party[self._names[place]]
+
+    def clear(self, seat: Seat) -> Seat:
+        """Return the seat for another conversation with its party, since this one has come to nothing."""
+        cleared = self.by_party[seat.party] = Seat(seat.party, seat.place)
+        return cleared
+
+    def welcome(self, seat: Seat) -> None:
+        """Let a party in. While the first phase is open it is asked at once, though nobody waited for it any longer."""
+        seat.move(Move.HELLO)
+        seat.move(Move.WELCOME)
+        if self._is_joining:
+            self.num_awaited -= 1
+            self.num_joined += 1
+        else:
+            seat.move(Move.REQUEST)
+            self.num_awaited += 1
+
+    def ask(self, seats: Iterable[Seat]) -> None:
+        """Open a phase: these are asked, and waited for."""
+        self._is_joining = False
+        self.num_awaited = 0
+        for seat in seats:
+            seat.move(Move.REQUEST)
+            self.num_awaited += 1
+
+    def take_report(self, seat: Seat, payload: bytes) -> None:
+        """Take note that a party has reported."""
+        seat.move(Move.REPORT)
+        seat.num_reports += 1
+        seat.payload = payload
+        self.num_awaited -= 1
+
+    def close(self) -> None:
+        """Ask nobody in the open phase any longer."""
+        for seat in self:
+            if seat.state is State.ASKED:
+                seat.move(Move.CLOSE)
+
+    def leave(self, seat: Seat) -> None:
+        """Take note that a party has gone."""
+        if self._is_joining:
+            has_joined = seat.state is State.JOINED
+            self.num_joined -= has_joined
+            # Whose connection was lost is waited for again until the deadline; who leaves on purpose is not.
+            self.num_awaited += has_joined if seat.is_lost else has_joined - 1
+        else:
+            self.num_awaited -= seat.state is State.ASKED
+        seat.move(Move.BREAK)
+
+    def break_all(self) -> tuple[str, ...]:
+        """End all conversations, and return with whom there was one."""
+        live = [seat for seat in self if seat.state is not State.NEW and seat.moves]
+        for seat in live:
+            seat.move(Move.BREAK)
+        return tuple(seat.party for seat in live)
+
+    def awaits(self, seat: Seat) -> bool:
+        """Return whether a session that is under way waits for a party; `num_awaited` counts them."""
+        if self._is_joining:
+            return seat.state is State.NEW or seat.is_lost
+        return seat.state is State.ASKED
+
+    def able_to(self, move: Move) -> list[Seat]:
+        """Return the seats whose table allows this move, in roster order."""
+        return [seat for seat in self if move in seat.moves]
+
+    def places_in(self, state: State) -> set[int]:
+        """Return the places of the parties with whom the server stands there."""
+        return {seat.place for seat in self if seat.state is state}

@@ -1,0 +1,94 @@
+"""A party's answers: charged, drawn once, and repeated byte for byte."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from helpers import SERVER, SESSION_NAME, CountingNoise, failure_of, raw
+from lone_machines import (
+    ROW,
+    VOTE,
+    RefusingNoise,
+    client_in,
+    make_client,
+    report_of,
+)
+from psephos.protocol import (
+    SimulatedNoise,
+    UnexpectedMessageError,
+)
+from psephos.protocol.effects import Charged, Send
+from psephos.protocol.messages import (
+    Request,
+)
+from psephos.protocol.privacy import Ledger
+from psephos.protocol.states import State
+
+
+@pytest.mark.parametrize("row", [(3, 0, 1), (-1, 0, 1), (1, 0, 2), (1, -1, 0), (1, 0), (), (1,)])
+def test_a_row_that_does_not_fit_is_refused_without_being_shown(row: Sequence[int]) -> None:
+    with pytest.raises(ValueError, match=r"^p0: phase '(weights|opinions)' takes [12] values in \[0, [12]\]$"):
+        make_client(row=row)
+
+
+def test_a_party_never_sends_what_is_no_integer() -> None:
+    with pytest.raises(TypeError):
+        make_client(row=(0.5, 1, 1, 0))  # pyright: ignore[reportArgumentType]  on purpose
+
+
+def test_a_report_is_charged_then_drawn_then_sent() -> None:
+    ledger = Ledger("p0")
+    noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
+    client = client_in(State.REPORTED, ledger=ledger, noise=noise)
+    effects = client.receive(SERVER, Request(1, raw({"quota": "anything"})))
+    assert [type(effect) for effect in effects] == [Charged, Charged, Send]
+    assert noise.draws == [("weights", 0), ("opinions", 0)]
+    assert [(entry.person, entry.session, entry.phase, entry.unit) for entry in ledger.entries] == [
+        ("p0", SESSION_NAME, "weights", "weight"),
+        ("p0", SESSION_NAME, "opinions", "opinion"),
+        ("p0", SESSION_NAME, "opinions", "opinion"),
+    ]
+    report = report_of(effects)
+    expected = SimulatedNoise(1, session=SESSION_NAME).randomize(
+        VOTE.phases[1].mechanism, ROW[1:3], protocol="dpwevote", phase="opinions", place=0
+    )
+    assert (report.phase, msgspec.msgpack.decode(report.payload)) == (1, expected)
+
+
+def test_the_same_request_again_gets_the_same_bytes_and_nothing_new_is_charged() -> None:
+    ledger = Ledger("p0")
+    noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
+    client = client_in(State.JOINED, ledger=ledger, noise=noise)
+    first = report_of(client.receive(SERVER, Request(0, raw(None))))
+    for _ in range(2):
+        effects = client.receive(SERVER, Request(0, raw(None)))
+        assert effects == [Send((SERVER,), first)]
+        assert client.state is State.REPORTED
+    assert noise.draws == [("weights", 0)]
+    assert len(ledger.entries) == 1
+
+
+def test_another_request_for_the_same_phase_is_the_servers_fault_and_draws_nothing() -> None:
+    noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
+    client = client_in(State.JOINED, noise=noise)
+    client.receive(SERVER, Request(0, raw(None)))
+    error = failure_of(client.receive(SERVER, Request(0, raw({"quota": 1}))))
+    assert isinstance(error, UnexpectedMessageError)
+    assert str(error) == "server sent another Request of phase 0 in state 'reported'"
+    assert noise.draws == [("weights", 0)]
+
+
+@pytest.mark.parametrize("phase", [-1, 1, 2, 2**63])
+def test_a_request_out_of_turn_is_the_servers_fault_and_draws_nothing(phase: int) -> None:
+    client = client_in(State.JOINED, noise=RefusingNoise())
+    error = failure_of(client.receive(SERVER, Request(phase, raw(None))))
+    assert isinstance(error, UnexpectedMessageError)
+    assert str(error) == f"server sent a Request of phase {phase} in state 'joined'"
+
+
+def test_a_request_beyond_the_last_phase_is_the_servers_fault() -> None:
+    client = client_in(State.REPORTED)
+    client.receive(SERVER, Request(1, raw(None)))
+    error = failure_of(client.receive(SERVER, Request(2, raw(None))))
+    assert isinstance(error, UnexpectedMessageError)
+    assert error.state == "reported"
