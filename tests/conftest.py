@@ -1,5 +1,6 @@
 """What holds for every test: the same examples in every run, long files first, and what is left out when quick."""
 
+import gc
 import itertools
 import os
 import signal
@@ -46,8 +47,28 @@ LONGEST: Final = (
     "protocol/fair_voting/test_choices.py",
     "test_plugins_page.py",
     "test_vector_instructions.py",
+    "scenarios/deployment/test_who_is_who.py",
+    "scenarios/deployment/test_live.py",
+    "statistical/test_certainties.py",
+    "transports/test_faults.py",
+    "test_documents.py",
+    "vectors/test_vectors.py",
 )
 """Begun last, one of these files would keep one worker busy while the others wait."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep Python's collector from what is there for good: 20,000 tests, all modules, and what they hold.
+
+    It would walk all of that again and again, as it grows and during the tests: a tenth of the time of all.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -330,15 +330,17 @@ def test_it_says_where_it_is_and_whether_others_reach_it(address: str, shown: st
         assert str(status) == words + (", for whoever reaches this address" if is_open_to_others else "")
 
 
-def test_with_json_the_page_is_named_on_standard_error(tmp_path: Path) -> None:
+def test_with_json_the_page_is_named_on_standard_error(tmp_path: Path, psephos: Psephos) -> None:
     words = ("serve", write_vote(tmp_path), *HOW, "--out", "server", "--json", "--status", "0")
-    with Process(*words, "--set", "deadline_seconds=0.01", folder=tmp_path, is_measured=False) as server:
-        ended = server.ending()
+    ended = psephos(*words, "--set", "deadline_seconds=0.01")
     assert (ended.status, ended.out) == (1, "")
     assert ended.err.splitlines()[1].startswith("status at http://127.0.0.1:")
 
 
-@pytest.mark.parametrize(("words", "are_there"), [((), False), (("--status", "0"), True)])
+@pytest.mark.parametrize(
+    ("words", "are_there"),
+    [((), False), pytest.param(("--status", "0"), True, marks=pytest.mark.full("it shows that the other can fail"))],
+)
 def test_who_asks_for_no_page_waits_for_no_library_of_its(
     tmp_path: Path, words: tuple[str, ...], *, are_there: bool
 ) -> None:
