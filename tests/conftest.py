@@ -17,7 +17,10 @@ hypothesis.settings.register_profile(
     "psephos", derandomize=True, deadline=None, database=None, max_examples=draws(15, full=100)
 )
 hypothesis.settings.load_profile("psephos")
-os.environ.pop("COLUMNS", None)  # pytest-xdist sets it for its workers, and output is compared at the width of a pipe
+# Output is compared as it is in a pipe or in a terminal of ours, whatever the terminal is of whoever runs the tests.
+for _variable in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE"):
+    os.environ.pop(_variable, None)  # pytest-xdist sets the first for its workers
+os.environ["TERM"] = "xterm"  # one that is dumb has 80 columns for rich, however wide it is
 
 
 LONGEST: Final = (
