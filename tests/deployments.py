@@ -19,6 +19,7 @@ import sys
 import tempfile
 import termios
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +29,7 @@ import msgspec
 import pytest
 import trio
 from psephos.agents.events import Log
+from psephos.agents.standing import Standing
 from psephos.protocol import SessionKind, SessionResult
 from psephos.protocol.effects import Effect
 from psephos.protocol.errors import PsephosError
@@ -86,7 +88,8 @@ __all__ = [
     "write_vote",
 ]
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 240.0
+"""Seconds after which something has gone wrong, on however slow a machine: no test passes by waiting for so long."""
 _MEASURES: Final = "COVERAGE_PROCESS_CONFIG"
 """By this variable coverage tells a new process that it is to be measured."""
 SEED: Final = 7
@@ -222,6 +225,28 @@ class Peer:
         self.close()
 
 
+class _Clock(trio.abc.Clock):
+    """The system's clock, which a test sets forward: a deadline is then early for nobody, however slow the machine."""
+
+    def __init__(self) -> None:
+        self._ahead = 0.0
+
+    def set_forward(self, seconds: float) -> None:
+        """Let so much time have passed."""
+        self._ahead += seconds
+
+    def start_clock(self) -> None:
+        """Begin with the first question."""
+
+    def current_time(self) -> float:
+        """Return the seconds on it."""
+        return time.monotonic() + self._ahead
+
+    def deadline_to_sleep_time(self, deadline: float) -> float:
+        """Return how long whoever wakes at a deadline may sleep."""
+        return deadline - self.current_time()
+
+
 class Serving:
     """A server in a thread, and clients in others.
 
@@ -244,21 +269,23 @@ class Serving:
         self._seed = seed
         self._pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)
         self._is_up = threading.Event()
+        self._clock = _Clock()
         self._stop: Callable[[], None] = lambda: None
+        self._tell: Callable[[], Standing] | None = None
 
     def open(self, address: str) -> None:
         """Begin to serve."""
-        self._ending = self._pool.submit(trio.run, self._serve, address)
+        self._ending = self._pool.submit(trio.run, self._serve, address, clock=self._clock)
         self._ending.add_done_callback(lambda _: self._is_up.set())
         assert self._is_up.wait(PATIENCE)
         if not self.address:
             self._ending.result()
 
     async def _serve(self, address: str) -> SessionResult | None:
-        token = trio.lowlevel.current_trio_token()
+        self._token = trio.lowlevel.current_trio_token()
         mode = make_mode(self.side.scenario.name, seed=self._seed)
         with trio.CancelScope() as scope:
-            self._stop = lambda: token.run_sync_soon(scope.cancel)
+            self._stop = lambda: self._token.run_sync_soon(scope.cancel)
             return await serve(
                 self.side,
                 address=address,
@@ -269,8 +296,27 @@ class Serving:
                 log=self,
                 listener=self.effects.append,
                 on_listening=self._on_listening,
+                beside=[self._watch],
             )
         return None
+
+    async def _watch(self, tell: Callable[[], Standing]) -> None:
+        self._tell = tell
+
+    def pass_time(self, seconds: float) -> None:
+        """Let so much time have passed for the server."""
+        self._token.run_sync_soon(self._clock.set_forward, seconds)
+
+    def pass_deadline(self, phase: str, *, num_received: int) -> None:
+        """Wait until a phase has so many reports, and let its deadline pass."""
+        gives_up = time.monotonic() + PATIENCE
+        while (standing := self._standing()) is None or not _has(standing, phase, num_received):
+            assert time.monotonic() < gives_up, standing
+            threading.Event().wait(0.005)
+        self.pass_time(standing.seconds_left)
+
+    def _standing(self) -> Standing | None:
+        return None if self._tell is None else trio.from_thread.run_sync(self._tell, trio_token=self._token)
 
     def _on_listening(self, address: str) -> None:
         self.address = address
@@ -325,6 +371,12 @@ class Serving:
         with contextlib.suppress(trio.RunFinishedError):
             self._stop()
         self._pool.shutdown()
+
+
+def _has(standing: Standing, phase: str, num_received: int) -> bool:
+    """Return whether a phase is open and has so many reports."""
+    received = None if standing.attendance is None else standing.attendance.num_received
+    return standing.phase == phase and received is not None and received[phase] == num_received
 
 
 @contextlib.contextmanager

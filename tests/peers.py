@@ -178,7 +178,7 @@ async def open_session(
     has_certificates = isinstance(transport, CertifiedTransport)
     roster = Roster(NAMES, INPUTS.public, fingerprints=tuple(OWN.values()) if has_certificates else None)
     server = CloudServer(protocol, roster=roster, mode=mode, default_rules=rules, listener=listener, log=log)
-    with trio.fail_after(10_000 if isinstance(trio.lowlevel.current_clock(), trio.testing.MockClock) else 60):
+    with trio.fail_after(10_000 if isinstance(trio.lowlevel.current_clock(), trio.testing.MockClock) else 240):
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
             session = Session(server, listening, transport, nursery)
             nursery.start_soon(session.serve)
@@ -222,7 +222,7 @@ async def run(
     transport: Transport,
     *,
     last: str = "",
-    patience_seconds: float = 30.0,
+    patience_seconds: float = 240.0,
 ) -> Ending:
     """Run a session to its end on every side; the party `last` comes when all others have joined."""
     ending = Ending()

@@ -1,5 +1,6 @@
 """The command line in a terminal: a real one (pty), in which somebody answers what is asked."""
 
+import codecs
 import os
 import pty
 import select
@@ -31,6 +32,7 @@ class Terminal:
         )
         os.close(theirs)
         self.seen = ""
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode  # a read may end inside a character
         self._read_up_to = 0
 
     def _read(self) -> bool:
@@ -40,7 +42,7 @@ class Terminal:
             data = os.read(self._end, 1 << 16)
         except OSError:  # by which Linux says that nobody is at the other end any more
             return False
-        self.seen += data.decode()
+        self.seen += self._decode(data)
         return bool(data)
 
     def answer(self, question: str, line: str) -> None:

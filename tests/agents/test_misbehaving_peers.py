@@ -658,7 +658,7 @@ async def test_a_log_that_cannot_be_written_does_not_end_the_vote(clock: trio.te
 async def test_a_loss_that_cannot_be_logged_stops_the_report() -> None:
     client = make_client("alice", simulation(), log=FailingLog())
     heard: list[Message] = []
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         transport = MemoryTransport()
         async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
 

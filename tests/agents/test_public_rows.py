@@ -37,7 +37,7 @@ QUIZ = Quiz(Parameters())
 NAMES = tuple(f"p{place}" for place in range(7))
 INPUTS = make_quiz_inputs(QUIZ, len(NAMES), seed=5)
 ASKED = [sum(public[1:]) for public in INPUTS.public.tolist()]
-PATIENCE = 30.0
+PATIENCE = 240.0
 
 
 def simulation(*, record_views: bool = False) -> Simulation:

@@ -1,5 +1,6 @@
 """Every mechanism of `psephos.protocol` is audited, by itself and with either noise: one without a case fails here."""
 
+import functools
 import importlib
 import inspect
 import pkgutil
@@ -8,6 +9,7 @@ from typing import get_args
 import psephos.protocol
 import pytest
 from psephos.protocol.mechanisms import FreshTwoLayer, HyperDistribution, RowMechanism, TwoLayer
+from psephos.scenarios.audit.case import LawCheck
 from psephos.scenarios.audit.running import mechanism_cases
 
 
@@ -29,7 +31,10 @@ def hyper_distributions() -> list[type]:
     return list(get_args(HyperDistribution))
 
 
-CHECKS = [check for case in mechanism_cases() for check in case.law_checks()]
+@functools.cache
+def checks() -> list[LawCheck]:
+    """Return how each case is held against its law; only the worker that runs this file needs them."""
+    return [check for case in mechanism_cases() for check in case.law_checks()]
 
 
 def test_there_are_the_mechanisms_that_are_known() -> None:
@@ -40,7 +45,7 @@ def test_there_are_the_mechanisms_that_are_known() -> None:
 
 @pytest.mark.parametrize("kind", mechanisms(), ids=lambda kind: kind.__name__)
 def test_a_mechanism_is_drawn_and_held_against_its_law_with_either_noise(kind: type[RowMechanism]) -> None:
-    own = [check for check in CHECKS if type(check.mechanism) is kind]
+    own = [check for check in checks() if type(check.mechanism) is kind]
     assert own, f"{kind.__name__} has no case among the audits of mechanisms"
     assert all(check.views for check in own)
     assert any(check.draw is not None for check in own)
@@ -52,5 +57,5 @@ def test_a_mechanism_is_drawn_and_held_against_its_law_with_either_noise(kind: t
 def test_two_layers_are_drawn_with_each_hyper_distribution(
     kind: type[TwoLayer] | type[FreshTwoLayer], hyper: type
 ) -> None:
-    own = [check for check in CHECKS if isinstance(check.mechanism, kind) and type(check.mechanism.hyper) is hyper]
+    own = [check for check in checks() if isinstance(check.mechanism, kind) and type(check.mechanism.hyper) is hyper]
     assert any(check.secure is not None for check in own)

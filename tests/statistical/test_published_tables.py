@@ -82,7 +82,7 @@ def beside_published(trials: int, deviations: float) -> float:
 @pytest.mark.parametrize(("num_partners", "published"), [(10, 0.56840), (50, 0.56265), (100, 0.56310)])
 def test_the_printed_rule_has_the_published_accuracy(num_partners: int, published: float) -> None:
     """W1, Table 3 at ε = 1, beside 2000 published trials. False alarm at 3.9 standard deviations: 1e-4 each."""
-    trials = draws(2000, full=6000)
+    trials = draws(1000, full=6000)
     generator = np.random.default_rng(num_partners)
     vote = make_vote("printed", epsilon=1.0)
     weights, opinions = uniform_table(trials, num_partners, generator)
@@ -155,7 +155,7 @@ def test_the_manuals_numbers_for_all_weights_three_and_three_fifths_yes() -> Non
 @pytest.mark.parametrize(("num_partners", "published"), [(10, 0.52695), (100, 0.52010)])
 def test_the_baseline_has_the_published_accuracy(num_partners: int, published: float) -> None:
     """W3, Table 3 at ε = 1, beside 2000 published trials. False alarm at 4 standard deviations: 6e-5."""
-    trials = draws(1500, full=5000)
+    trials = draws(750, full=5000)
     generator = np.random.default_rng(3 + num_partners)
     vote = make_vote("laplace", epsilon=1.0)
     weights, opinions = uniform_table(trials, num_partners, generator)

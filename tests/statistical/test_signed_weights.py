@@ -20,7 +20,7 @@ pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the m
 SIGNED = ["two_point", "signed_rr", "optimal"]
 TRIALS = draws(800, full=3000)
 WHOLE_SESSIONS = draws(150, full=400)
-TRIALS_OF_ACCURACIES = draws(3000, full=10_000)
+TRIALS_OF_ACCURACIES = draws(1500, full=10_000)
 
 
 def make_vote(**given: Any) -> DPWeVote:

@@ -14,22 +14,31 @@ from thoroughness import draws
 
 # ruff: noqa: ARG001  a clock acts by being asked for
 
+IN_MEMORY = 1 << 19
+"""Bytes that are more than a channel in memory holds."""
+
 
 def calm(_connection: int, _is_upstream: bool, _number: int) -> Fate:  # noqa: FBT001  as `Weather`
     return CALM
 
 
-@pytest.mark.parametrize("inner", [MemoryTransport, TCPTransport])
-async def test_the_contract_is_kept_in_calm_weather(inner: type[MemoryTransport | TCPTransport]) -> None:
-    await check_transport(lambda: FaultyTransport(inner(), calm))
+@pytest.mark.parametrize(("inner", "flood_bytes"), [(MemoryTransport, IN_MEMORY), (TCPTransport, 1 << 25)])
+async def test_the_contract_is_kept_in_calm_weather(
+    inner: type[MemoryTransport | TCPTransport], flood_bytes: int
+) -> None:
+    await check_transport(lambda: FaultyTransport(inner(), calm), flood_bytes=flood_bytes)
 
 
 async def test_the_contract_is_kept_where_faults_have_no_chance() -> None:
-    await check_transport(lambda: FaultyTransport(MemoryTransport(), seeded_weather(Faults(), 1)))
+    await check_transport(
+        lambda: FaultyTransport(MemoryTransport(), seeded_weather(Faults(), 1)), flood_bytes=IN_MEMORY
+    )
 
 
 async def test_the_contract_is_kept_where_payloads_are_only_late() -> None:
-    await check_transport(lambda: FaultyTransport(MemoryTransport(), seeded_weather(Faults(delay=0.002), 1)))
+    await check_transport(
+        lambda: FaultyTransport(MemoryTransport(), seeded_weather(Faults(delay=0.002), 1)), flood_bytes=IN_MEMORY
+    )
 
 
 async def open_pair(weather: Weather) -> tuple[Channel, Channel]:

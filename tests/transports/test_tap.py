@@ -29,7 +29,7 @@ async def test_a_tapped_transport_keeps_the_contract(make_inner: Callable[[], Tr
 
 async def talk(transport: Transport, *up: bytes, down: bytes = b"") -> None:
     """Let one client say each of these, wait for the answer to the last, and hang up; then the server does."""
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with await transport.open_listener() as listener:
             near = await transport.connect(listener.address)
             far = await listener.accept()
@@ -68,7 +68,7 @@ async def test_what_is_noted_is_numbers_alone(make_inner: Callable[[], Transport
 async def test_connections_are_numbered_as_they_come(make_inner: Callable[[], Transport]) -> None:
     seen: list[Traffic] = []
     transport = TappedTransport(make_inner(), seen.append)
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with await transport.open_listener() as listener:
             for number in range(3):
                 async with await transport.connect(listener.address) as near, await listener.accept() as far:
@@ -82,7 +82,7 @@ async def test_bytes_are_forwarded_that_are_no_frames() -> None:
     seen: list[Traffic] = []
     transport = TappedTransport(TCPTransport(), seen.append)
     announced = (MAX_FRAME_BYTES + 1).to_bytes(4, "big") + b"and more"
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with await transport.open_listener() as listener:
             host, _, port = listener.address.rpartition(":")
             async with await trio.open_tcp_stream(host, int(port)) as stream, await listener.accept() as far:

@@ -28,7 +28,7 @@ from psephos.transports.addresses import parse_address
 from psephos.transports.keys import Identity, fingerprint_of, make_identity, read_certificate
 
 # Never waited for: a handshake on loopback ends in milliseconds.
-PATIENCE = 30.0
+PATIENCE = 240.0
 
 
 class Keys:

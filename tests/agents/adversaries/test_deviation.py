@@ -42,7 +42,7 @@ class Impatient(Deviation):
 async def channel_through(deviation: Deviation) -> AsyncGenerator[tuple[DeviatingChannel, Channel]]:
     """Yield an agent's channel that passes through a deviation, and the other end."""
     transport = MemoryTransport()
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with await transport.open_listener() as listener:
             near = DeviatingChannel(await transport.connect(listener.address), deviation)
             async with near, await listener.accept() as far:

@@ -54,7 +54,7 @@ async def test_who_agreed_to_nothing_is_told_the_lie_as_the_terms() -> None:
     transport = MemoryTransport()
     mode = Simulation("council", SimulatedNoise(7, session="council"))
     server = CloudServer(VOTE, roster=Roster(NAMES, INPUTS.public), mode=mode)
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
             nursery.start_soon(server.serve, DeviatingListener(listener, Liar(larger_epsilon)))
             async with await transport.connect(listener.address) as channel:

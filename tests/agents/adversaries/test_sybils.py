@@ -57,7 +57,7 @@ async def attempts_at(
     if isinstance(transport, CertifiedTransport):
         owner = As(transport, "" if seated is None else OWN[seated.party])
         stranger = As(transport, came_by or "")
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
             nursery.start_soon(server.serve, listener)
             async with await owner.connect(listener.address) as channel:
@@ -114,7 +114,7 @@ async def test_a_key_that_is_on_no_roster_is_refused_before_it_says_a_word() -> 
     of_server, of_ann, of_eve = make_identity(), make_identity(), make_identity()
     roster = Roster(("ann",), INPUTS.public[:1], fingerprints=[of_ann.fingerprint])
     server = CloudServer(VOTE, roster=roster, mode=MODE)
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         listener = await TLSTransport(of_server, peers=[of_ann.certificate]).open_listener()
         async with listener, trio.open_nursery() as nursery:
             nursery.start_soon(server.serve, listener)
@@ -131,7 +131,7 @@ async def test_a_server_that_hangs_up_has_said_nothing() -> None:
     async def hang_up(listener: Listener) -> None:
         await (await listener.accept()).aclose()
 
-    with trio.fail_after(30):
+    with trio.fail_after(240):
         async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
             nursery.start_soon(hang_up, listener)
             assert await try_to_join(transport, listener.address, [hello_of("ann")]) == [Attempt("ann", None)]

@@ -13,6 +13,7 @@ from typing import Final
 
 import pytest
 from attacked_votes import AttackedVote, Held
+from bad_input import Psephos
 from deployments import PATIENCE, Process, write_vote
 from hostile import ATTACKS_OVER_TCP, ATTACKS_OVER_TLS, TAKES_SEAT
 from psephos.transports.addresses import format_address
@@ -71,7 +72,7 @@ def test_a_vote_is_held_at_the_limit_of_descriptors_while_all_attack_in_turns(al
     assert set(held.refused) <= {*REFUSED.values(), "evicted", "silent", "failed"}
 
 
-@pytest.mark.parametrize("transport", ["tcp", "tls"])
+@pytest.mark.parametrize("transport", [pytest.param("tcp", marks=pytest.mark.full("as over TLS, sooner")), "tls"])
 def test_a_hundred_thousand_garbage_frames_of_a_party_that_has_joined_end_its_seat_alone(transport: str) -> None:
     vote = AttackedVote(num_parties=FEW, num_candidates=1, transport=transport)
     held = vote.hold("garbage frames of a party that has joined", number=2)
@@ -117,11 +118,9 @@ def test_openssls_own_client_gets_no_further_than_the_handshake_and_the_vote_is_
     assert held.refused == dict(collections.Counter(REFUSED[name] for name in names))
 
 
-def test_a_server_that_is_silent_in_its_handshake_is_left(tmp_path: Path) -> None:
+def test_a_server_that_is_silent_in_its_handshake_is_left(tmp_path: Path, psephos: Psephos) -> None:
     write_vote(tmp_path)
-    words = ("roster", "vote.toml", "--make-keys", "--out", "drawn")
-    with Process(*words, folder=tmp_path, is_measured=False) as drawing:
-        assert drawing.ending().status == 0
+    assert psephos("roster", "vote.toml", "--make-keys", "--out", "drawn").status == 0
     with socket.create_server(("127.0.0.1", 0)) as silent:
         own = ("--as", "ann", "--input", "ann.csv", "--address", format_address(*silent.getsockname()))
         words = ("join", "drawn/invitations", *own, "--out", "ann", "--patience", "0.75")

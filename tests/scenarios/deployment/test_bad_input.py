@@ -1,5 +1,6 @@
 """Bad peers of a server, on real sockets: who has no business there, faults, and partners that vanish or stall."""
 
+import concurrent.futures
 import struct
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import msgspec
 import pytest
 from bad_input import Psephos
 from deployments import ENTRIES, PATIENCE, SEED, Peer, Serving, report, serving, write_vote
-from psephos.agents import server as server_module
+from psephos.agents.driver import LINGER_SECONDS
 from psephos.protocol.effects import Drop
 from psephos.protocol.messages import (
     MAX_GREETING_BYTES,
@@ -192,8 +193,9 @@ def test_a_partner_that_vanishes_is_not_waited_for(vote: str, half: bytes) -> No
 
 @pytest.mark.bad_input("a partner that stalls")
 def test_a_partner_that_stalls_is_left_out_at_the_deadline(vote: str) -> None:
-    with serving(vote, "phases.weights.deadline_seconds=1") as session:
+    with serving(vote, "deadline_seconds=1000") as session:
         cid, heard = begin(session)
+        session.pass_deadline("weights", num_received=2)
         with cid:
             assert isinstance(cid.receive(), Release)
         check_decided(session, heard, num_received=(2, 2))
@@ -201,8 +203,9 @@ def test_a_partner_that_stalls_is_left_out_at_the_deadline(vote: str) -> None:
 
 @pytest.mark.bad_input("a partner that stalls")
 def test_a_partner_that_stalls_where_all_are_needed_ends_the_vote_on_every_side(vote: str) -> None:
-    with serving(vote, "quorum=3", "phases.weights.deadline_seconds=1") as session:
+    with serving(vote, "quorum=3", "deadline_seconds=1000") as session:
         cid, heard = begin(session)
+        session.pass_deadline("weights", num_received=2)
         with cid:
             abort = cid.receive()
         assert isinstance(abort, Abort)
@@ -213,10 +216,11 @@ def test_a_partner_that_stalls_where_all_are_needed_ends_the_vote_on_every_side(
 
 
 @pytest.mark.bad_input("a partner that never reads")
-def test_a_partner_that_never_reads_holds_up_nobody(vote: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "LINGER_SECONDS", 0.2)
+def test_a_partner_that_never_reads_holds_up_nobody(vote: str) -> None:
     with serving(vote, "deadline_seconds=1000") as session, session.connect() as cid:
         cid.hello("cid")
         heard = [session.join(name) for name in ("ann", "bob")]
         cid.send(report(0, 1))  # before it was asked, which it does not wait to read
+        concurrent.futures.wait(heard, PATIENCE)
+        session.pass_time(LINGER_SECONDS)
         check_decided(session, heard, num_received=(2, 2))

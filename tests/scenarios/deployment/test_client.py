@@ -1,5 +1,6 @@
 """What a client agrees to, what it refuses before anything is drawn, and how it comes back."""
 
+import concurrent.futures
 import json
 import socket
 import threading
@@ -340,11 +341,13 @@ def test_a_partner_that_was_lost_in_the_first_phase_comes_back_while_it_is_open(
             for name, peer in (("ann", ann), ("bob", bob), ("cid", cid)):
                 peer.hello(name)
             assert ann.next_request().phase == 0
+        assert [peer.next_request().phase for peer in (bob, cid)] == [0, 0]
         ledger, log = Ledger("ann"), FirstEvent()
         heard = session.join("ann", ledger=ledger, log=log)
         assert log.has_come.wait(PATIENCE)  # that she was asked, and pays
         for peer in (bob, cid):
             peer.send(report(0, 1))
+        assert [peer.next_request().phase for peer in (bob, cid)] == [1, 1]  # once hers has come, too
         for peer in (bob, cid):
             peer.send(report(1, 1))
         for peer in (bob, cid):
@@ -499,14 +502,17 @@ def test_an_entry_that_the_servers_terms_do_not_allow_is_not_written(session: Se
 def test_a_folder_of_a_failure_says_it_and_what_was_paid(vote: str, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "ann")
     with (
-        serving(vote, "phases.weights.deadline_seconds=1") as session,
+        serving(vote, "deadline_seconds=1000") as session,
         session.connect() as bob,
         session.connect() as cid,
+        concurrent.futures.ThreadPoolExecutor() as pool,
     ):
+        passing = pool.submit(session.pass_deadline, "weights", num_received=1)
         bob.hello("bob")
         cid.hello("cid")
         with pytest.raises(PsephosError):
             join_in_folder(joining_of(session.address), folder)
+        passing.result(PATIENCE)
     (run,) = left_in(folder.path, ["run.json"])
     assert run["failure"]["error"] == "QuorumError"
     assert "missing: bob, cid" in run["failure"]["reason"]

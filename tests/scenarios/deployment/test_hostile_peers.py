@@ -1,4 +1,4 @@
-"""Strangers at a server's door, and servers that are none, against real processes: what is refused and survived."""
+"""Strangers at the door of a server, a process of its own, and servers that are none: what is refused and survived."""
 
 import contextlib
 import csv
@@ -8,13 +8,13 @@ import socket
 import stat
 import struct
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import pytest
-from deployments import PATIENCE, SEED, Ending, Process, report, write_vote
+from deployments import PATIENCE, SEED, Process, report, write_vote
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.messages import (
@@ -33,6 +33,9 @@ from psephos.scenarios.deployment.common import make_mode
 from psephos.transports import MAX_FRAME_BYTES
 from psephos.transports.addresses import format_address, parse_address
 from psephos.transports.framing import encode_frames
+
+Psephos = Callable[..., Any]
+Join = Callable[..., Any]
 
 SIMULATED: Final = ("--simulate", "--seed", SEED)
 HOW: Final = ("--transport", "tcp", *SIMULATED)
@@ -201,15 +204,16 @@ TERMS: Final = Terms(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", VOTE.en
 WELCOME: Final = Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters, charter=CHARTER)
 
 
-def join(folder: Path, *replies: Message, words: tuple[object, ...] = ()) -> Ending:
-    """Let ann join a server that gives these replies, and return how its process ended."""
-    write_vote(folder)
-    own = ("--as", "ann", "--input", "ann.csv", "--out", "ann", *HOW)
-    with (
-        FakeServer(*replies) as address,
-        Process("join", address, *own, *words, folder=folder, is_measured=False) as client,
-    ):
-        return client.ending()
+@pytest.fixture
+def join(tmp_path: Path, psephos: Psephos) -> Join:
+    """Lets ann join a server that gives these replies, by the command line in this process; returns how that ended."""
+
+    def join(*replies: Message, words: Sequence[object] = ()) -> Any:
+        write_vote(tmp_path)
+        with FakeServer(*replies) as address:
+            return psephos("join", address, "--as", "ann", "--input", "ann.csv", "--out", "ann", *HOW, *words)
+
+    return join
 
 
 def real_outcome() -> msgspec.Raw:
@@ -222,10 +226,10 @@ def real_outcome() -> msgspec.Raw:
 
 @pytest.mark.parametrize("num_requests", [0, 1])
 def test_a_forged_release_before_the_last_request_is_refused_and_nothing_is_stored(
-    tmp_path: Path, num_requests: int
+    tmp_path: Path, join: Join, num_requests: int
 ) -> None:
     requests = [Request(phase, NIL) for phase in range(num_requests)]
-    ended = join(tmp_path, TERMS, WELCOME, *requests, Release(real_outcome()))
+    ended = join(TERMS, WELCOME, *requests, Release(real_outcome()))
     assert ended.status == 1
     state = "reported" if num_requests else "joined"
     which = "too early a" if num_requests else "a"
@@ -234,8 +238,8 @@ def test_a_forged_release_before_the_last_request_is_refused_and_nothing_is_stor
     assert not (tmp_path / "ann" / "outcome.json").exists()
 
 
-def test_who_was_late_is_told_so_and_it_is_written_down(tmp_path: Path) -> None:
-    ended = join(tmp_path, TERMS, WELCOME, Request(0, NIL), Release(real_outcome(), is_late=True))
+def test_who_was_late_is_told_so_and_it_is_written_down(tmp_path: Path, join: Join) -> None:
+    ended = join(TERMS, WELCOME, Request(0, NIL), Release(real_outcome(), is_late=True))
     assert (ended.status, ended.err) == (0, "")
     assert "Late: your report of phase 'weights' came after its deadline and was not counted" in ended.out
     run = read_json(tmp_path / "ann" / "run.json")
@@ -248,8 +252,10 @@ ESCAPES: Final = "\x1b[2J\x1b]0;owned\x07\x9b1m\r\nYou paid nothing\u202e"
 @pytest.mark.parametrize(
     "replies", [[Abort(ESCAPES)], [TERMS, Abort(ESCAPES)], [TERMS, Abort("", "\x1b[1m", 1, 2, (ESCAPES,), 1)]]
 )
-def test_what_a_server_says_reaches_no_terminal_and_no_file_as_an_order(tmp_path: Path, replies: list[Message]) -> None:
-    ended = join(tmp_path, *replies)
+def test_what_a_server_says_reaches_no_terminal_and_no_file_as_an_order(
+    tmp_path: Path, join: Join, replies: list[Message]
+) -> None:
+    ended = join(*replies)
     assert ended.status == 1
     assert ended.err.count("\n") == 1
     assert ended.err.rstrip("\n").isprintable()
@@ -258,8 +264,8 @@ def test_what_a_server_says_reaches_no_terminal_and_no_file_as_an_order(tmp_path
         assert file.read_text(encoding="utf-8").replace("\n", "").isprintable(), file.name
 
 
-def test_names_that_are_orders_to_a_terminal_are_shown_without_them(tmp_path: Path) -> None:
-    ended = join(tmp_path, msgspec.structs.replace(TERMS, session=ESCAPES), Abort("enough"))
+def test_names_that_are_orders_to_a_terminal_are_shown_without_them(join: Join) -> None:
+    ended = join(msgspec.structs.replace(TERMS, session=ESCAPES), Abort("enough"))
     assert ended.status == 1
     assert "\nSession �[2J�]0;owned��1m��You paid nothing�\n" in ended.out
 
@@ -274,18 +280,17 @@ def test_names_that_are_orders_to_a_terminal_are_shown_without_them(tmp_path: Pa
         ),
     ],
 )
-def test_a_server_that_falls_silent_is_left(tmp_path: Path, replies: list[Message]) -> None:
-    ended = join(tmp_path, *replies, words=("--patience", "0.75"))
+def test_a_server_that_falls_silent_is_left(tmp_path: Path, join: Join, replies: list[Message]) -> None:
+    ended = join(*replies, words=("--patience", "0.75"))
     assert (ended.status, ended.err) == (1, "psephos: server has said nothing for 0.75 seconds\n")
     assert read_json(tmp_path / "ann" / "run.json")["failure"]["error"] == "RemoteProtocolError"
 
 
 @pytest.mark.parametrize("patience", ["0", "-1", "nan"])
-def test_patience_is_a_positive_number_of_seconds(tmp_path: Path, patience: str) -> None:
+def test_patience_is_a_positive_number_of_seconds(tmp_path: Path, psephos: Psephos, patience: str) -> None:
     write_vote(tmp_path)
     own = ("--as", "ann", "--input", "ann.csv", "--out", "ann", *HOW)
-    with Process("join", "127.0.0.1:1", *own, "--patience", patience, folder=tmp_path, is_measured=False) as client:
-        ended = client.ending()
+    ended = psephos("join", "127.0.0.1:1", *own, "--patience", patience)
     reason = f"psephos: --patience must be a positive number of seconds, or inf, got {float(patience)!r}\n"
     assert (ended.status, ended.err) == (2, reason)
     assert not (tmp_path / "ann").exists()
@@ -338,12 +343,9 @@ def test_a_name_that_is_a_formula_is_written_as_text_and_its_owner_takes_part(tm
     assert [(ended.status, ended.err) for ended in endings] == [(0, "")] * 4
 
 
-def test_what_holds_losses_or_a_roster_is_its_owners_alone(tmp_path: Path) -> None:
+def test_what_holds_losses_or_a_roster_is_its_owners_alone(tmp_path: Path, psephos: Psephos) -> None:
     scenario = write_vote(tmp_path)
-    with Process(
-        "roster", scenario, "--simulate", "--make-keys", "--out", "drawn", folder=tmp_path, is_measured=False
-    ) as drawing:
-        assert drawing.ending().status == 0
+    assert psephos("roster", scenario, "--simulate", "--make-keys", "--out", "drawn").status == 0
     with serve(tmp_path, scenario=scenario) as (server, address):
         decide(tmp_path, server, address)
     for folder in ("drawn", "server", "ann"):

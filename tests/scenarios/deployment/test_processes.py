@@ -211,7 +211,9 @@ def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: 
     [
         (signal.SIGINT, 130, "interrupted; server keeps "),
         (signal.SIGTERM, 143, "interrupted (SIGTERM); server keeps "),
-        (signal.SIGHUP, 129, "interrupted (SIGHUP); server keeps "),
+        pytest.param(
+            signal.SIGHUP, 129, "interrupted (SIGHUP); server keeps ", marks=pytest.mark.full("as by SIGTERM")
+        ),
     ],
 )
 def test_a_server_that_is_told_to_end_tells_every_client_and_leaves_its_folder(
@@ -241,7 +243,10 @@ def test_a_server_that_is_told_to_end_tells_every_client_and_leaves_its_folder(
 
 
 @pytest.mark.bad_input("Ctrl-C on either side")
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.full("processes once more"))],
+)
 def test_a_client_that_is_told_to_end_leaves_what_it_paid_and_the_vote_goes_on(
     tmp_path: Path, number: signal.Signals, status: int
 ) -> None:

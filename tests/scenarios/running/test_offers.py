@@ -93,8 +93,8 @@ def test_gains_are_shares_of_the_own_number(*, own: float, is_less_better: bool,
     ],
 )
 def test_offers_take_no_long_time(parameters: Parameters) -> None:
-    """Processor time, of which half a second is meant; a busy or a slow machine has four times as much."""
+    """Processor time, of which half a second is meant; a busy or a slow machine has ten times as much."""
     vote = DPWeVote(parameters)
     started = time.process_time()
     best_offer(vote, num_parties=100)
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 5
