@@ -6,6 +6,7 @@ Each is a function that returns patches of the real code; `planted` puts them in
 import contextlib
 import functools
 from collections.abc import Callable, Generator, Iterator, Sequence
+from types import ModuleType
 from typing import Any, TypeAlias
 from unittest import mock
 
@@ -14,13 +15,16 @@ from psephos.agents import driver as driver_module
 from psephos.agents import session_journal
 from psephos.agents.driver import Driver
 from psephos.agents.person_journal import PersonJournal, Sitting
-from psephos.protocol import server_machine
+from psephos.protocol import client_machine, server_machine
 from psephos.protocol.client_machine import ClientMachine
+from psephos.protocol.course import Course
 from psephos.protocol.effects import Effect, Keep, Send
 from psephos.protocol.errors import JournalError, RemoteProtocolError
 from psephos.protocol.messages import Acknowledgement
 from psephos.protocol.privacy import Budget, Ledger
+from psephos.protocol.proceedings import Proceedings
 from psephos.protocol.records import Accepted, ClientRecord, Drawn, PhaseClosed, PhaseOpened, ServerRecord
+from psephos.protocol.seats import Seat, Seats
 from psephos.protocol.server_machine import ServerMachine
 from psephos.protocol.states import State
 from psephos.transports import Channel
@@ -33,7 +37,7 @@ __all__ = ["FAULTS", "RARE", "a_kept_report_is_forgotten", "planted"]
 Patches: TypeAlias = Iterator[Any]
 
 
-def _replacing(owner: type, name: str, make: Callable[[Any], Any]) -> Any:
+def _replacing(owner: type | ModuleType, name: str, make: Callable[[Any], Any]) -> Any:
     """Return a patch of a method by what `make` makes of it."""
     return mock.patch.object(owner, name, make(getattr(owner, name)))
 
@@ -102,12 +106,12 @@ def a_report_is_kept_without_its_losses() -> Patches:
 
 def a_phase_is_drawn_again_after_a_restart() -> Patches:
     def make(method: Any) -> Any:
-        def restore(self: Any, records: Sequence[ClientRecord]) -> None:
-            method(self, [record for record in records if not isinstance(record, Drawn)])
+        def replay(records: Sequence[ClientRecord], **given: Any) -> Any:
+            return method([record for record in records if not isinstance(record, Drawn)], **given)
 
-        return restore
+        return replay
 
-    yield _replacing(ClientMachine, "_restore", make)
+    yield _replacing(client_machine, "replay_client", make)
 
 
 def a_budget_is_held_for_each_process() -> Patches:
@@ -131,13 +135,13 @@ def a_reservation_is_lost() -> Patches:
 
 def a_report_is_counted_twice_after_a_reconnection() -> Patches:
     def make(method: Any) -> Any:
-        def take_up(self: Any, sender: str, row: Any) -> list[Effect]:
-            effects: list[Effect] = method(self, sender, row)
-            reports: list[dict[int, tuple[int, ...]]] = getattr(self, "_reports")  # noqa: B009  a fault may reach inside
-            if row.state is State.REPORTED and reports:
-                counted = reports[-1].get(row.place)
+        def take_up(self: Any, seat: Seat) -> list[Effect]:
+            effects: list[Effect] = method(self, seat)
+            course: Course = getattr(self, "_course")  # noqa: B009  a fault may reach inside
+            if seat.state is State.REPORTED and course.reports:
+                counted = course.reports[-1].get(seat.place)
                 if counted is not None:
-                    reports[-1][row.place] = tuple(2 * value for value in counted)
+                    course.reports[-1][seat.place] = tuple(2 * value for value in counted)
             return effects
 
         return take_up
@@ -147,12 +151,14 @@ def a_report_is_counted_twice_after_a_reconnection() -> Patches:
 
 def a_reconnection_asks_for_a_second_report() -> Patches:
     def make(method: Any) -> Any:
-        def take_up(self: Any, sender: str, row: Any) -> list[Effect]:
-            if row.state is State.REPORTED and getattr(self, "_phase") >= 0:  # noqa: B009  a fault may reach inside
-                row.state = State.ASKED
-                row.num_reports -= 1
-                self._outstanding += 1
-            return method(self, sender, row)
+        def take_up(self: Any, seat: Seat) -> list[Effect]:
+            course: Course = getattr(self, "_course")  # noqa: B009  a fault may reach inside
+            if seat.state is State.REPORTED and course.phase >= 0:
+                seat.state = State.ASKED
+                seat.num_reports -= 1
+                course.seats.num_awaited += 1
+            effects: list[Effect] = method(self, seat)
+            return effects
 
         return take_up
 
@@ -160,35 +166,36 @@ def a_reconnection_asks_for_a_second_report() -> Patches:
 
 
 def a_closing_is_not_kept() -> Patches:
-    yield _changing_effects(ServerMachine, "_close", _not_kept(PhaseClosed))
+    yield _changing_effects(Proceedings, "close", _not_kept(PhaseClosed))
 
 
 def an_opening_is_not_kept() -> Patches:
-    yield _changing_effects(ServerMachine, "_open_next", _not_kept(PhaseOpened))
+    yield _changing_effects(Proceedings, "_open_next", _not_kept(PhaseOpened))
 
 
 def an_outcome_is_told_before_its_closing_is_kept() -> Patches:
-    yield _changing_effects(ServerMachine, "_close", _kept_last(PhaseClosed))
+    yield _changing_effects(Proceedings, "close", _kept_last(PhaseClosed))
 
 
 def noise_is_drawn_again_after_a_restart() -> Patches:
     def make(method: Any) -> Any:
-        def settle(self: Any, places: list[int], drawn: Any = None) -> Any:
+        def settle(self: Course, places: Sequence[int], drawn: Any = None) -> Any:
             del drawn
             return method(self, places)
 
         return settle
 
-    yield _replacing(ServerMachine, "_settle", make)
+    yield _replacing(Course, "settle", make)
 
 
 def a_late_report_is_counted() -> Patches:
     def make(method: Any) -> Any:
-        def on_report(self: Any, sender: str, row: Any, message: Any) -> list[Effect]:
-            if row.state is State.LATE:
-                kept = Keep(Accepted(message.phase, row.place, bytes(message.payload)))
-                return [kept, Send((sender,), Acknowledgement(message.phase))]
-            return method(self, sender, row, message)
+        def on_report(self: Any, seat: Seat, message: Any) -> list[Effect]:
+            if seat.state is State.LATE:
+                kept = Keep(Accepted(message.phase, seat.place, bytes(message.payload)))
+                return [kept, Send((seat.party,), Acknowledgement(message.phase))]
+            effects: list[Effect] = method(self, seat, message)
+            return effects
 
         return on_report
 
@@ -197,15 +204,12 @@ def a_late_report_is_counted() -> Patches:
 
 def a_restarted_server_forgets_one_report() -> Patches:
     def make(method: Any) -> Any:
-        def go_on(self: Any, records: Sequence[ServerRecord]) -> list[Effect]:
-            last = max((n for n, each in enumerate(records) if isinstance(each, Accepted)), default=-1)
-            if last == len(records) - 1:
-                records = records[:-1]
-            return method(self, records) if records else []
+        def replay(records: Sequence[ServerRecord], *given: Any) -> Any:
+            return method(records[:-1] if isinstance(records[-1], Accepted) else records, *given)
 
-        return go_on
+        return replay
 
-    yield _replacing(ServerMachine, "_go_on", make)
+    yield _replacing(server_machine, "replay_server", make)
 
 
 def a_predecessors_loss_is_told_against_its_successor() -> Patches:
@@ -234,10 +238,10 @@ def a_loss_is_a_departure() -> Patches:
     def make(method: Any) -> Any:
         def receive_loss(self: Any, sender: str) -> list[Effect]:
             effects: list[Effect] = method(self, sender)
-            rows: dict[str, Any] = getattr(self, "_rows")  # noqa: B009  a fault may reach inside
-            row = rows[sender]
-            if not effects and row.state is State.ASKED:
-                return getattr(self, "_on_departure")(row)  # noqa: B009  a fault may reach inside
+            seats: Seats = getattr(self, "_seats")  # noqa: B009  a fault may reach inside
+            seat = seats.by_party[sender]
+            if not effects and seat.state is State.ASKED:
+                return getattr(self, "_on_departure")(seat)  # noqa: B009  a fault may reach inside
             return effects
 
         return receive_loss
