@@ -324,9 +324,9 @@ class _Search:
         return ordered
 
     def _looked_at(self, aim: float) -> tuple[list[str], dict[str, float]]:
-        """Return the variants, those first that seem to cost least by a first look at each; and how long.
+        """Return the variants, those first that seem to cost least by a first look at each; and how long each takes.
 
-        What a search takes is in seconds, by those of the first look.
+        That is in seconds, by those of the first look.
         """
         guesses, costs = dict.fromkeys(self._table.names, math.inf), dict.fromkeys(self._table.names, 1.0)
         aimed = aim * self._table.unit.whole
