@@ -103,6 +103,7 @@ def test_the_package_has_a_version_and_leads_to_runs() -> None:
     assert psephos.__version__ == importlib.metadata.version("psephos")
     assert (psephos.run, psephos.load, psephos.simulate) == (scenarios.run, scenarios.load, scenarios.simulate)
     assert {"run", "load", "simulate", "__version__"} <= set(dir(psephos))
+    assert not {"Any", "TYPE_CHECKING", "importlib"} & {*dir(psephos), *dir(psephos.scenarios)}  # what completion shows
     with pytest.raises(AttributeError, match=r"'psephos' has no attribute 'ran'"):
         _ = psephos.ran
 

@@ -93,7 +93,8 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
         ),
         click.Option(["--run/--no-run", "runs"], default=True, help="Run it at once (default: yes)."),
     ]
-    command = click.Command(beginning.word, callback=begin, params=parameters, help=beginning.help)
+    short = beginning.help.partition(". ")[0].rstrip(".") + "."  # all of it: click would cut it off
+    command = click.Command(beginning.word, callback=begin, params=parameters, help=beginning.help, short_help=short)
     return out_option(command)
 
 

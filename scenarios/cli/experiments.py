@@ -171,6 +171,13 @@ def variants(
 @click.option("--epsilon", type=float, metavar="EPSILON", help="What one person may pay, of all that it says.")
 @click.option("--people", type=int, metavar="N", help="How many there are to be (default: the scenario's).")
 @click.option("--trials", "number", type=int, default=50, show_default=True, help="Where errors are found by trials.")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    default=2,
+    show_default=True,
+    help="Where errors are found by trials, begin none after so long, and say what was found.",
+)
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the trials' noise.")
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print plan.json and nothing else.")
@@ -183,6 +190,7 @@ def plan(
     epsilon: float | None,
     people: int | None,
     number: int,
+    minutes: float,
     seed: int | None,
     out: Path | None,
     *,
@@ -199,10 +207,8 @@ def plan(
 
     For each variant and model of trust it says what ε means in odds, and what else could be done. Without an option it
     tells the error at the scenario's own ε. Errors are exact in votes and rankings, and depend on nobody's values. In
-    the other systems they are found by trials of made-up parties.
+    the other systems they are found by trials of made-up parties, which take time: --minutes limits it.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    import itertools
-
     import msgspec
 
     from ..experiments.plans import make_plan, make_table
@@ -220,13 +226,14 @@ def plan(
     table = make_table(loaded, trials=number, people=people)
     errors = make_console(stderr=True)
     with steps(errors) as on_step:
-        begun = itertools.count()
-
-        def tell(line: str) -> None:
-            if table.needs_values or errors.is_terminal:
-                on_step(line, next(begun), 0)  # how many searches there are depends on what they find
-
-        found = make_plan(table, error=wanted, epsilon=epsilon, has_curves=pictures, tell=tell)
+        found = make_plan(
+            table,
+            error=wanted,
+            epsilon=epsilon,
+            has_curves=pictures,
+            seconds=60 * minutes,
+            tell=on_step if table.needs_values or errors.is_terminal else None,
+        )
     folder = make_folder(out, f"plan-{loaded.name}")
     write_plan(folder, found, table, pictures=pictures)
     if as_json:

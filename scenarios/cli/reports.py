@@ -37,7 +37,7 @@ def report(run: Path, out: Path | None, *, is_opened: bool) -> None:
     \b
     psephos report runs/eu-council-20260101-120000
     psephos report runs/eu-council-20260101-120000 --open
-    psephos audit eu-council --quick --out runs/eu-council-20260101-120000/audit
+    psephos audit dpwevote --quick --out runs/eu-council-20260101-120000/audit
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ..reports import write_report
 

@@ -25,11 +25,11 @@ _NAMES: Final = ("partner", "name", "member", "person", "voter", "company", "sta
 _WEIGHTS: Final = ("weight", "weights", "shares", "votes")
 _ANSWERS: Final = frozenset({*OPINIONS, "1", "0"})
 _TWO: Final = 2
-_MOST_WORDS: Final = 12
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     """Return a draft of a vote. See `Beginning`."""
+    _check_header(sheet)
     question = f"which column has a different name for each partner, or {NONE!r}: they are numbered"
     partner = chosen_column(sheet, chosen, "partner", names=_NAMES, question=question, may_lack=True)
     weight = _weight(sheet, chosen, partner)
@@ -67,6 +67,14 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     price = "the weight and one opinion together" if weight else "each opinion"
     title = f"A vote on {', '.join(candidates)}"
     return Draft(title=title, role="partner", price=price, parameters=parameters, parties=lines, said=said)
+
+
+def _check_header(sheet: Sheet) -> None:
+    """Raise ConfigurationError if the first line has an answer: then it is a partner's, which would be lost."""
+    for name in sheet.header:
+        if name.casefold() in _ANSWERS and not name.isdigit():
+            allowed = "the columns' names: this line has an answer. Put one above it, such as name,proposal"
+            raise ConfigurationError(field=f"{sheet.path.name} line 1", value=",".join(sheet.header), allowed=allowed)
 
 
 def _weight(sheet: Sheet, chosen: Chosen, partner: str) -> str:
@@ -107,6 +115,8 @@ def _candidates(sheet: Sheet, chosen: Chosen, rest: Sequence[str], known: Abstra
         raise ConfigurationError(
             field=sheet.path.name, value=list(sheet.header), allowed="a column with the answers, yes or no"
         )
+    if len(rest) == 1:  # whose entries are refused, with their places
+        return list(rest)
     raise UnclearError(option="candidate", question="which column has the answers, yes or no", choices=rest)
 
 
@@ -138,8 +148,11 @@ def _check_answers(sheet: Sheet, name: str, known: Collection[str], chosen: Chos
     if unknown and len(words) <= _TWO:
         _ask_words(sheet, name, chosen)
     if unknown:
-        allowed = "yes or no in each line, or named by --yes WORD and --no WORD"
-        raise ConfigurationError(field=name, value=", ".join(words[:_MOST_WORDS]), allowed=allowed)
+        entries = sheet.column(name)
+        row = next(place for place, entry in enumerate(entries, start=1) if entry.casefold() == unknown[0])
+        allowed = "yes or no in each row; other words for them are given with --yes WORD and --no WORD"
+        field = f"{name} ({sheet.path.name}, row {row})"
+        raise ConfigurationError(field=field, value=entries[row - 1], allowed=allowed)
 
 
 def _is_number(entries: Sequence[str]) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 from rich.console import Console
+from rich.text import Text
 
 from ...protocol.arrays import FloatArray
 from ...protocol.dpwevote import DPWeVote
@@ -36,7 +37,7 @@ from ..presentation.drawing import (
     size_of_rows,
 )
 from ..presentation.numbers import some
-from ..presentation.terminal import Cell, show_facts, show_note, show_table
+from ..presentation.terminal import Cell, percent, show_facts, show_note, show_table
 from ..running.folder import RunFolder
 from ..running.resolution import Resolved
 
@@ -167,8 +168,10 @@ def simulated_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, se
 
 
 def show_power(console: Console, powers: Powers) -> None:
-    """Print the game and a line for each weight."""
+    """Print who decides most often, the game, and a line for each weight."""
     game, number = powers.game, len(powers.names)
+    console.print(Text(_verdict_of(powers), style="bold"))
+    console.print()
     minimal = _short(powers.num_minimal_winning)
     show_facts(
         console,
@@ -193,12 +196,28 @@ def show_power(console: Console, powers: Powers) -> None:
         cells.append(f"{released.value:.4g}{error}")
         rows.append(cells)
     show_table(console, ("Weight", "Partners"), headers, rows=rows, drop=("Share",))
-    show_note(console, "Banzhaf is normalized; Decides is the probability that a partner's opinion decides where all")
-    show_note(console, "others toss fair coins; Moves the release the same of what is released, with the noise of")
     exact = "estimated by simulated votes" if powers.is_simulated else "exact"
-    show_note(console, f"ε = {powers.epsilon:.4g}: P[passes | yes] − P[passes | no], {exact}")
+    show_note(
+        console,
+        "Banzhaf is normalized; Decides is the probability that a partner's opinion decides where all others toss fair "
+        "coins; Moves the release the same of what is released, with the noise of "
+        f"ε = {powers.epsilon:.4g}: P[passes | yes] − P[passes | no], {exact}",
+    )
     if not has_orders:
         show_note(console, "Shapley-Shubik indices would take too long for so many partners with such weights")
+
+
+def _verdict_of(powers: Powers) -> str:
+    """Return who decides most often, without noise and with it, as a sentence."""
+    weight, places = next(iter(powers.by_weight().items()))
+    member, released = powers.members[places[0]], powers.released[places[0]]
+    who = _named([powers.names[place] for place in places])
+    decides = "decides most often:" if len(places) == 1 else "decide most often: each"
+    return (
+        f"{who}, with weight {weight:g}, {decides} in {percent(float(member.banzhaf))} of votes in which all others "
+        f"toss fair coins. With the noise of ε = {powers.epsilon:.4g} one such partner moves the release in "
+        f"{percent(released.value)}."
+    )
 
 
 def write_power(powers: Powers, folder: RunFolder) -> None:

@@ -3,6 +3,10 @@
 A plan is `variants` seen from the other side: the same variants and the same errors, exact where there is a formula and
 else by trials of made-up parties. An aim is a share (`variants.Unit`), which stays the same for more people.
 
+Trials are dear where parties are many, so that a search by trials guesses what suffices from how errors fall (about as
+1/ε, and with the root of the number of people), has few trials where these already tell the side of the aim, and ends
+after a time that its caller sets. A variant that it did not come to is said to be untried.
+
 The rules that hold here: ε is what a variant is proven to cost one party, of all that it says; a price that is named is
 rounded up, and the error beside it is the one at that price; and what no price brings is an error, which says the best
 that can be had.
@@ -12,19 +16,23 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, Decimal
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.privacy import TrustModel
 from ..running.config import Scenario
+from ..running.progress import OnStep
+from .searches import OutOfTimeError, SearchClock, least_by_trials
 from .variants import MOST_PEOPLE, Offered, Unit, VariantTable, price_for, table_of, variants_of
 
 __all__ = ["TRIALS", "Option", "Plan", "Planned", "Sought", "make_plan", "make_table"]
 
 TRIALS: Final = 50
 """Of a variant at a price, where errors are found by trials."""
+
+_T = TypeVar("_T")
 
 Sought: TypeAlias = Literal["epsilon", "error", "people"]
 """What of the three follows from the others."""
@@ -33,15 +41,26 @@ _FACTOR: Final = 4.0
 """Between the prices at which a search begins."""
 _PRICES: Final = (-4, 4)
 """Powers of that factor, from the session's price."""
-_PRICES_OF_TRIALS: Final = (-2, 2)
+_PRICES_OF_TRIALS: Final = (-2, -1, 1, 2)
+"""Powers of 2 beside a price that is chosen, for a picture."""
 _MOST_PRICES: Final = 7
 """So many more are tried on either side."""
+_REACH: Final = _FACTOR ** (_PRICES[1] + _MOST_PRICES)
+"""By trials, prices are looked for up to so many times the session's, and down to such a part of it."""
 _HALVES: Final = 8
 """Steps by the root of 2 on either side of a price, for a picture."""
 _STEPS: Final = 9
 """Of a bisection between two of them, which ends within 3 in 1,000."""
-_STEPS_OF_TRIALS: Final = 3
-"""Within a fifth, and a tenth for rounding: a price by trials is no surer."""
+_NEXT: Final = 1.1
+"""What a few trials took for enough and all of them do not is tried once more with so much more."""
+_LOOKS: Final = 12.0
+"""First looks at a variant, whose time a whole search takes by experience; the bar counts on it."""
+_DONE_BY_FIRST_LOOKS: Final = 0.1
+"""Of the bar; likewise."""
+_DONE_BEFORE_OPTIONS: Final = 0.8
+_DONE_BEFORE_CURVES: Final = 0.9
+_MORE_PEOPLE: Final = "ask more people"
+_MORE_ERROR: Final = "accept twice the error"
 _DIGITS: Final = 3
 """Of a price that is named; of one by trials, one less."""
 _MOST_TRIED: Final = 1_000
@@ -58,6 +77,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
         model: whom it trusts.
         offered: at the plan's ε, or at the least that brings the plan's error; None where it has none.
         people: for whom that is; None where no number of them is known to suffice.
+        is_tried: False where the time was over before it was found.
         share: the error of what is offered to so many, as a share.
         standard_error: of the share, where it is found by trials.
         curve: what it offers at other prices to those who are there, the least price first.
@@ -67,6 +87,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     model: TrustModel
     offered: Offered | None
     people: int | None
+    is_tried: bool = True
     share: float = 0.0
     standard_error: float = 0.0
     curve: tuple[Offered, ...] = ()
@@ -108,6 +129,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         unit: of the error.
         variants: all of the session's, in its order.
         options: what else could be done, as far as it is known.
+        is_cut: whether the time was over before all was tried.
     """
 
     sought: Sought
@@ -117,6 +139,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     unit: Unit
     variants: tuple[Planned, ...]
     options: tuple[Option, ...]
+    is_cut: bool = False
 
     @property
     def best(self) -> tuple[Planned, ...]:
@@ -166,7 +189,8 @@ def make_plan(
     error: float | None = None,
     epsilon: float | None = None,
     has_curves: bool = True,
-    tell: Callable[[str], object] | None = None,
+    seconds: float = math.inf,
+    tell: OnStep | None = None,
 ) -> Plan:
     """Plan a session.
 
@@ -175,17 +199,18 @@ def make_plan(
         error: the error that is wanted, as a share or, where the table's unit has a noun, as a number from 1 on.
         epsilon: what may be paid; without an error the session's price by default. With both, people are sought.
         has_curves: whether variants are asked for more prices, so that they make a picture.
-        tell: called with a line as each search begins.
+        seconds: after so many no trial begins any more; what was found by then is the plan.
+        tell: called as each search begins, and between trials, with the share of the work that is done.
 
     Raises:
-        ConfigurationError: an argument is out of range, or no variant brings what is wanted: it says the best that can
-            be had.
+        ConfigurationError: an argument is out of range; or no variant brings what is wanted: it says the best that can
+            be had; or none was found in time.
     """
     if epsilon is not None and not 0 < epsilon < math.inf:
         raise ConfigurationError(field="--epsilon", value=epsilon, allowed="above 0, and finite")
     aim = None if error is None else table.unit.share_in(error)
     sought: Sought = "error" if aim is None else "people" if epsilon is not None else "epsilon"
-    search = _Search(table, tell or _say_nothing, has_curves=has_curves)
+    search = _Search(table, SearchClock(tell, seconds), has_curves=has_curves)
     if aim is None:
         price = table.price if epsilon is None else epsilon
         variants = search.at(price)
@@ -208,29 +233,38 @@ def make_plan(
         unit=table.unit,
         variants=tuple(variants),
         options=tuple(options),
+        is_cut=search.is_cut,
     )
-
-
-def _say_nothing(_: str) -> None:
-    """Say nothing."""
 
 
 class _Search:
     """Looks for prices, errors and numbers of people."""
 
-    def __init__(self, table: VariantTable, tell: Callable[[str], object], *, has_curves: bool) -> None:
+    def __init__(self, table: VariantTable, clock: SearchClock, *, has_curves: bool) -> None:
         self._table = table
         self._has_curves = has_curves
-        self._tell = tell
+        self._clock = clock
         self._is_by_trials = table.needs_values
+        self.is_cut = False
 
-    def _planned(self, name: str, offered: Offered | None, people: int | None) -> Planned:
+    def _at(self, table: VariantTable, name: str, price: float, *, aim: float | None = None) -> Offered | None:
+        """Return what a variant offers at a price.
+
+        Raises:
+            OutOfTimeError: it takes trials, for which there is no time.
+        """
+        if self._is_by_trials:
+            self._clock.check()
+        return table.at(name, price, aim=aim, tell=self._clock.on_trial)
+
+    def _planned(self, name: str, offered: Offered | None, people: int | None, *, is_tried: bool = True) -> Planned:
         whole = self._table.unit.whole if people is None else self._table.of_people(people).unit.whole
         return Planned(
             name=name,
             model=self._table.model_of(name),
             offered=offered,
             people=people,
+            is_tried=is_tried,
             share=0.0 if offered is None else offered.error.value / whole,
             standard_error=0.0 if offered is None else offered.error.standard_error / whole,
             curve=tuple(self._table.curve(name)),
@@ -238,50 +272,96 @@ class _Search:
 
     # What is sought.
 
-    def at(self, price: float) -> list[Planned]:
-        """Return what variants offer at a price."""
+    def at(self, price: float, *, to: float = _DONE_BEFORE_OPTIONS) -> list[Planned]:
+        """Return what variants offer at a price; the work so far is then done to a share."""
         found: list[Planned] = []
+        self._clock.expect(dict.fromkeys(self._table.names, 1.0), to=to)
         for name in self._table.names:
-            self._tell(f"{name} at ε = {price:.4g}")
-            offered = self._table.at(name, price)
-            if self._has_curves:
+            self._clock.begin(name, f"{name} at ε = {price:.4g}")
+            offered, is_tried = self._in_time(functools.partial(self._at, self._table, name, price), None)
+            if self._has_curves and not self._is_by_trials:
                 self._grid(self._table, name, price)
-            found.append(self._planned(name, offered, self._table.people))
+            found.append(self._planned(name, offered, self._table.people, is_tried=is_tried))
         if not any(each.is_met for each in found):
-            prices = [
-                offered.epsilon for each in found for offered in self._grid(self._table, each.name, self._table.price)
-            ]
+            self._check_time(found)
+            prices = [offered.epsilon for each in found for offered in self._prices_of(each.name, self._table.price)]
             allowed = f"from {min(prices):.3g} to {max(prices):.3g}" if prices else "one that a variant can have"
             raise ConfigurationError(field="--epsilon", value=price, allowed=f"{allowed}, in all: no variant has this")
         return found
 
+    def _in_time(self, search: Callable[[], _T], otherwise: _T) -> tuple[_T, bool]:
+        """Return what a search finds, and whether there was time for it."""
+        try:
+            return search(), True
+        except OutOfTimeError:
+            self.is_cut = True
+            return otherwise, False
+
+    def _check_time(self, found: Sequence[Planned]) -> None:
+        """Raise ConfigurationError where nothing was found since the time was over."""
+        if found and not all(each.is_tried for each in found):
+            allowed = "more: no variant's errors were found by then. Fewer --trials are quicker as well"
+            raise ConfigurationError(field="--minutes", value="over", allowed=allowed)
+
     def for_error(self, aim: float) -> list[Planned]:
-        """Return what variants cost for an error."""
-        found: list[Planned] = []
-        for name in self._table.names:
-            self._tell(f"the ε of {name}")
-            offered = self._price(self._table, name, aim)
-            found.append(self._planned(name, offered, self._table.people))
-        if not any(each.is_met for each in found):
+        """Return what variants cost for an error; by trials, first those that seem to cost least."""
+        names, costs = list(self._table.names), dict.fromkeys(self._table.names, 1.0)
+        if self._is_by_trials:
+            names, costs = self._looked_at(aim)
+        self._clock.expect(costs, to=_DONE_BEFORE_OPTIONS)
+        found: dict[str, Planned] = {}
+        for name in names:
+            self._clock.begin(name, f"the ε of {name}")
+            search = functools.partial(self._price, self._table, name, aim)
+            offered, is_tried = self._in_time(search, None)
+            found[name] = self._planned(name, offered, self._table.people, is_tried=is_tried)
+        ordered = [found[name] for name in self._table.names]
+        if not any(each.is_met for each in ordered):
+            self._check_time(ordered)
             raise ConfigurationError(
-                field="--error", value=f"{100 * aim:.4g} %", allowed=self._best_to_be_had(self._table, found)
+                field="--error", value=f"{100 * aim:.4g} %", allowed=self._best_to_be_had(self._table, ordered)
             )
-        return found
+        return ordered
+
+    def _looked_at(self, aim: float) -> tuple[list[str], dict[str, float]]:
+        """Return the variants, those first that seem to cost least by a first look at each; and how long each takes.
+
+        That is in seconds, by those of the first look.
+        """
+        guesses, costs = dict.fromkeys(self._table.names, math.inf), dict.fromkeys(self._table.names, 1.0)
+        aimed = aim * self._table.unit.whole
+        self._clock.expect(costs, to=_DONE_BY_FIRST_LOOKS)
+        for name in self._table.names:
+            began = self._clock.begin(name, f"a first look at {name}")
+            look = functools.partial(self._at, self._table, name, self._table.price, aim=aimed)
+            offered, _ = self._in_time(look, None)
+            costs[name] = _LOOKS * max(self._clock.since(began), 1e-3)
+            if offered is not None:
+                guesses[name] = offered.epsilon * offered.error.value / aimed
+        order: dict[str, tuple[int, float]] = {}
+        for model in TrustModel:  # in turn, so that each model of trust has an answer soon
+            alike = [name for name in self._table.names if self._table.model_of(name) is model]
+            for rank, name in enumerate(sorted(alike, key=guesses.__getitem__)):
+                order[name] = rank, guesses[name]
+        return sorted(order, key=order.__getitem__), costs
 
     def people_for(self, aim: float, price: float) -> list[Planned]:
         """Return how many people variants take for an error at a price; by trials, those that cost least alone."""
-        at = self.at(price)
+        at = self.at(price, to=_DONE_BEFORE_OPTIONS / 2)
         wanted = {each.name for each in at if each.is_met}
         if self._is_by_trials:
             wanted = {each.name for each in _best_of(at, "error")}
         found: list[Planned] = []
+        self._clock.expect(dict.fromkeys(wanted, 1.0), to=_DONE_BEFORE_OPTIONS)
         for each in at:
-            people, offered = None, each.offered
+            people, offered, is_tried = None, each.offered, each.is_tried
             if each.name in wanted:
-                self._tell(f"the number of people of {each.name}")
-                people, offered = self._people(self._table, each.name, aim, price)
-            found.append(self._planned(each.name, offered, people))
+                self._clock.begin(each.name, f"the number of people of {each.name}")
+                search = functools.partial(self._people, self._table, each.name, aim, price)
+                (people, offered), is_tried = self._in_time(search, (None, offered))
+            found.append(self._planned(each.name, offered, people, is_tried=is_tried))
         if not any(each.is_met for each in found):
+            self._check_time([each for each in found if each.name in wanted])
             best = self._best_to_be_had(self._table, at)
             raise ConfigurationError(
                 field="--error",
@@ -305,11 +385,22 @@ class _Search:
     def with_curves(self, found: Sequence[Planned], chosen: Sequence[Planned]) -> list[Planned]:
         """Return variants with what they offer at prices around those that are chosen."""
         prices = [each.offered.epsilon for each in chosen if each.offered is not None]
+        if self._is_by_trials:
+            self._in_time(functools.partial(self._try_around, found, chosen), None)
         for each in () if self._is_by_trials else found:
             for power in range(-_HALVES, _HALVES + 1):
                 for price in (min(prices), max(prices)):
                     self._table.at(each.name, price * 2.0 ** (power / 2))
         return [msgspec.structs.replace(each, curve=tuple(self._table.curve(each.name))) for each in found]
+
+    def _try_around(self, found: Sequence[Planned], chosen: Sequence[Planned]) -> None:
+        """Have a few trials of each variant beside the prices that are chosen."""
+        self._clock.expect({each.name: 1.0 for each in found}, to=1.0)
+        for each in found:
+            self._clock.begin(each.name, f"the curve of {each.name}")
+            for power in _PRICES_OF_TRIALS:
+                for price in {best.offered.epsilon for best in chosen if best.offered is not None}:
+                    self._at(self._table, each.name, price * 2.0**power, aim=math.inf)
 
     # The searches.
 
@@ -318,13 +409,42 @@ class _Search:
 
     def _grid(self, table: VariantTable, name: str, center: float) -> list[Offered]:
         """Return what a variant offers at prices around one."""
-        low, high = _PRICES_OF_TRIALS if self._is_by_trials else _PRICES
+        low, high = _PRICES
         for power in range(low, high + 1):
             table.at(name, center * _FACTOR**power)
         return table.curve(name)
 
+    def _prices_of(self, name: str, center: float) -> list[Offered]:
+        """Return what a variant offers at prices around one, by few trials."""
+        if not self._is_by_trials:
+            return self._grid(self._table, name, center)
+        for power in (-2, -1, 0, 1, 2):
+            self._in_time(functools.partial(self._at, self._table, name, center * _FACTOR**power, aim=math.inf), None)
+        return self._table.curve(name)
+
+    def _price_by_trials(self, table: VariantTable, name: str, aim: float) -> Offered | None:
+        """Return about the least price of a variant that brings an error, rounded up; None where none is known to."""
+        aimed = aim * table.unit.whole
+        found = least_by_trials(
+            lambda price: self._at(table, name, price, aim=aimed),
+            lambda offered: offered.error.value / aimed,
+            start=table.price,
+            between=(table.price / _REACH, table.price * _REACH),
+            power=1.0,
+        )
+        if found is None:
+            return None
+        for price in (_rounded_up(found.epsilon, _DIGITS - 1), _rounded_up(found.epsilon * _NEXT, _DIGITS - 1)):
+            offered = self._at(table, name, price)  # by all trials, as its error is said
+            if offered is not None and offered.error.value <= aimed:
+                return offered
+        whole = self._at(table, name, found.epsilon)
+        return whole if whole is not None and whole.error.value <= aimed else None
+
     def _price(self, table: VariantTable, name: str, aim: float) -> Offered | None:
         """Return the least price of a variant that brings an error, rounded up; None where none is known to."""
+        if self._is_by_trials:
+            return self._price_by_trials(table, name, aim)
         aimed = aim * table.unit.whole
 
         def suffices(offered: Offered | None) -> bool:
@@ -349,17 +469,15 @@ class _Search:
         below = [offered.epsilon for offered in curve if enough is None or offered.epsilon < enough.epsilon]
         high = curve[-1].epsilon * _FACTOR if enough is None else enough.epsilon
         low = max(below, default=high / _FACTOR)
-        steps = _STEPS_OF_TRIALS if self._is_by_trials else _STEPS
-        found = price_for(table, name, aimed, between=(low, high), steps=steps).offered
+        found = price_for(table, name, aimed, between=(low, high), steps=_STEPS).offered
         if found is None:
             return None
-        digits = _DIGITS - self._is_by_trials
-        price = _rounded_up(found.epsilon, digits)
+        price = _rounded_up(found.epsilon, _DIGITS)
         rounded = table.at(name, price)
         if rounded is None or not suffices(rounded):
             return found
-        while not self._is_by_trials:  # the least of so many digits, wherever the search ended
-            price = _next_below(price, digits)
+        while True:  # the least of so many digits, wherever the search ended
+            price = _next_below(price, _DIGITS)
             below = table.at(name, price)
             if below is None or not suffices(below):
                 break
@@ -368,13 +486,15 @@ class _Search:
 
     def _people(self, table: VariantTable, name: str, aim: float, price: float) -> tuple[int | None, Offered | None]:
         """Return the least number of people with whom a variant brings an error at a price, and what it offers them."""
+        if self._is_by_trials:
+            return self._people_by_trials(table, name, aim, price)
 
         @functools.cache
         def offered_to(number: int) -> Offered | None:
             try:
                 return table.of_people(number).offer(name, price)
             except ConfigurationError:
-                if number == table.people or self._is_by_trials:
+                if number == table.people:
                     raise
                 return None  # fewer than there are groups
 
@@ -383,30 +503,59 @@ class _Search:
             offered = offered_to(number)
             return offered is not None and offered.error.value <= aim * table.of_people(number).unit.whole
 
-        most = _MOST_TIMES_PEOPLE * table.people if self._is_by_trials else MOST_PEOPLE
-        least = max(table.people // _MOST_TIMES_PEOPLE, 1) if self._is_by_trials else 1
-        low, high = least - 1, table.people
+        low, high = 0, table.people
         while not suffices(high):
-            if high >= most:
+            if high >= MOST_PEOPLE:
                 return None, offered_to(table.people)
-            low, high = high, min(2 * high, most)
-        while high - low > (max(low // 10, 1) if self._is_by_trials else 1):
+            low, high = high, min(2 * high, MOST_PEOPLE)
+        while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if suffices(middle) else (middle, high)
         return high, offered_to(high)
 
+    def _people_by_trials(
+        self, table: VariantTable, name: str, aim: float, price: float
+    ) -> tuple[int | None, Offered | None]:
+        """Return about the least number of people, and what a variant offers them."""
+        of_people = functools.cache(table.of_people)
+
+        def offer(number: float) -> tuple[int, Offered] | None:
+            people = max(round(number), 1)
+            own = of_people(people)
+            offered = self._at(own, name, price, aim=aim * own.unit.whole)
+            return None if offered is None else (people, offered)
+
+        def excess(found: tuple[int, Offered]) -> float:
+            people, offered = found
+            return self._share_of(of_people(people), offered) / aim
+
+        between = table.people / _MOST_TIMES_PEOPLE, table.people * _MOST_TIMES_PEOPLE
+        found = least_by_trials(offer, excess, start=table.people, between=between, power=0.5)
+        if found is not None:
+            for people in (found[0], math.ceil(found[0] * _NEXT)):
+                offered = self._at(of_people(people), name, price)  # by all trials, as its error is said
+                if offered is not None and excess((people, offered)) <= 1:
+                    return people, offered
+        return None, self._at(table, name, price)
+
     # What else could be done.
+
+    def _expect_options(self) -> None:
+        """Have the bar count on what else could be done: two searches."""
+        done_then = _DONE_BEFORE_CURVES if self._has_curves else 1.0
+        self._clock.expect({_MORE_PEOPLE: 1.0, "pay more": 1.0, _MORE_ERROR: 1.0}, to=done_then)
 
     def options_for_error(self, aim: float, found: Sequence[Planned]) -> list[Option]:
         """Return how an error costs less."""
         first, *others = _best_of(found, "epsilon")
+        self._expect_options()
         assert first.offered is not None  # noqa: S101  it is met
         paid = first.offered.epsilon
         options: list[Option] = []
         for part in (2,) if self._is_by_trials else (2, 4):
-            options += self._with_people("ask more people", first.name, aim, _rounded_up(paid / part, 2))
+            options += self._with_people(_MORE_PEOPLE, first.name, aim, _rounded_up(paid / part, 2))
         options += [self._option(_trust(self._table), each.name, each.offered, self._table) for each in others]
-        options += self._cheapest("accept twice the error", self._table, first, 2 * aim)
+        options += self._cheapest(_MORE_ERROR, self._table, first, 2 * aim)
         for do, table in self._table.coarser().items():
             options += self._cheapest(do, table, first, aim)
         return [each for each in options if each.epsilon < paid]
@@ -414,15 +563,19 @@ class _Search:
     def options_at(self, price: float, found: Sequence[Planned]) -> list[Option]:
         """Return how an error becomes less than it is at a price."""
         first, *others = _best_of(found, "error")
+        self._expect_options()
         assert first.offered is not None  # noqa: S101  it is met
         share = first.share
         options: list[Option] = []
         if share:
-            options += self._with_people("ask more people", first.name, share / 2, price)
+            options += self._with_people(_MORE_PEOPLE, first.name, share / 2, price)
             options += self._cheapest("pay more", self._table, first, share / 2)
         options += [self._option(_trust(self._table), each.name, each.offered, self._table) for each in others]
         for do, table in self._table.coarser().items():
-            offers = [(name, table.at(name, price)) for name in self._like(table, first)]
+            offers = [
+                (name, self._in_time(functools.partial(self._at, table, name, price), None)[0])
+                for name in self._like(table, first)
+            ]
             known = [(offered, name) for name, offered in offers if offered is not None]
             if known:
                 offered, name = min(known, key=lambda each: each[0].error.value)
@@ -432,13 +585,14 @@ class _Search:
     def options_for_people(self, aim: float, price: float, found: Sequence[Planned]) -> list[Option]:
         """Return how fewer people are enough for an error."""
         first, *others = _best_of(found, "people")
+        self._expect_options()
         options: list[Option] = []
         options += self._cheapest("pay more", self._table, first, aim)
         for each in others:
             if each.people is not None and each.offered is not None:
                 own = self._table.of_people(each.people)
                 options.append(self._option(_trust(self._table), each.name, each.offered, own))
-        options += self._with_people("accept twice the error", first.name, 2 * aim, price)
+        options += self._with_people(_MORE_ERROR, first.name, 2 * aim, price)
         for do, table in () if self._is_by_trials else self._table.coarser().items():
             numbers = [(self._people(table, name, aim, price), name) for name in self._like(table, first)]
             known = [(people, name, offered) for (people, offered), name in numbers if people and offered is not None]
@@ -458,9 +612,10 @@ class _Search:
         """Return an error at a price, for as many people as that takes; nothing where no number is known."""
         if self._is_by_trials and self._table.people > _MOST_TRIED:
             return []
-        self._tell(f"the number of people of {name} at ε = {price:g}")
+        self._clock.begin(do, f"the number of people of {name} at ε = {price:g}")
         try:
-            people, offered = self._people(self._table, name, aim, price)
+            search = functools.partial(self._people, self._table, name, aim, price)
+            (people, offered), _ = self._in_time(search, (None, None))
             if people is None or offered is None:
                 return []
             return [self._option(do, name, offered, self._table.of_people(people))]
@@ -470,7 +625,12 @@ class _Search:
     def _cheapest(self, do: str, table: VariantTable, first: Planned, aim: float) -> list[Option]:
         """Return the least price of an error without more trust; nothing where no price is known."""
         names = [first.name] if self._is_by_trials else self._like(table, first)
-        found = [(offered, name) for name in names if (offered := self._price(table, name, aim)) is not None]
+        self._clock.begin(do, f"what it costs to {do}")
+        found: list[tuple[Offered, str]] = []
+        for name in names:
+            offered, _ = self._in_time(functools.partial(self._price, table, name, aim), None)
+            if offered is not None:
+                found.append((offered, name))
         if not found:
             return []
         offered, name = min(found, key=lambda each: each[0].epsilon)

@@ -112,6 +112,8 @@ def _trusted(model: TrustModel, table: VariantTable) -> str:
 
 def _cells(each: Planned, plan: Plan, table: VariantTable) -> list[str]:
     """Return people, ε, certainty and error; of a variant that cannot bring what is wanted that alone."""
+    if not each.is_tried:
+        return ["", "", "", "no time"]
     if each.offered is None or each.people is None:
         return ["", "", "", "not known" if table.needs_values and plan.sought == "people" else "out of reach"]
     error = _error_text(each.share, each.standard_error, plan, people=each.people)
@@ -143,9 +145,20 @@ def _notes(plan: Plan, table: VariantTable) -> list[str]:
     certainty = f"certainty: how sure anybody can be of what one {role} holds, from even odds"
     if table.needs_values:
         found = f"errors are found by {table.trials:,} trials of these {role}s; ± is one standard error of an error"
-        return [certainty, f"{found}. An ε or a number of {role}s so found is up to a third above the least"]
+        return [
+            certainty,
+            f"{found}. An ε or a number of {role}s so found is up to a third above the least",
+            *([_cut(plan)] if plan.is_cut else []),
+        ]
     explained = [plan.unit.explained] if plan.unit.explained else []
     return [certainty, f"{_ERRORS}; exact, and of nobody's values", *explained]
+
+
+def _cut(plan: Plan) -> str:
+    """Return what there was no time for, and what would help."""
+    untried = [each.name for each in plan.variants if not each.is_tried]
+    what = listed(untried) if untried else "some of what else could be done"
+    return f"no time was left for {what}: more --minutes, or fewer --trials, would do"
 
 
 def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: str) -> None:
@@ -201,6 +214,7 @@ def plan_in_json(plan: Plan, table: VariantTable) -> dict[str, Any]:
                 "name": each.name,
                 "trusted": _trusted(each.model, table),
                 "people": each.people,
+                "tried": each.is_tried,
                 "offered": None
                 if each.offered is None
                 else _plain(each.offered.epsilon, each.share, each.standard_error),
@@ -210,6 +224,7 @@ def plan_in_json(plan: Plan, table: VariantTable) -> dict[str, Any]:
             for each in plan.variants
         ],
         "options": [_option(option) for option in plan.options],
+        "is_cut": plan.is_cut,
     }
 
 

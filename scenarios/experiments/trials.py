@@ -190,6 +190,7 @@ def run_trials(
     cells: Sequence[Cell],
     *,
     trials: int,
+    first: int = 0,
     workers: int = 0,
     resolved: Mapping[Settings, Resolved] | None = None,
     on_progress: OnStep | None = None,
@@ -198,7 +199,8 @@ def run_trials(
 
     Args:
         cells: as `prepare` returns their scenarios.
-        trials: of each, at least `LEAST_TRIALS`.
+        trials: of each, at least one.
+        first: the number of the first of them.
         workers: processes; 0 for as many as there are cores where that pays. The result does not depend on it.
         resolved: what cells name, by their settings, where that is known.
         on_progress: told of each trial of this process, with the cell that it is of.
@@ -210,14 +212,15 @@ def run_trials(
     known = dict(resolved or {})
     benches = [_Bench(known.get(cell.settings) or resolve(cell.scenario), cell.scenario) for cell in cells]
     started = time.perf_counter()
-    first = [list(bench.run(range(1))) for bench in benches]
+    begun = [list(bench.run(range(first, first + 1))) for bench in benches]
     seconds = (time.perf_counter() - started) * (trials - 1)
     number = workers or (num_cores() if seconds >= _SECONDS_THAT_PAY else 1)
-    own, *others = (range(1 + share.start, 1 + share.stop) for share in shares_of(trials - 1, number))
+    second = first + 1
+    own, *others = (range(second + share.start, second + share.stop) for share in shares_of(trials - 1, number))
     with contextlib.ExitStack() as stack:
         tasks = [_Task.of(cells, share) for share in others]
         processes = [stack.enter_context(open_worker(__name__, task)) for task in tasks]
-        found = [list(each) for each in first]
+        found = [list(each) for each in begun]
         done = 0
         for cell, bench, trials_of_cell in zip(cells, benches, found, strict=True):
             words = ", ".join(f"{key} = {value}" for key, value in cell.settings)

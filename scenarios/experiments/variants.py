@@ -12,6 +12,7 @@ trials it is as sure as the error that is printed beside it.
 
 import abc
 import copy
+import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Self
@@ -23,11 +24,12 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import PrivacyLoss, TrustModel, total_of
 from ..presentation.numbers import decimals_of
 from ..running.config import Scenario
+from ..running.progress import OnStep
 from ..running.resolution import Resolved, resolve
 from ..system import find_protocol, names_with, part_of
 from .measurements import Measurement
 from .summaries import Summary
-from .trials import Cell, prepare, run_trials
+from .trials import Cell, MeasuredCell, prepare, run_trials
 
 __all__ = [
     "MOST_PEOPLE",
@@ -49,6 +51,11 @@ _STEPS: Final = 12
 """Of a bisection over so wide a range: it ends within half a percent."""
 MOST_PEOPLE: Final = 1_000_000_000
 _STEPS_OF_PARAMETER: Final = 60
+_FIRST_TRIALS: Final = 8
+"""Of a variant at a price that may be far from an aim; where they do not tell, there are more."""
+_TIMES_TRIALS: Final = 3
+_CLEAR: Final = 4.0
+"""Standard errors between an error and an aim, beyond which more trials would not change the side."""
 _NEAR: Final = 1 + 1e-9
 """Rounding of a price."""
 
@@ -179,8 +186,16 @@ class VariantTable(abc.ABC):
             price: ε > 0.
         """
 
-    def at(self, name: str, price: float) -> Offered | None:
-        """Return `offer`, which is asked once."""
+    def at(self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None) -> Offered | None:
+        """Return `offer`, which is asked once, maybe without what stands in columns.
+
+        Args:
+            name: one of `names`.
+            price: ε > 0.
+            aim: an error: it is enough to know on which side of it the variant's own is. None for all trials.
+            tell: told of each trial, where there are trials; what it raises ends them.
+        """
+        del aim, tell
         if (name, price) not in self._known:
             self._known[name, price] = self.offer(name, price)
         return self._known[name, price]
@@ -273,6 +288,10 @@ class SimulatedVariants(VariantTable):
     is_lack: ClassVar[bool] = False
     """Whether the error is what the measure lacks of 1."""
 
+    def __init__(self, resolved: Resolved, *, trials: int) -> None:
+        super().__init__(resolved, trials=trials)
+        self._tried: dict[tuple[str, float], MeasuredCell] = {}
+
     @property
     @abc.abstractmethod
     def measure(self) -> str:
@@ -321,31 +340,84 @@ class SimulatedVariants(VariantTable):
 
     def offer(self, name: str, price: float) -> Offered | None:
         """Return what a variant offers at a price, by trials."""
-        try:
-            settings = self.settings(name, price)
-            if settings is None:
-                return None
-            resolved = self.resolved_with(settings)
-        except ConfigurationError:  # this mechanism cannot have this price, or not with these parties
+        found = self._resolved_at(name, price)
+        if found is None:
             return None
-        cell = Cell(settings=(), scenario=resolved.scenario)
-        (measured,) = run_trials([cell], trials=self.trials, resolved={(): resolved})
+        settings, resolved = found
+        (measured,) = run_trials([_cell_of(resolved)], trials=self.trials, resolved={(): resolved})
         summary = measured.summaries.get(self.measure)
         if summary is None:
             return None
-        value = 1 - summary.mean if self.is_lack else summary.mean
-        offered = Offered(
-            name=name,
-            epsilon=price_of(resolved.protocol),
-            error=Measurement(value, summary.standard_error),
-            settings=settings,
-        )
+        offered = self._offered(name, settings, resolved, summary)
         cells = {
             **self.cells(offered, resolved.protocol),
             "ε in all": f"{offered.epsilon:.4g}",
             self.error: _written(summary, is_lack=self.is_lack),
         }
         return msgspec.structs.replace(offered, cells=cells)
+
+    def at(self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None) -> Offered | None:
+        """Return what a variant offers at a price, without columns, by as many trials as tell its side of an aim.
+
+        The trials are the first ones of `offer`, so that more of them never contradict what was found before.
+        """
+        key = name, price
+        if key in self._known and (self._known[key] is None or self._is_enough(key, aim)):
+            return self._known[key]
+        found = self._resolved_at(name, price)
+        if found is None:
+            self._known[key] = None
+            return None
+        settings, resolved = found
+        while not self._is_enough(key, aim):  # an end in between leaves what was known
+            earlier = self._tried.get(key)
+            done = 0 if earlier is None else len(earlier.trials)
+            stop = self.trials if aim is None else min(_FIRST_TRIALS if not done else _TIMES_TRIALS * done, self.trials)
+            cell = _cell_of(resolved)
+            (more,) = run_trials([cell], trials=stop - done, first=done, resolved={(): resolved}, on_progress=tell)
+            measured = more if earlier is None else dataclasses.replace(more, trials=(*earlier.trials, *more.trials))
+            self._tried[key] = measured
+            summary = measured.summaries.get(self.measure)
+            self._known[key] = None if summary is None else self._offered(name, settings, resolved, summary)
+        return self._known[key]
+
+    def changed(self, **attributes: Any) -> Self:
+        """Return this table with other attributes, and nothing tried yet."""
+        return super().changed(**attributes, _tried={})
+
+    def _is_enough(self, key: tuple[str, float], aim: float | None) -> bool:
+        """Return whether there are trials enough to know an error, or on which side of an aim it is."""
+        measured = self._tried.get(key)
+        if measured is None:
+            return False
+        if len(measured.trials) >= self.trials:
+            return True
+        summary = measured.summaries.get(self.measure)
+        if aim is None or summary is None:
+            return False
+        aimed = 1 - aim if self.is_lack else aim
+        is_far = abs(summary.mean - aimed) > _CLEAR * summary.standard_error
+        return is_far and not summary.low <= aimed <= summary.high
+
+    def _resolved_at(self, name: str, price: float) -> tuple[Mapping[str, Any], Resolved] | None:
+        """Return the session of a variant at a price with its settings; None where it cannot have that price."""
+        try:
+            settings = self.settings(name, price)
+            return None if settings is None else (settings, self.resolved_with(settings))
+        except ConfigurationError:  # this mechanism cannot have this price, or not with these parties
+            return None
+
+    def _offered(self, name: str, settings: Mapping[str, Any], resolved: Resolved, summary: Summary) -> Offered:
+        return Offered(
+            name=name,
+            epsilon=price_of(resolved.protocol),
+            error=Measurement(1 - summary.mean if self.is_lack else summary.mean, summary.standard_error),
+            settings=settings,
+        )
+
+
+def _cell_of(resolved: Resolved) -> Cell:
+    return Cell(settings=(), scenario=resolved.scenario)
 
 
 def _written(summary: Summary, *, is_lack: bool) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Console
+from rich.text import Text
 
 from ...protocol.elementary import square
 from ...protocol.errors import ConfigurationError
@@ -100,6 +101,12 @@ def show_group_prices(console: Console, parameters: Parameters) -> None:
         )
         for price in prices
     ]
+    own = next(price for price in prices if price.epsilon == parameters.epsilon)
+    times = own.private_error / own.public_error
+    console.print(
+        Text(f"At ε = {own.epsilon:g}, groups that are private make errors {times:.3g} times as large.", style="bold")
+    )
+    console.print()
     texts = ("ε", "Public groups", "Private groups")
     headers = ("Public ±", "Private ±", "Times", "One answer ±", "Halves ±")
     show_table(console, texts, headers, rows=rows, drop=("Halves ±", "One answer ±"))

@@ -93,7 +93,6 @@ def decide(
         show_decision,
         show_decisions,
         show_ranking,
-        show_societies,
     )
 
     others = {"--first": first, "--second": second, "--pairs": pairs_file, "--alternatives": list_file}
@@ -134,7 +133,6 @@ def decide(
         for name, decision in by_society.items():
             click.echo(to_json({"society": name, **msgspec.to_builtins(decision)}))
     elif pairs_file is None:
-        show_decision(make_console(), outcome, pairs[0], decisions[0])
-        show_societies(make_console(), outcome, by_society)
+        show_decision(make_console(), outcome, pairs[0], decisions[0], by_society)
     else:
         show_decisions(make_console(), outcome, pairs, decisions)

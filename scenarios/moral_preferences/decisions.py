@@ -32,7 +32,8 @@ from ...protocol.moral_preferences import (
 from ...protocol.moral_preferences.certainty import check_prior, why_no_certainty, why_no_verdict
 from ...protocol.moral_preferences.outcome import NoisyMaxima
 from ...protocol.moral_preferences.parameters import MAX_BOUND, MAX_FEATURES_OF_COEFFICIENTS, MAX_RECORDS, MIN_BOUND
-from ..presentation.terminal import Cell, show_note, show_table
+from ..presentation.numbers import some
+from ..presentation.terminal import Cell, show_label, show_note, show_table
 from ..reading.conversion import convert
 from ..reading.files import readable
 from ..running.folder import check_schema
@@ -46,12 +47,12 @@ __all__ = [
     "show_decision",
     "show_decisions",
     "show_ranking",
-    "show_societies",
 ]
 
 _RUN: Final = "RUN"
 _RESULTS: Final = ("result.json", "outcome.json")
 _SIDES: Final = ("first", "second")
+_SURE_OF_NOTHING: Final = "How much the noise may have changed that is not known."
 _GREATEST: Final = 1e100
 """Of a released number: its product with a feature is then finite."""
 _PRIORS: Final = {
@@ -203,81 +204,110 @@ def _known(prior: str | None) -> PriorName | None:
     return cast("PriorName | None", prior)
 
 
-def show_decision(console: Console, outcome: Outcome, pair: AlternativePair, decision: Decision) -> None:
-    """Print one decision in words."""
-    console.print()
-    for side, alternative in zip(_SIDES, (pair.first, pair.second), strict=True):
-        described = ", ".join(f"{name} {value:g}" for name, value in alternative.items() if value)
-        console.print(Text.assemble((f"  {side:<7} ", "bold"), described or "0 of every feature"))
-    console.print()
-    for line in _sentence(outcome, decision):
-        console.print(Text(f"  {line}", style="bold" if decision.choice else "yellow"))
-    if decision.choice and decision.level is not None:
-        is_sure = decision.verdict == decision.choice
-        said = f"the {decision.verdict}" if is_sure else decision.verdict
-        console.print(
-            Text(f"  verdict: {said}, at the {_percent(decision.level)} level", style="" if is_sure else "yellow")
-        )
-    for note in _notes_of(outcome, [decision]):
-        show_note(console, note)
-    console.print()
-
-
-def _sentence(outcome: Outcome, decision: Decision) -> list[str]:
-    """Return a decision as a sentence of one or two lines."""
-    if decision.choice is None:
-        why = "both are worth the same to it" if any(outcome.preferences) else "the reports cancel out"
-        return [f"the society prefers neither: {why}"]
-    said = f"the society prefers the {decision.choice}"
-    if decision.probability is None:
-        said += ", how strongly is not known"
-    else:
-        of_choice = decision.probability if decision.choice == "first" else 1 - decision.probability
-        said += f" with probability {_probability(of_choice)}"
-    if decision.certainty is None:
-        return [said]
-    return [f"{said};", f"the noise leaves the choice certain to {_probability(decision.certainty)}"]
-
-
-def show_societies(console: Console, outcome: Outcome, decisions: Mapping[str, Decision]) -> None:
-    """Print the choice of each society, if there are several.
+def show_decision(
+    console: Console,
+    outcome: Outcome,
+    pair: AlternativePair,
+    decision: Decision,
+    by_society: Mapping[str, Decision] | None = None,
+) -> None:
+    """Print one decision as a run is printed: the verdict, what was estimated, the price, whom it takes at its word.
 
     Args:
         console: where to.
         outcome: of a session.
-        decisions: on one pair, by society.
+        pair: what is decided on.
+        decision: of all voters together.
+        by_society: on the same pair, of each of several societies by its name.
     """
-    if not decisions:
-        return
-    _show_table(console, outcome, "Society", decisions.items())
+    societies = by_society or {}
     console.print()
+    _show_verdict(console, _verdict_on(outcome, decision))
+    if societies:
+        console.print(Text(_alike(societies), style="bold"))
+    console.print()
+    chances = {"first": decision.probability, "second": None}
+    if decision.probability is not None:
+        chances["second"] = 1 - decision.probability
+    rows: list[Sequence[Cell]] = []
+    for side, alternative in zip(_SIDES, (pair.first, pair.second), strict=True):
+        described = ", ".join(f"{name} {value:g}" for name, value in alternative.items() if value)
+        chance = chances[side]
+        cells = [side, described or "0 of every feature", *([] if chance is None else [_probability(chance)])]
+        rows.append([Text(cell, style="bold") if side == decision.choice else cell for cell in cells])
+    show_table(
+        console, ("Alternative", "Features"), ("Preferred",) if decision.probability is not None else (), rows=rows
+    )
+    for note in _notes_of(outcome, [decision]):
+        show_note(console, note)
+    if societies:
+        console.print()
+        _show_table(console, outcome, "Society", societies.items())
+        show_note(console, "each society by its own release; its noise is independent of the others'")
+    _show_price(console, outcome)
+
+
+def _show_verdict(console: Console, said: tuple[str, bool]) -> None:
+    """Print a verdict, which stands out where it is one."""
+    sentence, is_sure = said
+    console.print(Text(sentence, style="bold" if is_sure else "bold yellow"))
+
+
+def _verdict_on(outcome: Outcome, decision: Decision) -> tuple[str, bool]:
+    """Return a decision in sentences that can be read aloud, and whether it is one."""
+    if decision.choice is None:
+        why = "both are worth the same to it" if any(outcome.preferences) else "the reports cancel out"
+        return f"The society prefers neither: {why}.", False
+    if decision.level is None:
+        return f"By the release the society prefers the {decision.choice}. {_SURE_OF_NOTHING}", False
+    if decision.verdict == decision.choice:
+        return f"The society prefers the {decision.choice}. {_wrong(decision.level)}", True
+    said = f"Too close to tell at {_percent(decision.level)}. By the release the society prefers the {decision.choice}"
+    return f"{said}, but the noise alone may have made it so.", False
+
+
+def _wrong(level: float) -> str:
+    return f"Noise makes this verdict wrong with a probability of at most {_percent(level)}, whatever the society is."
+
+
+def _show_price(console: Console, outcome: Outcome) -> None:
+    """Print what a decision costs, and on whose word it rests."""
+    show_label(console, "Price", "Nothing: a decision is computed from the release alone.", style="")
+    voters = "1 voter" if outcome.num_voters == 1 else f"{outcome.num_voters:,} voters"
+    voters = f"up to {voters}" if outcome.relation == "add-remove-one" else voters
+    trust = f"The release of {voters} ({outcome.paradigm}, {outcome.mechanism}) is taken as it is."
+    show_label(console, "Trust", trust, style="")
+    console.print()
+
+
+def _alike(decisions: Mapping[str, Decision]) -> str:
+    """Return whether several societies choose alike."""
     choices = {decision.choice for decision in decisions.values()}
-    said = "all societies choose alike" if len(choices) == 1 else "the societies do not choose alike"
+    said = "All societies choose alike" if len(choices) == 1 else "The societies do not choose alike"
     sure = {decision.verdict for decision in decisions.values()} & set(_SIDES)
-    if len(sure) > 1:
-        said += ", nor do their verdicts"
-    console.print(Text(f"  {said}", style="bold"))
-    show_note(console, "each society by its own release; its noise is independent of the others'")
-    console.print()
+    return f"{said}{', nor do their verdicts' if len(sure) > 1 else ''}."
 
 
 def show_decisions(
     console: Console, outcome: Outcome, pairs: Sequence[AlternativePair], decisions: Sequence[Decision]
 ) -> None:
-    """Print a line for each decision, then how they are to be read."""
-    _show_table(console, outcome, "Pair", zip((pair.name for pair in pairs), decisions, strict=True))
-    console.print()
+    """Print how many pairs were decided, a line for each decision, and how they are to be read."""
     counts = {side: sum(decision.choice == side for decision in decisions) for side in _SIDES}
     neither = len(decisions) - sum(counts.values())
     said = [f"the {side} in {number:,}" for side, number in counts.items()] + [f"neither in {neither:,}"] * (
         neither > 0
     )
-    console.print(Text(f"  of {len(decisions):,} pairs the society prefers {', '.join(said)}", style="bold"))
+    sentence, close = f"Of {some(len(decisions), 'pair')} the society prefers {', '.join(said)}.", 0
     if why_no_verdict(outcome) is None:
         close = sum(decision.verdict == Verdict.TOO_CLOSE.value for decision in decisions)
-        console.print(Text(f"  of these {close:,} are too close to tell", style="yellow" if close else ""))
+        sentence += f" {close:,} {'is' if close == 1 else 'are'} too close to tell."
+    console.print()
+    _show_verdict(console, (sentence, not close))
+    console.print()
+    _show_table(console, outcome, "Pair", zip((pair.name for pair in pairs), decisions, strict=True))
     for note in _notes_of(outcome, decisions):
         show_note(console, note)
+    _show_price(console, outcome)
 
 
 def _show_table(console: Console, outcome: Outcome, heading: str, decisions: Iterable[tuple[str, Decision]]) -> None:
@@ -302,7 +332,7 @@ def _show_table(console: Console, outcome: Outcome, heading: str, decisions: Ite
 
 
 def show_ranking(console: Console, outcome: Outcome, ranking: Ranking) -> None:
-    """Print several alternatives from the best to the worst, then who wins."""
+    """Print who wins, then several alternatives from the best to the worst."""
     level = ranking.level
     with_ranges = level is not None and any(each.least_rank is not None for each in ranking.alternatives)
     numbers = ["Utility", "Rank", *(["Ranks without noise"] if with_ranges else [])]
@@ -318,31 +348,32 @@ def show_ranking(console: Console, outcome: Outcome, ranking: Ranking) -> None:
             is_one = each.least_rank == each.greatest_rank
             cells.append(f"{each.least_rank}" if is_one else f"{each.least_rank} to {each.greatest_rank}")
         rows.append(cells)
+    console.print()
+    _show_verdict(console, _verdict_of_ranking(ranking))
+    console.print()
     show_table(console, ("Alternative",), numbers, rows=rows)
-    console.print()
-    if ranking.winner is None:
-        console.print(Text("  the society prefers none: the best are worth the same to it", style="yellow"))
-    else:
-        said = f"  of {len(rows):,} alternatives the society prefers {ranking.winner}"
-        console.print(Text(said, style="bold"))
-        if ranking.certainty_at_least:
-            sure = f"  the noise leaves the choice certain to at least {_probability(ranking.certainty_at_least)}"
-            console.print(Text(sure, style="bold"))
-        if level is not None:
-            is_sure = ranking.verdict == ranking.winner
-            verdict = f"  verdict: {ranking.verdict}, at the {_percent(level)} level"
-            console.print(Text(verdict, style="" if is_sure else "yellow"))
+    sure = f" {_probability(ranking.certainty_at_least)}" if ranking.certainty_at_least else ""
     certainty = [
-        "certainty: the chance of the same winner without the noise is at least this, on average over societies"
+        f"certainty{sure}: at least the chance of the same winner without the noise, on average over societies"
     ]
-    verdict = ""
-    if level is not None:
-        wrong = f"wrong with a probability of at most {_percent(level)}, whatever the society is"
-        verdict = f"verdict: {wrong}; so are the ranks without noise, all of them at once"
-    notes = _notes(outcome, prior=ranking.prior, certainty=certainty, verdict=verdict)
-    for note in notes:
+    verdict = "ranks without noise: all of them at once, as the verdict" if level is not None else ""
+    for note in _notes(outcome, prior=ranking.prior, certainty=certainty, verdict=verdict):
         show_note(console, note)
-    console.print()
+    _show_price(console, outcome)
+
+
+def _verdict_of_ranking(ranking: Ranking) -> tuple[str, bool]:
+    """Return who wins in sentences that can be read aloud, and whether that is sure."""
+    number = len(ranking.alternatives)
+    if ranking.winner is None:
+        return "The society prefers none: the best are worth the same to it.", False
+    said = f"of {number:,} alternatives the society prefers {ranking.winner}"
+    if ranking.level is None:
+        return f"By the release, {said}. {_SURE_OF_NOTHING}", False
+    if ranking.verdict == ranking.winner:
+        return f"{said[:1].upper()}{said[1:]}. {_wrong(ranking.level)}", True
+    close = f"Too close to tell at {_percent(ranking.level)}"
+    return f"{close}. By the release, {said}, but the noise alone may have made it so.", False
 
 
 def _notes_of(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
@@ -351,28 +382,29 @@ def _notes_of(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
     if outcome.is_direction:
         probability = "no probability: only the direction of preferences was released, no strength"
     else:
-        probability = "probability: by the probit model, Φ(margin), for the preferences as released"
-    certainty = ["certainty: the chance of the same choice without the noise, on average over societies"]
+        probability = (
+            "preferred: with this probability, by the probit model, Φ(margin), for the preferences as released"
+        )
+    sure = f" {_probability(chosen[0].certainty)}" if len(decisions) == len(chosen) == 1 and chosen[0].certainty else ""
+    certainty = [f"certainty{sure}: the chance of the same choice without the noise, on average over societies"]
     if errors := [decision.certainty_error for decision in chosen if decision.certainty_error is not msgspec.UNSET]:
         certainty.append(f"certainty: by simulating the noise in objectives, to within about {2 * max(errors):.3f}")
     prior, verdict = None, ""
     if chosen:
         prior, wrong = chosen[0].prior, _percent(chosen[0].level or 0.0)
-        verdict = f"verdict: wrong with a probability of at most {wrong} each, whatever the society is"
-    notes = _notes(outcome, prior=prior, certainty=certainty, verdict=verdict)
-    return [notes[0], probability, *notes[1:]]
+        if len(decisions) > 1:  # else the verdict itself says so
+            verdict = f"verdict: wrong with a probability of at most {wrong} each, whatever the society is"
+    return [probability, *_notes(outcome, prior=prior, certainty=certainty, verdict=verdict)]
 
 
 def _notes(outcome: Outcome, *, prior: str | None, certainty: Sequence[str], verdict: str) -> list[str]:
-    """Return whose preferences they are, and what certainties and verdicts mean, or why there are none."""
-    voters = "1 voter" if outcome.num_voters == 1 else f"{outcome.num_voters:,} voters"
-    voters = f"up to {voters}" if outcome.relation == "add-remove-one" else voters
-    notes = [f"by the released preferences of {voters} ({outcome.paradigm}, {outcome.mechanism})"]
+    """Return what certainties and verdicts mean, or why there are none."""
+    notes: list[str] = []
     if why := why_no_certainty(outcome):
         notes.append(f"no certainty: {why}")
     elif prior is not None:
         first, *others = certainty
-        notes += [first, _PRIORS[prior], *others]
+        notes += [f"{first} {_PRIORS[prior]}", *others]
     if why := why_no_verdict(outcome):
         notes.append(f"no verdict: {why}")
     elif verdict:

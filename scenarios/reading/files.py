@@ -110,12 +110,13 @@ def decoded(file: IO[bytes], path: Path) -> Iterator[str]:
         yield decode_line(line.removeprefix(BOM) if number == 1 else line, f"{path.name} line {number}")
 
 
-def decode_line(line: bytes, where: str) -> str:
+def decode_line(line: bytes, where: str, *, hint: str = "") -> str:
     """Return a line of UTF-8 as text.
 
     Args:
         line: without a byte order mark.
         where: it stands.
+        hint: what to do about a line that is none, to end a sentence with.
 
     Raises:
         ConfigurationError: it is no text, or holds a NUL.
@@ -123,7 +124,7 @@ def decode_line(line: bytes, where: str) -> str:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        allowed = f"UTF-8 text (byte {error.start + 1} of the line is 0x{line[error.start]:02x}: {error.reason})"
+        allowed = f"UTF-8 text (byte {error.start + 1} of the line is 0x{line[error.start]:02x}: {error.reason}){hint}"
         raise ConfigurationError(field=where, value=line[:_MAX_SHOWN_BYTES], allowed=allowed) from None
     if "\0" in text:
         raise ConfigurationError(field=where, value=text[:_MAX_SHOWN_BYTES], allowed="text without NUL bytes")

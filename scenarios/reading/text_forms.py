@@ -176,8 +176,16 @@ def _lines_in(text: IO[str], path: Path, most: int | None = None) -> Iterator[st
             where, start = f"{path.name} line {number}", line[:_MAX_SHOWN]
             if "\0" in line:
                 raise ConfigurationError(field=where, value=start, allowed="text without NUL bytes")
-            decode_line(line.encode("utf-8", "surrogateescape"), where)
+            decode_line(line.encode("utf-8", "surrogateescape"), where, hint=_hint_of(path))
         yield line
+
+
+def _hint_of(path: Path) -> str:
+    """Return what to do about a file that is not as its byte order mark has it; nothing where it has none."""
+    with open_bytes(path) as file:
+        if file.read(len(BOM)) != BOM:
+            return ""
+    return "; the file begins as UTF-8 and goes on otherwise: save it as CSV (UTF-8) in the program that wrote it"
 
 
 def _encoding_of(file: IO[bytes], path: Path) -> str:

@@ -17,8 +17,8 @@ from ...protocol.errors import ConfigurationError
 from ..presentation.terminal import show_note, show_table
 from ..running.reader import RunLeft, read_run
 from .estimates import estimates_in
-from .page import Cell, Page, Section, Table, Text, epsilon_cell
-from .run_page import drawn, settings_of, verdict_in
+from .page import Cell, Page, Section, Table, Text, drawn, epsilon_cell
+from .run_page import settings_of, verdict_in
 
 __all__ = ["Compared", "compare_runs", "page_of_comparison", "show_comparison"]
 

@@ -14,7 +14,7 @@ import io
 import math
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -23,6 +23,7 @@ import jinja2
 
 from ...protocol.errors import ConfigurationError, printable
 from ..reading.cells import inert_cell
+from ..reading.files import readable
 from .drawings import Classes, inlined
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Table",
     "Text",
     "Tone",
+    "drawn",
     "epsilon_cell",
     "epsilon_text",
     "shown",
@@ -78,11 +80,13 @@ class Cell:
         text: as people read it.
         value: what it is sorted by, where that is a number.
         tone: how good it is.
+        leads_to: the anchor of a part of the page; empty for none.
     """
 
     text: str
     value: float | None = None
     tone: Tone = ""
+    leads_to: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -206,11 +210,13 @@ class Section:
         title: the heading.
         blocks: what it has, in order.
         is_part: whether it is a part of the one before it.
+        anchor: by which a cell leads to it; empty where none does.
     """
 
     title: str
     blocks: Sequence[Block]
     is_part: bool = False
+    anchor: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -257,6 +263,21 @@ def epsilon_text(epsilon: object) -> str:
 def epsilon_cell(epsilon: float | None) -> Cell:
     """Return a loss as tables have it."""
     return Cell(epsilon_text(epsilon), math.inf if epsilon is None else epsilon)
+
+
+def drawn(path: Path, words: str) -> Iterator[Drawing]:
+    """Yield the picture in a file; nothing where there is none.
+
+    Args:
+        path: the file.
+        words: what it shows.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    if path.exists():
+        with readable(path, field="RUN", value=path.parent, what=f"the folder of a run with a readable {path.name}"):
+            yield Drawing(svg=path.read_bytes(), words=words)
 
 
 def write_page(page: Page, path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol.privacy import LedgerEntry, total_of
-from ..presentation import briefs_of, verdict_of
+from ..presentation import verdict_of
 from ..presentation.numbers import some
 from ..presentation.terminal import title_of
 from ..reading.files import readable
@@ -21,25 +21,26 @@ from ..running.about import About
 from ..running.reader import Learnt, RunLeft
 from ..running.statements import meaning_of, warning_of
 from .audits import audited_losses, read_audit
-from .estimates import estimates_in, rows_in
+from .estimates import estimates_in
 from .exchange import exchange_of
 from .page import (
     Block,
     Cell,
     Code,
-    Drawing,
     Facts,
     Page,
     Section,
     Table,
     Text,
     Tone,
+    drawn,
     epsilon_cell,
     epsilon_text,
     shown,
 )
+from .series_page import losses_of_persons, sections_of_votes, table_of_votes
 
-__all__ = ["drawn", "page_of_run", "settings_of", "verdict_in"]
+__all__ = ["page_of_run", "settings_of", "verdict_in"]
 
 _MOST_CHARACTERS: Final = 160
 """Of a setting."""
@@ -62,6 +63,7 @@ def page_of_run(left: RunLeft) -> Page:
     """
     sections = [
         Section(title="What came of it", blocks=list(_outcome(left))),
+        *sections_of_votes(left),
         Section(title="What it cost", blocks=list(_cost(left))),
         Section(title="Who is trusted", blocks=list(_trust(left))),
         Section(title="What happened", blocks=list(_happened(left))),
@@ -130,7 +132,7 @@ def _is_rehearsal(left: RunLeft) -> bool:
 def _outcome(left: RunLeft) -> Iterator[Block]:
     for name, words in (("estimates", "The estimates with their errors"), ("series", "The votes, one after another")):
         yield from drawn(left.path / f"{name}.svg", words)
-    yield from _votes(left)
+    yield from table_of_votes(left)
     table, shared = estimates_in(left)
     if table is not None:
         yield table
@@ -141,44 +143,6 @@ def _outcome(left: RunLeft) -> Iterator[Block]:
         yield Code(text=json.dumps(left.result.outcome, indent=2, ensure_ascii=False), words="As it was written:")
     if left.result is not None and left.result.truth is not None:
         yield Text("What is true is shown, since nobody real stands behind the parties or everybody knows it.", "quiet")
-
-
-def drawn(path: Path, words: str) -> Iterator[Drawing]:
-    """Yield the picture in a file; nothing where there is none.
-
-    Args:
-        path: the file.
-        words: what it shows.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
-    if path.exists():
-        with readable(path, field="RUN", value=path.parent, what=f"the folder of a run with a readable {path.name}"):
-            yield Drawing(svg=path.read_bytes(), words=words)
-
-
-def _votes(left: RunLeft) -> Iterator[Table]:
-    if left.result is None or not left.result.votes:
-        return
-    rows: list[Sequence[Cell]] = []
-    for vote in left.result.votes:
-        outcome = vote.get("failure") or _said_of_vote(left, vote)
-        refused = len(vote.get("refused", ()))
-        title = str(vote.get("title", ""))
-        rows.append(
-            (shown(vote.get("vote")), shown(title), shown(vote.get("num_parties")), shown(refused), Cell(outcome))
-        )
-    columns = ("Vote", "What is decided", "Parties", "Refused: no budget", "What came of it")
-    yield Table(caption="The votes", name="votes", columns=columns, rows=rows)
-
-
-def _said_of_vote(left: RunLeft, vote: Mapping[str, Any]) -> str:
-    """Return a vote's outcome in a line."""
-    outcome = left.decoded(vote.get("outcome"))
-    if outcome is None:
-        return ""
-    return "; ".join(f"{brief.name}: {brief.said.plain}" for brief in briefs_of(outcome))
 
 
 def _cost(left: RunLeft) -> Iterator[Block]:
@@ -205,7 +169,7 @@ def _cost(left: RunLeft) -> Iterator[Block]:
     elif not meaning and left.result is not None:
         person = left.person
         yield Facts({"ε claimed": epsilon_text(person.claimed), "ε proven": epsilon_text(person.proven)})
-    yield from _losses(left)
+    yield from losses_of_persons(left)
     if (file := left.path / "audit" / "audit.json").exists():
         table, sure = audited_losses(read_audit(file))
         yield from (table, Text(sure, "quiet"))
@@ -266,16 +230,6 @@ def _range(numbers: Iterable[float]) -> Cell:
     ordered = sorted(numbers)
     low, high = ordered[0], ordered[-1]
     return epsilon_cell(high) if f"{low:g}" == f"{high:g}" else Cell(f"{low:g} to {high:g}", high)
-
-
-def _losses(left: RunLeft) -> Iterator[Table]:
-    """Yield what each person of a series lost, vote by vote."""
-    path = left.path / "losses.csv"
-    if left.kind != "series" or left.is_deployment or not path.exists():
-        return
-    if rows := rows_in(path):
-        cells = [[shown(value) for value in row.values()] for row in rows]
-        yield Table(caption="ε of each person, by vote", name="losses", columns=list(rows[0]), rows=cells, full=rows)
 
 
 def _trust(left: RunLeft) -> Iterator[Block]:

@@ -19,8 +19,7 @@ from ..reading.files import readable
 from ..running.reader import read_json
 from .audits import TONES, audited_losses, read_audit
 from .estimates import rows_in, table_of
-from .page import Block, Cell, Page, Section, Table, Text, Tone
-from .run_page import drawn
+from .page import Block, Cell, Page, Section, Table, Text, Tone, drawn
 
 __all__ = ["page_of_study"]
 

@@ -404,7 +404,13 @@ def find_source(source: str) -> Path:
         path = Path(source)
         if path.is_file():
             return path
-    allowed = f"a file, or one of {', '.join(shipped)}{did_you_mean(source, shipped)}"
+        if path.exists():
+            kind = "a folder" if path.is_dir() else "neither a file nor a folder"
+            raise ConfigurationError(field="scenario", value=source, allowed=f"a file of TOML or JSON: this is {kind}")
+    if hint := did_you_mean(source, shipped):
+        allowed = f"a file, or the name of one that comes with Psephos{hint}; `psephos scenarios` lists them"
+    else:
+        allowed = f"a file, or one of {', '.join(shipped)}"
     raise ConfigurationError(field="scenario", value=source, allowed=allowed)
 
 

@@ -150,7 +150,7 @@ class RunFolder:
             occupied = any(path.iterdir())
         except OSError as error:
             raise ConfigurationError(
-                field="--out", value=str(path), allowed=f"a folder to write to ({error})"
+                field="--out", value=str(path), allowed=f"a folder to write to ({error.strerror or error})"
             ) from None
         if occupied:
             raise ConfigurationError(field="--out", value=str(path), allowed="a new or an empty folder")

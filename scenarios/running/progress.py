@@ -13,20 +13,25 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.table import Column
+from rich.text import Text
 
 from ...protocol.effects import Closed, Effect
 from .report import show_phase
 
 __all__ = ["OnStep", "Steps", "Watcher", "steps", "watch"]
 
-OnStep: TypeAlias = Callable[[str, int, int], None]
-"""Is told what goes on, how many steps are done, and how many there are; 0 of them where nobody knows."""
+OnStep: TypeAlias = Callable[[str, float, float], None]
+"""Is told what goes on, how many steps are done, and how many there are; 0 of them where nobody knows.
+
+Where steps take very different times, it is told the share that is done, and 1.0.
+"""
 
 # Steps take minutes, and the estimate counts all of them.
 _SECONDS_OF_ESTIMATE: Final = 86_400.0
@@ -128,7 +133,7 @@ def _bars(errors: Console) -> Progress:
             table_column=Column(no_wrap=True, overflow="ellipsis", max_width=_MOST_SAID),
         ),
         BarColumn(bar_width=_WIDTH_OF_BARS),
-        MofNCompleteColumn(),
+        _DoneColumn(),
         TimeElapsedColumn(),
         TextColumn("left", style="dim"),
         TimeRemainingColumn(),
@@ -138,6 +143,18 @@ def _bars(errors: Console) -> Progress:
     )
 
 
+class _DoneColumn(MofNCompleteColumn):
+    """How many steps are done, or which share."""
+
+    def render(self, task: Task) -> Text:
+        """Return it."""
+        return (
+            Text(f"{task.completed:4.0%}", style="progress.download")
+            if isinstance(task.total, float)
+            else super().render(task)
+        )
+
+
 class _Lines:
     """Prints what goes on, once."""
 
@@ -145,7 +162,7 @@ class _Lines:
         self._errors = errors
         self._last = ""
 
-    def __call__(self, said: str, done: int, total: int) -> None:
+    def __call__(self, said: str, done: float, total: float) -> None:
         del done, total
         if said not in {"", self._last}:
             self._last = said
@@ -163,7 +180,7 @@ class Steps:
         self._progress = progress
         self._bar: TaskID | None = None
 
-    def __call__(self, said: str, done: int, total: int) -> None:
+    def __call__(self, said: str, done: float, total: float) -> None:
         """Move the bar; see `OnStep`."""
         if self._bar is None:
             self._bar = self._progress.add_task(said or "…", total=total or None)

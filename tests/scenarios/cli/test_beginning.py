@@ -177,11 +177,30 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         ["--no must be given", "one of nein"],
     ),
     "a word beside yes": ("name,roof\nann,yes\nbob,nope\n", (), ["--no must be given", "one of nope"]),
-    "three words": ("name,roof\nann,yes\nbob,no\ncid,maybe\n", (), ["--candidate must be given", "one of roof"]),
+    "three words": (
+        "name,roof,floor\nann,yes,yes\nbob,no,no\ncid,maybe,maybe\n",
+        (),
+        ["--candidate must be given", "one of roof, floor"],
+    ),
+    "three words in the one column": (
+        "name,roof\nann,yes\nbob,no\ncid,Maybe\n",
+        (),
+        ["roof (own.csv, row 3) must be yes or no in each row", "got 'Maybe'"],
+    ),
+    "no header, so that the first partner would be lost": (
+        "ann,yes\nbob,no\ncid,yes\n",
+        ("--partner", "none"),
+        ["own.csv line 1 must be the columns' names: this line has an answer", "got 'ann,yes'"],
+    ),
+    "a byte order mark before another encoding": (
+        b"\xef\xbb\xbf" + "Name;Zustimmung\nJörg;ja\n".encode("cp1252"),
+        (),
+        ["own.csv line 2 must be UTF-8 text", "begins as UTF-8 and goes on otherwise: save it as CSV (UTF-8)"],
+    ),
     "three words that are voted on": (
         "name,roof\nann,yes\nbob,no\ncid,maybe\n",
         ("--candidate", "roof"),
-        ["roof must be yes or no in each line, or named by --yes WORD and --no WORD", "maybe"],
+        ["roof (own.csv, row 3) must be yes or no in each row; other words", "--yes WORD and --no WORD", "maybe"],
     ),
     "an abstention": (
         "name,roof\nann,yes\nbob,\n",
@@ -356,6 +375,13 @@ def test_samples_are_written_and_nobodys_file_is_lost(psephos: Psephos, write: W
     assert Path("mine.csv").read_text(encoding="utf-8") == "mine\n"
     assert {path.name for path in Path().iterdir()} >= samples().keys()
     assert psephos("samples", "nowhere").status == 2
+
+
+def test_every_kind_is_listed_with_a_whole_sentence(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    told = psephos("new", "--help").out
+    assert "..." not in told.partition("Commands:")[2]
+    assert "What a society prefers, found from choices between two alternatives." in " ".join(told.split())
 
 
 def test_every_kind_is_a_command_with_its_own_options() -> None:

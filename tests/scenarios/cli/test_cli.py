@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from deployments import PATIENCE
 from psephos.scenarios.cli import cli, main
 from psephos.scenarios.cli.group import SECTIONS, of_systems
+from psephos.scenarios.running.config import shipped_scenarios, shipped_series
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -369,6 +370,18 @@ def test_help_shows_each_example_on_a_line_of_its_own(psephos: Psephos) -> None:
     lines = [line.strip() for line in psephos("run", "--help").out.splitlines()]
     assert "psephos run eu-council --transport tcp" in lines
     assert "psephos run consortium --set partners=mine.csv --seed 7 --json" in lines
+
+
+def test_examples_of_audits_name_what_can_be_audited(psephos: Psephos) -> None:
+    """In help and in the manual: a scenario of a protocol whose system has audits of its own is none of these."""
+    root = Path(__file__).parents[3]
+    pages = [path.read_text(encoding="utf-8") for path in (*root.glob("docs/*.md"), root / "README.md")]
+    pages += [psephos(command, "--help").out for command in ("report", "audit")]
+    named = {
+        name for page in pages for name in re.findall(r"^\s*(?:\$ )?psephos audit ([a-z][\w-]*)", page, re.MULTILINE)
+    }
+    assert {"dpwevote", "k-rr", "all"} <= named
+    assert named & {*shipped_scenarios(), *shipped_series()} == set()
 
 
 def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:

@@ -39,12 +39,15 @@ def test_the_council_of_27_has_the_indices_that_a_plain_count_finds(psephos: Pse
     """Nice, 255 of 345, with 29 votes for Germany and 3 for Malta."""
     ended = psephos("power", "eu-council")
     assert (ended.status, ended.err) == (0, "")
+    said = " ".join(ended.out.split())
+    assert said.startswith("Germany and 3 more, with weight 29, decide most often: each in 3.27 % of votes in which")
+    assert "with the noise of ε = 3: P[passes | yes]" in said
     lines = [line.split() for line in ended.out.splitlines()]
     (germany,) = [line for line in lines if line[:1] == ["29"]]
     (malta,) = [line for line in lines if line[:1] == ["3"]]
     assert germany[-5:] == ["0.0841", "0.0867", "0.0778", "0.03269", "0.04335"]
     assert malta[1:] == ["Malta", "0.0087", "0.0082", "0.0094", "0.003957", "0.005064"]
-    assert "P[passes | yes] − P[passes | no], exact" in ended.out
+    assert "P[passes | yes] − P[passes | no], exact" in said
     side = resolve(load_scenario("eu-council"))
     assert isinstance(side.protocol, DPWeVote)
     weights = [int(weight) for weight in side.protocol.weights_of(side.inputs)]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from psephos.protocol import SimulatedNoise
@@ -21,6 +22,7 @@ from psephos.protocol.privacy import TrustModel, total_of
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.experiments.plans import Plan, make_plan, make_table
 from psephos.scenarios.experiments.plans_shown import verdict_of_plan
+from psephos.scenarios.experiments.searches import OutOfTimeError, SearchClock, least_by_trials
 from psephos.scenarios.experiments.variants import Unit, VariantTable
 from psephos.scenarios.fair_voting.welfare import sizes_of
 from psephos.scenarios.running.resolution import Resolved
@@ -410,3 +412,127 @@ def test_an_error_is_a_share_or_a_number(unit: Unit, error: float, share: float 
             unit.share_in(error)
     else:
         assert unit.share_in(error) == share
+
+
+# By trials, in time.
+
+
+class StepClock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(("power", "root"), [(1.0, 0.013), (1.0, 7.0), (0.5, 900.0), (2.0, 3.3)])
+def test_a_search_finds_the_least_within_a_fifth_in_a_few_steps(power: float, root: float) -> None:
+    """Whether or not errors fall as the search takes for granted."""
+    for guessed in (power, 1.0):
+        asked: list[float] = []
+
+        def offer(number: float, asked: list[float] = asked) -> float:
+            asked.append(number)
+            return (root / number) ** power
+
+        found = least_by_trials(offer, float, start=1.0, between=(1e-6, 1e6), power=guessed)
+        assert found is not None
+        assert (1 / 1.2) ** power <= found <= 1
+        assert len(asked) <= 12
+
+
+def test_a_search_ends_at_what_is_possible() -> None:
+    """Of prices above 5 nothing is offered, and at 5 the error is still too great."""
+    asked: list[float] = []
+
+    def offer(number: float) -> float | None:
+        asked.append(number)
+        return None if number > 5 else 10 / number
+
+    assert least_by_trials(offer, float, start=1.0, between=(1e-6, 1e6), power=1.0) is None
+    assert max(number for number in asked if number <= 5) >= 5 / 1.2
+    assert least_by_trials(lambda _: 3.0, float, start=1.0, between=(0.1, 10.0), power=1.0) is None
+
+
+def test_a_clock_lets_no_trial_begin_once_the_time_is_over_and_its_bar_never_moves_back() -> None:
+    told: list[tuple[str, float]] = []
+    seconds = StepClock()
+    clock = SearchClock(lambda said, done, _: told.append((said, done)), 10.0, clock=seconds)
+    clock.expect({"cheap": 1.0, "dear": 9.0}, to=0.8)
+    for piece in ("cheap", "dear"):
+        clock.begin(piece, f"the ε of {piece}")
+        for _ in range(4):
+            seconds.now += 1.0
+            clock.on_trial("", 0, 0)
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert next(round(share, 3) for said, share in told if said == "the ε of dear") == 0.08
+    assert shares[-1] < 0.8
+    seconds.now = 10.0
+    with pytest.raises(OutOfTimeError):
+        clock.on_trial("", 0, 0)
+
+
+SURVEY = ("voters.voters=20", "voters.records=8")
+
+
+def test_far_from_an_aim_few_trials_do_and_more_of_them_are_the_same_ones() -> None:
+    compared, whole = (table("moral-synthetic", *SURVEY, trials=24) for _ in range(2))
+    began: list[str] = []
+
+    def tell(said: str, done: float, total: float) -> None:
+        del done, total
+        began.append(said)
+
+    few = compared.at("VLCP/laplace", 0.05, aim=1e-6, tell=tell)
+    assert few is not None
+    assert len(began) < 8
+    told, asked_at_once = compared.at("VLCP/laplace", 0.05), whole.offer("VLCP/laplace", 0.05)
+    assert told is not None
+    assert asked_at_once is not None
+    assert told.error == asked_at_once.error != few.error
+    assert msgspec.structs.replace(asked_at_once, cells={}) == told
+
+
+def test_a_plan_that_has_no_time_says_so_and_what_it_found_stands(psephos: Psephos) -> None:
+    """The first looks have the time that they need; the searches have none."""
+    compared = table("moral-synthetic", *SURVEY, trials=8)
+    with pytest.raises(ConfigurationError, match="--minutes must be more: no variant's errors were found by then"):
+        make_plan(compared, error=0.2, has_curves=False, seconds=0)
+    words = [word for each in SURVEY for word in ("--set", each)]
+    ended = psephos("plan", "moral-synthetic", *words, "--error", "20%", "--minutes", "1e-6", "--out", "out")
+    assert ended.status == 2
+    assert "psephos: --minutes must be more" in ended.err
+    assert not Path("out").exists()
+
+
+def test_what_a_plan_did_not_come_to_is_named(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the time were over once the third search by trials begins."""
+    begun: list[str] = []
+    begin = SearchClock.begin
+
+    def count(self: SearchClock, piece: str, said: str) -> float:
+        begun.append(said)
+        if len([each for each in begun if each.startswith("the ε of")]) == 3:
+            monkeypatch.setattr(SearchClock, "check", out_of_time)
+        return begin(self, piece, said)
+
+    def out_of_time(_: SearchClock) -> None:
+        raise OutOfTimeError
+
+    monkeypatch.setattr(SearchClock, "begin", count)
+    words = [word for each in SURVEY for word in ("--set", each)]
+    ended = psephos(
+        "plan", "moral-synthetic", *words, "--error", "20%", "--trials", "4", "--no-pictures", "--out", "out"
+    )
+    assert ended.status == 0, ended.err
+    said = " ".join(ended.out.split())
+    assert said.count("no time") == 9  # in eight lines of the table, and below it
+    assert "no time was left for " in said
+    assert "more --minutes, or fewer --trials, would do" in said
+    written = json.loads(Path("out/plan.json").read_text(encoding="utf-8"))
+    assert written["is_cut"] is True
+    assert [each["tried"] for each in written["variants"]].count(False) == 8
+    assert {each["trusted"] for each in written["variants"] if each["tried"]} == {"nobody", "the aggregator"}

@@ -227,6 +227,7 @@ def test_the_table_of_prices_has_the_scenario_s_own(psephos: Any) -> None:
     assert page.status == 0
     assert re.search(r"^3 +\w+ +joint_\w+", page.out, re.MULTILINE)
     assert "1,500 of 4,500 voters" in page.out
+    assert re.match(r"At ε = 3, groups that are private make errors [\d.]+ times as large\.\n\n", page.out)
     refused = psephos("group-prices", "consortium")
     assert refused.status == 2
     assert "whose voters have groups" in refused.err

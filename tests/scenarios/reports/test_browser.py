@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
+from psephos.scenarios import RunFolder, load_scenario, load_series, resolve, run_in_folder
 from psephos.scenarios.reports import write_report
 from psephos.scenarios.reports.comparison import compare_runs, page_of_comparison
 from psephos.scenarios.reports.page import write_page
+from psephos.scenarios.running.series_run import resolve_series, run_series
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WIDTHS = (390, 820, 1280)
@@ -49,6 +50,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     again = resolve(load_scenario("eu-council", ["seed=8", "epsilon=9"]))
     run_in_folder(again, RunFolder(folder / "again"), pictures=False)
     made = {name: write_report(folder / name) for name in scenarios}
+    series = load_series("housing-cooperative", ["seed=7"])
+    run_series(series, resolve_series(series), RunFolder(folder / "series"))
+    made["series"] = write_report(folder / "series")
     made["comparison"] = folder / "comparison.html"
     write_page(page_of_comparison(compare_runs([folder / "eu-council", folder / "again"])), made["comparison"])
     return made
@@ -84,7 +88,7 @@ def opened(browser: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["eu-council", "sybil", "two-societies", "consortium", "comparison"])
+@pytest.mark.parametrize("name", ["eu-council", "sybil", "two-societies", "consortium", "comparison", "series"])
 def test_a_page_fits_every_screen_and_axe_finds_nothing(
     opened: Any, pages: dict[str, Path], name: str, scheme: str
 ) -> None:
@@ -140,6 +144,14 @@ def test_the_keyboard_reaches_everything_from_the_skip_link_on(opened: Any, page
         if page.evaluate("document.activeElement === document.body"):
             break
     assert {"BUTTON", "A", "DIV"} <= reached  # headers, downloads, and what scrolls
+
+
+def test_the_keyboard_leads_from_the_table_of_votes_to_a_vote(opened: Any, pages: dict[str, Path]) -> None:
+    page = opened(pages["series"], viewport={"width": 820, "height": 900})
+    page.locator('a[href="#vote-3"]').focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/report.html#vote-3")
+    assert 0 <= page.locator("#vote-3").bounding_box()["y"] < 450
 
 
 def test_a_table_downloads_from_disk_with_all_digits(opened: Any, pages: dict[str, Path]) -> None:

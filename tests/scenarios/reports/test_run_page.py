@@ -237,6 +237,59 @@ def test_a_series_has_a_page_with_every_vote_and_what_all_cost(psephos: Psephos)
         assert said in page.text
 
 
+def test_each_vote_of_a_series_has_a_part_of_the_page_that_the_table_leads_to(psephos: Psephos) -> None:
+    assert psephos("run", "housing-cooperative", "--out", "out", "--seed", "7").status == 0
+    page = page_in(Path("out"))
+    for said in (
+        "Vote 2: Solar panels",
+        "Not thereAalto, Curie, Franklin",
+        "Who took part4 of 7 partners Left out: no budgetBrecht, Dijkstra, Erdős What it costFrom even odds,",
+        "anybody can become up to 95.3 % sure of what one partner holds (ε = 3).",
+        "What was estimated in vote 4",
+    ):
+        assert said in page.text, said
+    ids = [identifier for identifier in page.values("id") if identifier]
+    assert len(ids) == len(set(ids))
+    links = [link.removeprefix("#") for link in page.values("href") if link.startswith("#")]
+    assert {f"vote-{number}" for number in range(1, 5)} < set(links) <= set(ids)
+    assert [tag for tag, _ in page.tags].count("svg") == 5
+
+
+def test_a_vote_of_kept_reports_costs_what_is_new_in_it(psephos: Psephos) -> None:
+    """The weights are reported in the first vote, and repeated in the others; one partner joins with the second."""
+    assert psephos("run", "one-game", "--out", "out", "--no-pictures", "--seed", "7").status == 0
+    first, second, third = page_in(Path("out")).text.split("What it costFrom even odds, ")[1:4]
+    assert "(ε = 1.5)" in first[:90]
+    assert "(ε = 1.5)" in second[:90]  # the late-comer's
+    assert "(ε = 0.5)" in third[:90]
+
+
+@pytest.mark.bad_input("a series whose votes have titles, names and folders that somebody made up to do harm")
+def test_hostile_votes_are_shown_and_no_folder_beside_the_series_is_opened(psephos: Psephos) -> None:
+    assert psephos("run", "housing-cooperative", "--out", "out", "--no-pictures", "--seed", "7").status == 0
+    assert psephos("run", "consortium", *SMALL, "--out", "vote-9", "--set", "title=a secret vote").status == 0
+    result = json.loads(Path("out/result.json").read_text(encoding="utf-8"))
+    for vote, title, folder in zip(
+        result["votes"], HOSTILE, ("../vote-9", str(Path("vote-9").resolve()), "vote-3/../../vote-9", ""), strict=False
+    ):
+        vote["title"], vote["folder"], vote["refused"] = title, folder, list(HOSTILE)
+    result["votes"][3]["at"] = "\u202emoc.live"
+    Path("out/result.json").write_text(json.dumps(result), encoding="utf-8")
+    losses = Path("out/losses.csv")
+    losses.write_text(losses.read_text(encoding="utf-8").replace("Gauss", '"<b onload=""alert(4)"">Gauss"'), "utf-8")
+    assert psephos("report", "out").status == 0
+    page = page_in(Path("out"))
+    tags = Counter(tag for tag, _ in page.tags)
+    assert (tags["script"], tags["img"], tags["b"]) == (1, 0, 0)
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+    for name in HOSTILE[:4]:
+        assert page.text.count(name) >= 2
+    assert '<b onload="alert(4)">Gauss' in page.text
+    assert "\u202e" not in page.text
+    assert "What was estimated in vote" not in page.text
+    assert "joint data space" not in page.text
+
+
 def test_an_audit_in_the_folder_is_shown_beside_the_ledger(psephos: Psephos) -> None:
     assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
     row = {"group": "k-rr", "name": "k = 4", "unit": "answer", "claimed": 1.0, "proven": None, "audited": 0.93}

@@ -1,0 +1,165 @@
+"""Searches whose every step takes trials: few steps, an end in time, and how far they have come.
+
+The rule that holds here: a search knows nothing of what it looks for but that more of it never makes an error larger,
+and about how fast errors fall. A wrong guess of that costs steps, and changes no answer.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
+
+from ..running.progress import OnStep
+
+__all__ = ["OutOfTimeError", "SearchClock", "least_by_trials"]
+
+_WITHIN: Final = 1.2
+"""The least is found within so much: an answer by trials is no surer."""
+_BEYOND: Final = 1.1
+"""A guess is passed by so much, so that what suffices is enclosed soon."""
+_STRIDE: Final = 16.0
+"""The longest step while one side is unknown."""
+_MIDDLE: Final = 0.25
+"""Once both are known, a guess keeps such a part of what is between them, by factors, from either."""
+_MOST_STEPS: Final = 24
+
+_T = TypeVar("_T")
+
+
+class OutOfTimeError(Exception):
+    """The time of a search is over; it does not leave the module that searches."""
+
+
+class SearchClock:
+    """Ends trials in time, and tells how much of the work is done.
+
+    Args:
+        tell: called with what goes on, the share that is done, and 1; None where nobody watches.
+        seconds: after so many no trial begins any more.
+        clock: seconds that pass.
+    """
+
+    def __init__(
+        self, tell: OnStep | None, seconds: float = math.inf, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._tell = tell
+        self._clock = clock
+        self._ends = clock() + seconds
+        self._weights: Mapping[str, float] = {}
+        self._from, self._to = 0.0, 0.0
+        self._before = 0.0
+        self._weight = 0.0
+        self._began = clock()
+        self._said = ""
+        self._shown = 0.0
+
+    def expect(self, weights: Mapping[str, float], *, to: float) -> None:
+        """Say what is done next.
+
+        Args:
+            weights: of each piece of work, by its name: about how many seconds it takes, or equal ones.
+            to: the share of all work that is done afterwards.
+        """
+        self._from, self._to = self._to, to
+        self._weights = weights
+        self._before = self._weight = 0.0
+
+    def begin(self, piece: str, said: str) -> float:
+        """Begin one of the pieces, and return the moment.
+
+        Args:
+            piece: its name.
+            said: what is done, for whoever waits.
+        """
+        self._before += self._weight
+        self._weight = self._weights.get(piece, 0.0)
+        self._began = self._clock()
+        self._said = said
+        self._show(0.0)
+        return self._began
+
+    def since(self, moment: float) -> float:
+        """Return how many seconds have passed."""
+        return self._clock() - moment
+
+    def on_trial(self, said: str, done: float, total: float) -> None:
+        """Take note of a trial that begins.
+
+        Raises:
+            OutOfTimeError: there is no time for it.
+        """
+        del said, done, total
+        self.check()
+        spent = self.since(self._began)
+        self._show(spent / (spent + self._weight) if spent else 0.0)  # never all of it: nobody knows how long it takes
+
+    def check(self) -> None:
+        """Raise OutOfTimeError where the time is over."""
+        if self._clock() >= self._ends:
+            raise OutOfTimeError
+
+    def _show(self, within: float) -> None:
+        if self._tell is None:
+            return
+        all_of_it = math.fsum(self._weights.values())
+        share = (self._before + within * self._weight) / all_of_it if all_of_it else 0.0
+        self._shown = max(self._shown, self._from + (self._to - self._from) * min(share, 1.0))
+        self._tell(self._said, self._shown, 1.0)
+
+
+def least_by_trials(
+    offer: Callable[[float], _T | None],
+    excess: Callable[[_T], float],
+    *,
+    start: float,
+    between: tuple[float, float],
+    power: float,
+) -> _T | None:
+    """Return what is offered at about the least number that suffices.
+
+    Args:
+        offer: returns what there is at a number; None where a number is not possible.
+        excess: by what factor that is worse than wanted; at most 1 suffices.
+        start: the number to begin with.
+        between: the least and the greatest number.
+        power: of the number, by which the excess falls about.
+
+    Returns:
+        The offer of the least number that is known to suffice, within a fifth; None where none is known to.
+    """
+    low, high = 0.0, math.inf
+    best: _T | None = None
+    number = start
+    for _ in range(_MOST_STEPS):
+        found = offer(number)
+        guess = number
+        if found is not None:
+            factor = max(excess(found), 1e-9) ** (1 / power)
+            guess = number * min(max(factor, 1 / _STRIDE), _STRIDE)
+            if excess(found) <= 1:
+                best, high = found, number
+            else:
+                low = number
+        elif best is None and number <= start:
+            low = number  # too little to be possible
+        else:
+            high = number
+        following = _next_number(low, high, guess, between=between)
+        if following is None:
+            break
+        number = following
+    return best
+
+
+def _next_number(low: float, high: float, guess: float, *, between: tuple[float, float]) -> float | None:
+    """Return the number to look at next; None where there is nothing more to know."""
+    least, greatest = between
+    if high / max(low, least) <= _WITHIN:
+        return None
+    if math.isinf(high):
+        return min(max(guess, low) * _BEYOND, greatest) if low < greatest else None
+    if low == 0:
+        return max(min(guess, high) / _BEYOND, least) if high > least else None
+    width = math.log(high / low)
+    place = math.log(max(guess, 1e-300) / low) / width
+    return low * math.exp(width * min(max(place, _MIDDLE), 1 - _MIDDLE))

@@ -1,0 +1,188 @@
+"""What the page of a series has beside a run's: a table of the votes, and for each vote what came of it and its price.
+
+The rules that hold here: everything is on the one page, so that it can be sent as it is; and nobody is named in a
+deployment, or where it is private who takes part.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ...protocol.privacy import LedgerEntry, NeighboringRelation, total_of
+from ..presentation import briefs_of, verdict_of
+from ..presentation.numbers import some
+from ..running.reader import RunLeft, read_run
+from ..running.statements import meaning_of
+from .estimates import estimates_in, rows_in
+from .page import Block, Cell, Drawing, Facts, Section, Table, Text, drawn, shown
+
+__all__ = ["losses_of_persons", "sections_of_votes", "table_of_votes"]
+
+_MOST_VOTES: Final = 100
+"""That have a part of the page each; the folder of a further one has all of it."""
+_MOST_DRAWN: Final = 24
+"""Whose estimates are drawn: more pictures would make a page of many megabytes."""
+_MOST_NAMES: Final = 12
+_FOLDER: Final = re.compile(r"vote-\d+")
+
+
+def table_of_votes(left: RunLeft) -> Iterator[Table]:
+    """Yield a row for each vote, which leads to its part of the page; nothing of what is no series.
+
+    Args:
+        left: what a series left.
+    """
+    if left.result is None or not left.result.votes:
+        return
+    rows: list[Sequence[Cell]] = []
+    for place, vote in enumerate(left.result.votes, start=1):
+        outcome = vote.get("failure") or _said_of_vote(left, vote)
+        refused = len(vote.get("refused", ()))
+        title = str(vote.get("title", ""))
+        leads_to = _anchor(place) if place <= _MOST_VOTES else ""
+        rows.append(
+            (
+                shown(vote.get("vote")),
+                Cell(title or f"Vote {place}", leads_to=leads_to),
+                shown(vote.get("num_parties")),
+                shown(refused),
+                Cell(outcome),
+            )
+        )
+    columns = ("Vote", "What is decided", "Parties", "Refused: no budget", "What came of it")
+    yield Table(caption="The votes", name="votes", columns=columns, rows=rows)
+
+
+def _anchor(place: int) -> str:
+    return f"vote-{place}"
+
+
+def _said_of_vote(left: RunLeft, vote: Mapping[str, Any]) -> str:
+    """Return a vote's outcome in a line."""
+    outcome = left.decoded(vote.get("outcome"))
+    if outcome is None:
+        return ""
+    return "; ".join(f"{brief.name}: {brief.said.plain}" for brief in briefs_of(outcome))
+
+
+def losses_of_persons(left: RunLeft) -> Iterator[Table]:
+    """Yield what each person of a series lost, vote by vote; nothing of a deployment.
+
+    Args:
+        left: what a run or a series left.
+
+    Raises:
+        ConfigurationError: the file of losses cannot be read.
+    """
+    if rows := _losses(left):
+        cells = [[shown(value) for value in row.values()] for row in rows]
+        yield Table(caption="ε of each person, by vote", name="losses", columns=list(rows[0]), rows=cells, full=rows)
+
+
+def _losses(left: RunLeft) -> Sequence[Mapping[str, object]]:
+    path = left.path / "losses.csv"
+    if left.kind != "series" or left.is_deployment or not path.exists():
+        return ()
+    return rows_in(path)
+
+
+def sections_of_votes(left: RunLeft) -> Iterator[Section]:
+    """Yield a part for each vote of a series; nothing of what is no series.
+
+    Args:
+        left: what a run or a series left.
+
+    Raises:
+        ConfigurationError: a file of a vote is damaged.
+    """
+    if left.kind != "series" or left.result is None or not left.result.votes:
+        return
+    votes = left.result.votes
+    over = len(votes) - _MOST_VOTES
+    said = "Each vote by itself: what came of it, what it cost, and who was not there."
+    if over > 0:
+        said += f" Of {some(over, 'more vote')} the folders have it: psephos report writes the page of one."
+    yield Section(title="Vote by vote", blocks=[Text(said)])
+    losses = _losses(left)
+    names_are_told = not (left.is_deployment or left.about is None or left.about.hides_participation)
+    for place, vote in enumerate(votes[:_MOST_VOTES], start=1):
+        title = str(vote.get("title", ""))
+        absent = _absent(losses, vote, place) if names_are_told else {}
+        yield Section(
+            title=f"Vote {place}: {title}" if title else f"Vote {place}",
+            blocks=list(_vote(left, vote, place, absent)),
+            is_part=True,
+            anchor=_anchor(place),
+        )
+
+
+def _vote(left: RunLeft, vote: Mapping[str, Any], place: int, absent: Mapping[str, str]) -> Iterator[Block]:
+    outcome = left.decoded(vote.get("outcome"))
+    if outcome is not None:
+        yield Text(verdict_of(outcome))
+    elif failure := vote.get("failure"):
+        yield Text(f"No outcome: {failure}.".replace("..", "."), "poor")
+    yield Facts({**_turnout(left, vote), **absent, "What it cost": _price(left, place)})
+    folder = left.path / str(vote.get("folder", ""))
+    if not _FOLDER.fullmatch(folder.name) or folder.parent != left.path or not folder.is_dir():
+        return
+    own = read_run(folder)
+    if place <= _MOST_DRAWN:
+        yield from _drawn_of(own, place)
+    table, shared = estimates_in(own)
+    if table is not None:
+        yield Table(
+            caption=f"What was estimated in vote {place}",
+            name=f"vote-{place}-estimates",
+            columns=table.columns,
+            rows=table.rows,
+            full=table.full,
+        )
+        if shared:
+            yield Text(f"The same in all rows: {shared}.", "quiet")
+
+
+def _drawn_of(own: RunLeft, place: int) -> Iterator[Drawing]:
+    yield from drawn(own.path / "estimates.svg", f"The estimates of vote {place} with their errors")
+
+
+def _turnout(left: RunLeft, vote: Mapping[str, Any]) -> dict[str, str]:
+    """Return when a vote was, and how many took part of how many who wanted to."""
+    facts: dict[str, str] = {}
+    if at := vote.get("at"):
+        facts["When"] = str(at).removesuffix("T00:00:00+00:00").replace("T", " ")
+    num, refused = vote.get("num_parties"), len(vote.get("refused", ()))
+    hides = left.about is not None and left.about.hides_participation
+    if isinstance(num, int) and not (left.is_deployment and hides):
+        role = "partie" if left.about is None else left.about.client_role
+        facts["Who took part"] = f"{num:,} of {num + refused:,} {role}s" if refused else f"{num:,} {role}s"
+    return facts
+
+
+def _absent(losses: Sequence[Mapping[str, object]], vote: Mapping[str, Any], place: int) -> dict[str, str]:
+    """Return who was not on a vote's roster, and who was left out since its budget has no room."""
+    refused = [str(name) for name in vote.get("refused", ())]
+    away = [
+        str(next(iter(row.values())))
+        for row in losses
+        if f"vote {place}" in row and row[f"vote {place}"] is None and str(next(iter(row.values()))) not in refused
+    ]
+    facts = {"Not there": _listed(away), "Left out: no budget": _listed(refused)}
+    return {label: names for label, names in facts.items() if names}
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _price(left: RunLeft, place: int) -> str:
+    """Return what a vote cost whoever paid most in it, in odds."""
+    paid: dict[str, list[LedgerEntry]] = {}
+    for entry in left.entries or ():
+        if entry.session.endswith(f", vote {place}"):
+            paid.setdefault(entry.person, []).append(entry)
+    if not paid:
+        return "Nothing."
+    dearest = max(paid.values(), key=lambda own: total_of(own, relation=NeighboringRelation.REPLACE_ONE).proven)
+    return " ".join(meaning_of(dearest, party="party" if left.about is None else left.about.client_role))
