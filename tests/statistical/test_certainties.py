@@ -14,7 +14,7 @@ from psephos.scenarios.experiments import Claims
 from psephos.scenarios.fair_voting.calibration import PROFILES, SETTINGS
 from psephos.scenarios.fair_voting.calibration import Cell as WinnerCell
 from psephos.scenarios.fair_voting.calibration import measure as measure_winners
-from psephos.scenarios.moral_preferences.calibration import SOCIETIES, WAYS
+from psephos.scenarios.moral_preferences.calibration import DIVISIONS, SOCIETIES, WAYS, measure_differences
 from psephos.scenarios.moral_preferences.calibration import Cell as DecisionCell
 from psephos.scenarios.moral_preferences.calibration import measure as measure_decisions
 from scipy.stats import binom
@@ -98,6 +98,23 @@ def test_no_society_gets_more_wrong_verdicts_than_the_level(society: str, level:
         )
         shares.append((cell.verdicts_wrong, cell.number))
     check_level(shares, level)
+
+
+@pytest.mark.parametrize("division", list(DIVISIONS))
+@pytest.mark.parametrize("level", [0.05, 0.3])
+def test_verdicts_and_intervals_of_all_differences_hold_at_once(division: str, level: float) -> None:
+    """No more sessions have any wrong verdict, or miss any difference, than the level says; twelve of 1e-6."""
+    cells = [
+        measure_differences(
+            way, num_features=size, epsilon=price, division=division, trials=TRIALS, seed=56, level=level
+        )
+        for way in ADDITIVE
+        for size, price in ((1, WAYS[way].epsilons[-1]), (5, 10 * WAYS[way].epsilons[-1]))
+    ]
+    check_level([(cell.wrong, cell.number) for cell in cells], level)
+    check_level([(cell.missed, cell.number) for cell in cells], level)
+    if division == "apart":
+        assert all(cell.decided > 0.3 for cell in cells if cell.num_features > 1)
 
 
 def test_probabilities_of_winners_are_calibrated_under_the_prior_that_they_name() -> None:
