@@ -160,7 +160,7 @@ def measure(
     )
 
 
-def matrices_of(epsilon: float) -> dict[str, tuple[tuple[float, ...], ...]]:
+def matrices_of(epsilon: float) -> dict[str, Any]:
     """Return matrices that are not k-RR's, nor alike in all values, at a price: half of it for each report.
 
     Opinions: a yes is told half as often as randomized response does, so that who reports one says more by it than who
