@@ -407,7 +407,8 @@ def _table_of_differences(asked: Drawn) -> Table:
         ],
         title="Differences between three societies: all verdicts at once",
         note=f"{'; '.join(f'{name}: {words}' for name, words in DIVISIONS.items())}. Societies of "
-        f"{', '.join(map(str, _SIZES))} voters. By design neither share of sessions is above 0.05.",
+        f"{', '.join(map(str, _SIZES))} voters. By design at most 0.05 of sessions have a wrong verdict or a missed "
+        f"interval; shares of {asked.trials:,} sessions scatter by {math.sqrt(0.05 * 0.95 / asked.trials):.3f}.",
         num_labels=2,
     )
     return Table("differences", cells, sheet)

@@ -100,7 +100,7 @@ class Release:
         if objective.name == "penalized":
             return _most(welfare * weight.denominator - disparity * (weight.numerator * sum(self.sizes)))
         is_within = np.asarray(disparity <= math.floor(objective.max_disparity * common / self.unit), dtype=np.bool_)
-        has_any = is_within.any(axis=1)
+        has_any = np.asarray(is_within.any(axis=1), dtype=np.bool_)
         # Among those within, the most welfare; where nobody is, the least disparity.
         lowest = welfare.min(axis=1, keepdims=True)
         welfare = np.asarray(welfare - (welfare - lowest + 1) * ~is_within)
