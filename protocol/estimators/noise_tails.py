@@ -9,6 +9,7 @@ The normal law of the same variance is no substitute: of one draw, 1 % is beyond
 Source: Gil-Pelaez (1951) for the tail by a characteristic function, Abate and Whitt (1992) for its sum in steps.
 """
 
+import functools
 import math
 from collections import defaultdict
 from collections.abc import Iterable
@@ -19,7 +20,7 @@ from scipy.special import expm1, log1p
 
 from ..elementary import square
 
-__all__ = ["NoisePart", "tail_of_noise"]
+__all__ = ["NoisePart", "reach_of_noise", "tail_of_noise"]
 
 GRID: Final = 2.0**-20
 """Tails are rounded up to it, so that a library's last bit, and the sum's error of about 1e-9, are not seen."""
@@ -30,6 +31,8 @@ _PERIOD: Final = 44.0
 _MOST_STEPS: Final = 1 << 14
 _FIRST_STEPS: Final = 64
 _NEGLIGIBLE: Final = 1e-12
+_BISECTIONS: Final = 30
+_DIGITS: Final = 12
 
 
 class NoisePart(NamedTuple):
@@ -82,3 +85,39 @@ def tail_of_noise(parts: Iterable[NoisePart], reach: float) -> float:
         start, stop = stop, 2 * stop
     tail = 0.5 - total / math.pi
     return min(max(math.ceil(tail / GRID), 1) * GRID, 0.5)
+
+
+def reach_of_noise(parts: Iterable[NoisePart], tail: float) -> float:
+    """Return how far the sum of independent noises reaches with no more than this probability.
+
+    Args:
+        parts: the noises.
+        tail: the probability, > 0, on one side.
+
+    Returns:
+        A reach at which `tail_of_noise` is at most `tail`, hardly above the least one; infinite where the tail is below
+        2^−20, the least that is told.
+    """
+    noises = [part for part in parts if part.scale > 0]
+    deviation = math.sqrt(math.fsum(part.variance for part in noises))
+    if not deviation or tail >= 0.5:  # noqa: PLR2004  half of the noise is on the other side
+        return 0.0
+    if tail < GRID:
+        return math.inf
+    # Many sums differ in nothing but their size. The reach is stretched by more than digits that are left out make.
+    standardized = sorted((float(f"{part.scale / deviation:.{_DIGITS}g}"), part.shape) for part in noises)
+    return deviation * _standardized_reach(tuple(standardized), tail) * (1 + 10.0 ** (2 - _DIGITS))
+
+
+@functools.lru_cache(maxsize=4096)
+def _standardized_reach(noises: tuple[tuple[float, float], ...], tail: float) -> float:
+    """Return the reach of noise whose standard deviation is about 1."""
+    parts = [NoisePart(scale, shape) for scale, shape in noises]
+    near, far = 0.0, _FARTHEST
+    for _ in range(_BISECTIONS):
+        middle = (near + far) / 2
+        if tail_of_noise(parts, middle) <= tail:
+            far = middle
+        else:
+            near = middle
+    return far

@@ -15,6 +15,7 @@ CIKM 2019.
 
 from .certainty import PRIORS, PriorName
 from .decision import Decision, decide
+from .differences import DIFFERS, MOST_COMPARED, Difference, compare_societies
 from .outcome import Ball, LevelOutcome, NoisyMaxima, Outcome, SocietyOutcome
 from .paradigms import Level, Paradigm
 from .parameters import Parameters
@@ -26,10 +27,13 @@ from .reference import reference_run
 from .summaries import Summary, make_summary
 
 __all__ = [
+    "DIFFERS",
     "MOST_ALTERNATIVES",
+    "MOST_COMPARED",
     "PRIORS",
     "Ball",
     "Decision",
+    "Difference",
     "DisclosedPhase",
     "Level",
     "LevelOutcome",
@@ -46,6 +50,7 @@ __all__ = [
     "SocietiesPhase",
     "SocietyOutcome",
     "Summary",
+    "compare_societies",
     "decide",
     "make_summary",
     "rank",

@@ -23,7 +23,16 @@ from .maxima import EXACT, MAX_SIMULATED_LEVELS, NUM_PARTS, Answer, NoiseOfLevel
 from .outcome import Ball, NoisyMaxima, Outcome
 from .paradigms import Paradigm
 
-__all__ = ["PRIORS", "PriorName", "certainty_of", "check_prior", "p_value_of", "why_no_certainty", "why_no_verdict"]
+__all__ = [
+    "PRIORS",
+    "PriorName",
+    "certainty_of",
+    "check_prior",
+    "noise_parts",
+    "p_value_of",
+    "why_no_certainty",
+    "why_no_verdict",
+]
 
 PriorName: TypeAlias = Literal["ball", "size"]
 PRIORS: Final[tuple[PriorName, ...]] = get_args(PriorName)
@@ -150,17 +159,26 @@ def p_value_of(outcome: Outcome, differences: Sequence[float], margin: float) ->
     if outcome.errors is None or why_no_verdict(outcome):
         return None
     reaches = [abs(error * change) for error, change in zip(outcome.errors, differences, strict=True)]
+    return tail_of_noise(noise_parts(outcome, reaches), abs(margin))
+
+
+def noise_parts(outcome: Outcome, reaches: Sequence[float]) -> list[NoisePart]:
+    """Return the law of noise in a sum over features, for a release that has a test (`why_no_verdict`).
+
+    Args:
+        outcome: of a session.
+        reaches: for each feature that is in the sum the standard deviation of its noise there.
+    """
     draw = 1.0
     if outcome.mechanism == "direction":  # coordinates hang together: their sum has the law of one, but for its size
         draw = (len(outcome.features) + 1) / 2
         reaches = [math.sqrt(math.fsum(reach * reach for reach in reaches))]
     shares = _shares_of_levels(outcome)
-    parts = [
+    return [
         NoisePart(scale=reach * math.sqrt(share / (2 * draw * number)), shape=draw * number)
         for reach in reaches
         for share, number in shares
     ]
-    return tail_of_noise(parts, abs(margin))
 
 
 def _shares_of_levels(outcome: Outcome) -> list[tuple[float, int]]:

@@ -5,6 +5,7 @@ by its own row of the channel. The protocol's own outcome is then asked for deci
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, get_args
 
@@ -21,17 +22,19 @@ from ..experiments.calibration import Calibration, Claims, Drawn, Table, claims_
 from ..experiments.pooling import CLAIM_COLUMNS, pool, written_share
 from ..experiments.sheets import listed
 
-__all__ = ["CALIBRATION", "PRIORS", "Cell", "Prior", "measure"]
+__all__ = ["CALIBRATION", "PRIORS", "Cell", "Prior", "matrices_of", "measure"]
 
 _WEIGHTS: Final = np.array([1, 2, 3])
-_VARIANTS: Final = ("joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "public")
-"""`public` is `joint` with public weights."""
+_VARIANTS: Final = ("joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "public", "matrices")
+"""`public` is `joint` with public weights, `matrices` is `joint` with matrices of one's own (`matrices_of`)."""
 _PARTNERS: Final = (9, 30, 100, 1_000, 10_000)
 _EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
 # Noise of Laplace's law is drawn for each partner.
 _MOST_DRAWN: Final = 1_000
 # Times the trials of other cells, where shares of a hundredth count.
 _POWER_TIMES: Final = 10
+# Of entries of matrices, whose rows must add up to 1 as they are written.
+_DIGITS: Final = 15
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,12 +131,12 @@ def measure(
         seed: of everything drawn.
         error_prior: under which claims are meant; by default the protocol's own default.
     """
-    given: dict[str, Any] = (
-        {"variant": "joint", "public_weights": True} if variant == "public" else {"variant": variant}
-    )
-    vote = DPWeVote(
-        Parameters(candidates=("a",), weights=(1.0, 2.0, 3.0), epsilon=epsilon, error_prior=error_prior, **given)
-    )
+    given: dict[str, Any] = {"variant": variant, "epsilon": epsilon}
+    if variant == "public":
+        given |= {"variant": "joint", "public_weights": True}
+    elif variant == "matrices":
+        given = {"variant": "joint", **matrices_of(epsilon)}
+    vote = DPWeVote(Parameters(candidates=("a",), weights=(1.0, 2.0, 3.0), error_prior=error_prior, **given))
     places = _VARIANTS.index(variant), num_partners, round(1000 * epsilon), list(PRIORS).index(prior)
     generator = np.random.default_rng([seed, *places])
     claimed = np.empty(trials)
@@ -155,6 +158,24 @@ def measure(
         decided=float(decided.mean()),
         verdicts_wrong=float(misled.mean()),
     )
+
+
+def matrices_of(epsilon: float) -> dict[str, Any]:
+    """Return matrices that are not k-RR's, nor alike in all values, at a price: half of it for each report.
+
+    Opinions: a yes is told half as often as randomized response does, so that who reports one says more by it than who
+    reports a no. Weights: the nearer a group is to the true one, the likelier it is reported, each step by e^(ε/4).
+
+    Args:
+        epsilon: the price of a candidate.
+    """
+    half = math.exp(epsilon / 2)
+    yes = 0.5 / (1 + half)
+    decays = np.exp(-epsilon / 4 * np.abs(np.subtract.outer(range(3), range(3))))
+    weights: list[list[float]] = (decays / decays.sum(axis=1, keepdims=True)).round(_DIGITS).tolist()
+    rows = [(own, middle, round(1 - own - middle, _DIGITS)) for own, middle, _ in weights]
+    opinions = [(round(1 - own, _DIGITS), round(own, _DIGITS)) for own in (yes, yes * half)]
+    return {"weight_matrix": tuple(rows), "opinion_matrix": tuple(opinions)}
 
 
 def _session(vote: DPWeVote, electorate: IntArray, generator: np.random.Generator) -> CandidateOutcome:
@@ -321,8 +342,11 @@ CALIBRATION: Final = Calibration(
         "A decision's `error_probability` is meant under the prior that the outcome names: `mixed` for majorities, "
         "half fair coins, half any share of yes alike likely (`error_prior`). *Verdicts given* is the share that is "
         "not too close to tell at 5 %, *verdicts wrong* the share of all electorates whose verdict is wrong. `public` "
-        "is `joint` with public weights. `printed` decides by the paper's biased rule; its claims and verdicts are by "
-        "the unbiased margin."
+        "is `joint` with public weights. `matrices` is `joint` with randomization matrices of one's own: a yes is told "
+        "half as often as by randomized response, and a weight is the likelier reported the nearer it is to the true "
+        "one. For them the claims take the greatest standard error that the matrices allow, so that they are too high "
+        "rather than too low. `printed` decides by the paper's biased rule; its claims and verdicts are by the "
+        "unbiased margin."
     ),
     tables=_tables,
     steps=len(_VARIANTS) + 1,

@@ -20,9 +20,10 @@ from ...protocol.fair_voting import FairVoting, Outcome, Parameters
 from ...protocol.fair_voting.assurance import CONFIRMED
 from ...protocol.fair_voting.choices import ExponentialChoice
 from ...protocol.fair_voting.objective import ObjectiveName
-from ...protocol.fair_voting.parameters import MechanismName
-from ...protocol.fair_voting.phases import DisclosedRankings, RandomizedRankings
+from ...protocol.fair_voting.parameters import JOINT, LOCAL, MechanismName
+from ...protocol.fair_voting.phases import DisclosedRankings
 from ...protocol.fair_voting.posteriors import DIFFERENCES
+from ...protocol.fair_voting.rankings import Rankings
 from ..experiments.calibration import Calibration, Claims, Drawn, Table, claims_of
 from ..experiments.pooling import CLAIM_COLUMNS, pool, written_share
 from ..experiments.sheets import listed
@@ -31,14 +32,17 @@ __all__ = ["CALIBRATION", "PROFILES", "Cell", "Setting", "measure"]
 
 _ALTERNATIVES: Final = ("a", "b", "c", "d")
 _LIMIT: Final = 0.5
-_OBJECTIVES: Final[tuple[ObjectiveName, ...]] = ("parity", "constrained", "penalized")
+_OBJECTIVES: Final[tuple[ObjectiveName, ...]] = ("parity", "constrained", "penalized", "welfare_constrained")
 _MECHANISMS: Final[tuple[MechanismName, ...]] = (
     "laplace",
     "noisy_scores",
     "sampled_pair",
     "exponential",
     "permute_and_flip",
+    "joint_pair",
+    "joint_scores",
 )
+_WITHOUT_TRUST: Final = frozenset[MechanismName]({*LOCAL, *JOINT})
 _PRIOR: Final = "prior"
 
 
@@ -111,7 +115,7 @@ def measure(
     """Return one cell.
 
     Args:
-        mechanism: which; of local ones the law `prior` cannot be drawn.
+        mechanism: which; where nobody is trusted the law `prior` cannot be drawn.
         objective: what is elected.
         setting: groups and price.
         profiles: one of `PROFILES`.
@@ -156,7 +160,7 @@ def measure(
 
 
 def _make_vote(mechanism: MechanismName, objective: ObjectiveName, setting: Setting, level: float) -> FairVoting:
-    is_local = mechanism in {"noisy_scores", "sampled_pair"}
+    is_local = mechanism in _WITHOUT_TRUST
     return FairVoting(
         Parameters(
             alternatives=_ALTERNATIVES,
@@ -205,11 +209,12 @@ def _vote(
 ) -> Outcome:
     """Return what a vote of these rankings releases."""
     phase = vote.phase
-    if not isinstance(phase, RandomizedRankings):
+    if isinstance(phase, DisclosedRankings):
         return _elect(vote, sums, generator)
+    inputs = vote.encode({"group": groups, "ranking": Rankings(positions)})
     uniforms = generator.random((len(positions), phase.mechanism.slots_of(positions.shape[1])))
-    reports = phase.mechanism.randomize_rows(positions, uniforms)
-    return vote.outcome([phase.tally(reports, earlier=[], public=groups[:, None])])
+    reports = phase.mechanism.randomize_rows(inputs.private, uniforms)
+    return vote.outcome([phase.tally(reports, earlier=[], public=inputs.public)])
 
 
 def _elect(vote: FairVoting, sums: IntArray, generator: np.random.Generator) -> Outcome:
@@ -252,7 +257,7 @@ def _cells(asked: Drawn) -> Iterator[Cell]:
         for objective in _OBJECTIVES:
             for setting in SETTINGS:
                 for profiles in PROFILES:
-                    if profiles == _PRIOR and mechanism in {"noisy_scores", "sampled_pair"}:
+                    if profiles == _PRIOR and mechanism in _WITHOUT_TRUST:
                         continue
                     yield measure(
                         mechanism,
@@ -302,7 +307,8 @@ CALIBRATION: Final = Calibration(
         "What is claimed is 1 less the probability that the winner is truly the objective's best. Its prior is "
         f"`{DIFFERENCES}` for two groups, parity and estimates whose noise is independent, and `uniform utilities` "
         "elsewhere. No real profile is like that: where groups rank alike, all alternatives are nearly as good by "
-        "parity, and more winners are wrong than is claimed. Of a winner alone (`exponential`, `permute_and_flip`) the "
+        "parity, and more winners are wrong than is claimed. In `joint_pair` and `joint_scores` groups are private as "
+        "well. Of a winner alone (`exponential`, `permute_and_flip`) the "
         "claim is that it lacks its shortfall or more in 5 % at most, whatever the rankings are; it has no probability "
         "and no verdict. *Confirmed* is the share that is confirmed at 5 %, *confirmed and wrong* the share of all "
         "winners that are confirmed and not the best."

@@ -25,13 +25,13 @@ from ..experiments.measurements import Measurement, mean_of
 from .paper.profiles import Profiles, fixed_profile
 from .paper.trials import choice_shares, clean_release, elect, release
 
-__all__ = ["EPSILONS", "MECHANISMS", "TradeOff", "TradeOffRow", "trade_off"]
+__all__ = ["EPSILONS", "MECHANISMS", "TradeOff", "TradeOffRow", "trade_off", "usual_mechanisms"]
 
 EPSILONS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Unless others are asked for."""
 MOST_TRIALS: Final = 100_000
 _MOST_REPORTS: Final = 1 << 31
-"""Of all elections of one mechanism without trust, which randomizes every voter's ranking each time."""
+"""Of all elections of one mechanism without trust, which randomizes what every voter says each time."""
 _SESSION: Final = "trade-off"
 _BY_QUALITY: Final = frozenset({"exponential", "permute_and_flip"})
 # What a scenario may have set for one mechanism, and what is wrong for another.
@@ -48,8 +48,16 @@ MECHANISMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "exponential": {"mechanism": "exponential"},
     "permute_and_flip": {"mechanism": "permute_and_flip"},
     "local": {"mechanism": "local"},
+    "joint": {"mechanism": "joint"},
 }
 """What is compared, by the names that tables have: what of the parameters differs."""
+_WITHOUT_TRUST: Final = frozenset({"local", "joint"})
+_OF_PRIVATE_GROUPS: Final = "joint"
+
+
+def usual_mechanisms(parameters: Parameters) -> tuple[str, ...]:
+    """Return what is compared unless somebody asks for something else: what keeps groups private where they are."""
+    return tuple(name for name in MECHANISMS if parameters.is_joint or name != _OF_PRIVATE_GROUPS)
 
 
 class TradeOffRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +70,7 @@ class TradeOffRow(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_proven: of the voter who pays most; None where it is unbounded.
         gamma: γ of Algorithm 2.
         num_samples: n_s of Algorithm 2.
-        disparity: the mean true ΔW of the winners.
+        disparity: the mean true ΔW of the winners; of features that overlap the greatest.
         welfare: the mean true W.
         agreement: how often the winner is one without privacy.
         trials: how many elections were drawn; 0 where the law was computed, and no number has an error.
@@ -88,7 +96,7 @@ class TradeOff:
         parameters: the session's, whose objective is elected by.
         rows: the points, mechanism by mechanism, ε by ε.
         left_out: why a mechanism has no point at some ε, by the mechanism's name.
-        disparities: the true ΔW of each alternative.
+        disparities: the true ΔW of each alternative; of features that overlap the greatest.
         welfares: the true W of each alternative.
         best: the places of those that win without privacy.
     """
@@ -115,7 +123,7 @@ def trade_off(
     inputs: Inputs,
     *,
     epsilons: Sequence[float] = EPSILONS,
-    mechanisms: Sequence[str] = tuple(MECHANISMS),
+    mechanisms: Sequence[str] = (),
     trials: int = 400,
     seed: int = 1,
 ) -> TradeOff:
@@ -125,13 +133,14 @@ def trade_off(
         vote: whose objective, scores and relation count.
         inputs: all voters' rankings and groups.
         epsilons: the prices, as the parameter `epsilon` has them.
-        mechanisms: of `MECHANISMS`.
+        mechanisms: of `MECHANISMS`; by default the usual ones.
         trials: elections for each point that is drawn, at least 2.
         seed: of all noise.
 
     Raises:
         ConfigurationError: a price, a mechanism or the number of trials is not allowed.
     """
+    mechanisms = mechanisms or usual_mechanisms(vote.parameters)
     _check(vote, len(inputs), epsilons, mechanisms, trials)
     parameters = vote.parameters
     members, positions = vote.members_of(inputs)
@@ -157,10 +166,6 @@ def trade_off(
 def _check(
     vote: FairVoting, num_voters: int, epsilons: Sequence[float], mechanisms: Sequence[str], trials: int
 ) -> None:
-    if vote.parameters.features:
-        value = [feature.name for feature in vote.parameters.features]
-        allowed = "none: elections are held on the groups themselves"
-        raise ConfigurationError(field="features", value=value, allowed=allowed)
     if not 2 <= trials <= MOST_TRIALS:  # noqa: PLR2004  one has no standard error
         raise ConfigurationError(field="trials", value=trials, allowed=f"in [2, {MOST_TRIALS}]")
     if not epsilons:
@@ -171,8 +176,9 @@ def _check(
             raise ConfigurationError(field="mechanism", value=name, allowed=allowed)
     for epsilon in epsilons:  # by the rules of the session, which know no number that is none
         msgspec.structs.replace(_with(vote.parameters, {"mechanism": "laplace"}, 1.0), epsilon=epsilon)
-    if "local" in mechanisms and trials * num_voters > _MOST_REPORTS:
-        allowed = f"at most {_MOST_REPORTS // num_voters} with {num_voters} voters and mechanism 'local'"
+    without_trust = [name for name in mechanisms if name in _WITHOUT_TRUST]
+    if without_trust and trials * num_voters > _MOST_REPORTS:
+        allowed = f"at most {_MOST_REPORTS // num_voters} with {num_voters} voters and mechanism {without_trust[0]!r}"
         raise ConfigurationError(field="trials", value=trials, allowed=allowed)
 
 
@@ -212,9 +218,15 @@ def _row(
 
 
 def _served(parameters: Parameters, profiles: Profiles) -> tuple[FloatArray, FloatArray]:
-    """Return each alternative's true ΔW and W: shape (m,) each."""
+    """Return each alternative's true ΔW, of features the greatest, and W: shape (m,) each."""
     scoring = parameters.make_scoring(is_centered=False)
     sums = profiles.sums(scoring)[0]
-    utilities = sums / np.array(profiles.group_sizes)[:, None] * scoring.step
+    sizes = np.array(profiles.group_sizes)
     welfares: FloatArray = sums.sum(axis=0) / sum(profiles.group_sizes) * scoring.step
-    return utilities.max(axis=0) - utilities.min(axis=0), welfares
+    disparities: list[FloatArray] = []
+    alone = tuple((place,) for place in range(len(sizes)))
+    for partition in parameters.make_objective().partitions or (alone,):
+        of_feature = [list(places) for places in partition]
+        utilities = np.stack([sums[places].sum(axis=0) / sizes[places].sum() * scoring.step for places in of_feature])
+        disparities.append(utilities.max(axis=0) - utilities.min(axis=0))
+    return np.max(disparities, axis=0), welfares

@@ -14,7 +14,9 @@ import numpy as np
 
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.mechanisms import RowMechanism
 from ...protocol.moral_preferences import (
+    DIFFERS,
     PRIORS,
     MoralPreferences,
     Outcome,
@@ -22,18 +24,36 @@ from ...protocol.moral_preferences import (
     Parameters,
     PerturbedPhase,
     PriorName,
+    compare_societies,
     decide,
 )
 from ..experiments.calibration import Calibration, Claims, Drawn, Table, claims_of
 from ..experiments.pooling import CLAIM_COLUMNS, pool, written_share
 from ..experiments.sheets import listed
 
-__all__ = ["CALIBRATION", "SOCIETIES", "WAYS", "Cell", "Way", "measure"]
+__all__ = [
+    "CALIBRATION",
+    "DIVISIONS",
+    "SOCIETIES",
+    "WAYS",
+    "Cell",
+    "DifferencesCell",
+    "Way",
+    "measure",
+    "measure_differences",
+]
 
 _VOTERS: Final = 100
 _BOUND: Final = 2.0
 _RECORDS: Final = 10
 _FEATURES: Final = (3, 10, 23)
+_NAMES: Final = ("a", "b", "c")
+_SIZES: Final = (100, 50, 25)
+"""Of societies that are compared, by which their noise differs."""
+_FEATURES_COMPARED: Final = (3, 10)
+_TIMES_DEARER: Final = 10
+"""Of the societies that are compared: they have few voters, and a price at which nothing is decided shows nothing."""
+_ROUNDING: Final = 1e-9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +101,14 @@ SOCIETIES: Final[dict[str, tuple[str, Society]]] = {
     "single": ("half of the bound, on one feature", _single),
 }
 """By name, with words; the named priors first."""
+
+
+DIVISIONS: Final = {
+    "alike": "all of them prefer the same, so that whatever differs is noise",
+    "one feature": "one of them differs, in one feature",
+    "apart": "each is anywhere in the ball by itself",
+}
+"""How three societies differ, by name."""
 
 
 class Cell(Claims, frozen=True, kw_only=True):
@@ -154,6 +182,118 @@ def measure(
         )
         for prior, claims in claimed.items()
     ]
+
+
+class DifferencesCell(msgspec.Struct, frozen=True, kw_only=True):
+    """Verdicts on all differences between three societies, of one way, number of features, price and division.
+
+    Args:
+        way: the mechanism and the paradigm.
+        num_features: d.
+        epsilon: the price.
+        division: how the societies differ.
+        number: of sessions.
+        compared: differences in each session, in all of which verdicts and intervals hold at once.
+        decided: the share of all differences that are said to hold.
+        wrong: the share of sessions in which any verdict is wrong.
+        missed: the share of sessions in which any interval is without the difference that there is without noise.
+    """
+
+    way: str
+    num_features: int
+    epsilon: float
+    division: str
+    number: int
+    compared: int
+    decided: float
+    wrong: float
+    missed: float
+
+
+def measure_differences(
+    way: str, *, num_features: int, epsilon: float, division: str, trials: int, seed: int, level: float | None = None
+) -> DifferencesCell:
+    """Return a cell of differences between societies.
+
+    Args:
+        way: one of `WAYS`, but Algorithm 3, which has no verdicts.
+        num_features: d.
+        epsilon: the price.
+        division: one of `DIVISIONS`.
+        trials: sessions, each of three societies.
+        seed: of everything drawn.
+        level: of all verdicts of a session together; by default the protocol's own default.
+    """
+    features = tuple(f"f{place}" for place in range(num_features))
+    given: dict[str, Any] = {"mechanism": WAYS[way].mechanism, "paradigm": WAYS[way].paradigm}
+    protocol = MoralPreferences(
+        Parameters(features=features, epsilon=epsilon, bound=_BOUND, max_records=_RECORDS, societies=_NAMES, **given)
+    )
+    places = list(WAYS).index(way), num_features, round(1000 * epsilon), list(DIVISIONS).index(division)
+    generator = np.random.default_rng([seed, *places])
+    decided, wrong, missed = 0, 0, 0
+    compared = num_features * math.comb(len(_NAMES), 2)
+    for _ in range(trials):
+        rows = _divided(protocol, division, generator)
+        clean = {name: _clean(protocol, row) for name, row in zip(_NAMES, rows, strict=True)}
+        found = compare_societies(_session_of_societies(protocol, rows, generator), level=level)
+        errs, misses = False, False
+        for each in found:
+            true = clean[each.more][each.feature] - clean[each.less][each.feature]
+            holds = each.verdict == DIFFERS
+            decided += holds
+            errs |= holds and true <= 0
+            low, high = each.low, each.high
+            misses |= low is not None and high is not None and not low - _ROUNDING <= true <= high + _ROUNDING
+        wrong += errs
+        missed += misses
+    return DifferencesCell(
+        way=way,
+        num_features=num_features,
+        epsilon=epsilon,
+        division=division,
+        number=trials,
+        compared=compared,
+        decided=decided / (trials * compared),
+        wrong=wrong / trials,
+        missed=missed / trials,
+    )
+
+
+def _divided(protocol: MoralPreferences, division: str, generator: np.random.Generator) -> list[FloatArray]:
+    """Return the row that all voters of each society hold, in steps of the summary's grid."""
+    rows = [_draw_society(protocol, "ball", generator) for _ in _NAMES]
+    if division == "apart":
+        return rows
+    same = [rows[0].copy() for _ in _NAMES]
+    if division == "one feature":
+        same[1][generator.integers(len(rows[0]))] = 0
+    return same
+
+
+def _clean(protocol: MoralPreferences, row: FloatArray) -> dict[str, float]:
+    """Return what would be released of a society without noise."""
+    preferences = protocol.summary.preferences_of(row * protocol.summary.step, 0.0)
+    return dict(zip(protocol.parameters.features, preferences.tolist(), strict=True))
+
+
+def _session_of_societies(
+    protocol: MoralPreferences, rows: Sequence[FloatArray], generator: np.random.Generator
+) -> Outcome:
+    """Return what a session releases in which all voters of a society hold the same."""
+    phase = protocol.phase
+    public = np.repeat(np.arange(len(_SIZES)), _SIZES)[:, None]
+    held = np.stack([_row_of(protocol, row) for row in rows])[public[:, 0]]
+
+    def drawn(mechanism: RowMechanism, held: IntArray) -> IntArray:
+        return mechanism.randomize_rows(held, generator.random((len(held), mechanism.slots_of(held.shape[1]))))
+
+    if isinstance(phase, PerturbedPhase):
+        return protocol.outcome([phase.tally(drawn(phase.mechanism, held), earlier=[], public=public)])
+    tally = phase.tally(held, earlier=[], public=public)
+    return protocol.outcome(
+        [phase.randomize_tally(tally, lambda mechanism, sums: drawn(mechanism, np.array([sums]))[0].tolist())]
+    )
 
 
 def _draw_society(protocol: MoralPreferences, society: str, generator: np.random.Generator) -> FloatArray:
@@ -234,6 +374,44 @@ def _tables(asked: Drawn) -> Iterator[Table]:
             num_labels=2,
         )
         yield Table(society, rows, sheet)
+    yield _table_of_differences(asked)
+
+
+def _table_of_differences(asked: Drawn) -> Table:
+    """Return how verdicts on differences between societies hold, all of a session's at once."""
+    asked.tell("moral-preferences: differences between societies")
+    cells = [
+        measure_differences(
+            way,
+            num_features=size,
+            epsilon=_TIMES_DEARER * of_way.epsilons[-1],
+            division=division,
+            trials=asked.trials,
+            seed=asked.seed,
+        )
+        for way, of_way in WAYS.items()
+        if of_way.mechanism != "functional"
+        for division in DIVISIONS
+        for size in _FEATURES_COMPARED
+    ]
+    sheet = listed(
+        cells,
+        [
+            ("release", lambda cell: cell.way),
+            ("societies", lambda cell: cell.division),
+            ("ε", lambda cell: f"{cell.epsilon:g}"),
+            ("differences", lambda cell: f"{cell.compared}"),
+            ("said to hold", lambda cell: written_share(cell.decided)),
+            ("sessions with a wrong verdict", lambda cell: written_share(cell.wrong)),
+            ("sessions with a missed interval", lambda cell: written_share(cell.missed)),
+        ],
+        title="Differences between three societies: all verdicts at once",
+        note=f"{'; '.join(f'{name}: {words}' for name, words in DIVISIONS.items())}. Societies of "
+        f"{', '.join(map(str, _SIZES))} voters. By design at most 0.05 of sessions have a wrong verdict or a missed "
+        f"interval; shares of {asked.trials:,} sessions scatter by {math.sqrt(0.05 * 0.95 / asked.trials):.3f}.",
+        num_labels=2,
+    )
+    return Table("differences", cells, sheet)
 
 
 _COLUMNS: Final[Sequence[tuple[str, Callable[[Cell], str]]]] = (
@@ -251,9 +429,10 @@ CALIBRATION: Final = Calibration(
         "differ in each feature by a normal law. Where a society is weak for its ball, `ball` claims too few errors, "
         "and `size` less so; of strong ones `size` claims too many. *Verdicts given* is the share that is not too "
         "close to tell at 5 %, *verdicts wrong* the share of all pairs whose verdict is wrong; Algorithm 3 "
-        "(`functional`) has none, and its certainties are from a simulation of its noise."
+        "(`functional`) has none, and its certainties are from a simulation of its noise. Verdicts on differences "
+        "between societies are held to 5 % for all of a session's differences together."
     ),
     tables=_tables,
-    steps=len(WAYS),
+    steps=len(WAYS) + 1,
 )
 """The part of moral preferences of `psephos calibrate`."""

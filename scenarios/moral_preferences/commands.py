@@ -1,5 +1,6 @@
 """`decide`: what the society of a released run would choose."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -33,6 +34,12 @@ __all__ = ["decide"]
 )
 @click.option("--prior", metavar="NAME", help="The prior of the certainty: ball or size.  [default: ball]")
 @click.option("--society", metavar="NAME", help="Of several societies, decide for this one alone.")
+@click.option(
+    "--differences",
+    "with_differences",
+    is_flag=True,
+    help="Instead, say where several societies differ: all pairs of them and all features at once.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each decision and nothing else.")
 def decide(
     run: Path,
@@ -44,6 +51,7 @@ def decide(
     prior: str | None,
     society: str | None,
     *,
+    with_differences: bool,
     as_json: bool,
 ) -> None:
     """Say which of two alternatives, or of several, the society of RUN prefers.
@@ -55,6 +63,7 @@ def decide(
     psephos decide runs/moral-machine --first "Man=1, Dog=0" --second "Man=0, Dog=2"
     psephos decide runs/moral-machine --pairs dilemmas.csv --json
     psephos decide runs/moral-machine --alternatives ways-out.csv
+    psephos decide runs/cultures --differences --level 0.01
 
     \b
     pair,alternative,Man,Dog
@@ -74,7 +83,8 @@ def decide(
     those of the winner, and the ranks without noise are said as ranges.
 
     If the run has several societies, the answer is that of all voters together, and below it stands each society's own
-    choice between --first and --second; --society NAME asks one of them alone.
+    choice between --first and --second; --society NAME asks one of them alone. --differences says by how much each
+    feature counts more to one society than to another. Its verdicts and intervals hold all at once.
 
     If only the direction of preferences was released, there is no probability. If the release has no standard errors,
     there is neither certainty nor verdict.
@@ -95,6 +105,10 @@ def decide(
         show_ranking,
     )
 
+    if with_differences:
+        given = {"--first": first, "--second": second, "--pairs": pairs_file, "--alternatives": list_file}
+        _say_differences(run, {**given, "--prior": prior, "--society": society}, level=level, as_json=as_json)
+        return
     others = {"--first": first, "--second": second, "--pairs": pairs_file, "--alternatives": list_file}
     files = [option for option in ("--alternatives", "--pairs") if others[option] is not None]
     if files:
@@ -136,3 +150,40 @@ def decide(
         show_decision(make_console(), outcome, pairs[0], decisions[0], by_society)
     else:
         show_decisions(make_console(), outcome, pairs, decisions)
+
+
+def _say_differences(run: Path, others: Mapping[str, object], *, level: float | None, as_json: bool) -> None:
+    """Print where the societies of a run differ.
+
+    Args:
+        run: of several societies.
+        others: what else was asked for, by its option; None where it was not.
+        level: of all verdicts together.
+        as_json: as a line of JSON each.
+    """
+    from ...protocol.errors import ConfigurationError
+    from ...protocol.moral_preferences import MOST_COMPARED
+    from ...protocol.moral_preferences.certainty import why_no_verdict
+    from ..presentation import make_console
+    from ..presentation.terminal import show_note
+    from ..running.folder import to_json
+    from .decisions import read_outcome
+    from .societies import compare_largest, show_differences
+
+    for option, given in others.items():
+        if given is not None:
+            raise ConfigurationError(field=option, value=str(given), allowed="left out, since --differences is given")
+    outcome = read_outcome(run)
+    found = compare_largest(outcome, level=level)
+    if not found:
+        why = why_no_verdict(outcome) or "fewer than two societies reported"
+        allowed = f"left out: {why}"
+        raise ConfigurationError(field="--differences", value=str(run), allowed=allowed)
+    if as_json:
+        for difference in found:
+            click.echo(to_json(difference))
+        return
+    console = make_console()
+    show_differences(console, outcome, found)
+    if (number := len(outcome.by_society)) > MOST_COMPARED:
+        show_note(console, f"of {number:,} societies the {MOST_COMPARED} with most voters are compared")

@@ -1,17 +1,15 @@
 """Several societies side by side: what each prefers, and where they differ by more than noise explains."""
 
 import functools
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.estimators import Estimate
-from ...protocol.moral_preferences import Outcome, SocietyOutcome
+from ...protocol.moral_preferences import DIFFERS, MOST_COMPARED, Difference, Outcome, SocietyOutcome, compare_societies
+from ...protocol.moral_preferences.certainty import why_no_verdict
 from ..presentation.drawing import (
     COLORS,
     ERRORS_SHOWN,
@@ -30,10 +28,10 @@ from ..presentation.presenter import Known, Rows
 from ..presentation.terminal import Cell, show_note, show_table
 
 __all__ = [
-    "Difference",
-    "differences_of",
+    "compare_largest",
     "draw_societies",
     "rows_of_societies",
+    "show_differences",
     "show_societies",
     "verdict_on_societies",
 ]
@@ -42,53 +40,9 @@ _MOST_SOCIETIES: Final = 5
 """Side by side in a terminal."""
 _MOST_DRAWN: Final = len(COLORS)
 _MOST_DIFFERENCES: Final = 8
+_INTERVAL: Final = "Without noise"
 _HEIGHT: Final = 0.72
 """Of a feature's row, which its societies share."""
-
-
-class Difference(msgspec.Struct, frozen=True):
-    """How much more a feature counts to one society than to another.
-
-    Args:
-        feature: its name.
-        more: the society to which it counts more, as released.
-        less: the other one.
-        estimate: more minus less, at least 0.
-    """
-
-    feature: str
-    more: str
-    less: str
-    estimate: Estimate
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether noise hardly makes a difference as large."""
-        return self.estimate.value > ERRORS_SHOWN * self.estimate.standard_error
-
-    @property
-    def size(self) -> float:
-        """It in standard errors."""
-        error = self.estimate.standard_error
-        return self.estimate.value / error if error else math.inf if self.estimate.value else 0.0
-
-
-def differences_of(outcome: Outcome, names: Sequence[str] = ()) -> list[Difference]:
-    """Return all differences between societies, those that stand out most from the noise first.
-
-    Args:
-        outcome: of several societies.
-        names: of those that are compared; by default all of whom somebody reported.
-    """
-    names = names or [society.name for society in outcome.by_society if society.preferences is not None]
-    found = [
-        Difference(feature, first, second, estimate)
-        if estimate.value >= 0
-        else Difference(feature, second, first, Estimate(-estimate.value, estimate.standard_error))
-        for first, second in itertools.combinations(names, 2)
-        for feature, estimate in zip(outcome.features, outcome.differences(first, second) or (), strict=False)
-    ]
-    return sorted(found, key=lambda difference: -difference.size)
 
 
 def _largest(outcome: Outcome, most: int) -> list[SocietyOutcome]:
@@ -125,7 +79,7 @@ def show_societies(console: Console, outcome: Outcome, features: Sequence[str], 
         if society.preferences is None:
             show_note(console, f"{society.name}: nobody reported", style="yellow")
     console.print()
-    _show_differences(console, outcome, [society.name for society in shown])
+    _show_first_differences(console, outcome)
 
 
 def _cell(society: SocietyOutcome, place: int, decimals: int) -> Text:
@@ -140,38 +94,91 @@ def _error_of(society: SocietyOutcome, decimals: int) -> str:
     return errors[0] if errors[0] == errors[-1] else f"{errors[0]} to {errors[-1]}"
 
 
-def _show_differences(console: Console, outcome: Outcome, names: Sequence[str]) -> None:
+def compare_largest(outcome: Outcome, *, most: int = MOST_COMPARED, level: float | None = None) -> Sequence[Difference]:
+    """Return the differences between the societies with most voters; see `compare_societies`."""
+    names = [society.name for society in _largest(outcome, most)]
+    return compare_societies(outcome, names, level=level) if names else ()
+
+
+def _show_first_differences(console: Console, outcome: Outcome) -> None:
     """Print the differences that stand out most from the noise."""
-    found = differences_of(outcome, names)
+    found = compare_largest(outcome, most=_MOST_SOCIETIES)
     if not found:
-        show_note(console, "no differences between societies: their errors have no closed form")
+        why = why_no_verdict(outcome) or "fewer than two of them reported"
+        show_note(console, f"no differences between societies: {why}")
         return
-    shown = found[:_MOST_DIFFERENCES]
-    decimals = decimals_of([each.estimate.value for each in shown], [each.estimate.standard_error for each in shown])
+    show_differences(console, outcome, found, most=_MOST_DIFFERENCES)
+    if len(found) > _MOST_DIFFERENCES:
+        show_note(console, "all of them: psephos decide RUN --differences")
+
+
+def show_differences(
+    console: Console, outcome: Outcome, found: Sequence[Difference], *, most: int | None = None
+) -> None:
+    """Print differences between societies, then how many of all hold, and what that means.
+
+    Args:
+        console: where to.
+        outcome: of several societies.
+        found: all differences that were compared at once, at least one.
+        most: how many of them are printed; by default all.
+    """
+    shown, level = found[:most], found[0].level
+    decimals = decimals_of([each.difference for each in shown], [each.standard_error for each in shown])
     rows: list[Sequence[Cell]] = []
     for each in shown:
-        written = rounded(each.estimate.value, decimals, signed=True)
-        said = Text(f"{written} ± {each.estimate.standard_error:,.{decimals}f}", style="" if each.is_sure else "dim")
-        rows.append((each.feature, each.more, each.less, said))
-    show_table(console, ("Feature", "counts more to", "than to"), ("by",), rows=rows)
+        style = "" if _stands_out(each) else "dim"
+        written = f"{rounded(each.difference, decimals, signed=True)} ± {each.standard_error:,.{decimals}f}"
+        cells: list[Cell] = [each.feature, each.more, each.less, Text(written, style=style)]
+        if level is not None:
+            cells += [Text(_interval(each, decimals), style=style), Text(each.verdict or "", style=style)]
+        rows.append(cells)
+    numbers = ("by", *(() if level is None else (_INTERVAL, "Verdict")))
+    show_table(console, ("Feature", "counts more to", "than to"), numbers, rows=rows, drop=(_INTERVAL,))
     console.print()
-    number = sum(each.is_sure for each in found)
-    said = f"  {number:,} of {some(len(found), 'difference')} {'is' if number == 1 else 'are'} larger than"
-    console.print(Text(f"{said} {ERRORS_SHOWN} standard errors", style="bold"))
+    number = sum(map(_stands_out, found))
+    of_all = f"  {number:,} of {some(len(found), 'difference')}"
+    if level is None:
+        is_are = "is" if number == 1 else "are"
+        console.print(Text(f"{of_all} {is_are} larger than {ERRORS_SHOWN} standard errors", style="bold"))
+        show_note(console, f"no verdict: {why_no_verdict(outcome)}")
+    else:
+        hold = "holds" if number == 1 else "hold"
+        console.print(Text(f"{of_all} {hold}, all of them at once, at the {100 * level:g} % level", style="bold"))
+        wrong = f"with a probability of at most {100 * level:g} %, whatever the societies are"
+        show_note(console, f"verdicts: noise makes any of them wrong {wrong}")
     if outcome.mechanism != "functional":  # whose errors have what differs between voters in them
-        show_note(console, "noise alone does that to about 1 in 20 of them")
         show_note(console, "± is of the noise: how far other voters would differ is no part of it")
+
+
+def _interval(difference: Difference, decimals: int) -> str:
+    """Return where a difference lies without noise, rounded outwards."""
+    if difference.low is None or difference.high is None:
+        return "anywhere"
+    step = 10.0**-decimals
+    low, high = math.floor(difference.low / step) * step, math.ceil(difference.high / step) * step
+    return f"{rounded(low, decimals, signed=True)} to {rounded(high, decimals, signed=True)}"
+
+
+def _stands_out(difference: Difference) -> bool:
+    """Whether a difference holds; where there is no verdict, whether noise hardly makes one as large."""
+    if difference.verdict is None:
+        return difference.difference > ERRORS_SHOWN * difference.standard_error
+    return difference.verdict == DIFFERS
 
 
 def verdict_on_societies(outcome: Outcome) -> str:
     """Return in a sentence where the societies with most voters differ by more than noise explains."""
-    found = differences_of(outcome, [society.name for society in _largest(outcome, _MOST_SOCIETIES)])
+    found = compare_largest(outcome, most=_MOST_SOCIETIES)
     if not found:
         return "Where the societies differ beyond the noise is not known."
-    first = found[0]
-    if not first.is_sure:
+    first = next(filter(_stands_out, found), None)
+    if first is not None:
+        said = f"it counts more to {first.more} than to {first.less}"
+        return f"The societies differ most clearly on {first.feature}: {said}."
+    if found[0].level is None:
         return f"No difference between societies is larger than {ERRORS_SHOWN} standard errors."
-    return f"The societies differ most clearly on {first.feature}: it counts more to {first.more} than to {first.less}."
+    return "Every difference between societies is too close to tell."
 
 
 def rows_of_societies(outcome: Outcome, known: Known) -> Rows:

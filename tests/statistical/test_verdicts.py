@@ -11,7 +11,7 @@ import pytest
 from psephos.protocol import Tally
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.estimators import Verdict
-from psephos.scenarios.dpwevote.calibration import Cell, measure
+from psephos.scenarios.dpwevote.calibration import Cell, matrices_of, measure
 from scipy.stats import binom
 from thoroughness import draws
 
@@ -57,10 +57,11 @@ def test_small_claims_are_not_six_times_too_small(cells: list[Cell]) -> None:
     assert binom.sf(wrong - 1, number, 2 * claimed / number) > 1e-6
 
 
-def test_two_points_claim_too_much_rather_than_too_little() -> None:
-    """Their standard errors are upper bounds: a deviation of all claims above 4.5 has chance 4e-6."""
+@pytest.mark.parametrize("variant", ["two_point", "matrices"])
+def test_where_errors_are_upper_bounds_claims_are_too_high_rather_than_too_low(variant: str) -> None:
+    """Two points, and matrices of one's own: a deviation of all claims above 4.5 has chance 4e-6 each."""
     for epsilon in PRICES:
-        cell = measure("two_point", num_partners=100, epsilon=epsilon, prior="mixed", trials=TRIALS, seed=43)
+        cell = measure(variant, num_partners=100, epsilon=epsilon, prior="mixed", trials=TRIALS, seed=43)
         assert cell.deviation < 4.5
 
 
@@ -87,17 +88,19 @@ TRUTHS: dict[str, tuple[int, ...]] = {
 }
 
 
-@pytest.mark.parametrize("variant", ["joint", "two_point", "signed_rr", "optimal", "public"])
+@pytest.mark.parametrize("variant", ["joint", "two_point", "signed_rr", "optimal", "public", "matrices"])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
 @pytest.mark.parametrize("truth", list(TRUTHS))
 def test_no_truth_that_just_fails_is_said_to_pass_in_more_cases_than_the_level(
     variant: str, epsilon: float, truth: str
 ) -> None:
-    """Sessions of one truth: more than the binomial law allows at 5 %, chance 1e-6 each, 6e-5 together."""
-    given: dict[str, Any] = (
-        {"variant": "joint", "public_weights": True} if variant == "public" else {"variant": variant}
-    )
-    vote = DPWeVote(Parameters(candidates=("a",), weights=(1.0, 2.0, 3.0), epsilon=epsilon, **given))
+    """Sessions of one truth: more than the binomial law allows at 5 %, chance 1e-6 each, 8e-5 together."""
+    given: dict[str, Any] = {"variant": variant, "epsilon": epsilon}
+    if variant == "public":
+        given |= {"variant": "joint", "public_weights": True}
+    elif variant == "matrices":
+        given = {"variant": "joint", **matrices_of(epsilon)}
+    vote = DPWeVote(Parameters(candidates=("a",), weights=(1.0, 2.0, 3.0), **given))
     trials, number = draws(200, full=2000), sum(TRUTHS[truth])
     weights, opinions = np.repeat([1, 1, 2, 2, 3, 3], TRUTHS[truth]), np.repeat([0, 1] * 3, TRUTHS[truth])
     assert int((weights * (2 * opinions - 1)).sum()) < 0

@@ -5,7 +5,9 @@ population. So each has noise of its own, and all cells of one seed and session 
 """
 
 import dataclasses
+import itertools
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final, cast
 
@@ -14,9 +16,20 @@ from numpy.typing import NDArray
 from scipy.special import expm1
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.fair_voting import DisclosedRankings, FairVoting, Objective, Parameters, RandomizedRankings, Scoring
+from ....protocol.fair_voting import (
+    DisclosedRankings,
+    FairVoting,
+    JointRankings,
+    Objective,
+    Parameters,
+    RandomizedRankings,
+    Scoring,
+)
 from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
+from ....protocol.fair_voting.features import Partition
+from ....protocol.fair_voting.joint_reports import JointReport
 from ....protocol.fair_voting.lots import lot_of
+from ....protocol.fair_voting.rankings import cells_of_members
 from ....protocol.fair_voting.reports import RankingReport
 from ....protocol.fair_voting.subsample import Subsample
 from ....protocol.mechanisms import VectorLaplace, code_of_rankings
@@ -66,6 +79,11 @@ class Release:
         so that a tie is a tie (reading F3); where 64 bits would not do, Python's are taken.
         """
         values, common = self.values, math.lcm(*self.denominators)
+        # Groups of features are means over sizes of their own: all values are multiplied by what makes these equal.
+        wholes = [
+            [sum(self.sizes[place] for place in places) for places in partition] for partition in objective.partitions
+        ]
+        common *= math.lcm(*(size for sizes in wholes for size in sizes))
         weight = objective.fairness_weight
         # The largest numbers below: welfare over all voters, times λ's denominator, less ΔW's part.
         largest = int(np.abs(values).max()) * common * sum(self.sizes)
@@ -73,7 +91,7 @@ class Release:
         if has_floor or largest * 2 * max(weight.numerator, weight.denominator) >= _MOST:
             values = values.astype(object)
         scaled = values * np.array([common // each for each in self.denominators], dtype=values.dtype)[:, None]
-        disparity = scaled.max(axis=1) - scaled.min(axis=1)
+        disparity = self._disparity(scaled, objective.partitions, wholes)
         if objective.name == "parity":
             return _most(-disparity)
         welfare = (scaled * np.array(self.sizes, dtype=values.dtype)[:, None]).sum(axis=1)
@@ -81,13 +99,34 @@ class Release:
             return _most_above(welfare, -disparity, objective, least=self.least * common * sum(self.sizes) / self.unit)
         if objective.name == "penalized":
             return _most(welfare * weight.denominator - disparity * (weight.numerator * sum(self.sizes)))
-        is_within = disparity <= math.floor(objective.max_disparity * common / self.unit)
-        has_any = is_within.any(axis=1)
+        is_within = np.asarray(disparity <= math.floor(objective.max_disparity * common / self.unit), dtype=np.bool_)
+        has_any = np.asarray(is_within.any(axis=1), dtype=np.bool_)
         # Among those within, the most welfare; where nobody is, the least disparity.
         lowest = welfare.min(axis=1, keepdims=True)
         welfare = np.asarray(welfare - (welfare - lowest + 1) * ~is_within)
         within = _most(welfare)
         return np.where(has_any[:, None], within, _most(-disparity)).astype(np.bool_)
+
+    def _disparity(
+        self, scaled: NDArray[Any], partitions: Sequence[Partition], wholes: Sequence[Sequence[int]]
+    ) -> NDArray[Any]:
+        """Return the disparity, between the groups or the greatest of any feature's: shape (trials, m).
+
+        Args:
+            scaled: the groups' values, multiples of the sizes of all features' groups.
+            partitions: for each feature, the groups that each of its groups is made of.
+            wholes: how many voters each of its groups has.
+        """
+        if not partitions:
+            return scaled.max(axis=1) - scaled.min(axis=1)
+        of_voters = scaled * np.array(self.sizes, dtype=scaled.dtype)[:, None]
+        of_features: list[NDArray[Any]] = []
+        for partition, sizes in zip(partitions, wholes, strict=True):
+            joined = [
+                of_voters[:, list(places)].sum(axis=1) // size for places, size in zip(partition, sizes, strict=True)
+            ]
+            of_features.append(np.max(joined, axis=0) - np.min(joined, axis=0))
+        return np.asarray(np.max(of_features, axis=0))
 
 
 def elect(released: Release, objective: Objective) -> IntArray:
@@ -125,7 +164,7 @@ def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: Simulat
         noise: the simulation's.
     """
     phase = vote.phase
-    if isinstance(phase, RandomizedRankings):
+    if isinstance(phase, RandomizedRankings | JointRankings):
         return _local(vote, phase, profiles, trials=trials, noise=noise)
     disclosed = vote.disclosed
     if disclosed.choice is None:
@@ -266,7 +305,12 @@ def _in_order(profiles: Profiles, trial: int) -> IntArray:
 
 
 def _local(
-    vote: FairVoting, phase: RandomizedRankings, profiles: Profiles, *, trials: int, noise: SimulatedNoise
+    vote: FairVoting,
+    phase: RandomizedRankings | JointRankings,
+    profiles: Profiles,
+    *,
+    trials: int,
+    noise: SimulatedNoise,
 ) -> Release:
     report = phase.report
     units, unit, constant = _linear(report)
@@ -274,10 +318,7 @@ def _local(
     num_voters = len(members)
     values = np.empty((trials, len(sizes), report.size), dtype=units.dtype)
     of_ties = np.empty(trials)
-    tally = np.empty((len(sizes), 1 + report.width), dtype=np.int64)
-    tally[:, 0] = sizes
     at_a_time = max(1, _ROWS_AT_A_TIME // num_voters)
-    ends = np.cumsum([0, *sizes]).tolist()
     for start in range(0, trials, at_a_time):
         stop = min(start + at_a_time, trials)
         if profiles.is_fixed:
@@ -285,19 +326,36 @@ def _local(
         else:
             positions = profiles.positions[start:stop]
         rows = positions.reshape(-1, report.size).astype(np.int64)
-        inputs = Inputs(rows, np.tile(members, stop - start)[:, None])
+        inputs = _inputs_of(phase, rows, np.tile(members, stop - start))
         drawn = draw_reports(phase, inputs, noise=noise, protocol=vote.name, start=start * num_voters)
         drawn = drawn.reshape(stop - start, num_voters, -1)
         for trial in range(start, stop):
-            own = drawn[trial - start]
-            for group in range(len(sizes)):
-                tally[group, 1:] = report.totals_of(own[ends[group] : ends[group + 1]])
-                values[trial, group] = tally[group, 1:].astype(units.dtype) @ units
+            tally, counts = _tally_of(phase, drawn[trial - start], sizes)
+            values[trial] = counts.astype(units.dtype) @ units
             of_ties[trial] = lot_of(tally)
     return Release(values, unit, sizes, sizes, of_ties=of_ties, least=report.centered[-1] - constant)
 
 
-def _linear(report: RankingReport) -> tuple[NDArray[Any], Fraction, Fraction]:
+def _inputs_of(phase: RandomizedRankings | JointRankings, positions: IntArray, members: IntArray) -> Inputs:
+    """Return what voters have, whose groups are public, or are private as their rankings are."""
+    if isinstance(phase, JointRankings):
+        return Inputs(cells_of_members(members, positions), np.empty((len(members), 0), dtype=np.int64))
+    return Inputs(positions, members[:, None])
+
+
+def _tally_of(
+    phase: RandomizedRankings | JointRankings, reports: IntArray, sizes: Sequence[int]
+) -> tuple[IntArray, IntArray]:
+    """Return an election's tally, and of it what each group's estimates are made of, shape (G, width)."""
+    if isinstance(phase, JointRankings):
+        totals = phase.report.totals_of(reports)
+        return totals, totals
+    ends = np.cumsum([0, *sizes]).tolist()
+    counts = np.stack([phase.report.totals_of(reports[start:stop]) for start, stop in itertools.pairwise(ends)])
+    return np.concatenate([np.array(sizes, dtype=np.int64)[:, None], counts], axis=1), counts
+
+
+def _linear(report: RankingReport | JointReport) -> tuple[NDArray[Any], Fraction, Fraction]:
     """Return what each number of a tally adds to the estimates, in integers: shape (width, m), and their unit.
 
     The third number is added to all estimates, whatever the tally is.

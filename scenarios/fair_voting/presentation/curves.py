@@ -21,6 +21,7 @@ from ...presentation.drawing import (
     name_ticks,
     save_picture,
 )
+from ...presentation.numbers import listed
 from ...presentation.terminal import Cell, show_note, show_table
 from ...running.folder import RunFolder
 from ..trade_offs import TradeOff, TradeOffRow
@@ -34,6 +35,7 @@ _STYLES: Final[dict[str, dict[str, Any]]] = {
     "exponential": {"color": COLORS["sky"], "marker": "^"},
     "permute_and_flip": {"color": COLORS["green"], "marker": "v"},
     "local": {"color": COLORS["purple"], "marker": "D"},
+    "joint": {"color": COLORS["purple"], "marker": "D", "linestyle": "--", "mfc": "white"},
 }
 _LINE: Final[dict[str, Any]] = {"linewidth": 1.5, "markersize": 4.5, "elinewidth": 0.9, "capsize": 2}
 _CLEAN: Final[dict[str, Any]] = {"color": INK, "linewidth": 1.0, "linestyle": "--"}
@@ -83,9 +85,13 @@ def show_trade_off(console: Console, found: TradeOff) -> None:
     trials = max((row.trials for row in found.rows), default=0)
     show_note(console, f"objective {parameters.objective}; means of the true values of the winners")
     show_note(console, f"± is one standard error over {trials:,} elections; without ± the law is computed")
-    if parameters.is_joint:
-        told = "groups are public in all of these, and private in the scenario: see psephos group-prices"
-        show_note(console, told, style="yellow")
+    if features := [feature.name for feature in parameters.features or ()]:
+        show_note(console, f"disparity: the greatest between the groups of any feature ({listed(features)})")
+    named = {row.mechanism for row in found.rows}
+    if parameters.is_joint or "joint" in named:
+        others = "in all others" if "joint" in named else "in all of these"
+        told = "groups are private in joint, and public " if "joint" in named else "groups are public "
+        show_note(console, told + others, style="yellow")
     show_note(console, "computed from the rankings themselves: this table is not private", style="yellow")
 
 
@@ -106,12 +112,13 @@ def save_trade_off(folder: RunFolder, found: TradeOff, *, title: str, setting: s
 def picture_of_trade_off(found: TradeOff) -> Picture:
     """Return disparity and welfare against proven ε, and one against the other."""
     trials = max(row.trials for row in found.rows)
+    private = " · groups are private in joint alone" if any(row.mechanism == "joint" for row in found.rows) else ""
     return Picture(
         draw=lambda panels: _draw(found, panels),
         size=(10, 7.4),
         panels=(2, 2),
         title=f"what privacy costs under {found.parameters.objective}",
-        setting=f"{trials:,} elections a point · {WHISKERS}",
+        setting=f"{trials:,} elections a point · {WHISKERS}{private}",
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol.elementary import normal_tail
-from psephos.protocol.estimators.noise_tails import GRID, NoisePart, tail_of_noise
+from psephos.protocol.estimators.noise_tails import GRID, NoisePart, reach_of_noise, tail_of_noise
 
 REACHES = [0.01, 0.3, 1.0, 1.645, 2.326, 4.0, 7.0]
 
@@ -80,3 +80,20 @@ def test_a_sum_of_several_kinds_against_draws() -> None:
     for reach in (1.0, 2.5, 4.0):
         tail = tail_of_noise(kinds, reach)
         assert float(np.mean(draws >= reach)) == pytest.approx(tail, abs=4.5 * math.sqrt(tail / 200_000))
+
+
+@pytest.mark.parametrize("tail", [0.4, 0.05, 1e-3, 1e-5])
+def test_a_reach_is_the_least_at_which_the_tail_is_as_small(tail: float) -> None:
+    """Of one draw there is a closed form; of several the tail itself says it, on either side of the reach."""
+    assert reach_of_noise([NoisePart(0.5, 1)], tail) == pytest.approx(-0.5 * math.log(2 * tail), rel=2 * GRID / tail)
+    parts = [NoisePart(1.0, 1), NoisePart(0.3, 2.5), NoisePart(0.01, 400), NoisePart(0.0, 3)]
+    reach = reach_of_noise(parts, tail)
+    assert tail_of_noise(parts, reach) <= tail < tail_of_noise(parts, reach * (1 - 1e-6)) + GRID
+    larger = [NoisePart(1e9 * part.scale, part.shape) for part in parts]
+    assert reach_of_noise(larger, tail) == pytest.approx(1e9 * reach, rel=1e-9)
+
+
+def test_noise_reaches_no_limit_below_the_least_tail_and_nowhere_without_noise() -> None:
+    assert reach_of_noise([NoisePart(1.0, 1)], GRID / 2) == math.inf
+    assert reach_of_noise([NoisePart(0.0, 1)], 0.01) == 0.0
+    assert reach_of_noise([NoisePart(1.0, 1)], 0.5) == 0.0

@@ -12,8 +12,8 @@ from psephos.scenarios.fair_voting.calibration import CALIBRATION, PROFILES, SET
 CLEAR = Setting((3_000, 2_000), 20.0, 20.0)
 
 
-@pytest.mark.parametrize("objective", ["parity", "constrained", "penalized"])
-@pytest.mark.parametrize("mechanism", ["laplace", "noisy_scores", "sampled_pair"])
+@pytest.mark.parametrize("objective", ["parity", "constrained", "penalized", "welfare_constrained"])
+@pytest.mark.parametrize("mechanism", ["laplace", "noisy_scores", "sampled_pair", "joint_pair", "joint_scores"])
 def test_with_little_noise_winners_are_the_best_and_said_to_be(
     mechanism: MechanismName, objective: ObjectiveName
 ) -> None:
@@ -56,9 +56,10 @@ def test_a_winner_that_lacks_its_shortfall_is_counted() -> None:
 
 def test_there_is_a_table_for_each_law_of_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "SETTINGS", (Setting((20, 10), 1.0, 4.0),))
+    monkeypatch.setattr(calibration, "_OBJECTIVES", ("parity", "welfare_constrained"))
     told: list[str] = []
     tables = list(CALIBRATION.tables(Drawn(10, 1, told.append)))
     assert [table.name for table in tables] == list(PROFILES)
-    assert len(told) == 5
+    assert len(told) == 7
     numbers = {table.name: len(table.sheet.rows) for table in tables}
-    assert numbers == {name: 9 if name == "prior" else 15 for name in PROFILES}
+    assert numbers == {name: 2 * 3 if name == "prior" else 2 * 7 for name in PROFILES}

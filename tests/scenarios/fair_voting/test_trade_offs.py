@@ -12,10 +12,17 @@ from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.fair_voting import FairVoting, Feature
 from psephos.protocol.fair_voting.choices import ExponentialChoice
+from psephos.protocol.fair_voting.objective import ObjectiveName
+from psephos.protocol.fair_voting.parameters import MechanismName
+from psephos.protocol.fair_voting.rankings import Rankings
+from psephos.protocol.mechanisms import MAX_JOINT_GROUPS
+from psephos.protocol.phases import Inputs
 from psephos.protocol.population import run_population
 from psephos.protocol.privacy import NeighboringRelation
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.scenarios.fair_voting.trade_offs import MECHANISMS, TradeOff, trade_off
+from psephos.scenarios.fair_voting.paper.profiles import fixed_profile
+from psephos.scenarios.fair_voting.paper.trials import elect, release
+from psephos.scenarios.fair_voting.trade_offs import MECHANISMS, TradeOff, trade_off, usual_mechanisms
 
 VOTE = make_fair_vote(30, 20, objective="welfare_constrained", welfare_share=0.6)
 INPUTS = make_fair_inputs(VOTE, seed=4)
@@ -29,7 +36,8 @@ def curves(**given: Any) -> TradeOff:
 
 def test_every_mechanism_has_a_point_at_every_price_or_a_reason() -> None:
     found = curves()
-    assert {row.mechanism for row in found.rows} | set(found.left_out) == set(MECHANISMS)
+    assert {row.mechanism for row in found.rows} | set(found.left_out) == set(usual_mechanisms(VOTE.parameters))
+    assert set(MECHANISMS) - set(usual_mechanisms(VOTE.parameters)) == {"joint"}  # groups are public here
     assert [row.epsilon for row in found.rows if row.mechanism == "laplace"] == [0.5, 2.0]
     proven = [row for row in found.rows if row.mechanism == "sampling, proven"]
     assert proven
@@ -121,21 +129,105 @@ def test_what_is_not_allowed_is_refused_by_its_field(field: str, given: dict[str
     assert caught.value.field == field
 
 
-def test_private_groups_are_said_to_be_public_here(psephos: Psephos) -> None:
+FEATURES = (
+    Feature(name="gender", of=("women", "women", "men", "men")),
+    Feature(name="diet", of=("vegan", "any", "vegan", "any")),
+)
+
+
+def make_featured(objective: ObjectiveName = "parity", **given: Any) -> FairVoting:
+    given = {"max_disparity": 0.2, "features": FEATURES, **given}
+    return make_fair_vote(30, 50, 20, 40, objective=objective, **given)
+
+
+def disparity_of(vote: FairVoting, inputs: Inputs, alternative: int) -> float:
+    """Return the greatest disparity of an alternative between the groups of any feature, from the rankings."""
+    groups, positions = vote.members_of(inputs)
+    scores = len(vote.parameters.alternatives) - 1 - positions[:, alternative]
+    found: list[float] = []
+    for feature in FEATURES:
+        own = np.array(feature.of)[groups]
+        means = [float(scores[own == name].mean()) for name in feature.groups]
+        found.append(max(means) - min(means))
+    return max(found)
+
+
+@pytest.mark.parametrize("objective", ["parity", "constrained", "penalized", "welfare_constrained"])
+def test_features_that_overlap_have_curves_of_their_greatest_disparity(objective: ObjectiveName) -> None:
+    vote = make_featured(objective)
+    inputs = make_fair_inputs(vote, seed=7)
+    found = trade_off(vote, inputs, epsilons=(30.0,), mechanisms=("laplace", "local"), trials=TRIALS)
+    truth = [disparity_of(vote, inputs, place) for place in range(len(vote.parameters.alternatives))]
+    assert found.disparities == pytest.approx(truth)
+    without = trade_off(
+        make_fair_vote(30, 50, 20, 40, objective=objective, max_disparity=0.2), inputs, epsilons=(1.0,), trials=2
+    )
+    assert found.disparities != pytest.approx(without.disparities)
+    best = [vote.parameters.alternatives[place] for place in found.best]
+    assert ", ".join(best) == vote.truth(inputs)["this objective"]
+
+
+ELECTED = pytest.mark.full("the same by another objective")
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "parity",
+        pytest.param("constrained", marks=ELECTED),
+        pytest.param("penalized", marks=ELECTED),
+        "welfare_constrained",
+    ],
+)
+@pytest.mark.parametrize("mechanism", ["laplace", "sampling", "local", "joint_pair", "joint_position", "joint_scores"])
+@pytest.mark.parametrize("features", ["two features", "none"])
+def test_an_election_of_a_curve_is_the_protocols_own(
+    objective: ObjectiveName, mechanism: MechanismName, features: str
+) -> None:
+    """Its first election has the bits of a session of the same voters, in the order of their groups."""
+    given: dict[str, Any] = {"gamma": 0.3, "num_samples": 40} if mechanism == "sampling" else {}
+    given |= {"features": msgspec.UNSET} if features == "none" else {}
+    vote = make_featured(objective, mechanism=mechanism, epsilon=2.0, **given)
+    groups, positions = vote.members_of(make_fair_inputs(vote, seed=9))
+    order = np.argsort(groups, kind="stable")
+    inputs = vote.encode({"group": groups[order], "ranking": Rankings(positions[order])})
+    profiles = fixed_profile(positions, groups, 4)
+    for seed in range(2):
+        noise = SimulatedNoise(seed, session="trade-off")
+        released = release(vote, profiles, trials=2, noise=noise)
+        winner = int(elect(released, vote.parameters.make_objective())[0])
+        assert vote.parameters.alternatives[winner] == run_population(vote, inputs, noise=noise).outcome.winner
+
+
+def test_private_groups_have_a_curve_of_their_own_beside_those_of_public_ones(psephos: Psephos) -> None:
+    vote = make_fair_vote(300, 200, mechanism="joint", epsilon=2.0, objective="penalized")
+    found = trade_off(vote, make_fair_inputs(vote, seed=3), epsilons=(1.0, 8.0), trials=TRIALS)
+    assert {row.mechanism for row in found.rows} >= {"joint", "local", "laplace"}
+    for row in found.rows:
+        if row.mechanism == "joint":
+            assert row.epsilon_proven == pytest.approx(row.epsilon)
     ended = psephos("trade-off", "private-groups", "--trials", "2", "--epsilons", "2", "--mechanism", "laplace")
     assert ended.status == 0
     assert "groups are public in all of these" in ended.out
+    ended = psephos("trade-off", "private-groups", "--trials", "2", "--epsilons", "2", "--mechanism", "joint")
+    assert ended.status == 0
+    assert "groups are private in joint, and public in all others" in ended.out
 
 
-def test_features_that_overlap_are_refused() -> None:
-    features = (Feature(name="side", of=("left", "right")),)
-    vote = FairVoting(msgspec.structs.replace(VOTE.parameters, features=features))
-    with pytest.raises(ConfigurationError) as caught:
-        trade_off(vote, INPUTS)
-    assert caught.value.field == "features"
+def test_more_groups_than_reports_can_tell_of_leave_private_groups_out() -> None:
+    vote = make_fair_vote(*(2,) * (MAX_JOINT_GROUPS + 1))
+    found = trade_off(vote, make_fair_inputs(vote), epsilons=(1.0,), mechanisms=("joint", "exponential"), trials=2)
+    assert {row.mechanism for row in found.rows} == {"exponential"}
+    assert "groups must be at most" in found.left_out["joint"]
 
 
 ELECTION = "voter,group,ranking\nann,north,a > b > c\nbob,south,b>a>c\ncid,south,c>b>a\n"
+
+
+def test_the_command_says_which_features_a_disparity_is_of(psephos: Psephos) -> None:
+    ended = psephos("trade-off", "two-features", "--trials", "2", "--epsilons", "1", "--mechanism", "exponential")
+    assert ended.status == 0
+    assert "disparity: the greatest between the groups of any feature (gender and diet)" in ended.out
 
 
 def test_the_command_writes_a_table_and_a_picture_of_ones_own_rankings(psephos: Psephos, write: Write) -> None:
@@ -164,7 +256,6 @@ def test_the_command_writes_a_table_and_a_picture_of_ones_own_rankings(psephos: 
         ("two-societies", ["--epsilons", "0"], ["epsilon must be in [0.0001, 30], got 0.0"]),
         ("two-societies", ["--trials", "1"], ["trials must be in [2, 100000], got 1"]),
         ("two-societies", ["--mechanism", "sampling"], ["mechanism must be one of laplace; sampling, by label;"]),
-        ("two-features", [], ["features must be none: elections are held on the groups", "got ['gender', 'diet']"]),
         ("consortium", [], ["protocol must be 'fair-voting'", "got 'dpwevote'"]),
     ],
 )

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from psephos.scenarios.experiments.calibration import Drawn
 from psephos.scenarios.moral_preferences import calibration
-from psephos.scenarios.moral_preferences.calibration import CALIBRATION, SOCIETIES, WAYS, Way, measure
+from psephos.scenarios.moral_preferences.calibration import (
+    CALIBRATION,
+    DIVISIONS,
+    SOCIETIES,
+    WAYS,
+    Way,
+    measure,
+    measure_differences,
+)
 
 
 @pytest.mark.parametrize("way", list(WAYS))
@@ -49,6 +57,19 @@ def test_the_same_seed_gives_the_same_numbers() -> None:
     assert msgspec.json.encode(first) == msgspec.json.encode(second)
 
 
+def test_with_little_noise_all_true_differences_hold_and_no_others() -> None:
+    of_division = {
+        name: measure_differences(
+            "laplace, VLCP", num_features=2, epsilon=100.0, division=name, trials=5, seed=6, level=1e-4
+        )
+        for name in DIVISIONS
+    }
+    assert of_division["alike"].decided == 0
+    assert of_division["one feature"].decided == 1 / 3  # of six differences, the two of one society in one feature
+    assert of_division["apart"].decided > 0.9
+    assert {(cell.wrong, cell.compared) for cell in of_division.values()} == {(0, 6)}
+
+
 @pytest.mark.full("seven seconds of societies")
 def test_there_is_a_table_for_each_society(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "_FEATURES", (2,))
@@ -56,8 +77,12 @@ def test_there_is_a_table_for_each_society(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(WAYS, "functional, RLDP", Way(slow.mechanism, slow.paradigm, slow.epsilons[:1]))
     told: list[str] = []
     tables = list(CALIBRATION.tables(Drawn(10, 1, told.append)))
-    assert [table.name for table in tables] == list(SOCIETIES)
-    assert told == [f"moral-preferences: {way}" for way in WAYS]
+    assert [table.name for table in tables] == [*SOCIETIES, "differences"]
+    assert told == [
+        *(f"moral-preferences: {way}" for way in WAYS),
+        "moral-preferences: differences between societies",
+    ]
+    assert len(tables.pop().rows) == 4 * len(DIVISIONS) * 2
     for table in tables:
         assert len(table.rows) == sum(len(way.epsilons) for way in WAYS.values()) * 2
         assert len(table.sheet.rows) == len(WAYS) * 2

@@ -10,7 +10,15 @@ import msgspec
 import numpy as np
 import pytest
 from psephos.protocol import SimulatedNoise, run_population
-from psephos.protocol.moral_preferences import MoralPreferences, Outcome, Paradigm, Parameters, decide, rank
+from psephos.protocol.moral_preferences import (
+    MoralPreferences,
+    Outcome,
+    Paradigm,
+    Parameters,
+    compare_societies,
+    decide,
+    rank,
+)
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -179,6 +187,38 @@ def test_each_society_decides_for_itself(psephos: Psephos, societies: Outcome) -
     alike = own["east"]["choice"] == own["north"]["choice"]
     assert ("All societies choose alike" if alike else "The societies do not choose alike") in ended.out
     assert "30 voters" in ended.out
+
+
+def test_differences_are_those_of_the_release(psephos: Psephos, societies: Outcome) -> None:
+    ended = psephos("decide", "divided", "--differences", "--level", "0.2", "--json")
+    assert (ended.status, ended.err) == (0, "")
+    assert [json.loads(line) for line in ended.out.splitlines()] == [
+        msgspec.to_builtins(each) for each in compare_societies(societies, level=0.2)
+    ]
+    ended = psephos("decide", "divided", "--differences", "--level", "0.2")
+    assert (ended.status, ended.err) == (0, "")
+    assert "all of them at once, at the 20 % level" in ended.out
+
+
+@pytest.mark.bad_input("societies that are not two or more, or that a voter is not in exactly once")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "--differences"), "--differences must be left out: fewer than two societies reported"),
+        (("divided", "--differences", "--first", "Man=1"), "--first must be left out, since --differences is given"),
+        (("divided", "--differences", "--society", "east"), "--society must be left out, since --differences is given"),
+        (("divided", "--differences", "--prior", "ball"), "--prior must be left out, since --differences is given"),
+        (("divided", "--differences", "--level", "2"), "level must be a number in (0, 0.5), got 2.0"),
+    ],
+)
+def test_differences_of_what_cannot_be_compared_are_refused(
+    psephos: Psephos, outcome: Outcome, societies: Outcome, words: tuple[str, ...], said: str
+) -> None:
+    assert societies.features == outcome.features
+    ended = psephos("decide", *words)
+    assert (ended.status, ended.out) == (2, "")
+    assert said in ended.err
+    assert ended.err.count("\n") == 1
 
 
 @pytest.mark.bad_input("societies that are not two or more, or that a voter is not in exactly once")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from pages import Page
@@ -393,7 +394,7 @@ def of_societies(*preferences: Sequence[float] | None, errors: Sequence[float] |
             num_voters=0 if own is None else 1000 - place,
             preferences=None if own is None else tuple(own),
             errors=None if own is None or errors is None else tuple(errors),
-            levels=(),
+            levels=() if own is None else (LevelOutcome(epsilon=1.0, num_voters=1000 - place, weight=1.0),),
         )
         for place, own in enumerate(preferences)
     ]
@@ -405,16 +406,17 @@ def test_societies_stand_side_by_side_and_differences_begin_with_the_clearest() 
     text = shown(outcome).text
     assert verdict_of(outcome).endswith("The societies differ most clearly on lives: it counts more to s0 than to s1.")
     close = verdict_of(of_societies((1.0, 0.4), (1.1, 0.5)))
-    assert close.endswith("No difference between societies is larger than 2 standard errors.")
+    assert close.endswith("Every difference between societies is too close to tell.")
     assert re.search(r"Feature +s0 +s1", text)
     assert re.search(r"lives +\+1.00 +\+0.20", text)
     assert re.search(r"± each +0.10 +0.10", text)
     lines = [line for line in text.splitlines() if re.search(r" s[01] +s[01] +\+", line)]
     assert [line.split() for line in lines] == [
-        ["lives", "s0", "s1", "+0.80", "±", "0.14"],
-        ["law", "s1", "s0", "+0.10", "±", "0.14"],
+        ["lives", "s0", "s1", "+0.80", "±", "0.14", "+0.48", "to", "+1.12", "differs"],
+        ["law", "s1", "s0", "+0.10", "±", "0.14", "-0.22", "to", "+0.42", "too", "close", "to", "tell"],
     ]
-    assert "1 of 2 differences is larger than 2 standard errors" in text
+    assert "1 of 2 differences holds, all of them at once, at the 5 % level" in text
+    assert "verdicts: noise makes any of them wrong with a probability of at most 5 %" in text
     assert "± is of the noise: how far other voters would differ is no part of it" in text
     assert "each has a release of its own" in text
 
@@ -433,7 +435,23 @@ def test_many_societies_are_in_the_table_and_one_without_reports_is_named() -> N
 
 def test_societies_without_errors_have_no_differences() -> None:
     page = shown(of_societies((1.0, 0.4), (0.2, 0.5), errors=None))
-    assert "no differences between societies: their errors have no closed form" in page.text
+    assert "no differences between societies: the errors of 'laplace' have no closed form" in page.text
+
+
+def test_where_no_test_is_known_differences_have_no_verdict_and_the_reason_is_said() -> None:
+    moved = msgspec.structs.replace(of_societies((1.0, 0.4), (0.2, 0.5)), is_projected=True)
+    page = shown(moved)
+    assert "1 of 2 differences is larger than 2 standard errors" in page.text
+    assert "no verdict: a projection moved the preferences" in page.text
+    close = verdict_of(msgspec.structs.replace(of_societies((1.0, 0.4), (1.1, 0.5)), is_projected=True))
+    assert close.endswith("No difference between societies is larger than 2 standard errors.")
+
+
+def test_of_many_differences_the_clearest_are_shown_and_a_command_has_the_others() -> None:
+    page = shown(of_societies(*[(1.0 - place / 5, 0.4) for place in range(5)]))
+    assert "of 20 differences hold, all of them at once" in page.text
+    assert "all of them: psephos decide RUN --differences" in page.text
+    assert len([line for line in page.text.splitlines() if re.search(r" s[0-4] +s[0-4] +", line)]) == 9  # with names
 
 
 def test_a_picture_has_all_societies_in_one_panel(tmp_path: Path) -> None:

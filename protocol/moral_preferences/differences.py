@@ -1,0 +1,189 @@
+"""Where societies differ: by how much a feature counts more to one than to another, and which differences hold.
+
+What is asked is whether the releases without noise would differ, in the same direction. Each pair of societies and each
+feature is one comparison, and all of them are made at once. So each has an interval at its share of the level
+(Bonferroni), and all intervals hold together with a probability of at least 1 − level, whatever the societies are. A
+difference holds where its interval is on one side of 0.
+
+The noise of two societies is independent. A released direction is a mean m̂ = m + N over its length, and what is known
+is N. Where no coordinate of N/‖m̂‖ is farther from 0 than c, ‖N‖ ≤ ρ‖m̂‖ for ρ = c√d, so that ‖m‖/‖m̂‖ is in
+[1 − ρ, 1 + ρ], and mᵢ/‖m̂‖ within c of what is released. This bounds every coordinate of m/‖m‖, and so its differences.
+
+Source: `estimators.noise_tails` for the noise; Bonferroni's inequality.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from ..errors import ConfigurationError
+from ..estimators import DEFAULT_LEVEL, Estimate, Verdict, check_level
+from ..estimators.noise_tails import NoisePart, reach_of_noise
+from .certainty import noise_parts, why_no_verdict
+from .outcome import Outcome
+
+__all__ = ["DIFFERS", "MOST_COMPARED", "Difference", "compare_societies"]
+
+DIFFERS: Final = "differs"
+"""The verdict on a difference that holds."""
+MOST_COMPARED: Final = 30
+"""Societies at once: pairs grow with their square, and what is left for each falls."""
+_Pair: TypeAlias = tuple[str, str]
+_Limits: TypeAlias = tuple[float, float]
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """How much more a feature counts to one society than to another.
+
+    Args:
+        feature: its name.
+        more: the society to which it counts more, as released.
+        less: the other one.
+        difference: more minus less, at least 0.
+        standard_error: of it, over the noise's draws alone.
+        low: with `high`, where the difference without noise lies, for all that are compared at once, with a probability
+            of at least 1 − `level`; None where the test is not known, or so much is compared that it tells nothing.
+        high: see there.
+        verdict: "differs" where the interval is above 0, or "too close to tell"; None where the test is not known.
+        level: of the verdicts on all that are compared: the greatest probability that any of them says "differs" where
+            the releases without noise do not differ, or differ the other way round.
+    """
+
+    feature: str
+    more: str
+    less: str
+    difference: float
+    standard_error: float
+    low: float | None = None
+    high: float | None = None
+    verdict: str | None = None
+    level: float | None = None
+
+    @property
+    def size(self) -> float:
+        """It in standard errors."""
+        error = self.standard_error
+        return self.difference / error if error else math.inf if self.difference else 0.0
+
+
+def compare_societies(
+    outcome: Outcome, names: Sequence[str] = (), *, level: float | None = None
+) -> tuple[Difference, ...]:
+    """Return all differences between societies, those that stand out most from the noise first.
+
+    Args:
+        outcome: of several societies.
+        names: of those that are compared; by default all of whom somebody reported. Choose them by what is public, such
+            as their numbers of voters, and not by what was released.
+        level: of the verdicts on all of them together, in (0, ½); by default 5 %, and no verdict where there is no
+            test.
+
+    Returns:
+        One for each feature and pair of societies; none where errors have no closed form.
+
+    Raises:
+        ConfigurationError: a society is unknown, named twice, or nobody of it reported; there are more than
+            `MOST_COMPARED`; the level is not allowed, or is asked of a release that has no verdict.
+
+    Privacy:
+        Post-processing of a release; it costs nothing.
+    """
+    why = why_no_verdict(outcome)
+    if level is not None:
+        check_level(level)
+        if why:
+            raise ConfigurationError(field="level", value=level, allowed=f"left out: {why}, so no test is known")
+    compared = list(names) or [society.name for society in outcome.by_society if society.preferences is not None]
+    if len(set(compared)) < len(compared):
+        twice = next(name for name in compared if compared.count(name) > 1)
+        raise ConfigurationError(field="society", value=twice, allowed="named once")
+    if len(compared) > MOST_COMPARED:
+        allowed = f"at most {MOST_COMPARED} at once: name those that are compared"
+        raise ConfigurationError(field="societies", value=len(compared), allowed=allowed)
+    asked = None if why else DEFAULT_LEVEL if level is None else level
+    pairs = list(itertools.combinations(compared, 2))
+    parts = {name: outcome.of_society(name) for name in compared}
+    limits_of = _limits_of_directions if outcome.is_direction else _limits_of_sums
+    limits = {} if asked is None or not pairs else limits_of(parts, pairs, asked)
+    found: list[Difference] = []
+    for first, second in pairs:
+        released = outcome.differences(first, second)
+        for place, (feature, estimate) in enumerate(zip(outcome.features, released or (), strict=False)):
+            between = limits[first, second][place] if limits else None
+            found.append(_difference(feature, (first, second), estimate, between=between, level=asked))
+    return tuple(sorted(found, key=lambda difference: -difference.size))
+
+
+def _difference(
+    feature: str, pair: _Pair, estimate: Estimate, *, between: _Limits | None, level: float | None
+) -> Difference:
+    """Return a difference in the direction in which it was released."""
+    if estimate.value < 0:
+        pair = pair[1], pair[0]
+        between = None if between is None else (-between[1], -between[0])
+    low, high = (None, None) if between is None or math.inf in map(abs, between) else between
+    is_sure = low is not None and low > 0
+    return Difference(
+        feature=feature,
+        more=pair[0],
+        less=pair[1],
+        difference=abs(estimate.value),
+        standard_error=estimate.standard_error,
+        low=low,
+        high=high,
+        verdict=None if level is None else DIFFERS if is_sure else Verdict.TOO_CLOSE.value,
+        level=level,
+    )
+
+
+def _limits_of_sums(parts: Mapping[str, Outcome], pairs: Sequence[_Pair], level: float) -> dict[_Pair, list[_Limits]]:
+    """Return where each feature's difference without noise lies, first minus second: all at once at the level."""
+    limits: dict[_Pair, list[_Limits]] = {}
+    for pair in pairs:
+        first, second = (parts[name] for name in pair)
+        tail = level / (2 * len(pairs) * len(first.features))
+        limits[pair] = []
+        for place, (own, other) in enumerate(zip(first.preferences, second.preferences, strict=True)):
+            noise = [*_noise_in(first, place), *_noise_in(second, place)]
+            reach = reach_of_noise(noise, tail)
+            limits[pair].append((own - other - reach, own - other + reach))
+    return limits
+
+
+def _limits_of_directions(
+    parts: Mapping[str, Outcome], pairs: Sequence[_Pair], level: float
+) -> dict[_Pair, list[_Limits]]:
+    """Return the same of directions, from limits of each coordinate of each society."""
+    of_each = {name: _limits_of_direction(part, level / len(parts)) for name, part in parts.items()}
+    return {
+        (first, second): [
+            (low - other_high, high - other_low)
+            for (low, high), (other_low, other_high) in zip(of_each[first], of_each[second], strict=True)
+        ]
+        for first, second in pairs
+    }
+
+
+def _limits_of_direction(part: Outcome, level: float) -> list[_Limits]:
+    """Return where each coordinate of a direction without noise lies: all at once at the level."""
+    size = len(part.features)
+    near = max(reach_of_noise(_noise_in(part, place), level / (2 * size)) for place in range(size))
+    longer = near * math.sqrt(size)
+    if longer >= 1:
+        return [(-1.0, 1.0)] * size
+    shrunk, stretched = 1 / (1 + longer), 1 / (1 - longer)
+    limits: list[_Limits] = []
+    for value in part.preferences:
+        low, high = value - near, value + near
+        low *= shrunk if low > 0 else stretched
+        high *= stretched if high > 0 else shrunk
+        limits.append((max(low, -1.0), min(high, 1.0)))
+    return limits
+
+
+def _noise_in(part: Outcome, place: int) -> list[NoisePart]:
+    """Return the law of the noise in one feature."""
+    return noise_parts(part, (part.errors or ())[place : place + 1])
