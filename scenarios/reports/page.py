@@ -84,6 +84,11 @@ class Cell:
     value: float | None = None
     tone: Tone = ""
 
+    @property
+    def key(self) -> str | None:
+        """What a browser sorts it by: the number as JavaScript writes it, which reads "Infinity" and not "inf"."""
+        return None if self.value is None else str(self.value).replace("inf", "Infinity")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Table:
@@ -243,7 +248,7 @@ def shown(value: object) -> Cell:
     if isinstance(value, bool):
         return Cell("yes" if value else "no")
     if isinstance(value, int):
-        return Cell(f"{value:,}", float(value))
+        return Cell(f"{value:,}", value)
     if isinstance(value, float):
         return Cell(f"{value:,.6g}", value)
     return Cell(str(value))
