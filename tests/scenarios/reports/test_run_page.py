@@ -248,6 +248,7 @@ def test_an_unfinished_folder_has_a_page_that_says_so(psephos: Psephos) -> None:
     for name in ("run.json", "result.json", "estimates.csv", "ledger.jsonl"):
         Path("out", name).unlink()
     with Path("out/events.jsonl").open("ab") as file:
+        file.write(b'{"event":"party_dropped","par": ' + b"[" * 100_000 + b"\n")
         file.write(b'{"event":"party_dropped","par')  # cut off as the process was killed
     assert psephos("report", "out").status == 0
     page = page_in(Path("out"))

@@ -153,7 +153,7 @@ def test_an_outcome_of_a_protocol_that_is_not_installed_is_said_to_be_one(folder
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
 def test_a_ledger_is_read_beside_a_damaged_run_json_and_not_from_a_later_version(folder: Path) -> None:
     whole = read_ledger(folder)
-    for content in (b"{", b"\xff"):
+    for content in (b"{", b"\xff", b'{"a":' + b"[" * 100_000):
         (folder / "run.json").write_bytes(content)
         assert read_ledger(folder) == whole
     (folder / "run.json").unlink()
