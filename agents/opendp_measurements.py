@@ -7,16 +7,16 @@ Source: OpenDP library, user-defined measurements.
 """
 
 import importlib
-from typing import Any
+from typing import Any, Final
 
 from ..protocol.errors import ConfigurationError
 from ..protocol.mechanisms import FiniteChannel, FiniteMechanism, GeneralizedRandomizedResponse
 from ..protocol.privacy import NeighboringRelation, PureAccountant
-from .noise import SecureNoise
+from .noise import SecureNoise, check_opendp
 
 __all__ = ["to_opendp"]
 
-_MOST_VALUES = 1024
+_MOST_VALUES: Final = 1024
 """Of a mechanism whose matrix has to be looked at."""
 
 
@@ -31,14 +31,14 @@ def to_opendp(mechanism: FiniteMechanism) -> Any:
 
     Raises:
         ConfigurationError: it bounds no such loss (answers of several public answer sets are protected within each
-            alone), or it has no exact sampler.
+            alone), it has no exact sampler, or OpenDP is not installed.
         opendp.mod.OpenDPException: the caller has not said `dp.enable_features("contrib", "honest-but-curious")`.
-        ImportError: OpenDP is not installed.
 
     Privacy:
         ε-LDP with the mechanism's proven ε, replace-one, unit: the value, against whoever sees the report.
     """
     _check_all_values(mechanism)
+    check_opendp()
     noise = SecureNoise()
     noise.check(mechanism)
     epsilon = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)

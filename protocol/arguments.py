@@ -11,7 +11,7 @@ import functools
 import math
 import numbers
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from fractions import Fraction
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .arrays import FloatArray, IntArray
 from .errors import ConfigurationError
 
-__all__ = ["exact_arguments", "integer_of", "integers_of", "make_fields_exact", "number_of"]
+__all__ = ["check_aligned", "exact_arguments", "integer_of", "integers_of", "make_fields_exact", "number_of"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,6 +32,24 @@ Array: TypeAlias = NDArray[Any]
 _Converter: TypeAlias = Callable[[Any, str], Any]
 
 _MOST_INT64: Final = 2**63 - 1
+
+
+def check_aligned(**columns: Sized) -> None:
+    """Refuse columns of one table that have different numbers of entries.
+
+    An outcome is also somebody else's: a server's message, or a file. Who reads it goes through its columns together.
+
+    Args:
+        columns: by their names; the first says how many entries there are.
+
+    Raises:
+        ConfigurationError: another one has more or fewer.
+    """
+    (first, entries), *others = columns.items()
+    for name, column in others:
+        if len(column) != len(entries):
+            allowed = f"{len(entries)} entries, as {first} has"
+            raise ConfigurationError(field=name, value=f"{len(column)} entries", allowed=allowed)
 
 
 def integer_of(value: Any, field: str) -> int:

@@ -74,6 +74,7 @@ NOT_ADMITTED: Final = (
 """What every stranger is told, whatever it said: it learns neither names nor how far the session is."""
 
 NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
+"""The payload of a message that carries none."""
 
 
 def encode_payload(value: msgspec.Struct | None) -> msgspec.Raw:
@@ -87,8 +88,6 @@ def encode_payload(value: msgspec.Struct | None) -> msgspec.Raw:
     """
     return msgspec.Raw(msgspec.msgpack.encode(msgspec.to_builtins(value, builtin_types=(bytes,))))
 
-
-"""The payload of a message that carries none."""
 
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that somebody made up: other types, other text, nesting without end."""

@@ -17,6 +17,10 @@ from .mechanisms import (
     DiscreteLaplace,
     FiniteChannel,
     GeneralizedRandomizedResponse,
+    JointPair,
+    JointPosition,
+    JointRanking,
+    JointScores,
     Mechanism,
     Prepared,
     RowMechanism,
@@ -37,7 +41,8 @@ def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
     Args:
         mechanism: the law.
         values: integers in `value_range`: of shape (n,), a value for each person, or (n, w), a row for each; of a
-            mechanism of rankings the position of each alternative, from 0, the best.
+            mechanism of rankings the position of each alternative, from 0, the best; with groups as well, its cell:
+            group·m + position.
         seed: ≥ 0; the same seed gives the same reports, row i the same whatever comes after it.
 
     Returns:
@@ -118,15 +123,22 @@ def _key_of(seed: int) -> int:
 def _check_values(mechanism: RowMechanism, rows: IntArray) -> None:
     """Raise ConfigurationError unless these are rows that a person may hold."""
     _check_range("values", rows, mechanism.value_range)
-    if isinstance(mechanism, SampledQuestion | WholeRanking | NoisyScores):
-        size = mechanism.value_range[1] + 1
+    is_joint = isinstance(mechanism, JointPair | JointPosition | JointRanking | JointScores)
+    if is_joint or isinstance(mechanism, SampledQuestion | WholeRanking | NoisyScores):
+        num_groups = mechanism.num_groups if is_joint else 1
+        size = (mechanism.value_range[1] + 1) // num_groups
+        entry = "cells, each group·m + position" if is_joint else "positions"
         if rows.shape[1] != size:
-            allowed = f"rows of {size} positions"
+            allowed = f"rows of {size} {entry}"
             raise ConfigurationError(field="values", value=f"rows of {rows.shape[1]}", allowed=allowed)
-        are_rankings = (np.sort(rows, axis=1) == np.arange(size)).all(axis=1)
+        groups, positions = np.divmod(rows, size)
+        are_rankings = (np.sort(positions, axis=1) == np.arange(size)).all(axis=1) & (groups == groups[:, :1]).all(
+            axis=1
+        )
         if not are_rankings.all():
             place = int(are_rankings.argmin())
-            allowed = f"rankings: rows with each position of 0 to {size - 1} once"
+            of_group = f"; {entry}, all of one group" if is_joint else ""
+            allowed = f"rankings: rows with each position of 0 to {size - 1} once{of_group}"
             raise ConfigurationError(field=f"values[{place}]", value=rows[place].tolist(), allowed=allowed)
 
 

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from ..arguments import check_aligned
+from ..errors import ConfigurationError
 from ..estimators import Estimate
 from ..shown import Shown
 from .assurance import Assurance
@@ -97,6 +99,25 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     epsilon_proven: float | None
     assurance: Assurance
     details: Details | msgspec.UnsetType = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError unless a candidate wins, and all or none have a utility for each group."""
+        if self.winner not in self.candidates:
+            raise ConfigurationError(field="winner", value=self.winner, allowed="one of the candidates")
+        names = [alternative.name for alternative in self.alternatives]
+        if names and sorted(names) != sorted(self.candidates):
+            raise ConfigurationError(
+                field="alternatives", value=names, allowed=f"{', '.join(self.candidates)}, or none"
+            )
+        check_aligned(groups=self.groups, group_sizes=self.group_sizes)
+        for feature in self.features:
+            check_aligned(groups=self.groups, of=feature.of)
+        for alternative in self.alternatives:
+            check_aligned(groups=self.groups, utilities=alternative.utilities)
+            own = () if isinstance(alternative.features, msgspec.UnsetType) else alternative.features
+            check_aligned(features=self.features, of_alternative=own)
+            for feature, served in zip(self.features, own, strict=True):
+                check_aligned(groups=feature.groups, utilities=served.utilities)
 
     @property
     def features(self) -> tuple[Feature, ...]:

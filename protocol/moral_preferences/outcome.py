@@ -5,10 +5,12 @@ from typing import Literal
 
 import msgspec
 
-from ..errors import ConfigurationError
+from ..arguments import check_aligned
+from ..errors import ConfigurationError, one_of
 from ..estimators import Estimate
 from ..shown import Shown
-from .parameters import Remedy
+from .paradigms import Paradigm
+from .parameters import MechanismName, Remedy
 
 __all__ = ["Ball", "LevelOutcome", "NoisyMaxima", "Outcome", "SocietyOutcome"]
 
@@ -111,7 +113,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     is_direction: bool
     num_voters: int
     paradigm: str
-    mechanism: str
+    mechanism: MechanismName
     levels: tuple[LevelOutcome, ...]
     is_projected: bool
     epsilon_record: float
@@ -121,6 +123,15 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     maxima: NoisyMaxima | msgspec.UnsetType = msgspec.UNSET
     relation: Literal["add-remove-one"] | msgspec.UnsetType = msgspec.UNSET
     societies: tuple[SocietyOutcome, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError unless each vector has an entry for each feature."""
+        if self.paradigm not in (known := [paradigm.value for paradigm in Paradigm]):
+            raise ConfigurationError(field="paradigm", value=self.paradigm, allowed=one_of(known, self.paradigm))
+        for released in (self, *self.by_society):
+            vectors = {"preferences": released.preferences, "errors": released.errors}
+            given = {name: vector for name, vector in vectors.items() if vector is not None}
+            check_aligned(features=self.features, **given)
 
     @property
     def by_society(self) -> tuple[SocietyOutcome, ...]:

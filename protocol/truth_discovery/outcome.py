@@ -4,9 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from ..arguments import check_aligned
+from ..errors import ConfigurationError, one_of
 from ..estimators import DEFAULT_LEVEL, Estimate, check_level
 from ..estimators.truth_inference import SupportLimits, estimate_support, support_limits
 from ..shown import Shown
+from .confidence import CREDITS
 
 __all__ = ["Outcome", "OwnOutcome"]
 
@@ -54,6 +57,29 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     has_converged: bool
     epsilon_answer: float
     epsilon_worker: float
+
+    def __post_init__(self) -> None:
+        """Raise ConfigurationError unless each column has an entry for each task, of the task's answer set."""
+        check_aligned(
+            tasks=self.tasks,
+            truths=self.truths,
+            confidences=self.confidences,
+            model_confidences=self.model_confidences,
+            answer_set_of_task=self.set_of_task,
+            reports=self.reports,
+            num_answers=self.num_answers,
+        )
+        if self.estimator not in CREDITS:
+            raise ConfigurationError(field="estimator", value=self.estimator, allowed=one_of(CREDITS, self.estimator))
+        check_aligned(answer_sets=self.answer_sets, flip_probabilities=self.flip_probabilities)
+        for task, number, reports, truth in zip(self.tasks, self.set_of_task, self.reports, self.truths, strict=True):
+            if not 0 <= number < len(self.answer_sets):
+                allowed = f"below {len(self.answer_sets)}, the number of answer sets"
+                raise ConfigurationError(field=f"the answer set of {task}", value=number, allowed=allowed)
+            labels = self.answer_sets[number]
+            check_aligned(answer_set=labels, reports=reports)
+            if truth is not None and truth not in labels:
+                raise ConfigurationError(field=f"the truth of {task}", value=truth, allowed="of its answer set")
 
     @property
     def set_of_task(self) -> tuple[int, ...]:

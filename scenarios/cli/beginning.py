@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -117,17 +118,19 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         name=target.name,
         protocol=protocol,
         epsilon=given["epsilon"],
-        made_by=" ".join(["psephos new", beginning.word, *([] if own is None else [own.name])]),
+        made_by=shlex.join(["psephos", "new", beginning.word, *([] if own is None else [own.name])]),
         is_made_up=own is None,
     )
+    _check_characters(title, field="--title")
+    _check_characters(text, field="FILE")
     copy = target.parent / sample.name
     if own is None:
         _check_free(copy, sample.read_text(encoding="utf-8"), field="FILE", fix=f"{copy} is there already: name it")
     _check_free(target, text, field="--to", fix=f"another file: {target} is there already, and holds something else")
     _check(text, target, own or sample, written)
     if own is None:
-        shutil.copyfile(sample, copy)
-    target.write_text(text, encoding="utf-8")
+        _write(sample.read_text(encoding="utf-8"), copy)
+    _write(text, target)
     console = make_console()
     made_up = f"No file was given: {copy} is made up, and now yours to change." if own is None else ""
     for sentence in (made_up, *draft.said, sheet.form.note(sheet.path.name)):
@@ -181,12 +184,44 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
 
 
 def _target(given: Path | None, file: Path) -> Path:
-    """Return where the scenario is written: by default here, under the file's name in small letters."""
+    """Return where the scenario is written: by default here, under the file's name in small letters.
+
+    Raises:
+        ConfigurationError: what was given has no name.
+    """
+    from ...protocol.errors import ConfigurationError
+
     if given is not None:
+        if given.name in {"", ".."}:
+            raise ConfigurationError(field="--to", value=str(given), allowed="the name of a file")
         return given if given.suffix == ".toml" else given.with_name(f"{given.name}.toml")
     stem = file.name.removesuffix(".gz").removesuffix(file.suffix)
     slug = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:_MAX_NAME].strip("-")
     return Path(f"{slug or 'scenario'}.toml")
+
+
+def _check_characters(text: str, *, field: str) -> None:
+    """Raise ConfigurationError if a text has bytes that are no characters, as the name of a file may."""
+    from ...protocol.errors import ConfigurationError
+
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        shown = text[max(0, error.start - 20) : error.end]
+        raise ConfigurationError(field=field, value=shown, allowed="named in UTF-8, as a scenario is") from None
+
+
+def _write(text: str, path: Path) -> None:
+    """Write a file unless it is there, where `_check_free` has found the same in it.
+
+    Raises:
+        ConfigurationError: it cannot be written.
+    """
+    from ..reading.files import readable
+
+    with readable(path, field="--to", what="where a file can be written"):
+        if not path.exists():
+            path.write_text(text, encoding="utf-8")
 
 
 def _check_free(path: Path, text: str, *, field: str, fix: str) -> None:
@@ -249,15 +284,17 @@ def samples(folder: Path) -> None:
     A file that is there already, and is another one, is left as it is.
     """
     from ...protocol.errors import ConfigurationError
+    from ..reading.files import readable
     from ..running.beginnings import samples as sample_files
 
     if not folder.is_dir():
         raise ConfigurationError(field="FOLDER", value=str(folder), allowed="a folder that is there")
     for name, path in sample_files().items():
         target = folder / name
-        if target.exists():
-            is_same = target.is_file() and target.read_bytes() == path.read_bytes()
-            click.echo(f"{target} {'is there' if is_same else 'is another file, and left as it is'}")
-        else:
-            shutil.copyfile(path, target)
-            click.echo(f"{target} written")
+        with readable(target, field="FOLDER", value=folder, what="where files can be written"):
+            if target.exists():
+                is_same = target.is_file() and target.read_bytes() == path.read_bytes()
+                click.echo(f"{target} {'is there' if is_same else 'is another file, and left as it is'}")
+            else:
+                shutil.copyfile(path, target)
+                click.echo(f"{target} written")

@@ -16,6 +16,7 @@ from ...protocol.kept import ReceivedReports
 from ...protocol.phases import PhasedProtocol
 from ...protocol.records import Accepted, ServerRecord
 from ...protocol.roles import SessionKind
+from ...protocol.roster import Roster
 from ..reading.conversion import convert
 from ..running.blaming import blaming
 from ..running.resolution import Resolved
@@ -38,7 +39,7 @@ def read_kept(side: Resolved, folders: Sequence[Path], *, kind: SessionKind) -> 
 
     Raises:
         ConfigurationError: the session keeps nothing, is a simulation, or an earlier one was of another scope or law;
-            a folder is none; a party reported differently in two of them.
+            a folder is none, or has another roster than its journal; a party reported differently in two of them.
         JournalError: a journal cannot be read.
     """
     if not folders:
@@ -90,15 +91,29 @@ def _protocol_of(side: Resolved, folder: Path) -> PhasedProtocol[Any, Any]:
 
 
 def _reports(folder: Path, protocol: PhasedProtocol[Any, Any], phase: int) -> Iterator[tuple[tuple[str, str], bytes]]:
-    """Yield who has reported in a phase, by name and certificate, and what."""
+    """Yield who has reported in a phase, by name and certificate, and what.
+
+    Raises:
+        ConfigurationError: the folder has no journal, or another roster than the session that its journal is of: its
+            reports would be taken for other parties'.
+        JournalError: the journal cannot be read.
+    """
     path = folder / JOURNAL_FILE
     if not path.exists():
         allowed = f"the folder of a session that was held: {quote(JOURNAL_FILE)} is not in it"
         raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed)
     parties = read_roster(folder, type(protocol))
     names = list(parties.names)
-    fingerprints = fingerprints_in(parties) or [""] * len(names)
-    for row in read_journal(path, kind=SESSION).rows:
+    told = fingerprints_in(parties)
+    public = {column.name: parties.table[column.name] for column in protocol.columns() if column.name in parties.table}
+    with parties.naming_lines():
+        roster = Roster(names, protocol.encode_public(public, num_parties=len(names)), fingerprints=told)
+    journal = read_journal(path, kind=SESSION)
+    if journal.about.configuration.get("roster") != roster.digest:
+        allowed = f"a folder with the roster of the session that was held: its {quote(JOURNAL_FILE)} is of another one"
+        raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed)
+    fingerprints = told or [""] * len(names)
+    for row in journal.rows:
         record = decode_record(row.body, _decoder, path)
         if isinstance(record, Accepted) and record.phase == phase:
             yield (names[record.place], fingerprints[record.place]), record.report

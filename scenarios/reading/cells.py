@@ -9,9 +9,10 @@ from typing import Final
 
 __all__ = ["inert_cell", "plain_cell"]
 
-_FORMULA: Final = re.compile(r"'*[=+\-@\t\r].", re.DOTALL)
+_BEGINNING: Final = r"[=+\-@\t\r\n＝＋－＠]."
+_FORMULA: Final = re.compile(f"'*{_BEGINNING}", re.DOTALL)
 """A formula's beginning, and text that has been made inert before."""
-_INERT: Final = re.compile(r"'+[=+\-@\t\r].", re.DOTALL)
+_INERT: Final = re.compile(f"'+{_BEGINNING}", re.DOTALL)
 
 
 def inert_cell(value: object) -> object:

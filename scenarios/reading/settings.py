@@ -41,7 +41,7 @@ def read_setting(text: str) -> tuple[str, Any]:
         raise ConfigurationError(field="--set", value=text, allowed="of the form key=value")
     try:
         return key, tomllib.loads(f"value = {value}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # no TOML, or an integer of more digits than Python reads
         return key, value
 
 

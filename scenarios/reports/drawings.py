@@ -41,6 +41,8 @@ _VALUE: Final = re.compile(r"[#\w\s.,()%+-]*")
 _LOCAL: Final = re.compile(r"url\(#([\w.-]+)\)")
 _RASTER: Final = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]*")
 _PIXELS: Final = re.compile(r"([\d.]+)pt")
+_MOST_LEVELS: Final = 50
+"""Of marks in marks."""
 _NAMED: Final = {
     INK: "ink",
     MUTED: "muted",
@@ -86,14 +88,17 @@ def inlined(drawing: "Drawing", classes: Classes) -> str:
     Raises:
         ConfigurationError: it is no picture.
     """
-    field, allowed = "an SVG file of RUN", "a picture as a run draws it, without entities"
+    field, allowed = "an SVG file of RUN", "a picture as a run draws it, in UTF-8, flat and without entities"
     if b"<!ENTITY" in drawing.svg:
         raise ConfigurationError(field=field, value=drawing.words, allowed=allowed)
     try:
-        root = ET.fromstring(drawing.svg)  # noqa: S314  as above
-    except ET.ParseError as error:
+        # As text, so that no other encoding, which the file may name, hides an entity from the line above.
+        root = ET.fromstring(drawing.svg.decode())  # noqa: S314  as above
+    except (ET.ParseError, UnicodeDecodeError) as error:
         allowed = f"{allowed}, and whole ({error})"
         raise ConfigurationError(field=field, value=drawing.words, allowed=allowed) from None
+    if _is_deep(root):
+        raise ConfigurationError(field=field, value=drawing.words, allowed=allowed)
     classes.num_drawings += 1
     prefix = f"d{classes.num_drawings}-"
     parts: list[str] = []
@@ -104,6 +109,14 @@ def inlined(drawing: "Drawing", classes: Classes) -> str:
         _write(child, prefix, classes, parts)
     parts.append("</svg>")
     return "".join(parts)
+
+
+def _is_deep(root: ET.Element) -> bool:
+    """Return whether marks stand in each other deeper than any that matplotlib draws."""
+    level = [root]
+    for _ in range(_MOST_LEVELS):
+        level = [child for element in level for child in element]
+    return bool(level)
 
 
 def _write(element: ET.Element, prefix: str, classes: Classes, parts: list[str]) -> None:
@@ -139,7 +152,7 @@ def _attributes(element: ET.Element, name: str, prefix: str, classes: Classes) -
         elif key == "style":
             if style := _style(value, prefix):
                 kept["class"] = classes.name_of(style)
-        elif key in _ATTRIBUTES:
+        elif key in _ATTRIBUTES and not _loads(value):
             kept[key] = _renamed(value, prefix)
     return kept
 
@@ -149,12 +162,17 @@ def _style(written: str, prefix: str) -> str:
     found: list[str] = []
     for declaration in written.split(";"):
         key, _, value = (part.strip() for part in declaration.partition(":"))
-        if key not in _PROPERTIES or not _VALUE.fullmatch(_LOCAL.sub("", value)):
+        if key not in _PROPERTIES or _loads(value) or not _VALUE.fullmatch(_LOCAL.sub("", value)):
             continue
         named = _NAMED.get(value.lower())
         own = f"var(--{named})" if named else _renamed(value, prefix)
         found.append(f"{key}:{own}")
     return ";".join(found)
+
+
+def _loads(value: str) -> bool:
+    """Return whether a value names anything but a part of the picture."""
+    return "url(" in _LOCAL.sub("", value).lower()
 
 
 def _renamed(value: str, prefix: str) -> str:

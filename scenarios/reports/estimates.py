@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
+from ...protocol.errors import ConfigurationError
 from ..presentation import rows_of
 from ..presentation.numbers import decimals_of, rounded
 from ..presentation.presenter import Rows
@@ -18,6 +19,8 @@ from .page import MOST_ROWS, Cell, Table, Tone, shown
 __all__ = ["estimates_in", "rows_in", "table_of"]
 
 _ERROR: Final = "_standard_error"
+_BEYOND: Final = "\0"
+"""Where `csv` leaves entries beyond the header: no column is called so."""
 _FLAGS: Final = frozenset({"passed", "wins"})
 """Columns that have 1 for yes, and 0 for no."""
 
@@ -104,7 +107,16 @@ def rows_in(path: Path) -> Rows:
     """
     what = f"the folder of a run with a readable {path.name}"
     with readable(path, field="RUN", value=path.parent, what=what), path.open(encoding="utf-8", newline="") as file:
-        return [{key: _number(text) for key, text in row.items()} for row in csv.DictReader(file)]
+        reader = csv.DictReader(file, restkey=_BEYOND)
+        try:
+            rows = list(reader)
+        except csv.Error as error:
+            allowed = f"{what} (line {reader.line_num}: {error})"
+            raise ConfigurationError(field="RUN", value=str(path.parent), allowed=allowed) from None
+    if any(_BEYOND in row for row in rows):
+        allowed = f"{what}: a line of it has more entries than its header"
+        raise ConfigurationError(field="RUN", value=str(path.parent), allowed=allowed)
+    return [{key: _number(text) for key, text in row.items()} for row in rows]
 
 
 def _number(text: str | None) -> object:
@@ -116,9 +128,16 @@ def _number(text: str | None) -> object:
             number = kind(text)
         except ValueError:
             continue
-        if str(number) == text and math.isfinite(number):
+        if str(number) == text and _is_finite(number):
             return number
     return plain_cell(text)
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # an integer that no float holds
+        return False
 
 
 def _column(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:

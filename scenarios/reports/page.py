@@ -88,6 +88,18 @@ class Cell:
     tone: Tone = ""
     leads_to: str = ""
 
+    @property
+    def written(self) -> str | float:
+        """What a file has of it: the number, unless it stands beside its error, or for a range."""
+        if self.value is None or " ± " in self.text or " to " in self.text:
+            return self.text
+        return self.value
+
+    @property
+    def key(self) -> str | None:
+        """What a browser sorts it by: the number as JavaScript writes it, which reads "Infinity" and not "inf"."""
+        return None if self.value is None else str(self.value).replace("inf", "Infinity")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Table:
@@ -138,8 +150,7 @@ class Table:
             writer.writerows([inert_cell(cell) for cell in row.values()] for row in self.full)
         else:
             writer.writerow(map(inert_cell, self.columns))
-            cells = ([cell.text if cell.value is None else cell.value for cell in row] for row in self.rows)
-            writer.writerows([inert_cell(cell) for cell in row] for row in cells)
+            writer.writerows([inert_cell(cell.written) for cell in row] for row in self.rows)
         return "data:text/csv;charset=utf-8;base64," + base64.b64encode(text.getvalue().encode()).decode()
 
 
@@ -249,7 +260,7 @@ def shown(value: object) -> Cell:
     if isinstance(value, bool):
         return Cell("yes" if value else "no")
     if isinstance(value, int):
-        return Cell(f"{value:,}", float(value))
+        return Cell(f"{value:,}", value)
     if isinstance(value, float):
         return Cell(f"{value:,.6g}", value)
     return Cell(str(value))

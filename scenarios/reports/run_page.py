@@ -294,7 +294,7 @@ def _dropped(path: Path) -> Sequence[Mapping[str, Any]]:
     for line in lines:
         try:
             found.append(msgspec.json.decode(line, type=dict[str, Any]))
-        except (msgspec.DecodeError, UnicodeDecodeError):  # the last line of a process that was killed
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # as the last line of a killed process may be
             continue
     return found
 

@@ -12,11 +12,13 @@ from typing import Any, Final
 
 import msgspec
 
+from ...protocol.errors import ConfigurationError
 from ..presentation.numbers import decimals_of, rounded, some
+from ..presentation.presenter import Rows
 from ..presentation.terminal import title_of
 from ..reading.conversion import convert
 from ..reading.files import readable
-from ..running.reader import read_json
+from ..running.reader import check_files, read_json
 from .audits import TONES, audited_losses, read_audit
 from .estimates import rows_in, table_of
 from .page import Block, Cell, Page, Section, Table, Text, Tone, drawn
@@ -24,6 +26,8 @@ from .page import Block, Cell, Page, Section, Table, Text, Tone, drawn
 __all__ = ["page_of_study"]
 
 _PICTURE: Final = re.compile(r"!\[(.*?)\]\((?:.*/)?([\w.-]+)\.png\)", re.DOTALL)
+_NAME: Final = re.compile(r"[\w-]+")
+"""Of a table, whose file is called so: it names no other folder's."""
 _MOST_CELLS: Final = 6
 """Whose leading measures a verdict says."""
 
@@ -67,6 +71,7 @@ def page_of_study(folder: Path) -> Page | None:
     """
     for name, make in _PAGES.items():
         if (folder / name).exists():
+            check_files(folder)
             return make(folder)
     return None
 
@@ -157,11 +162,9 @@ def _of_reproduction(folder: Path) -> Page:
         Section(
             title="Tables",
             blocks=[
-                table_of(
-                    rows_in(folder / f"{name}.csv"), caption=title_of(name.replace("-", " ")), name=name, is_mixed=True
-                )
-                for name, rows in found.tables.items()
-                if rows
+                table_of(rows, caption=title_of(name.replace("-", " ")), name=name, is_mixed=True)
+                for name in found.tables
+                if (rows := _table_in(folder, name))
             ],
         ),
     ]
@@ -176,6 +179,18 @@ def _of_reproduction(folder: Path) -> Page:
         verdict=[f"{holds:,} of {some(len(found.paper_findings), 'claim')} of the paper hold."],
         sections=[section for section in sections if section.blocks],
     )
+
+
+def _table_in(folder: Path, name: str) -> Rows:
+    """Return the rows of a reproduction's table.
+
+    Raises:
+        ConfigurationError: the name is none of a table's, or the file cannot be read.
+    """
+    if not _NAME.fullmatch(name):
+        allowed = "tables whose names have letters, digits, - and _ alone"
+        raise ConfigurationError(field="reproduction.json.tables", value=name, allowed=allowed)
+    return rows_in(folder / f"{name}.csv")
 
 
 def _findings(findings: Sequence[_Finding], caption: str) -> Iterator[Table]:

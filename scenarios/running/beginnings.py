@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 from ...protocol.errors import ConfigurationError, did_you_mean, printable
-from ..reading.files import readable
+from ..reading.files import MAX_FILE_BYTES, readable
 from ..reading.text_forms import PLAIN, TextForm, form_of, open_table
 
 __all__ = [
@@ -73,7 +73,7 @@ class Sheet:
         with readable(path, field="FILE", what="a readable CSV file"):
             form = form_of(path, wanted)
             try:
-                with open_table(path, form) as reader:
+                with open_table(path, form, most=MAX_FILE_BYTES) as reader:
                     full = (row for row in reader if any(cell.strip() for cell in row))
                     header = [name.strip() for name in next(full, list[str]())]
                     for row in itertools.islice(full, _ROWS_LOOKED_AT):
@@ -87,10 +87,12 @@ class Sheet:
                 raise ConfigurationError(
                     field=f"{path.name} line {line + 1}", value=str(path), allowed=allowed
                 ) from None
-        for place, name in enumerate(header):
-            if not name or name in header[:place]:
+        seen: set[str] = {""}
+        for name in header:
+            if name in seen:
                 allowed = "a header of distinct, non-empty names"
                 raise ConfigurationError(field=f"{path.name} line 1", value=name, allowed=allowed)
+            seen.add(name)
         if not rows:
             raise ConfigurationError(field=path.name, value="no rows", allowed="a CSV file with a header and rows")
         return cls(path=path, written=written, form=form, header=header, rows=rows)

@@ -432,7 +432,7 @@ def _read(path: Path) -> Tables:
         return tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(field="scenario", value=str(path), allowed=f"a readable file ({error})") from None
-    except (tomllib.TOMLDecodeError, msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:  # TOML's, or an integer of too many digits
         is_table = path.suffix.lower() in _TABLES
         hint = "; a table is no scenario: `psephos new` makes one of it" if is_table else ""
         raise ConfigurationError(field="scenario", value=str(path), allowed=f"well-formed ({error}){hint}") from None

@@ -244,7 +244,8 @@ def read_ledger(run: Path) -> list[LedgerEntry]:
         ConfigurationError: there is no ledger, a line is none of a ledger's, or a later Psephos wrote the folder.
     """
     path = run / "ledger.jsonl"
-    with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):  # a run that was killed has none
+    # A run that was killed has none.
+    with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         check_schema(msgspec.json.decode((run / "run.json").read_bytes(), type=dict[str, Any]), "run.json")
     decoder = msgspec.json.Decoder(LedgerEntry)
     try:

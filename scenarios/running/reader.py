@@ -1,7 +1,7 @@
 """A run's folder, read again: what `running.folder` and `running.writing` wrote, typed.
 
-The rules that hold here: `private/` is never opened; what is damaged is refused, with its file; what an earlier Psephos
-did not write yet is missing, and what a later one writes is refused.
+The rules that hold here: `private/` is never opened, nor is anything outside of the folder; what is damaged is refused,
+with its file; what an earlier Psephos did not write yet is missing, and what a later one writes is refused.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ import msgspec
 from ...protocol.errors import ConfigurationError
 from ...protocol.privacy import LedgerEntry
 from ..reading.conversion import convert
-from ..reading.files import readable
+from ..reading.files import check_size, readable
 from ..system import find_protocol
 from .about import About
 from .folder import check_schema, read_ledger
@@ -29,6 +29,7 @@ __all__ = [
     "RunJSON",
     "RunLeft",
     "TrafficOfPhase",
+    "check_files",
     "read_json",
     "read_run",
 ]
@@ -37,6 +38,8 @@ _RUN: Final = "RUN"
 _FOLDER: Final = "the folder of a run"
 _BEGUN: Final = ("scenario.json", "events.jsonl", "ledger.jsonl")
 """What a run that was killed may have left, and nothing else."""
+_IN_MEMORY: Final = frozenset({".json", ".csv", ".svg", ".md"})
+"""Files that are read whole."""
 
 Kind: TypeAlias = Literal["run", "series", "party"]
 
@@ -109,6 +112,13 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
     privacy: PrivacyLeft = PrivacyLeft()
     truth: dict[str, Any] | None = None
     votes: list[dict[str, Any]] = []
+
+
+class _Tables(msgspec.Struct, frozen=True):
+    """The tables of a scenario that are looked into."""
+
+    parameters: dict[str, Any] = {}
+    network: dict[str, Any] | None = None
 
 
 class Learnt(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,9 +217,11 @@ def read_run(path: Path) -> RunLeft:
     if not names & {"run.json", "result.json", "outcome.json", *_BEGUN}:
         allowed = f"{_FOLDER}: this one has neither run.json nor result.json, nor anything else of a run"
         raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed)
+    check_files(path)
     run: RunJSON | None = _read(path, "run.json", RunJSON) if "run.json" in names else None
     result: Released | None = _read(path, "result.json", Released) if "result.json" in names else None
     scenario = read_json(path / "scenario.json") if "scenario.json" in names else None
+    convert(scenario or {}, _Tables, "scenario.json")
     is_party = "outcome.json" in names or (scenario is None and run is not None and not run.transport)
     kind: Kind = "party" if is_party else "run"
     if (result is not None and result.series) or (run is not None and scenario is None and "losses.csv" in names):
@@ -233,6 +245,25 @@ def read_run(path: Path) -> RunLeft:
         learnt=_read_learnt(path) if "adversaries.json" in names else (),
         is_deployment=is_party or is_served or "deployment" in kinds or (scenario or {}).get("noise") == "secure",
     )
+
+
+def check_files(folder: Path) -> None:
+    """Refuse a folder whose files lead out of it, or do not fit into memory: somebody else may have made it.
+
+    Args:
+        folder: what a command left. It may itself be a link.
+
+    Raises:
+        ConfigurationError: one of its files is a link to another place, or to `private/`, or is too large.
+    """
+    with readable(folder, field=_RUN, what=_FOLDER):
+        own = folder.resolve()
+        for file in folder.iterdir():
+            if file.is_symlink() and (target := file.resolve()).parent != own:
+                allowed = f"{_FOLDER} whose files are in it: {file.name} leads to {target}"
+                raise ConfigurationError(field=_RUN, value=str(folder), allowed=allowed)
+            if file.suffix in _IN_MEMORY:
+                check_size(file, field=_RUN)
 
 
 def read_json(path: Path) -> dict[str, Any]:

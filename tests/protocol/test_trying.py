@@ -8,6 +8,10 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.mechanisms import (
     DiscreteLaplace,
     GeneralizedRandomizedResponse,
+    JointPair,
+    JointPosition,
+    JointRanking,
+    JointScores,
     NoisyScores,
     RowMechanism,
     SampledPair,
@@ -65,6 +69,20 @@ def test_rankings_on_an_array() -> None:
     assert [
         abs(total.value - true) < 5 * total.standard_error for total, true in zip(sums, (0, 8_000, 4_000), strict=True)
     ] == [True] * 3  # false alarm: 3 checks of 6e-7
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [JointPair(1.0, 3, 2, 1), JointPosition(1.0, 3, 2), JointRanking(1.0, 3, 2), JointScores(1.0, (1, 0, -1), 2)],
+)
+def test_groups_and_rankings_together_on_an_array(mechanism: RowMechanism) -> None:
+    reports = mechanism.perturb([[0, 1, 2], [3, 5, 4]], seed=1)
+    assert reports.shape == (2, mechanism.num_reports_of(3))
+    for row in ([0, 0, 5], [0, 4, 2], [0, 1, 1]):
+        with pytest.raises(ConfigurationError, match=r"values\[1\] must be rankings: .* all of one group"):
+            mechanism.perturb([[0, 1, 2], row], seed=1)
+    with pytest.raises(ConfigurationError, match="rows of 3 cells"):
+        mechanism.perturb([[0, 1, 2, 3, 4, 5]], seed=1)
 
 
 def test_nobody_has_empty_estimates() -> None:

@@ -123,7 +123,7 @@ def _show_facts(console: Console, outcome: Outcome) -> None:
         "Verdict": _verdict(outcome.assurance),
         "Voters": _by_group(outcome, outcome.group_sizes),
         "Reports": _reports(outcome),
-        "Mechanism": f"{outcome.mechanism}: {_MECHANISMS[outcome.mechanism]}",
+        "Mechanism": f"{outcome.mechanism}: {_MECHANISMS.get(outcome.mechanism, 'not known here')}",
     }
     details = outcome.details
     if not isinstance(details, msgspec.UnsetType) and details.gamma is not None:

@@ -1,5 +1,6 @@
 """From nothing, or a file of one's own, to a first scenario: what is told is used, what is not is asked or refused."""
 
+import gzip
 import json
 import re
 import tomllib
@@ -302,6 +303,50 @@ def test_a_name_that_would_be_obeyed_is_text(psephos: Psephos, write: Write) -> 
     assert (ended.status, ended.err) == (0, "")
     assert scenario("own.toml")["partners"]["columns"] == {"partner": '=HYPERLINK("x")\n[a]\nb = 1 # [red]'}
     assert list(resolve(load_scenario("own.toml")).names) == ["ann", "'=cmd"]
+
+
+@pytest.mark.bad_input("names with markup")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("ok.csv", "--to", "."), "--to must be the name of a file"),
+        (("ok.csv", "--to", "/"), "--to must be the name of a file"),
+        (("ok.csv", "--to", ".."), "--to must be the name of a file"),
+        (("ok.csv", "--to", "/proc/a.toml"), "--to must be where a file can be written"),
+        (("--to", "/proc/a.toml"), "--to must be where a file can be written"),
+        (("ok.csv", "--title", "a\udcff"), "--title must be named in UTF-8"),
+        (("\udcff.csv", "--to", "a.toml"), "FILE must be named in UTF-8"),
+    ],
+)
+def test_a_scenario_that_cannot_be_written_is_refused_and_nothing_is(
+    psephos: Psephos, write: Write, words: tuple[str, ...], said: str
+) -> None:
+    for name in ("ok.csv", "\udcff.csv"):
+        write(name, "name,roof\nann,yes\nbob,no\n")
+    before = sorted(Path().iterdir())
+    ended = psephos("new", "vote", *words, "--weight", "none", "--no-run")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert said in ended.err
+    assert sorted(Path().iterdir()) == before
+
+
+def test_the_command_in_a_scenario_can_be_pasted(psephos: Psephos, write: Write) -> None:
+    write("our; roof.csv", "name,roof\nann,yes\nbob,no\n")
+    ended = psephos("new", "vote", "our; roof.csv", "--weight", "none", "--no-run")
+    assert (ended.status, ended.err) == (0, "")
+    assert "`psephos new vote 'our; roof.csv'`" in Path("our-roof.toml").read_text(encoding="utf-8").splitlines()[0]
+
+
+@pytest.mark.bad_input("a large file")
+def test_of_a_packed_file_no_more_is_unpacked_than_fits(
+    psephos: Psephos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("psephos.scenarios.running.beginnings.MAX_FILE_BYTES", 1 << 16)
+    with gzip.open(tmp_path / "wide.csv.gz", "wt", encoding="utf-8") as file:
+        file.write("name,roof\n" + "ann,yes\n" * (1 << 14))
+    ended = psephos("new", "vote", str(tmp_path / "wide.csv.gz"), "--no-run")
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert "all of it has to fit into memory" in ended.err
 
 
 def test_a_terminal_is_asked_until_it_is_clear(write: Write, tmp_path: Path) -> None:

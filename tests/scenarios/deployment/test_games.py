@@ -29,6 +29,7 @@ from psephos.scenarios.deployment.invitations import read_opening
 from psephos.scenarios.deployment.journal_care import prune
 from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.scenarios.running.folder import RunFolder, read_ledger
+from psephos.scenarios.running.rosters import ROSTER_FILE
 
 GAME = ("parameters.game=board",)
 MORE = pytest.mark.full("the same check as in `protocol/test_kept.py`, over TLS")
@@ -270,6 +271,20 @@ def test_another_games_weights_are_refused_by_the_server_and_drawn_anew_by_a_par
         agreement = joining.agree_beforehand()
     assert agreement is not None
     assert agreement.cost == pytest.approx(1.0)
+
+
+def test_reports_are_not_taken_for_those_of_another_roster(game: Game) -> None:
+    game.hold("first")
+    folder = game.draw_up("second")
+    side = resolve(load_scenario(game.scenario, GAME), is_served=True, roster=folder)
+    kind = make_mode("vote", seed=None).kind
+    assert all(read_kept(side, [game.folder / "first"], kind=kind).values())
+    file = game.folder / "first" / ROSTER_FILE
+    header, *lines = file.read_text(encoding="utf-8").splitlines()
+    for others in (lines[:-1], lines[::-1]):
+        file.write_text("\n".join([header, *others, ""]), encoding="utf-8")
+        with pytest.raises(ConfigurationError, match="--after must be a folder with the roster of the session"):
+            read_kept(side, [game.folder / "first"], kind=kind)
 
 
 def test_pruned_journal_keeps_what_later_votes_repeat(game: Game) -> None:

@@ -235,9 +235,12 @@ def test_an_unknown_society_and_files_that_no_session_leaves_are_refused(
     first, second = societies.by_society
     for changed, why in (
         ((first, first), "societies must have names of their own"),
-        ((first, msgspec.structs.replace(second, preferences=(1.0,))), "preferences must be a number for each feature"),
+        (
+            (first, msgspec.structs.replace(second, preferences=(1.0,))),
+            "preferences must be 2 entries, as features has",
+        ),
     ):
-        broken = msgspec.structs.replace(societies, societies=changed)
+        broken = {**msgspec.to_builtins(societies), "societies": changed}
         (tmp_path / "divided/outcome.json").write_bytes(msgspec.json.encode(broken))
         ended = psephos("decide", "divided", *ONE)
         assert (ended.status, ended.out) == (2, "")

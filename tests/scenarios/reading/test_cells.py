@@ -7,7 +7,7 @@ from psephos.scenarios.reading.cells import inert_cell, plain_cell
 from strategies import CHECKED
 
 
-@pytest.mark.parametrize("begins", list("=+-@\t\r"))
+@pytest.mark.parametrize("begins", list("=+-@\t\r\n＝＋－＠"))
 def test_what_begins_as_a_formula_does_is_quoted(begins: str) -> None:
     for text in (f"{begins}SUM(A1)", f"{begins}cmd|' /C calc'!A0", f"{begins}\n"):
         assert inert_cell(text) == f"'{text}"
@@ -22,7 +22,7 @@ def test_numbers_and_other_text_stay_as_they_are(cell: object) -> None:
 
 
 @CHECKED
-@given(st.text(alphabet="'=+-@\t\r\nab1", max_size=6))
+@given(st.text(alphabet="'=+-@\t\r\nab1\uff1d", max_size=6))
 def test_text_comes_back_as_it_was_unless_it_only_looked_inert(text: str) -> None:
     cell = inert_cell(text)
     assert isinstance(cell, str)

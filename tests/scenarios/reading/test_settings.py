@@ -17,6 +17,7 @@ from psephos.scenarios.reading.settings import Tables, read_setting, set_value
         ("title=", "title", ""),
         ("title=a=b", "title", "a=b"),
         ("title=" + "[" * 5000, "title", "[" * 5000),
+        ("epsilon=" + "9" * 5000, "epsilon", "9" * 5000),
     ],
     ids=lambda value: str(value)[:20],
 )

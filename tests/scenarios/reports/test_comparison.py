@@ -1,5 +1,7 @@
 """Runs side by side: what differs is told, what means something else is refused."""
 
+import base64
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -39,6 +41,21 @@ def test_runs_stand_side_by_side_with_what_differs(psephos: Psephos) -> None:
     page = Parts(Path("both.html").read_text(encoding="utf-8"))
     for said in ("2 runs of dpwevote", "parameters.epsilon 1.0 4.0", "True support", "What it cost"):
         assert said in page.text
+
+
+def test_a_download_has_each_estimate_with_its_error(psephos: Psephos) -> None:
+    hold(psephos, "one")
+    hold(psephos, "four", "epsilon=4")
+    assert psephos("compare", "one", "four", "--out", "both.html").status == 0
+    page = Parts(Path("both.html").read_text(encoding="utf-8"))
+    files = [value for value in page.values("href") if value.startswith("data:text/csv")]
+    tables = [base64.b64decode(file.partition("base64,")[2]).decode() for file in files]
+    (estimates,) = [list(csv.DictReader(table.splitlines())) for table in tables if table.startswith("Of,")]
+    (margin,) = [row for row in estimates if row["Estimate"] == "Margin"]
+    for name in ("one", "four"):
+        assert " ± " in margin[name]
+    (prices,) = [list(csv.DictReader(table.splitlines())) for table in tables if table.startswith("Price,")]
+    assert {row["four"] for row in prices if row["Price"] == "ε proven"} == {"4.0"}  # a number stays one
 
 
 def test_runs_of_one_scenario_differ_in_nothing_but_their_noise(psephos: Psephos) -> None:

@@ -1,11 +1,17 @@
 """A run's page: what it says, what it never says, and what a hostile name does to it, which is nothing."""
 
 import base64
+import contextlib
+import functools
 import hashlib
 import json
+import operator
+import random
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from bad_input import Psephos, Write
@@ -13,6 +19,7 @@ from page_parts import Parts
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.reports import REPORT, write_report
+from thoroughness import draws
 
 SMALL = ("--set", "count=20", "--no-pictures", "--transport", "array")
 WATCHED = ("--set", "adversary=[{role='coalition', members=['server'], target='partner-1'}]", "--no-report")
@@ -23,6 +30,34 @@ HOSTILE = (
     "=cmd|' /C calc'!A0",
     "javascript:alert(3)&amp;",
 )
+
+
+ANYTHING: tuple[Any, ...] = (
+    *(None, True, -1, 0, 10**400, 1.5, 1e308, "", "x", "9" * 5_000, "\u202e<b>"),
+    *([], {}, [1], ["x"], [[]], [{}], {"a": 1}, {"a": {}}),
+)
+"""What may stand anywhere in a file of JSON that somebody else wrote."""
+
+
+def ways_in(read: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to each value of what was read of a file of JSON, from the top."""
+    yield way
+    keys: list[Any] = []
+    if isinstance(read, dict):
+        keys = list(cast("dict[str, Any]", read))
+    elif isinstance(read, list):
+        keys = list(range(len(cast("list[Any]", read))))
+    for key in keys:
+        yield from ways_in(read[key], (*way, key))
+
+
+def replaced(read: Any, way: tuple[Any, ...], value: object) -> Any:
+    """Return what was read with another value at the end of a way."""
+    if not way:
+        return value
+    inner = functools.reduce(operator.getitem, way[:-1], read)
+    inner[way[-1]] = value
+    return read
 
 
 def page_in(folder: Path) -> Parts:
@@ -115,7 +150,9 @@ def test_a_picture_of_somebody_else_brings_no_code_and_no_address(psephos: Pseph
         'onload="alert(1)"><script>alert(2)</script><style>@import "http://evil.example/a.css"</style>'
         '<foreignObject><iframe src="http://evil.example"/></foreignObject><image href="http://evil.example/a.png"/>'
         '<a xlink:href="javascript:alert(3)"><text onclick="alert(4)">inside</text></a>'
-        '<text style="fill: url(http://evil.example/b); stroke: red; background: url(x)" x="1">kept</text></svg>',
+        '<text style="fill: url(http://evil.example/b); stroke: red; background: url(x)" x="1">kept</text>'
+        '<text style="fill: url(evil.example); clip-path: URL(#a) url(evil.example)" '
+        'fill="url(#a) url(http://evil.example/c)">also</text></svg>',
         encoding="utf-8",
     )
     write_report(tmp_path / "out")
@@ -126,13 +163,49 @@ def test_a_picture_of_somebody_else_brings_no_code_and_no_address(psephos: Pseph
     assert {"iframe", "a href"}.isdisjoint(tag for tag, _ in page.tags)
 
 
-@pytest.mark.parametrize("content", [b"<svg", b'<!DOCTYPE svg [<!ENTITY a "b">]><svg>&a;</svg>'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<svg",
+        b'<!DOCTYPE svg [<!ENTITY a "b">]><svg>&a;</svg>',
+        '<?xml version="1.0" encoding="utf-16"?><!DOCTYPE svg [<!ENTITY a "b">]><svg>&a;</svg>'.encode("utf-16"),
+        b"\xff<svg/>",
+        b"<svg>" + b"<g>" * 5_000 + b"</g>" * 5_000 + b"</svg>",
+    ],
+)
 def test_a_damaged_picture_is_refused(psephos: Psephos, content: bytes) -> None:
     assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
     Path("out/estimates.svg").write_bytes(content)
     ended = psephos("report", "out")
     assert (ended.status, ended.err.count("\n")) == (2, 1)
     assert "SVG" in ended.err
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        "sybil",
+        *(
+            pytest.param(name, marks=pytest.mark.full("the same of another system"))
+            for name in ("two-features", "two-societies", "hyper-laws")
+        ),
+    ],
+)
+def test_a_folder_that_anybody_may_have_written_has_a_page_or_is_refused(psephos: Psephos, scenario: str) -> None:
+    """Whatever stands in whatever place of a file, there is a page or a sentence, and never another exception."""
+    assert psephos("run", scenario, "--no-pictures", "--no-report", "--out", "out", "--seed", "1").status == 0
+    rng = random.Random(scenario)
+    places = [
+        (path, way) for path in sorted(Path("out").glob("*.json")) for way in ways_in(json.loads(path.read_bytes()))
+    ]
+    for path, way in rng.sample(places, min(len(places), draws(12, full=80))):
+        whole = path.read_bytes()
+        for value in rng.sample(ANYTHING, 3):
+            path.write_text(json.dumps(replaced(json.loads(whole), way, value)), encoding="utf-8")
+            with contextlib.suppress(ConfigurationError):
+                write_report(Path("out"))
+        path.write_bytes(whole)
 
 
 def test_nothing_of_the_private_folder_is_in_a_page(psephos: Psephos) -> None:
@@ -175,6 +248,7 @@ def test_an_unfinished_folder_has_a_page_that_says_so(psephos: Psephos) -> None:
     for name in ("run.json", "result.json", "estimates.csv", "ledger.jsonl"):
         Path("out", name).unlink()
     with Path("out/events.jsonl").open("ab") as file:
+        file.write(b'{"event":"party_dropped","par": ' + b"[" * 100_000 + b"\n")
         file.write(b'{"event":"party_dropped","par')  # cut off as the process was killed
     assert psephos("report", "out").status == 0
     page = page_in(Path("out"))

@@ -117,6 +117,49 @@ def test_trials_leave_a_page_with_every_measure(psephos: Psephos) -> None:
 
 
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+@pytest.mark.parametrize("name", ["../salaries", "/", "a/../../salaries", "..", ""])
+def test_a_table_of_another_folder_is_not_shown(reproduction: Path, name: str) -> None:
+    folder = reproduction / "made"
+    folder.mkdir()
+    for path in list(reproduction.iterdir()):
+        if path.is_file():
+            path.rename(folder / path.name)
+    (reproduction / "salaries.csv").write_text("name,salary\nann,9\n", encoding="utf-8")
+    tables = {f"{reproduction}/salaries" if name == "/" else name: [{"a": 1}]}
+    (folder / "reproduction.json").write_text(json.dumps({**REPRODUCTION, "tables": tables}), encoding="utf-8")
+    with pytest.raises(ConfigurationError) as refused:
+        write_report(folder)
+    assert refused.value.field == "reproduction.json.tables"
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"n,accuracy\n10,0.5,0.5\n", "more entries than its header"),
+        (b"n,accuracy\n" + b"1" * 200_000 + b",0.5\n", "field larger"),
+        (b"n,accuracy\n\xff,0.5\n", "table-1.csv"),
+    ],
+)
+def test_a_damaged_table_is_refused(reproduction: Path, content: bytes, words: str) -> None:
+    (reproduction / "table-1.csv").write_bytes(content)
+    with pytest.raises(ConfigurationError, match=words):
+        write_report(reproduction)
+
+
+def test_an_integer_that_no_number_holds_is_shown_as_text(reproduction: Path) -> None:
+    number = "1" + "0" * 400
+    (reproduction / "table-1.csv").write_text(f"name,n\nann,{number}\n", encoding="utf-8")
+    assert number in page_of(reproduction)
+
+
+def test_what_nothing_bounds_is_sorted_behind_all_numbers(audit: Path) -> None:
+    page = write_report(audit).read_text(encoding="utf-8")
+    assert 'data-value="Infinity"' in page  # as JavaScript reads it
+    assert 'data-value="inf"' not in page
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
 @pytest.mark.parametrize(
     ("content", "field"),
     [

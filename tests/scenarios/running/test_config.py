@@ -399,6 +399,7 @@ def test_a_name_too_long_for_a_file_is_a_scenario_that_does_not_exist() -> None:
         ("b.toml", "", "one of"),
         ("b.toml", "protocol = 5", "text"),
         ("b.json", "[" * 9999, "well-formed"),
+        ("b.toml", "epsilon = " + "9" * 5000, "well-formed"),
     ],
 )
 def test_a_scenario_that_cannot_be_read_is_refused(write: Write, name: str, content: str | bytes, allowed: str) -> None:

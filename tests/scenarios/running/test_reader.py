@@ -11,6 +11,7 @@ import pytest
 from psephos.protocol.dpwevote import Outcome
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios.moral_preferences.decisions import read_outcome
+from psephos.scenarios.reading.files import MAX_FILE_BYTES
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.folder import SCHEMA, RunFolder, read_ledger
 from psephos.scenarios.running.reader import read_run
@@ -86,6 +87,8 @@ def test_a_folder_of_a_run_that_was_killed_is_read_without_an_outcome(folder: Pa
         ("run.json", b'{"seconds": "long"}', ("run.json.seconds", "a number or left out")),
         ("result.json", b'{"protocol": "dpwevote", "outcome": {"candidates": 3}}', ("outcome of protocol 'dpwevote'",)),
         ("result.json", b"[" * 100_000, ("result.json is whole",)),
+        ("scenario.json", b'{"parameters": "many"}', ("scenario.json.parameters", "a table")),
+        ("scenario.json", b'{"network": [1]}', ("scenario.json.network", "a table or left out")),
         ("ledger.jsonl", b'{"person": "a"}\n', ("ledger.jsonl line 1",)),
         ("adversaries.json", b'[{"role": 1}]', ("adversaries.json is whole",)),
         ("run.json", b'{"schema": 99}', ("schema in run.json must be at most 1", "a later one wrote this folder")),
@@ -100,6 +103,34 @@ def test_a_damaged_folder_and_one_of_a_later_version_are_refused_by_file(
         read_run(folder)
     for word in words:
         assert word in str(refused.value)
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+@pytest.mark.parametrize("name", ["estimates.csv", "result.json", "ledger.jsonl", "estimates.svg"])
+def test_a_folder_whose_files_lead_out_of_it_is_refused(folder: Path, tmp_path: Path, name: str) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "salaries").write_text("name,salary\nann,9\n", encoding="utf-8")
+    (folder / "private").mkdir()
+    (folder / "private" / "values").write_text("name,value\nann,1\n", encoding="utf-8")
+    for target in (own / "salaries", folder / "private" / "values"):
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target)
+        with pytest.raises(ConfigurationError, match=f"{name} leads to"):
+            read_run(folder)
+
+
+def test_a_folder_may_be_a_link_itself(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(folder)
+    assert read_run(tmp_path / "link").outcome is not None
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+def test_a_file_that_is_too_large_is_refused_unread(folder: Path) -> None:
+    with (folder / "estimates.csv").open("r+b") as file:
+        file.truncate(MAX_FILE_BYTES + 1)  # sparse: no disk is used
+    with pytest.raises(ConfigurationError, match="all of it has to fit into memory"):
+        read_run(folder)
 
 
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
@@ -122,7 +153,7 @@ def test_an_outcome_of_a_protocol_that_is_not_installed_is_said_to_be_one(folder
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
 def test_a_ledger_is_read_beside_a_damaged_run_json_and_not_from_a_later_version(folder: Path) -> None:
     whole = read_ledger(folder)
-    for content in (b"{", b"\xff"):
+    for content in (b"{", b"\xff", b'{"a":' + b"[" * 100_000):
         (folder / "run.json").write_bytes(content)
         assert read_ledger(folder) == whole
     (folder / "run.json").unlink()
