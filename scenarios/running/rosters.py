@@ -35,12 +35,13 @@ PARAMETERS_FILE: Final = "parameters.json"
 """Beside it: the protocol's parameters, as the invitations have them."""
 FINGERPRINT_COLUMN: Final = "certificate_sha256"
 """In a roster's file: the fingerprint of each party's certificate."""
+_SAID_ELSEWHERE: Final = "set, in the scenario or by --set: a roster has only public columns, and they do not say it"
 
 
 def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
     """Return the parties of a roster: the role's name, the public columns, and `FINGERPRINT_COLUMN`.
 
-    A folder of `psephos roster` also says what was agreed of the parameters that describe the parties' table.
+    A folder of `psephos roster` also says what was agreed of the parameters, as the invitations have it.
 
     Args:
         path: a CSV, or a folder of `psephos roster` that has one.
@@ -56,24 +57,18 @@ def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTabl
             raise
         raise ConfigurationError(field="--roster", value=error.value, allowed=error.allowed) from None
     table = {plain_cell(name): [plain_cell(str(entry)) for entry in entries] for name, entries in read.table.items()}
-    agreed: Mapping[str, Any] = _agreed_in(path / PARAMETERS_FILE, kind) if path.is_dir() else {}
+    agreed: Mapping[str, Any] = _agreed_in(path / PARAMETERS_FILE) if path.is_dir() else {}
     return dataclasses.replace(read, names=[plain_cell(name) for name in read.names], table=table, parameters=agreed)
 
 
-def _agreed_in(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> Mapping[str, Any]:
-    """Return those of the agreed parameters that the parties' table described; all others are the scenario's to say.
-
-    What a table's text says of them need not be what its source did: a list of tasks has another order.
-    """
-    sources = sources_of(kind)
+def _agreed_in(path: Path) -> Mapping[str, Any]:
+    """Return what was agreed; nothing where it is not written down."""
     try:
-        agreed = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(field="--roster", value=str(path), allowed=f"readable parameters ({error})") from None
-    of_table = sources.parameters_of_table | sources.implied_parameters
-    return {name: value for name, value in agreed.items() if name in of_table}
 
 
 def described_by(
@@ -84,24 +79,26 @@ def described_by(
     Args:
         kind: the protocol.
         roster: as read.
-        own: the scenario's own parties; None where it has none, or nothing is left to them.
+        own: the scenario's own parties; None where it has none, or nothing is left to them, as beside an agreement.
         parameters: the scenario's, before they are checked.
 
     Raises:
         ConfigurationError: something is left to parties that the scenario does not have.
     """
-    of_public = sources_of(kind).parameters_of_public_columns
+    sources = sources_of(kind)
     if own is None:
         if left_out := left_to_parties(kind, {**roster.parameters, **parameters}):
-            allowed = "set, in the scenario or by --set: a roster has only public columns, and they do not say it"
-            raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed)
-        return roster
+            raise ConfigurationError(field=left_out[0], value="left out", allowed=_SAID_ELSEWHERE)
+        said = {name for group in sources.alternatives if group & parameters.keys() for name in group}
+        agreed = {name: value for name, value in roster.parameters.items() if name not in said}
+        return dataclasses.replace(roster, parameters=agreed)
+    of_public = sources.parameters_of_public_columns
     table = {name: entries for name, entries in own.table.items() if name != FINGERPRINT_COLUMN}
     # What follows from the roster's public columns is that, and not what the scenario's own parties say of it.
     others = {name: value for name, value in own.parameters.items() if name not in of_public}
     with roster.naming_lines():
         of_roster = of_public & kind.complete({**others, **parameters}, {**table, **roster.table}).keys()
-    kept = {name: value for name, value in own.parameters.items() if name not in of_roster} | dict(roster.parameters)
+    kept = {name: value for name, value in own.parameters.items() if name not in of_roster}
     return dataclasses.replace(own, table=table, parameters=kept, fixed=own.fixed - of_roster)
 
 
