@@ -205,7 +205,7 @@ def resolve(
         record=record,
         parameters_of_parties=frozenset() if is_served else _said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
-        note=parties.note,
+        note="" if is_served and roster is None else parties.note,  # of what is private, a server says nothing
         adversaries=() if is_served else _adversaries_of(scenario, protocol, parties.names, inputs),
         stream=stream,
         is_served=is_served,

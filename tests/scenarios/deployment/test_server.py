@@ -139,15 +139,20 @@ def test_a_bare_roster_without_the_parties_file_says_what_to_set(tmp_path: Path,
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
-def test_a_roster_that_a_spreadsheet_saved_is_read_and_its_form_is_said(write: Write, encoding: str) -> None:
-    scenario = str(
-        write("mine.toml", 'protocol = "dpwevote"\n[parameters]\ncandidates = ["merger"]\nweights = [1, 2]\n')
-    )
-    roster = write("list.csv", "partner;certificate_sha256\nbjörn;{0}\nann;{0}\n".format("a" * 64).encode(encoding))
-    side = resolve(load_scenario(scenario), is_served=True, roster=roster)
-    assert list(side.roster.names) == ["björn", "ann"]
+def test_a_roster_that_a_spreadsheet_saved_is_read_and_its_form_is_said(
+    tmp_path: Path, write: Write, encoding: str
+) -> None:
+    text = """
+        protocol = "dpwevote"
+        deadline_seconds = 0.01
+        parameters = { candidates = ["merger"], weights = [1, 2], public_weights = true }
+    """
+    roster = write("list.csv", "partner;weight\nbjörn;2\nann;1\n".encode(encoding))
+    side = resolve(load_scenario(str(write("mine.toml", text))), is_served=True, roster=roster)
+    assert (list(side.roster.names), side.roster.public.tolist()) == (["björn", "ann"], [[1, 1], [0, 0]])
     form = {"cp1252": "Windows-1252, since it is not UTF-8", "utf-16": "UTF-16"}[encoding]
     assert side.note == f"list.csv is read as {form}, with semicolons between entries."
+    assert served_folder(side, tmp_path / "out", address="127.0.0.1:0")["parties"] == side.note
 
 
 def test_a_rosters_file_holds_names_public_columns_and_fingerprints_and_can_be_read(
