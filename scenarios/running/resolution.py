@@ -262,7 +262,7 @@ def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster:
     """Return the table that says of the parameters what neither the scenario nor a roster does."""
     said = {**roster.parameters, **scenario.parameters}
     left_out = left_to_parties(kind, said)
-    is_of_data_set = isinstance(scenario.parties, Mapping) and "data" in scenario.parties and not roster.parameters
+    is_of_data_set = isinstance(scenario.parties, Mapping) and "data" in scenario.parties
     if not scenario.parties or not (is_of_data_set or left_out):
         return described_by(kind, roster, None, scenario.parameters)
     try:

@@ -41,7 +41,7 @@ _SAID_ELSEWHERE: Final = "set, in the scenario or by --set: a roster has only pu
 def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
     """Return the parties of a roster: the role's name, the public columns, and `FINGERPRINT_COLUMN`.
 
-    A folder of `psephos roster` also says what was agreed of the parameters, as the invitations have it.
+    A folder of `psephos roster` also says what was agreed of the parameters that describe the parties' table.
 
     Args:
         path: a CSV, or a folder of `psephos roster` that has one.
@@ -57,18 +57,24 @@ def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTabl
             raise
         raise ConfigurationError(field="--roster", value=error.value, allowed=error.allowed) from None
     table = {plain_cell(name): [plain_cell(str(entry)) for entry in entries] for name, entries in read.table.items()}
-    agreed: Mapping[str, Any] = _agreed_in(path / PARAMETERS_FILE) if path.is_dir() else {}
+    agreed: Mapping[str, Any] = _agreed_in(path / PARAMETERS_FILE, kind) if path.is_dir() else {}
     return dataclasses.replace(read, names=[plain_cell(name) for name in read.names], table=table, parameters=agreed)
 
 
-def _agreed_in(path: Path) -> Mapping[str, Any]:
-    """Return what was agreed; nothing where it is not written down."""
+def _agreed_in(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> Mapping[str, Any]:
+    """Return those of the agreed parameters that the parties' table described; all others are the scenario's to say.
+
+    What a table's text says of them need not be what its source did: a list of tasks has another order.
+    """
+    sources = sources_of(kind)
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        agreed = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(field="--roster", value=str(path), allowed=f"readable parameters ({error})") from None
+    of_table = sources.parameters_of_table | sources.implied_parameters
+    return {name: value for name, value in agreed.items() if name in of_table}
 
 
 def described_by(
@@ -98,7 +104,7 @@ def described_by(
     others = {name: value for name, value in own.parameters.items() if name not in of_public}
     with roster.naming_lines():
         of_roster = of_public & kind.complete({**others, **parameters}, {**table, **roster.table}).keys()
-    kept = {name: value for name, value in own.parameters.items() if name not in of_roster}
+    kept = {name: value for name, value in own.parameters.items() if name not in of_roster} | dict(roster.parameters)
     return dataclasses.replace(own, table=table, parameters=kept, fixed=own.fixed - of_roster)
 
 

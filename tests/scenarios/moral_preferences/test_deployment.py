@@ -547,7 +547,7 @@ def test_a_rehearsal_over_tls_finds_of_societies_what_arrays_find(
 @pytest.mark.full("processes, one for each party")
 @pytest.mark.parametrize("trusts", [False, True], ids=["local", "central"])
 def test_processes_with_secure_noise_release_each_society_by_itself(tmp_path: Path, *, trusts: bool) -> None:
-    """The server has no file of the voters: their societies are in the roster, and all else was agreed."""
+    """The server has no file of the voters: what it says was agreed stands beside the roster."""
     scenario = write_survey(tmp_path, lines=CENTRAL if trusts else LOCAL, societies=SOCIETIES)
     with contextlib.ExitStack() as stack:
 
@@ -556,7 +556,8 @@ def test_processes_with_secure_noise_release_each_society_by_itself(tmp_path: Pa
 
         drawn = start("roster", scenario, "--make-keys", "--out", "drawn").ending()
         assert (drawn.status, drawn.err) == (0, "")
-        (tmp_path / "served.toml").write_text('name = "survey"\nprotocol = "moral-preferences"\n', encoding="utf-8")
+        text = f'name = "survey"\nprotocol = "moral-preferences"\n[parameters]\n{CENTRAL if trusts else LOCAL}\n'
+        (tmp_path / "served.toml").write_text(text, encoding="utf-8")
         words = ("--listen", "127.0.0.1:0", "--roster", "drawn", "--no-pictures", "--out", "server")
         server = start("serve", "served.toml", *words)
         address = server.address()
