@@ -264,6 +264,8 @@ def serve_in_folder(
     holds the outcome as well.
     """
     how = {"transport": transport, "kind": mode.kind.value}
+    if side.note:
+        how["parties"] = side.note
     with (
         open_sitting(journal, side, charter=charter, mode=mode, on_resuming=on_resuming) as sitting,
         open_run(folder, side, how, has_ledger=False, is_live=True) as run,

@@ -45,11 +45,14 @@ def open_worker(module: str, task: msgspec.Struct) -> Generator[subprocess.Popen
         process.stdin = None  # else `communicate` would flush it
         yield process
     finally:
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+        try:
+            process.kill()
+        finally:  # also where a second interrupt came in between, which would leave it behind
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
 
 
 def shares_of(trials: int, workers: int) -> list[range]:

@@ -205,7 +205,7 @@ def resolve(
         record=record,
         parameters_of_parties=frozenset() if is_served else _said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
-        note=parties.note,
+        note="" if is_served and roster is None else parties.note,  # of what is private, a server says nothing
         adversaries=() if is_served else _adversaries_of(scenario, protocol, parties.names, inputs),
         stream=stream,
         is_served=is_served,
@@ -260,9 +260,21 @@ def _own_parties(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Pa
 
 def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable) -> PartiesTable:
     """Return the table that says of the parameters what neither the scenario nor a roster does."""
+    said = {**roster.parameters, **scenario.parameters}
+    left_out = left_to_parties(kind, said)
     is_of_data_set = isinstance(scenario.parties, Mapping) and "data" in scenario.parties
-    is_needed = bool(scenario.parties) and (is_of_data_set or bool(left_to_parties(kind, scenario.parameters)))
-    own = _own_parties(scenario, kind) if is_needed else None
+    if not scenario.parties or not (is_of_data_set or left_out):
+        return described_by(kind, roster, None, scenario.parameters)
+    try:
+        own = _own_parties(scenario, kind)
+    except ConfigurationError as error:
+        if not left_out or error.field.partition(".")[0] != f"{kind.client_role}s":
+            raise
+        allowed = (
+            f"set, in the scenario or by --set, or agreed in a folder of `psephos roster`: "
+            f"the scenario's own {kind.client_role}s cannot say it here ({error})"
+        )
+        raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed) from None
     return described_by(kind, roster, own, scenario.parameters)
 
 

@@ -35,6 +35,7 @@ PARAMETERS_FILE: Final = "parameters.json"
 """Beside it: the protocol's parameters, as the invitations have them."""
 FINGERPRINT_COLUMN: Final = "certificate_sha256"
 """In a roster's file: the fingerprint of each party's certificate."""
+_SAID_ELSEWHERE: Final = "set, in the scenario or by --set: a roster has only public columns, and they do not say it"
 
 
 def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
@@ -84,18 +85,20 @@ def described_by(
     Args:
         kind: the protocol.
         roster: as read.
-        own: the scenario's own parties; None where it has none, or nothing is left to them.
+        own: the scenario's own parties; None where it has none, or nothing is left to them, as beside an agreement.
         parameters: the scenario's, before they are checked.
 
     Raises:
         ConfigurationError: something is left to parties that the scenario does not have.
     """
-    of_public = sources_of(kind).parameters_of_public_columns
+    sources = sources_of(kind)
     if own is None:
         if left_out := left_to_parties(kind, {**roster.parameters, **parameters}):
-            allowed = "set, in the scenario or by --set: a roster has only public columns, and they do not say it"
-            raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed)
-        return roster
+            raise ConfigurationError(field=left_out[0], value="left out", allowed=_SAID_ELSEWHERE)
+        said = {name for group in sources.alternatives if group & parameters.keys() for name in group}
+        agreed = {name: value for name, value in roster.parameters.items() if name not in said}
+        return dataclasses.replace(roster, parameters=agreed)
+    of_public = sources.parameters_of_public_columns
     table = {name: entries for name, entries in own.table.items() if name != FINGERPRINT_COLUMN}
     # What follows from the roster's public columns is that, and not what the scenario's own parties say of it.
     others = {name: value for name, value in own.parameters.items() if name not in of_public}

@@ -1,7 +1,7 @@
 """Small sessions of all systems, in which a report that is counted twice, or is another's, shows."""
 
 import functools
-from typing import Any
+from typing import Any, Final
 
 from helpers import make_fair_inputs, make_fair_vote, make_preference_inputs, make_preferences
 from psephos.protocol import Inputs, PhasedProtocol
@@ -13,10 +13,12 @@ from psephos.protocol.truth_discovery import TruthDiscovery
 from quiz import Parameters as QuizParameters
 from quiz import Quiz, make_quiz_inputs
 
-__all__ = ["make_case"]
+__all__ = ["LEVELS", "make_case"]
 
 _EPSILON = 1.0
 """Small, so that a report that is drawn again is another one."""
+LEVELS: Final = (0.5, 1.0, 2.0)
+"""Of ε, where voters choose theirs."""
 
 
 @functools.cache
@@ -51,6 +53,9 @@ def make_case(case: str, num_parties: int) -> tuple[PhasedProtocol[Any, Any], In
             paradigm = Paradigm.VLDP if case == "moral-preferences" else Paradigm.VLCP
             preferences = make_preferences(2, paradigm=paradigm, epsilon=2.0)
             return preferences, make_preference_inputs(preferences, num_parties)
+        case "moral-preferences-chosen":
+            chosen = make_preferences(2, epsilons=LEVELS, chosen_by="voter")
+            return chosen, make_preference_inputs(chosen, num_parties)
         case "quiz":
             quiz = Quiz(QuizParameters(num_tasks=2, epsilon=_EPSILON))
             return quiz, make_quiz_inputs(quiz, num_parties)

@@ -9,6 +9,8 @@
 - No accepted report is lost, and none counted twice: a phase closes with exactly the reports that are durable on the
   server's side by then, each party's once, and outcome and tallies are those of the array path over these. The noise of
   a central phase is that of one run of the server.
+- What a person chooses as it joins stands: it is one of the levels, on the server's disk before the person is welcomed,
+  and never another one; the ledger charges that level, once, and the tally weighs the report by it.
 - No budget is exceeded, over all sessions of a journal, and a session that has begun is never refused for its budget.
 - Everybody ends, with the outcome that was released or with a reason.
 - Where every fault passes (`Plan.is_gentle`), nobody is missing: each session is released with all reports of all.
@@ -21,8 +23,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 from psephos.agents.journal_format import Row
+from psephos.protocol.arrays import IntArray
 from psephos.protocol.errors import BudgetExceededError
-from psephos.protocol.messages import Acknowledgement, Message, Release, Report, Request, encode
+from psephos.protocol.messages import Acknowledgement, Message, Release, Report, Request, Welcome, encode
 from psephos.protocol.population import draw_for_release, released_tally, tally_batch
 from psephos.protocol.records import (
     Accepted,
@@ -37,6 +40,7 @@ from psephos.protocol.records import (
     ServerRecord,
 )
 from psephos.protocol.tally import Tally
+from simulation.cases import LEVELS
 
 if TYPE_CHECKING:
     from simulation.plans import Plan
@@ -84,18 +88,31 @@ class Observer:
         self._heard: dict[tuple[int, str], tuple[msgspec.Struct, msgspec.Struct | None]] = {}
         self._began_before: set[tuple[int, str]] = set()
         self._kept: dict[tuple[str, str, str], bytes] = {}
+        self._chosen: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def broke(self, invariant: str, detail: str) -> None:
         """Take note that an invariant was broken."""
         self.broken.append(Broke(invariant, detail))
 
     def cost_of(self, held: "Held", party: str) -> float:
-        """Return what a session costs a person in all."""
-        return sum(self._cost_of_phase(held, party, phase) for phase in range(len(held.protocol.phases)))
+        """Return what a session costs a person in all, unless it chooses otherwise."""
+        public: list[int] = held.inputs.public[held.roster.places[party]].tolist()
+        return sum(loss.proven for phase in held.protocol.phases for loss in phase.losses_of(public))
 
     def _cost_of_phase(self, held: "Held", party: str, phase: int) -> float:
-        public: list[int] = held.inputs.public[held.roster.places[party]].tolist()
+        place = held.roster.places[party]
+        if held.protocol.num_chosen:  # by the level itself, whatever the protocol says of it
+            return LEVELS[int(self.public_of(held)[place, -1])]
+        public: list[int] = held.inputs.public[place].tolist()
         return sum(loss.proven for loss in held.protocol.phases[phase].losses_of(public))
+
+    def public_of(self, held: "Held") -> IntArray:
+        """Return everybody's public row, whose end is what a server's disk says that the person chose, if it does."""
+        public: IntArray = held.inputs.public.copy()
+        for (number, place), chosen in self._chosen.items():
+            if number == held.number:
+                public[place, -len(chosen) :] = chosen
+        return public
 
     # What is seen
 
@@ -117,6 +134,8 @@ class Observer:
                     cost = 0.0 if is_repeated else self._cost_of_phase(self._held[number], name, phase)
                     if paid < cost - _ROUNDING:
                         self.broke("the ledger covers what was sent", f"{name} records {paid:g} for phase {phase}")
+                    if paid > cost + _ROUNDING and not is_repeated:
+                        self.broke("nothing more is paid", f"{name} records {paid:g} for phase {phase}, not {cost:g}")
                     self._spent[name] += paid
                     self._check_budget(name)
                 case Reserved():
@@ -154,7 +173,10 @@ class Observer:
                     self.broke("no late report counts", f"place {place} in phase {phase} of session {number}")
                 self._accepted[number, phase, place] = report
             case Chosen(place, chosen):
-                self._check_same((number, "chosen", place), msgspec.msgpack.encode(chosen))
+                if any(not 0 <= level < len(LEVELS) for level in chosen):
+                    self.broke("a choice is one of the levels", f"place {place} has {chosen} in session {number}")
+                if self._chosen.setdefault((number, place), chosen) != chosen:
+                    self.broke("a choice stands", f"place {place} has another one in session {number}: {chosen}")
             case PhaseOpened(phase):
                 self._opened.add((number, phase))
             case PhaseClosed(phase):
@@ -188,6 +210,10 @@ class Observer:
                 self._check_same((number, "request", phase), encode(message))
                 if (number, phase) not in self._opened or (phase and (number, phase - 1) not in self._closed):
                     self.broke("what is told is durable", f"phase {phase} is asked for before its opening is")
+            case Welcome() if held.protocol.num_chosen:
+                chosen = self._chosen.get((number, held.roster.places[party]))
+                if chosen is None or message.public[-len(chosen) :] != chosen:
+                    self.broke("a choice stands", f"{party} is welcomed with {message.public}, and {chosen} is durable")
             case Release():
                 self._check_same((number, "release"), bytes(message.payload))
                 self._check_same((number, "own", party), bytes(message.own))
@@ -294,7 +320,7 @@ class Observer:
             for place in places:
                 left = self._left[held.number, held.roster.names[place], phase]
                 reports[place] = msgspec.msgpack.decode(_payload_of(left), type=list[int])
-            tally = tally_batch(step, reports, earlier, held.inputs.public, np.array(places, dtype=np.int64))
+            tally = tally_batch(step, reports, earlier, self.public_of(held), np.array(places, dtype=np.int64))
             found.append(
                 [
                     released_tally(step, tally, draw_for_release(noise, protocol=protocol.name, phase=step))

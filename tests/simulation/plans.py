@@ -15,15 +15,19 @@ from psephos.transports.faults import Faults
 
 __all__ = [
     "CASES",
+    "CHOSEN",
     "GAME",
+    "NO_LEVEL",
     "Clock",
     "Crash",
     "Event",
     "FullDisk",
     "Misconfigured",
+    "OtherChoice",
     "Partition",
     "Plan",
     "WriteFault",
+    "choosing",
     "draw_plan",
     "server_name",
     "smaller",
@@ -31,6 +35,10 @@ __all__ = [
 
 GAME: Final = "dpwevote-game"
 """A case whose sessions are of one game; it is not drawn, and has runs of its own."""
+CHOSEN: Final = "moral-preferences-chosen"
+"""A case in which voters choose their ε as they join; it takes the place of every other one whose ε is everybody's."""
+NO_LEVEL: Final = 3
+"""A choice that is no level, of which such a session has three."""
 CASES: Final = (
     "dpwevote",
     "dpwevote-laplace",
@@ -119,7 +127,25 @@ class Misconfigured:
     run: int
 
 
-Event: TypeAlias = Crash | WriteFault | FullDisk | Partition | Clock | Misconfigured
+@dataclasses.dataclass(frozen=True)
+class OtherChoice:
+    """A person chooses another ε in one of its runs.
+
+    Args:
+        process: the person's.
+        run: which of its runs.
+        choice: the place of the level, or one where there is none.
+        is_forged: only its Hello says so, and all else of its program does not know; no honest one chooses what is no
+            level, since its own machine refuses that.
+    """
+
+    process: str
+    run: int
+    choice: int
+    is_forged: bool
+
+
+Event: TypeAlias = Crash | WriteFault | FullDisk | Partition | Clock | Misconfigured | OtherChoice
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +207,36 @@ def draw_plan(draw: random.Random) -> Plan:
         is_gentle=is_gentle,
     )
     number = draw.choice((0, 1, 1, 2, 2, 3, 4, 6))
-    return dataclasses.replace(plan, events=tuple(_draw_event(draw, plan) for _ in range(number)))
+    return choosing(dataclasses.replace(plan, events=tuple(_draw_event(draw, plan) for _ in range(number))), share=0.5)
+
+
+def choosing(plan: Plan, *, share: float) -> Plan:
+    """Return a plan in which voters choose their ε, and choose otherwise later; of draws of its own.
+
+    Args:
+        plan: in which everybody's ε is the same.
+        share: of the sessions on moral preferences in which voters choose.
+    """
+    draw = random.Random(f"choices of {plan.seed}")
+    sessions = tuple(
+        CHOSEN if case == "moral-preferences" and draw.random() < share else case for case in plan.sessions
+    )
+    if CHOSEN not in sessions:
+        return plan
+    return dataclasses.replace(
+        plan,
+        sessions=sessions,
+        events=plan.events + tuple(_draw_choice(draw, plan) for _ in range(draw.choice((0, 1, 2)))),
+    )
+
+
+def _draw_choice(draw: random.Random, plan: Plan) -> OtherChoice:
+    """Return another choice; where nobody may be missing in the end, none that its voter's own program disowns."""
+    is_forged = draw.random() < 0.5
+    choice = draw.randrange(NO_LEVEL + is_forged)
+    if is_forged and plan.is_gentle:
+        choice = NO_LEVEL
+    return OtherChoice(draw.choice(plan.parties), draw.choice((0, 1, 1, 2)), choice, is_forged)
 
 
 def _draw_faults(draw: random.Random, *, is_gentle: bool) -> Faults:

@@ -16,23 +16,33 @@ from psephos.agents import session_journal
 from psephos.agents.driver import Driver
 from psephos.agents.person_journal import PersonJournal, Sitting
 from psephos.protocol import client_machine, server_machine
+from psephos.protocol.admission import Admission
 from psephos.protocol.client_machine import ClientMachine
 from psephos.protocol.course import Course
 from psephos.protocol.effects import Effect, Keep, Send
 from psephos.protocol.errors import JournalError, RemoteProtocolError
 from psephos.protocol.messages import Acknowledgement
+from psephos.protocol.moral_preferences.phases import PerturbedPhase
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.proceedings import Proceedings
-from psephos.protocol.records import Accepted, ClientRecord, Drawn, PhaseClosed, PhaseOpened, ServerRecord
+from psephos.protocol.records import Accepted, Chosen, ClientRecord, Drawn, PhaseClosed, PhaseOpened, ServerRecord
 from psephos.protocol.seats import Seat, Seats
 from psephos.protocol.server_machine import ServerMachine
 from psephos.protocol.states import State
 from psephos.transports import Channel
 from psephos.transports.faults import Faults
+from simulation.cases import LEVELS
 from simulation.disks import MemoryDisk
-from simulation.plans import Partition
+from simulation.plans import CHOSEN, NO_LEVEL, Crash, OtherChoice, Partition
 
-__all__ = ["FAULTS", "RARE", "a_kept_report_is_forgotten", "planted"]
+__all__ = [
+    "FAULTS",
+    "RARE",
+    "a_choice_that_is_no_level_is_taken",
+    "a_kept_report_is_forgotten",
+    "a_later_choice_is_taken",
+    "planted",
+]
 
 Patches: TypeAlias = Iterator[Any]
 
@@ -296,6 +306,105 @@ def a_released_session_waits_for_nobody() -> Patches:
     yield mock.patch.object(server_machine, "_TO_BE_TAKEN_UP", (State.JOINED, State.ASKED))
 
 
+def a_later_choice_is_taken() -> Patches:
+    def make_choose(method: Any) -> Any:
+        def choose(self: Admission, place: int, chosen: Sequence[int]) -> bool:
+            _held_choices(self).pop(place, None)
+            return method(self, place, chosen)
+
+        return choose
+
+    def make_check(method: Any) -> Any:
+        def why_not(self: Admission, place: int, chosen: Sequence[int]) -> str:
+            with mock.patch.dict(_held_choices(self)):
+                _held_choices(self).pop(place, None)
+                return method(self, place, chosen)
+
+        return why_not
+
+    yield _replacing(Admission, "choose", make_choose)
+    yield _replacing(Admission, "_why_not_chosen", make_check)
+
+
+def _held_choices(admission: Admission) -> dict[int, tuple[int, ...]]:
+    return getattr(admission, "_chosen")  # noqa: B009  a fault may reach inside
+
+
+def a_choice_that_is_no_level_is_taken() -> Patches:
+    yield mock.patch.object(Admission, "_why_not_chosen", return_value="")
+
+
+def a_choice_is_not_kept() -> Patches:
+    yield _changing_effects(ServerMachine, "_on_hello", _not_kept(Chosen))
+
+
+def a_restarted_server_forgets_what_was_chosen() -> Patches:
+    def make(method: Any) -> Any:
+        def replay(records: Sequence[ServerRecord], *given: Any) -> Any:
+            return method([record for record in records if not isinstance(record, Chosen)], *given)
+
+        return replay
+
+    yield _replacing(server_machine, "replay_server", make)
+
+
+def the_ledger_charges_the_first_level() -> Patches:
+    def change(effects: list[Effect]) -> list[Effect]:
+        return [_charging(effect, LEVELS[0]) for effect in effects]
+
+    yield _changing_effects(ClientMachine, "_on_request", change)
+
+
+def _charging(effect: Effect, epsilon: float) -> Effect:
+    if not isinstance(effect, Keep) or not isinstance(effect.record, Drawn):
+        return effect
+    entries = tuple(
+        msgspec.structs.replace(entry, claimed=epsilon, proven=epsilon) if entry.proven else entry
+        for entry in effect.record.entries
+    )
+    return Keep(msgspec.structs.replace(effect.record, entries=entries))
+
+
+def the_ledger_charges_the_greatest_level() -> Patches:
+    def make(method: Any) -> Any:
+        def losses_of(self: PerturbedPhase, public: Sequence[int]) -> Any:
+            return method(self, [NO_LEVEL - 1] * len(public))
+
+        return losses_of
+
+    yield _replacing(PerturbedPhase, "losses_of", make)
+
+
+def reports_are_weighed_by_the_roster() -> Patches:
+    def make(method: Any) -> Any:
+        def choose(self: Admission, place: int, chosen: Sequence[int]) -> bool:
+            before = self.public.copy()
+            is_new = method(self, place, chosen)
+            self.public[:] = before
+            return is_new
+
+        return choose
+
+    def make_welcome(method: Any) -> Any:
+        def welcome_of(self: Admission, place: int) -> Any:
+            welcome = method(self, place)
+            chosen = _held_choices(self).get(place, ())
+            return msgspec.structs.replace(welcome, public=chosen) if chosen else welcome
+
+        return welcome_of
+
+    yield _replacing(Admission, "choose", make)
+    yield _replacing(Admission, "welcome_of", make_welcome)
+
+
+_CHOICES: dict[str, Any] = {
+    "sessions": (CHOSEN,),
+    "num_parties": 3,
+    "affordable": None,
+    "deadline": 300.0,
+    "is_gentle": False,
+}
+
 RARE: dict[Callable[[], Patches], dict[str, Any]] = {
     a_reservation_is_lost: {
         "sessions": ("dpwevote", "dpwevote"),
@@ -322,6 +431,21 @@ RARE: dict[Callable[[], Patches], dict[str, Any]] = {
         "deadline": 5.0,
         "faults": Faults(delay=5.0),
     },
+    a_later_choice_is_taken: _CHOICES
+    | {
+        "events": (
+            OtherChoice("p0", run=1, choice=2, is_forged=True),
+            Crash("p0", run=0, step=3, seconds=3.0),
+            Crash("server0", run=0, step=10, seconds=0.3),
+        )
+    },
+    a_choice_that_is_no_level_is_taken: _CHOICES
+    | {"events": (OtherChoice("p1", run=0, choice=NO_LEVEL, is_forged=True),)},
+    a_choice_is_not_kept: _CHOICES,
+    a_restarted_server_forgets_what_was_chosen: _CHOICES | {"events": (Crash("server0", run=0, step=30, seconds=0.3),)},
+    the_ledger_charges_the_first_level: _CHOICES,
+    the_ledger_charges_the_greatest_level: _CHOICES,
+    reports_are_weighed_by_the_roster: _CHOICES,
 }
 """What plans are like in which a fault shows that few plans show."""
 
@@ -359,6 +483,13 @@ FAULTS: dict[Callable[[], Patches], int] = {
     a_server_goes_on_without_its_journal: 60,
     another_configuration_is_taken_up: 150,
     a_released_session_waits_for_nobody: 60,
+    a_later_choice_is_taken: 10,
+    a_choice_that_is_no_level_is_taken: 10,
+    a_choice_is_not_kept: 10,
+    a_restarted_server_forgets_what_was_chosen: 10,
+    the_ledger_charges_the_first_level: 10,
+    the_ledger_charges_the_greatest_level: 10,
+    reports_are_weighed_by_the_roster: 10,
 }
 """Each fault, and in how many runs at most, of the seeds from 0 on, it is found."""
 

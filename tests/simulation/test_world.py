@@ -6,14 +6,37 @@
 import dataclasses
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from psephos.protocol.moral_preferences import Outcome
 from psephos.transports.faults import Faults
 from simulate import broken_by, plan_of, shrink
 from simulation.disks import FolderDisk
-from simulation.plans import CASES, GAME, Clock, Crash, FullDisk, Misconfigured, Partition, Plan, WriteFault
-from simulation.planted import a_closing_is_not_kept, a_kept_report_is_forgotten, planted
+from simulation.plans import (
+    CASES,
+    CHOSEN,
+    GAME,
+    NO_LEVEL,
+    Clock,
+    Crash,
+    FullDisk,
+    Misconfigured,
+    OtherChoice,
+    Partition,
+    Plan,
+    WriteFault,
+    choosing,
+)
+from simulation.planted import (
+    a_choice_that_is_no_level_is_taken,
+    a_closing_is_not_kept,
+    a_kept_report_is_forgotten,
+    a_later_choice_is_taken,
+    planted,
+)
 from simulation.world import run_plan
 from thoroughness import draws
 
@@ -37,7 +60,7 @@ def test_the_invariants_hold_over_real_files(tmp_path: Path) -> None:
         assert not world.observer.broken, f"seed {seed}"
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*CASES, CHOSEN])
 def test_a_session_of_each_case_is_released_to_all_in_calm_weather(case: str) -> None:
     plan = Plan(seed=1, sessions=(case,), num_parties=3, quorum=1.0, is_gentle=True, deadline=1e6)
     world = run_plan(plan)
@@ -66,6 +89,53 @@ def test_votes_of_a_game_are_released_to_all_in_calm_weather() -> None:
     tallies = [held.result.tallies[0].totals.tolist() for held in world.held if held.result is not None]
     assert len(tallies) == 3
     assert tallies[0] == tallies[1] == tallies[2]
+
+
+def of_choices(seed: int) -> Plan:
+    """Return a plan in all sessions of which voters choose their ε."""
+    plan = plan_of(seed)
+    events = tuple(event for event in plan.events if not isinstance(event, OtherChoice))
+    sessions = ("moral-preferences",) * len(plan.sessions)
+    return choosing(dataclasses.replace(plan, sessions=sessions, events=events), share=1.0)
+
+
+@pytest.mark.unmeasured
+def test_each_voter_has_one_epsilon_whatever_happens() -> None:
+    plans = [of_choices(seed) for seed in range(draws(24, full=2000))]
+    assert any(isinstance(event, OtherChoice) and event.choice == NO_LEVEL for plan in plans for event in plan.events)
+    for plan in plans:
+        broke = broken_by(plan)
+        assert broke is None, f"{plan}: {broke}"
+
+
+@pytest.mark.parametrize(
+    ("run", "choice", "fault"), [(1, 1, a_later_choice_is_taken), (0, NO_LEVEL, a_choice_that_is_no_level_is_taken)]
+)
+def test_another_choice_is_refused_and_the_voter_comes_back_with_its_first_one(
+    run: int, choice: int, fault: Callable[[], Any]
+) -> None:
+    plan = Plan(
+        seed=2,
+        sessions=(CHOSEN,),
+        num_parties=3,
+        quorum=1.0,
+        is_gentle=True,
+        deadline=1e6,
+        events=(
+            Crash("p0", run=0, step=3, seconds=1.0),
+            Crash("server0", run=0, step=9, seconds=0.0),
+            OtherChoice("p0", run=run, choice=choice, is_forged=True),
+        ),
+    )
+    world = run_plan(plan)
+    assert not world.observer.broken
+    (held,) = world.held
+    assert held.result is not None
+    outcome = held.result.outcome
+    assert isinstance(outcome, Outcome)
+    assert [(level.epsilon, level.num_voters) for level in outcome.levels] == [(0.5, 1), (1.0, 1), (2.0, 1)]
+    with planted(fault):
+        assert broken_by(plan) is not None
 
 
 def test_a_weight_that_is_drawn_again_is_found() -> None:

@@ -35,7 +35,7 @@ from psephos.protocol.errors import (
     JournalError,
     QuorumError,
 )
-from psephos.protocol.messages import Charter, decode
+from psephos.protocol.messages import Charter, Hello, decode, encode
 from psephos.protocol.privacy import Budget
 from psephos.protocol.server_machine import SessionResult
 from psephos.transports import Channel, Listener, MemoryTransport
@@ -43,7 +43,17 @@ from psephos.transports.faults import Fate, FaultyChannel, seeded_weather
 from simulation.cases import make_case
 from simulation.disks import Disk, MemoryDisk, open_person_journal, open_session_journal
 from simulation.invariants import Observer
-from simulation.plans import Clock, Crash, FullDisk, Misconfigured, Partition, Plan, WriteFault, server_name
+from simulation.plans import (
+    Clock,
+    Crash,
+    FullDisk,
+    Misconfigured,
+    OtherChoice,
+    Partition,
+    Plan,
+    WriteFault,
+    server_name,
+)
 
 __all__ = ["Held", "World", "run_plan"]
 
@@ -137,11 +147,13 @@ class _Channel(FaultyChannel):
         return self._link.fingerprint if self._is_server else ""
 
     async def send(self, payloads: Sequence[bytes]) -> None:
+        payloads = [self._said(payload) for payload in payloads]
         self._note(payloads)
         await super().send(payloads)
         self._process.do_step()
 
     def send_nowait(self, payload: bytes) -> None:
+        payload = self._said(payload)
         self._note([payload])
         super().send_nowait(payload)
         self._process.do_step()
@@ -150,6 +162,16 @@ class _Channel(FaultyChannel):
         payloads = await super().receive()
         self._process.do_step()
         return payloads
+
+    def _said(self, payload: bytes) -> bytes:
+        """Return what leaves in place of a payload."""
+        other = None if self._is_server else self._link.world.other_choice(self._process)
+        if other is None or not other.is_forged or not self._link.held.protocol.num_chosen:
+            return payload
+        message = decode(payload)
+        return (
+            encode(msgspec.structs.replace(message, chosen=(other.choice,))) if isinstance(message, Hello) else payload
+        )
 
     def _note(self, payloads: Iterable[bytes]) -> None:
         self._process.do_step()
@@ -246,6 +268,7 @@ class World:
         self._partitions = [event for event in plan.events if isinstance(event, Partition)]
         self._write_faults = {(e.process, e.commit): e for e in plan.events if isinstance(e, WriteFault)}
         self._full = [event for event in plan.events if isinstance(event, FullDisk)]
+        self._other_choices = {(e.process, e.run): e for e in plan.events if isinstance(e, OtherChoice)}
         self._misconfigured = {(e.process, e.run) for e in plan.events if isinstance(e, Misconfigured)}
         self._num_noises = 0
         self._begun = 0.0
@@ -264,6 +287,18 @@ class World:
         fate = self._weather(connection, is_upstream, number)
         begun = self._cut_until(link.person.name) - trio.current_time()
         return fate if begun <= 0 else fate._replace(delay_seconds=fate.delay_seconds + begun)
+
+    def other_choice(self, process: Process) -> OtherChoice | None:
+        """Return what a person chooses in this run, unless it is what it means to choose."""
+        return self._other_choices.get((process.name, process.run))
+
+    def _choice_of(self, process: Process, held: Held) -> tuple[int, ...]:
+        """Return a person's public row, whose end it chooses itself: as it is held to, once a server says so."""
+        public: list[int] = self.observer.public_of(held)[held.roster.places[process.name]].tolist()
+        other = self.other_choice(process)
+        if other is not None and not other.is_forged and held.protocol.num_chosen:
+            public[-1] = other.choice
+        return tuple(public)
 
     def commit(self, process: Process, write: Callable[[], None], rows: Sequence[Any]) -> None:
         """Let a commit happen, or not."""
@@ -309,7 +344,10 @@ class World:
         plan = self.plan
         protocol, inputs = make_case(case, plan.num_parties)
         fingerprints = [f"certificate of {name}" for name in plan.parties] if plan.has_certificates else None
-        roster = Roster(plan.parties, inputs.public, fingerprints=fingerprints)
+        public = inputs.public
+        if protocol.num_chosen:
+            public = protocol.encode_public({}, num_parties=plan.num_parties)
+        roster = Roster(plan.parties, public, fingerprints=fingerprints)
         quorum = None if protocol.hides_participation else plan.quorum
         rules = PhaseRules(deadline_seconds=plan.deadline, quorum=quorum)
         if protocol.hides_participation and plan.is_gentle:
@@ -394,7 +432,7 @@ class World:
     async def _sit(self, process: Process, journal: PersonJournal, held: Held) -> msgspec.Struct:
         place = held.roster.places[process.name]
         row: list[int] = held.inputs.private[place].tolist()
-        public: list[int] = held.inputs.public[place].tolist()
+        public = self._choice_of(process, held)
         budget = self.budget_of(process.name)
         self.observer.note_try(held, process.name)
 

@@ -224,5 +224,6 @@ SOURCES: Final = PartySources(
     own_parameters=dict.fromkeys(OwnEpsilons.__struct_fields__, _PRICES),
     parameters_of_table=frozenset({"features", "epsilons", "societies"}),
     parameters_of_public_columns=frozenset({"epsilons", "societies"}),
+    implied_parameters=frozenset({"max_records"}),
     alternatives=(_PRICES,),
 )

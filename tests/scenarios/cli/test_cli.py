@@ -449,6 +449,48 @@ def test_an_interrupted_run_ends_with_status_130_and_one_line(tmp_path: Path, tr
     assert process.returncode == 130
 
 
+INTERRUPTED = """
+import gc, os, signal, sys, time, weakref
+from psephos.scenarios.cli.group import cli, main
+
+def send(*_):
+    os.kill(os.getpid(), signal.{number})
+
+class Freed:
+    def __del__(self):
+        send()
+        time.sleep(0.03)  # in which it comes once more, and is dropped again
+
+class Referred:
+    pass
+
+@cli.command()
+def work():
+    {drop}
+    time.sleep(60)
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "said", "drop"),
+    [
+        ("SIGINT", 130, "interrupted", "Freed()"),
+        ("SIGTERM", 143, "interrupted (SIGTERM)", "one = Referred(); held = weakref.ref(one, send); del one"),
+        ("SIGINT", 130, "interrupted", "gc.callbacks.append(send); gc.collect(); gc.callbacks.clear()"),
+    ],
+    ids=["while an object is freed", "while a reference is told", "while the collector tells"],
+)
+def test_an_interrupt_that_python_drops_ends_the_command_too(number: str, status: int, said: str, drop: str) -> None:
+    """As of one in five while OpenDP draws: the audit then went on to its end."""
+    code = INTERRUPTED.format(number=number, drop=drop)
+    ended = subprocess.run(  # noqa: S603  our own
+        [sys.executable, "-c", code, "work"], capture_output=True, text=True, check=False, timeout=50
+    )
+    assert (ended.returncode, ended.stderr.strip()) == (status, f"psephos: {said}")
+
+
 @pytest.mark.parametrize("words", [["run", "eu-council", "--no-pictures", "--out", "out"], ["scenarios"]])
 def test_a_reader_who_leaves_ends_nothing_but_the_show(tmp_path: Path, words: list[str]) -> None:
     reading, writing = os.pipe()

@@ -12,11 +12,12 @@ from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.errors import QuorumError
 from psephos.scenarios import Resolved, load_scenario, resolve
-from psephos.scenarios.deployment import draw_session, serve_in_folder
+from psephos.scenarios.deployment import draw_session, serve_in_folder, write_session
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.server import roster_rows
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.rosters import FINGERPRINT_COLUMN as OWN_COLUMN
+from psephos.scenarios.system import find_protocol
 from psephos.transports.addresses import format_address
 
 Write = Callable[[str, str | bytes], Path]
@@ -86,10 +87,72 @@ def write_roster(path: Path, rows: list[dict[str, object]]) -> Path:
     return path
 
 
+def draw_folder(side: Resolved, path: Path) -> Path:
+    """Draw up a session as `psephos roster` does, with what was agreed beside the roster."""
+    drawn = draw_session(side.protocol, side.roster, session="public", kind=SessionKind.DEPLOYMENT)
+    path.mkdir()
+    write_session(path, drawn)
+    write_roster(path / "roster.csv", roster_rows(side, drawn.roster))
+    return path
+
+
 def draw(side: Resolved, path: Path) -> Path:
     """Draw up a session, and write the roster's file."""
     drawn = draw_session(side.protocol, side.roster, session="public", kind=SessionKind.DEPLOYMENT)
     return write_roster(path, roster_rows(side, drawn.roster))
+
+
+FILES = {
+    "dpwevote": "partner,weight,merger\nann,2,x\nbob,1,x\n",
+    "truth-discovery": "task,worker,label\nq,bob,yes\nq,ann,no\nr,ann,yes\n",
+    "moral-preferences": "voter,record,choice,lives\nbob,1,1,3\nbob,1,0,1\nann,1,1,2\nann,1,0,0\n",
+    "fair-voting": "voter,group,ranking\nbob,town,b > a\nann,village,a > b\n",
+}
+
+
+@pytest.mark.parametrize("protocol", list(FILES))
+def test_a_folder_of_a_roster_says_all_that_the_parties_file_said(tmp_path: Path, write: Write, protocol: str) -> None:
+    """The server needs no such file, which may hold what only the parties are to know."""
+    file, word = write("mine.csv", FILES[protocol]), f"{find_protocol(protocol).client_role}s"
+    scenario = load_scenario(str(write("mine.toml", f'protocol = "{protocol}"\n{word} = "{file}"\n')))
+    side = resolve(scenario, is_served=True)
+    drawn = draw_folder(side, tmp_path / "drawn")
+    file.unlink()
+    again = resolve(scenario, is_served=True, roster=drawn)
+    assert again.protocol.parameters == side.protocol.parameters
+    assert again.roster.public.tolist() == side.roster.public.tolist()
+    assert tuple(again.roster.names) == tuple(side.roster.names)
+
+
+@pytest.mark.bad_input("a file of one's own that does not tell what is needed")
+def test_a_bare_roster_without_the_parties_file_says_what_to_set(tmp_path: Path, write: Write) -> None:
+    file = write("mine.csv", FILES["fair-voting"])
+    scenario = str(write("mine.toml", f'protocol = "fair-voting"\nvoters = "{file}"\n'))
+    roster = draw(resolve(load_scenario(scenario), is_served=True), tmp_path / "roster.csv")
+    file.unlink()
+    error = refusal(scenario, roster=roster)
+    assert (error.field, error.value) == ("alternatives", "left out")
+    assert error.allowed.startswith("set, in the scenario or by --set, or agreed in a folder of `psephos roster`")
+    assert "No such file" in error.allowed
+    again = resolve(load_scenario(scenario, ["alternatives=['a', 'b']"]), is_served=True, roster=roster)
+    assert again.protocol.parameters.alternatives == ("a", "b")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_a_roster_that_a_spreadsheet_saved_is_read_and_its_form_is_said(
+    tmp_path: Path, write: Write, encoding: str
+) -> None:
+    text = """
+        protocol = "dpwevote"
+        deadline_seconds = 0.01
+        parameters = { candidates = ["merger"], weights = [1, 2], public_weights = true }
+    """
+    roster = write("list.csv", "partner;weight\nbjörn;2\nann;1\n".encode(encoding))
+    side = resolve(load_scenario(str(write("mine.toml", text))), is_served=True, roster=roster)
+    assert (list(side.roster.names), side.roster.public.tolist()) == (["björn", "ann"], [[1, 1], [0, 0]])
+    form = {"cp1252": "Windows-1252, since it is not UTF-8", "utf-16": "UTF-16"}[encoding]
+    assert side.note == f"list.csv is read as {form}, with semicolons between entries."
+    assert served_folder(side, tmp_path / "out", address="127.0.0.1:0")["parties"] == side.note
 
 
 def test_a_rosters_file_holds_names_public_columns_and_fingerprints_and_can_be_read(

@@ -28,7 +28,7 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.effects import Drop
 from psephos.protocol.errors import BudgetExceededError, PsephosError
 from psephos.protocol.messages import Release
-from psephos.protocol.moral_preferences import MoralPreferences
+from psephos.protocol.moral_preferences import MoralPreferences, Outcome
 from psephos.scenarios import load_scenario, resolve, run_session
 from psephos.scenarios.deployment import Agreement, Joining
 from psephos.scenarios.deployment.client import Heard
@@ -53,15 +53,28 @@ LOCAL = "paradigm = 'VLDP'\nepsilon = 1.5"
 CENTRAL = "paradigm = 'VLCP'\nepsilon = 1.5"
 
 
-def write_survey(folder: Path, *, lines: str = LOCAL, epsilons: Mapping[str, float] | None = None) -> str:
+# Public, as bob's vote is all of his society's.
+SOCIETIES = {"ann": "north", "bob": "south", "cid": "north"}
+
+
+def write_survey(
+    folder: Path,
+    *,
+    lines: str = LOCAL,
+    epsilons: Mapping[str, float] | None = None,
+    societies: Mapping[str, str] | None = None,
+) -> str:
     """Write a session of three voters, and each one's own file, and return the scenario's path.
 
     Args:
         folder: where.
         lines: more of the parameters.
         epsilons: of the voters, where each has its own.
+        societies: of the voters, where there are several.
     """
     own = {name: "" if epsilons is None else f", epsilon = {epsilons[name]}" for name in NAMES}
+    if societies is not None:
+        own = {name: f"{more}, society = '{societies[name]}'" for name, more in own.items()}
     rows = [f"{{voter = '{name}', records = {ROWS[name]}{own[name]}}}" for name in NAMES]
     text = f"voters = [{', '.join(rows)}]\n[parameters]\nfeatures = ['lives', 'law']\nmax_records = 2\n{lines}\n"
     path = folder / "survey.toml"
@@ -114,6 +127,26 @@ def test_voters_who_join_one_by_one_hear_what_one_process_finds(tmp_path: Path, 
         (entry,) = read_ledger(tmp_path / f"as-{party}")
         assert (entry.person, entry.claimed, entry.unit) == (party, 1.5, "voter")
         assert entry.model.value == ("central" if trusts else "local")
+
+
+@pytest.mark.parametrize("trusts", [False, True], ids=["local", "central"])
+def test_each_society_has_its_release_over_sockets_and_every_voter_hears_all_of_them(
+    tmp_path: Path, *, trusts: bool
+) -> None:
+    """The same bits as by arrays; a voter pays for its own society's release alone."""
+    scenario = write_survey(tmp_path, lines=CENTRAL if trusts else LOCAL, societies=SOCIETIES)
+    record = run_session(resolve(load_scenario(scenario, ["transport=array"])), seed=SEED)
+    with serving(scenario) as session:
+        heard = all_join(session, tmp_path, trusts_server=trusts)
+        result = session.result()
+    assert [each.outcome for each in heard.values()] == [record.outcome] * 3 == [result.outcome] * 3
+    assert result.tallies[0].totals.tolist() == record.tallies[0].totals.tolist()
+    assert isinstance(result.outcome, Outcome)
+    assert isinstance(result.outcome.societies, tuple)
+    assert [(each.name, each.num_voters) for each in result.outcome.societies] == [("north", 2), ("south", 1)]
+    for party in NAMES:
+        (entry,) = read_ledger(tmp_path / f"as-{party}")
+        assert (entry.person, entry.claimed, entry.model.value) == (party, 1.5, "central" if trusts else "local")
 
 
 def test_voters_with_an_epsilon_each_pay_their_own(tmp_path: Path) -> None:
@@ -492,6 +525,60 @@ def test_processes_whose_voters_trust_the_server_rehearse_what_a_run_finds(pseph
     ended = psephos("run", scenario, "--seed", SEED, "--no-pictures", "--out", "ran")
     assert (ended.status, ended.err) == (0, "")
     assert (tmp_path / "served" / "result.json").read_bytes() == (tmp_path / "ran" / "result.json").read_bytes()
+
+
+@pytest.mark.full("processes, one for each party")
+@pytest.mark.parametrize("trusts", [False, True], ids=["local", "central"])
+def test_a_rehearsal_over_tls_finds_of_societies_what_arrays_find(
+    psephos: Psephos, tmp_path: Path, *, trusts: bool
+) -> None:
+    scenario = write_survey(tmp_path, lines=CENTRAL if trusts else LOCAL, societies=SOCIETIES)
+    trust = ("--trust-server",) if trusts else ()
+    ended = psephos("rehearse", scenario, *trust, "--simulate", "--seed", SEED, "--out", "rehearsed")
+    assert (ended.status, ended.err) == (0, "")
+    ended = psephos("run", scenario, "--transport", "array", "--seed", SEED, "--no-pictures", "--out", "ran")
+    assert (ended.status, ended.err) == (0, "")
+    (rehearsed,) = Path("rehearsed").rglob("result.json")
+    outcomes = [read_json(path)["outcome"] for path in (rehearsed, Path("ran") / "result.json")]
+    assert outcomes[0] == outcomes[1]
+    assert [each["name"] for each in outcomes[0]["societies"]] == ["north", "south"]
+
+
+@pytest.mark.full("processes, one for each party")
+@pytest.mark.parametrize("trusts", [False, True], ids=["local", "central"])
+def test_processes_with_secure_noise_release_each_society_by_itself(tmp_path: Path, *, trusts: bool) -> None:
+    """The server has no file of the voters: what it says was agreed stands beside the roster."""
+    scenario = write_survey(tmp_path, lines=CENTRAL if trusts else LOCAL, societies=SOCIETIES)
+    with contextlib.ExitStack() as stack:
+
+        def start(*words: object) -> Process:
+            return stack.enter_context(Process(*words, folder=tmp_path, is_measured=False))
+
+        drawn = start("roster", scenario, "--make-keys", "--out", "drawn").ending()
+        assert (drawn.status, drawn.err) == (0, "")
+        text = f'name = "survey"\nprotocol = "moral-preferences"\n[parameters]\n{CENTRAL if trusts else LOCAL}\n'
+        (tmp_path / "served.toml").write_text(text, encoding="utf-8")
+        words = ("--listen", "127.0.0.1:0", "--roster", "drawn", "--no-pictures", "--out", "server")
+        server = start("serve", "served.toml", *words)
+        address = server.address()
+        trust = ("--trust-server",) if trusts else ()
+        clients = {
+            party: start(
+                *("join", "drawn/invitations", "--as", party, "--input", f"{party}.csv", *trust),
+                *("--address", address, "--out", party, "--json"),
+            )
+            for party in NAMES
+        }
+        endings = [*(client.ending() for client in clients.values()), server.ending()]
+    assert [(ended.status, ended.err) for ended in endings] == [(0, "")] * 4
+    result = read_json(tmp_path / "server" / "result.json")
+    assert result["kind"] == "deployment"
+    found = [(each["name"], each["num_voters"]) for each in result["outcome"]["societies"]]
+    assert found == [("north", 2), ("south", 1)]
+    for party in NAMES:
+        assert read_json(tmp_path / party / "outcome.json") == result["outcome"]
+        (entry,) = read_ledger(tmp_path / party)
+        assert (entry.claimed, entry.model.value) == (1.5, "central" if trusts else "local")
 
 
 # A server whose scenario has its voters in a file, or who draws a roster.

@@ -1,6 +1,8 @@
 """Other processes: what goes in, what comes out, and that none is left behind."""
 
 import os
+import subprocess
+from unittest import mock
 
 import msgspec
 import pytest
@@ -20,6 +22,22 @@ def test_there_is_a_core() -> None:
 def test_a_worker_is_ended_on_leaving_whatever_happens() -> None:
     with pytest.raises(RuntimeError, match="something else"), open_worker(ROWS, Nothing()) as process:
         raise RuntimeError("something else")
+    assert process.returncode is not None
+
+
+def test_a_second_interrupt_leaves_no_worker_behind() -> None:
+    """It comes as the worker is about to be ended because of the first one."""
+    workers: list[subprocess.Popen[bytes]] = []
+
+    def work() -> None:
+        with open_worker(ROWS, Nothing()) as process:
+            workers.append(process)
+            process.kill = mock.Mock(side_effect=[KeyboardInterrupt, mock.DEFAULT], wraps=process.kill)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    (process,) = workers
     assert process.returncode is not None
 
 
