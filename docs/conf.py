@@ -55,6 +55,7 @@ NAMES = {
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="The manual">',
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
+    '</noscript>\n\n<div id="search-results">': '</noscript>\n\n<h1>Search</h1>\n<div id="search-results">',
 }
 """Of the theme's pages: parts that it leaves without the names that screen readers tell them apart by."""
 REFERENCE = Path(__file__).parent / "reference"

@@ -2,7 +2,7 @@
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, Final
 
 import pytest
@@ -19,7 +19,7 @@ in_a_browser: Final = [
 
 
 @contextlib.contextmanager
-def open_browser() -> Iterator[Any]:
+def open_browser() -> Generator[Any]:
     """Start a browser, which has no sandbox where these tests run as root."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (the group test)")
     with playwright.sync_playwright() as started:
