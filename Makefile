@@ -29,7 +29,7 @@ quick: .venv/installed
 verify: export PYTHONDONTWRITEBYTECODE =
 verify: export PSEPHOS_TESTS = full
 verify: check
-	@$(BIN)/pip install --quiet --group notebooks
+	@$(BIN)/pip install --quiet --group notebooks --group docs
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -n auto --dist loadfile --no-loadscope-reorder
 	$(BIN)/coverage combine --quiet

@@ -1,6 +1,7 @@
 """Sphinx's configuration: the manual is Markdown, the reference comes from the docstrings.
 
-What a page shows is in its folder: the pages work from a disk and without a network, diagrams and search among it.
+What a page shows is in its folder: the pages work from a disk and without a network, diagrams, formulas and search
+among it.
 """
 
 import importlib.metadata
@@ -11,8 +12,11 @@ from pathlib import Path
 import click
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from math_core import LatexError, LatexToMathML
 from psephos.scenarios.cli import cli
 from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
 
 project = "Psephos"
 author = "The Psephos developers"
@@ -27,11 +31,15 @@ extensions = [
 ]
 exclude_patterns = ["_build"]
 html_theme = "furo"
+html_theme_options = {"top_of_page_buttons": []}  # the page's Markdown is of no use to its readers
 html_title = "Psephos"
+html_copy_source = False
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
+html_js_files = ["scrolling.js"]
 myst_enable_extensions = ["colon_fence", "deflist"]
-myst_fence_as_directive = ["mermaid"]
+myst_fence_as_directive = ["mermaid", "math"]
+html_math_renderer = "mathml"
 myst_heading_anchors = 3
 autosummary_generate = False  # the modules' pages are written below
 autodoc_member_order = "bysource"
@@ -43,7 +51,15 @@ suppress_warnings = [
 ]
 
 TERMINAL_WIDTH = 80
+NAMES = {
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="The manual">',
+    '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
+    '</noscript>\n\n<div id="search-results">': '</noscript>\n\n<h1>Search</h1>\n<div id="search-results">',
+}
+"""Of the theme's pages: parts that it leaves without the names that screen readers tell them apart by."""
 REFERENCE = Path(__file__).parent / "reference"
+FORMULAS = LatexToMathML()
 MODULE = re.compile(r"^\.\. automodule:: (\S+)$", re.MULTILINE)
 MODULES = re.compile(r"^```\{eval-rst\}\n(?:\.\. automodule:: .*\n(?:   :members:.*\n)?)+```$", re.MULTILINE)
 ROOT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -76,6 +92,18 @@ class Commands(Directive):
             )
             for context in walk(cli, None)
         ]
+
+
+def write_formula(translator: HTML5Translator, node: nodes.math_block) -> None:
+    """Write a formula as MathML, which browsers draw by themselves and screen readers read."""
+    latex = node.astext().strip()
+    try:
+        formula = FORMULAS.convert_with_local_state(latex, displaystyle=True)
+    except LatexError as error:
+        logging.getLogger(__name__).warning("no formula: %s", error, location=node)
+    else:
+        translator.body.append(f'<div class="formula">{formula}</div>\n')
+    raise nodes.SkipNode
 
 
 def walk(command: click.Command, parent: click.Context | None) -> Iterator[click.Context]:
@@ -129,11 +157,25 @@ def draw_diagrams(app: Sphinx, page: str, __: str, ___: dict[str, object], doctr
             app.add_js_file(script)
 
 
+def name_parts(app: Sphinx, error: Exception | None) -> None:
+    """Name the parts of each page that the theme leaves without a name."""
+    if error is None and app.builder.format == "html":
+        for page in Path(app.outdir).rglob("*.html"):
+            text = page.read_text(encoding="utf-8")
+            named = text
+            for part, name in NAMES.items():
+                named = named.replace(part, name)
+            if named != text:
+                page.write_text(named, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Register the above."""
     app.add_directive("commands", Commands)
     app.add_directive("mermaid", Diagram)
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("builder-inited", write_module_pages)
     app.connect("source-read", list_modules)
     app.connect("source-read", lead_inside)
     app.connect("html-page-context", draw_diagrams)
+    app.connect("build-finished", name_parts)

@@ -91,7 +91,7 @@ def _skewed(cells: Sequence[Cell], title: str) -> Sheet:
 
 def _mechanisms(reproduction: Reproduction) -> Iterator[Sheet]:
     found = pivot(reproduction.mechanisms, lines=lambda row: row.mechanism, columns=lambda row: row.epsilon)
-    headers = ["", *(f"ε = {epsilon:g}" for epsilon in found.columns)]
+    headers = ["variant", *(f"ε = {epsilon:g}" for epsilon in found.columns)]
     moments = found.rows(lambda name: [name], lambda row: f"{row.second_moment:.4g}")
     prototypes = found.line("optimal, uniform prior", lambda row: _or_empty(row.prototype_second_moment, ".4g"))
     moments.append(["prototype of reading W8, optimal", *prototypes])

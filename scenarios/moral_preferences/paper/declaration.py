@@ -46,7 +46,7 @@ EXPERIMENTS: Final = Experiments(
         "figure-10": "Figure 10 again: what is kept of the accuracy without privacy. The steps are what Section 5.3 "
         "says of Algorithms 1 and 3.",
         "variants": "All methods of a paradigm at equal ε; the paper's own are thick.",
-        "weights": "What weights gain where voters have an ε of their own (reading M9).",
+        "weights": "The gain of weights where voters have an ε of their own (reading M9).",
     },
     title="The moral preferences paper, run again",
     introduction=(

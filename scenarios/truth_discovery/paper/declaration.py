@@ -40,9 +40,9 @@ EXPERIMENTS: Final = Experiments(
         "reports.",
         "figure-3": "Figure 3 again, on the stand-in; diamonds are Table 2.",
         "figure-4": "Figure 4 again; diamonds are Table 3.",
-        "equal-loss": "What the second layer gains with the paper's truth discovery: at equal claimed ε, and where all "
-        "answers of the worker with most answers have the same proven loss (reading T4).",
-        "estimators": "What `auto` gains over the paper's truth discovery on the same reports.",
+        "equal-loss": "The gain of the second layer with the paper's truth discovery: at equal claimed ε, and where "
+        "all answers of the worker with most answers have the same proven loss (reading T4).",
+        "estimators": "The gain of `auto` over the paper's truth discovery on the same reports.",
     },
     title="The truth discovery paper, run again",
     introduction=(

@@ -179,7 +179,7 @@ def _choices(choices: Sequence[ChoiceRow], title: str) -> Sheet:
             ("crowd", lambda choice: choice.crowd),
             ("price", lambda choice: f"{choice.price:g}"),
             ("best", lambda choice: f"{_HEADERS[choice.best_estimator]} on {_LAYERS[choice.best_mechanism]}"),
-            ("", lambda choice: in_percent(choice.best)),
+            ("accuracy", lambda choice: in_percent(choice.best)),
             ("TD on", lambda choice: _LAYERS[choice.paper_mechanism]),
             ("TD", lambda choice: f"{100 * choice.paper.value:.1f}"),
             ("auto on", lambda choice: _LAYERS[choice.auto_mechanism]),

@@ -1,38 +1,28 @@
-"""A report in a real browser: it asks the network for nothing, everybody can read it, and its tables sort.
-
-Chromium is the system's. Where there is none, these tests are skipped, and say so.
-"""
+"""A report in a real browser: it asks the network for nothing, everybody can read it, and its tables sort."""
 
 import csv
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import in_a_browser, open_browser, violations_of
 from psephos.scenarios import RunFolder, load_scenario, load_series, resolve, run_in_folder
 from psephos.scenarios.reports import write_report
 from psephos.scenarios.reports.comparison import compare_runs, page_of_comparison
 from psephos.scenarios.reports.page import write_page
 from psephos.scenarios.running.series_run import resolve_series, run_series
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WIDTHS = (390, 820, 1280)
 
-pytestmark = [
-    pytest.mark.full("starts a browser"),
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: apt-get install chromium"),
-]
+pytestmark = in_a_browser
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A browser, which has no sandbox where these tests run as root."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (the group test)")
-    with playwright.sync_playwright() as started:
-        one = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    """A browser."""
+    with open_browser() as one:
         yield one
-        one.close()
 
 
 @pytest.fixture(scope="module")
@@ -92,13 +82,10 @@ def opened(browser: Any) -> Iterator[Any]:
 def test_a_page_fits_every_screen_and_axe_finds_nothing(
     opened: Any, pages: dict[str, Path], name: str, scheme: str
 ) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     for width in WIDTHS:
         page = opened(pages[name], viewport={"width": width, "height": 900}, color_scheme=scheme)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
-        found = axe.Axe().run(page).response
-        assert [(each["id"], each["nodes"][0]["target"]) for each in found["violations"]] == []
-        assert len(found["passes"]) > 20  # it has looked
+        assert violations_of(page) == []
 
 
 def test_the_dark_page_is_dark_and_so_are_its_pictures(opened: Any, pages: dict[str, Path]) -> None:
