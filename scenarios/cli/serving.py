@@ -228,7 +228,7 @@ def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:
     ]
     title = scenario.title or scenario.name
     trust = f"{trust_in(protocol)} {scenario.trust}"
-    show_heading(console, title=title, facts=facts, description="", trust=trust)
+    show_heading(console, title=title, facts=facts, description=side.note, trust=trust)
 
 
 def _waiting_of(side: "Resolved") -> list[str]:

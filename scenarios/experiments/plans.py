@@ -13,10 +13,10 @@ that can be had.
 """
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Sequence
-from decimal import ROUND_CEILING, Decimal
-from typing import Final, Literal, TypeAlias, TypeVar
+from collections.abc import Sequence
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -24,35 +24,22 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.privacy import TrustModel
 from ..running.config import Scenario
 from ..running.progress import OnStep
-from .searches import OutOfTimeError, SearchClock, least_by_trials
-from .variants import MOST_PEOPLE, Offered, Unit, VariantTable, price_for, table_of, variants_of
+from .searches import SearchClock
+from .variant_searches import VariantSearch, rounded_up, share_of
+from .variants import Offered, Unit, VariantTable, table_of, variants_of
 
 __all__ = ["TRIALS", "Option", "Plan", "Planned", "Sought", "make_plan", "make_table"]
 
 TRIALS: Final = 50
 """Of a variant at a price, where errors are found by trials."""
 
-_T = TypeVar("_T")
-
 Sought: TypeAlias = Literal["epsilon", "error", "people"]
 """What of the three follows from the others."""
 
-_FACTOR: Final = 4.0
-"""Between the prices at which a search begins."""
-_PRICES: Final = (-4, 4)
-"""Powers of that factor, from the session's price."""
 _PRICES_OF_TRIALS: Final = (-2, -1, 1, 2)
 """Powers of 2 beside a price that is chosen, for a picture."""
-_MOST_PRICES: Final = 7
-"""So many more are tried on either side."""
-_REACH: Final = _FACTOR ** (_PRICES[1] + _MOST_PRICES)
-"""By trials, prices are looked for up to so many times the session's, and down to such a part of it."""
 _HALVES: Final = 8
 """Steps by the root of 2 on either side of a price, for a picture."""
-_STEPS: Final = 9
-"""Of a bisection between two of them, which ends within 3 in 1,000."""
-_NEXT: Final = 1.1
-"""What a few trials took for enough and all of them do not is tried once more with so much more."""
 _LOOKS: Final = 12.0
 """First looks at a variant, whose time a whole search takes by experience; the bar counts on it."""
 _DONE_BY_FIRST_LOOKS: Final = 0.1
@@ -61,12 +48,8 @@ _DONE_BEFORE_OPTIONS: Final = 0.8
 _DONE_BEFORE_CURVES: Final = 0.9
 _MORE_PEOPLE: Final = "ask more people"
 _MORE_ERROR: Final = "accept twice the error"
-_DIGITS: Final = 3
-"""Of a price that is named; of one by trials, one less."""
 _MOST_TRIED: Final = 1_000
 """Of more people than these, trials with more still are run where their number is asked for, and not as an option."""
-_MOST_TIMES_PEOPLE: Final = 16
-"""As many people as there are: so many times as many, or as few, are tried in trials."""
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,24 +221,13 @@ def make_plan(
 
 
 class _Search:
-    """Looks for prices, errors and numbers of people."""
+    """Looks for prices, errors and numbers of people, over all variants, and for what else could be done."""
 
     def __init__(self, table: VariantTable, clock: SearchClock, *, has_curves: bool) -> None:
         self._table = table
         self._has_curves = has_curves
         self._clock = clock
-        self._is_by_trials = table.needs_values
-        self.is_cut = False
-
-    def _at(self, table: VariantTable, name: str, price: float, *, aim: float | None = None) -> Offered | None:
-        """Return what a variant offers at a price.
-
-        Raises:
-            OutOfTimeError: it takes trials, for which there is no time.
-        """
-        if self._is_by_trials:
-            self._clock.check()
-        return table.at(name, price, aim=aim, tell=self._clock.on_trial)
+        self._search = VariantSearch(table, clock)
 
     def _planned(self, name: str, offered: Offered | None, people: int | None, *, is_tried: bool = True) -> Planned:
         whole = self._table.unit.whole if people is None else self._table.of_people(people).unit.whole
@@ -270,6 +242,11 @@ class _Search:
             curve=tuple(self._table.curve(name)),
         )
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether there was no time for something."""
+        return self._search.is_cut
+
     # What is sought.
 
     def at(self, price: float, *, to: float = _DONE_BEFORE_OPTIONS) -> list[Planned]:
@@ -278,24 +255,17 @@ class _Search:
         self._clock.expect(dict.fromkeys(self._table.names, 1.0), to=to)
         for name in self._table.names:
             self._clock.begin(name, f"{name} at ε = {price:.4g}")
-            offered, is_tried = self._in_time(functools.partial(self._at, self._table, name, price), None)
-            if self._has_curves and not self._is_by_trials:
-                self._grid(self._table, name, price)
+            offered, is_tried = self._search.in_time(functools.partial(self._search.at, self._table, name, price), None)
+            if self._has_curves and not self._search.is_by_trials:
+                self._search.grid(self._table, name, price)
             found.append(self._planned(name, offered, self._table.people, is_tried=is_tried))
         if not any(each.is_met for each in found):
             self._check_time(found)
-            prices = [offered.epsilon for each in found for offered in self._prices_of(each.name, self._table.price)]
+            offers = [self._search.prices_of(each.name, self._table.price) for each in found]
+            prices = [offered.epsilon for offered in itertools.chain(*offers)]
             allowed = f"from {min(prices):.3g} to {max(prices):.3g}" if prices else "one that a variant can have"
             raise ConfigurationError(field="--epsilon", value=price, allowed=f"{allowed}, in all: no variant has this")
         return found
-
-    def _in_time(self, search: Callable[[], _T], otherwise: _T) -> tuple[_T, bool]:
-        """Return what a search finds, and whether there was time for it."""
-        try:
-            return search(), True
-        except OutOfTimeError:
-            self.is_cut = True
-            return otherwise, False
 
     def _check_time(self, found: Sequence[Planned]) -> None:
         """Raise ConfigurationError where nothing was found since the time was over."""
@@ -306,14 +276,14 @@ class _Search:
     def for_error(self, aim: float) -> list[Planned]:
         """Return what variants cost for an error; by trials, first those that seem to cost least."""
         names, costs = list(self._table.names), dict.fromkeys(self._table.names, 1.0)
-        if self._is_by_trials:
+        if self._search.is_by_trials:
             names, costs = self._looked_at(aim)
         self._clock.expect(costs, to=_DONE_BEFORE_OPTIONS)
         found: dict[str, Planned] = {}
         for name in names:
             self._clock.begin(name, f"the ε of {name}")
-            search = functools.partial(self._price, self._table, name, aim)
-            offered, is_tried = self._in_time(search, None)
+            search = functools.partial(self._search.price_for, self._table, name, aim)
+            offered, is_tried = self._search.in_time(search, None)
             found[name] = self._planned(name, offered, self._table.people, is_tried=is_tried)
         ordered = [found[name] for name in self._table.names]
         if not any(each.is_met for each in ordered):
@@ -333,8 +303,8 @@ class _Search:
         self._clock.expect(costs, to=_DONE_BY_FIRST_LOOKS)
         for name in self._table.names:
             began = self._clock.begin(name, f"a first look at {name}")
-            look = functools.partial(self._at, self._table, name, self._table.price, aim=aimed)
-            offered, _ = self._in_time(look, None)
+            look = functools.partial(self._search.at, self._table, name, self._table.price, aim=aimed)
+            offered, _ = self._search.in_time(look, None)
             costs[name] = _LOOKS * max(self._clock.since(began), 1e-3)
             if offered is not None:
                 guesses[name] = offered.epsilon * offered.error.value / aimed
@@ -349,7 +319,7 @@ class _Search:
         """Return how many people variants take for an error at a price; by trials, those that cost least alone."""
         at = self.at(price, to=_DONE_BEFORE_OPTIONS / 2)
         wanted = {each.name for each in at if each.is_met}
-        if self._is_by_trials:
+        if self._search.is_by_trials:
             wanted = {each.name for each in _best_of(at, "error")}
         found: list[Planned] = []
         self._clock.expect(dict.fromkeys(wanted, 1.0), to=_DONE_BEFORE_OPTIONS)
@@ -357,8 +327,8 @@ class _Search:
             people, offered, is_tried = None, each.offered, each.is_tried
             if each.name in wanted:
                 self._clock.begin(each.name, f"the number of people of {each.name}")
-                search = functools.partial(self._people, self._table, each.name, aim, price)
-                (people, offered), is_tried = self._in_time(search, (None, offered))
+                search = functools.partial(self._search.people_for, self._table, each.name, aim, price)
+                (people, offered), is_tried = self._search.in_time(search, (None, offered))
             found.append(self._planned(each.name, offered, people, is_tried=is_tried))
         if not any(each.is_met for each in found):
             self._check_time([each for each in found if each.name in wanted])
@@ -376,7 +346,7 @@ class _Search:
         if not offers:
             return "an error of a variant: none can have any price here"
         least, name = min(offers, key=lambda each: each[0].error.value)
-        share = self._share_of(table, least)
+        share = share_of(table, least)
         role = table.resolved.protocol.client_role
         written = table.unit.short(share, standard_error=least.error.standard_error)
         whom = f"{table.people:,} {role}s"
@@ -385,9 +355,9 @@ class _Search:
     def with_curves(self, found: Sequence[Planned], chosen: Sequence[Planned]) -> list[Planned]:
         """Return variants with what they offer at prices around those that are chosen."""
         prices = [each.offered.epsilon for each in chosen if each.offered is not None]
-        if self._is_by_trials:
-            self._in_time(functools.partial(self._try_around, found, chosen), None)
-        for each in () if self._is_by_trials else found:
+        if self._search.is_by_trials:
+            self._search.in_time(functools.partial(self._try_around, found, chosen), None)
+        for each in () if self._search.is_by_trials else found:
             for power in range(-_HALVES, _HALVES + 1):
                 for price in (min(prices), max(prices)):
                     self._table.at(each.name, price * 2.0 ** (power / 2))
@@ -400,143 +370,7 @@ class _Search:
             self._clock.begin(each.name, f"the curve of {each.name}")
             for power in _PRICES_OF_TRIALS:
                 for price in {best.offered.epsilon for best in chosen if best.offered is not None}:
-                    self._at(self._table, each.name, price * 2.0**power, aim=math.inf)
-
-    # The searches.
-
-    def _share_of(self, table: VariantTable, offered: Offered) -> float:
-        return offered.error.value / table.unit.whole
-
-    def _grid(self, table: VariantTable, name: str, center: float) -> list[Offered]:
-        """Return what a variant offers at prices around one."""
-        low, high = _PRICES
-        for power in range(low, high + 1):
-            table.at(name, center * _FACTOR**power)
-        return table.curve(name)
-
-    def _prices_of(self, name: str, center: float) -> list[Offered]:
-        """Return what a variant offers at prices around one, by few trials."""
-        if not self._is_by_trials:
-            return self._grid(self._table, name, center)
-        for power in (-2, -1, 0, 1, 2):
-            self._in_time(functools.partial(self._at, self._table, name, center * _FACTOR**power, aim=math.inf), None)
-        return self._table.curve(name)
-
-    def _price_by_trials(self, table: VariantTable, name: str, aim: float) -> Offered | None:
-        """Return about the least price of a variant that brings an error, rounded up; None where none is known to."""
-        aimed = aim * table.unit.whole
-        found = least_by_trials(
-            lambda price: self._at(table, name, price, aim=aimed),
-            lambda offered: offered.error.value / aimed,
-            start=table.price,
-            between=(table.price / _REACH, table.price * _REACH),
-            power=1.0,
-        )
-        if found is None:
-            return None
-        for price in (_rounded_up(found.epsilon, _DIGITS - 1), _rounded_up(found.epsilon * _NEXT, _DIGITS - 1)):
-            offered = self._at(table, name, price)  # by all trials, as its error is said
-            if offered is not None and offered.error.value <= aimed:
-                return offered
-        whole = self._at(table, name, found.epsilon)
-        return whole if whole is not None and whole.error.value <= aimed else None
-
-    def _price(self, table: VariantTable, name: str, aim: float) -> Offered | None:
-        """Return the least price of a variant that brings an error, rounded up; None where none is known to."""
-        if self._is_by_trials:
-            return self._price_by_trials(table, name, aim)
-        aimed = aim * table.unit.whole
-
-        def suffices(offered: Offered | None) -> bool:
-            return offered is not None and offered.error.value <= aimed
-
-        curve = self._grid(table, name, table.price)
-        for _ in range(_MOST_PRICES):
-            if not curve or not suffices(curve[0]):
-                break
-            if table.at(name, curve[0].epsilon / _FACTOR) is None:
-                break
-            curve = table.curve(name)
-        for _ in range(_MOST_PRICES):
-            if not curve or suffices(curve[-1]):
-                break
-            if table.at(name, curve[-1].epsilon * _FACTOR) is None:
-                break
-            curve = table.curve(name)
-        if not curve:
-            return None
-        enough = next((offered for offered in curve if suffices(offered)), None)
-        below = [offered.epsilon for offered in curve if enough is None or offered.epsilon < enough.epsilon]
-        high = curve[-1].epsilon * _FACTOR if enough is None else enough.epsilon
-        low = max(below, default=high / _FACTOR)
-        found = price_for(table, name, aimed, between=(low, high), steps=_STEPS).offered
-        if found is None:
-            return None
-        price = _rounded_up(found.epsilon, _DIGITS)
-        rounded = table.at(name, price)
-        if rounded is None or not suffices(rounded):
-            return found
-        while True:  # the least of so many digits, wherever the search ended
-            price = _next_below(price, _DIGITS)
-            below = table.at(name, price)
-            if below is None or not suffices(below):
-                break
-            rounded = below
-        return rounded
-
-    def _people(self, table: VariantTable, name: str, aim: float, price: float) -> tuple[int | None, Offered | None]:
-        """Return the least number of people with whom a variant brings an error at a price, and what it offers them."""
-        if self._is_by_trials:
-            return self._people_by_trials(table, name, aim, price)
-
-        @functools.cache
-        def offered_to(number: int) -> Offered | None:
-            try:
-                return table.of_people(number).offer(name, price)
-            except ConfigurationError:
-                if number == table.people:
-                    raise
-                return None  # fewer than there are groups
-
-        @functools.cache
-        def suffices(number: int) -> bool:
-            offered = offered_to(number)
-            return offered is not None and offered.error.value <= aim * table.of_people(number).unit.whole
-
-        low, high = 0, table.people
-        while not suffices(high):
-            if high >= MOST_PEOPLE:
-                return None, offered_to(table.people)
-            low, high = high, min(2 * high, MOST_PEOPLE)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if suffices(middle) else (middle, high)
-        return high, offered_to(high)
-
-    def _people_by_trials(
-        self, table: VariantTable, name: str, aim: float, price: float
-    ) -> tuple[int | None, Offered | None]:
-        """Return about the least number of people, and what a variant offers them."""
-        of_people = functools.cache(table.of_people)
-
-        def offer(number: float) -> tuple[int, Offered] | None:
-            people = max(round(number), 1)
-            own = of_people(people)
-            offered = self._at(own, name, price, aim=aim * own.unit.whole)
-            return None if offered is None else (people, offered)
-
-        def excess(found: tuple[int, Offered]) -> float:
-            people, offered = found
-            return self._share_of(of_people(people), offered) / aim
-
-        between = table.people / _MOST_TIMES_PEOPLE, table.people * _MOST_TIMES_PEOPLE
-        found = least_by_trials(offer, excess, start=table.people, between=between, power=0.5)
-        if found is not None:
-            for people in (found[0], math.ceil(found[0] * _NEXT)):
-                offered = self._at(of_people(people), name, price)  # by all trials, as its error is said
-                if offered is not None and excess((people, offered)) <= 1:
-                    return people, offered
-        return None, self._at(table, name, price)
+                    self._search.at(self._table, each.name, price * 2.0**power, aim=math.inf)
 
     # What else could be done.
 
@@ -552,8 +386,8 @@ class _Search:
         assert first.offered is not None  # noqa: S101  it is met
         paid = first.offered.epsilon
         options: list[Option] = []
-        for part in (2,) if self._is_by_trials else (2, 4):
-            options += self._with_people(_MORE_PEOPLE, first.name, aim, _rounded_up(paid / part, 2))
+        for part in (2,) if self._search.is_by_trials else (2, 4):
+            options += self._with_people(_MORE_PEOPLE, first.name, aim, rounded_up(paid / part, 2))
         options += [self._option(_trust(self._table), each.name, each.offered, self._table) for each in others]
         options += self._cheapest(_MORE_ERROR, self._table, first, 2 * aim)
         for do, table in self._table.coarser().items():
@@ -573,7 +407,7 @@ class _Search:
         options += [self._option(_trust(self._table), each.name, each.offered, self._table) for each in others]
         for do, table in self._table.coarser().items():
             offers = [
-                (name, self._in_time(functools.partial(self._at, table, name, price), None)[0])
+                (name, self._search.in_time(functools.partial(self._search.at, table, name, price), None)[0])
                 for name in self._like(table, first)
             ]
             known = [(offered, name) for name, offered in offers if offered is not None]
@@ -593,8 +427,8 @@ class _Search:
                 own = self._table.of_people(each.people)
                 options.append(self._option(_trust(self._table), each.name, each.offered, own))
         options += self._with_people(_MORE_ERROR, first.name, 2 * aim, price)
-        for do, table in () if self._is_by_trials else self._table.coarser().items():
-            numbers = [(self._people(table, name, aim, price), name) for name in self._like(table, first)]
+        for do, table in () if self._search.is_by_trials else self._table.coarser().items():
+            numbers = [(self._search.people_for(table, name, aim, price), name) for name in self._like(table, first)]
             known = [(people, name, offered) for (people, offered), name in numbers if people and offered is not None]
             if known:
                 people, name, offered = min(known, key=lambda each: each[0])
@@ -604,18 +438,18 @@ class _Search:
 
     def _option(self, do: str, name: str, offered: Offered | None, table: VariantTable) -> Option:
         assert offered is not None  # noqa: S101  it is met
-        share = self._share_of(table, offered)
+        share = share_of(table, offered)
         error = offered.error.standard_error / table.unit.whole
         return Option(do=do, name=name, epsilon=offered.epsilon, share=share, people=table.people, standard_error=error)
 
     def _with_people(self, do: str, name: str, aim: float, price: float) -> list[Option]:
         """Return an error at a price, for as many people as that takes; nothing where no number is known."""
-        if self._is_by_trials and self._table.people > _MOST_TRIED:
+        if self._search.is_by_trials and self._table.people > _MOST_TRIED:
             return []
         self._clock.begin(do, f"the number of people of {name} at ε = {price:g}")
         try:
-            search = functools.partial(self._people, self._table, name, aim, price)
-            (people, offered), _ = self._in_time(search, (None, None))
+            search = functools.partial(self._search.people_for, self._table, name, aim, price)
+            (people, offered), _ = self._search.in_time(search, (None, None))
             if people is None or offered is None:
                 return []
             return [self._option(do, name, offered, self._table.of_people(people))]
@@ -624,11 +458,11 @@ class _Search:
 
     def _cheapest(self, do: str, table: VariantTable, first: Planned, aim: float) -> list[Option]:
         """Return the least price of an error without more trust; nothing where no price is known."""
-        names = [first.name] if self._is_by_trials else self._like(table, first)
+        names = [first.name] if self._search.is_by_trials else self._like(table, first)
         self._clock.begin(do, f"what it costs to {do}")
         found: list[tuple[Offered, str]] = []
         for name in names:
-            offered, _ = self._in_time(functools.partial(self._price, table, name, aim), None)
+            offered, _ = self._search.in_time(functools.partial(self._search.price_for, table, name, aim), None)
             if offered is not None:
                 found.append((offered, name))
         if not found:
@@ -643,17 +477,3 @@ class _Search:
 
 def _trust(table: VariantTable) -> str:
     return f"trust the {table.resolved.protocol.server_role.replace('-', ' ')}"
-
-
-def _rounded_up(number: float, digits: int) -> float:
-    """Return the least number with so many digits that is not less."""
-    return float(Decimal(repr(number)).quantize(_unit_of(number, digits), rounding=ROUND_CEILING))
-
-
-def _next_below(number: float, digits: int) -> float:
-    """Return the number with so many digits that comes before one."""
-    return float(Decimal(repr(number)) - _unit_of(number * (1 - 1e-9), digits))
-
-
-def _unit_of(number: float, digits: int) -> Decimal:
-    return Decimal(1).scaleb(math.floor(math.log10(number)) - digits + 1)

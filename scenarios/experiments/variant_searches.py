@@ -1,0 +1,227 @@
+"""What a variant costs for an error, and how many people an error takes: the least of either, for one variant.
+
+Exact where there is a formula, by bisection; else by trials, of which a search has as few as it can, and in the time
+that its clock leaves.
+
+The rules that hold here: ε is what a variant is proven to cost one party, of all that it says; a price that is named is
+rounded up, and the error beside it is the one at that price.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from decimal import ROUND_CEILING, Decimal
+from typing import Final, TypeVar
+
+from ...protocol.errors import ConfigurationError
+from .searches import OutOfTimeError, SearchClock, least_by_trials
+from .variants import MOST_PEOPLE, Offered, VariantTable
+from .variants import price_for as least_price
+
+__all__ = ["VariantSearch", "rounded_up", "share_of"]
+
+_T = TypeVar("_T")
+
+_FACTOR: Final = 4.0
+"""Between the prices at which a search begins."""
+_PRICES: Final = (-4, 4)
+"""Powers of that factor, from the session's price."""
+_MOST_PRICES: Final = 7
+"""So many more are tried on either side."""
+_REACH: Final = _FACTOR ** (_PRICES[1] + _MOST_PRICES)
+"""By trials, prices are looked for up to so many times the session's, and down to such a part of it."""
+_STEPS: Final = 9
+"""Of a bisection between two of them, which ends within 3 in 1,000."""
+_NEXT: Final = 1.1
+"""What a few trials took for enough and all of them do not is tried once more with so much more."""
+_DIGITS: Final = 3
+"""Of a price that is named; of one by trials, one less."""
+_MOST_TIMES_PEOPLE: Final = 16
+"""As many people as there are: so many times as many, or as few, are tried in trials."""
+
+
+class VariantSearch:
+    """Looks for prices and numbers of people of single variants.
+
+    Args:
+        table: the variants of a session; searches may be of other tables of its as well.
+        clock: ends trials in time.
+
+    Attributes:
+        is_by_trials: whether errors are found by trials, and not by a formula.
+        is_cut: whether there was no time for something.
+    """
+
+    def __init__(self, table: VariantTable, clock: SearchClock) -> None:
+        self._table = table
+        self._clock = clock
+        self.is_by_trials = table.needs_values
+        self.is_cut = False
+
+    def at(self, table: VariantTable, name: str, price: float, *, aim: float | None = None) -> Offered | None:
+        """Return what a variant offers at a price.
+
+        Raises:
+            OutOfTimeError: it takes trials, for which there is no time.
+        """
+        if self.is_by_trials:
+            self._clock.check()
+        return table.at(name, price, aim=aim, tell=self._clock.on_trial)
+
+    def in_time(self, search: Callable[[], _T], otherwise: _T) -> tuple[_T, bool]:
+        """Return what a search finds, and whether there was time for it."""
+        try:
+            return search(), True
+        except OutOfTimeError:
+            self.is_cut = True
+            return otherwise, False
+
+    def grid(self, table: VariantTable, name: str, center: float) -> list[Offered]:
+        """Return what a variant offers at prices around one."""
+        low, high = _PRICES
+        for power in range(low, high + 1):
+            table.at(name, center * _FACTOR**power)
+        return table.curve(name)
+
+    def prices_of(self, name: str, center: float) -> list[Offered]:
+        """Return what a variant offers at prices around one, by few trials."""
+        if not self.is_by_trials:
+            return self.grid(self._table, name, center)
+        for power in (-2, -1, 0, 1, 2):
+            self.in_time(functools.partial(self.at, self._table, name, center * _FACTOR**power, aim=math.inf), None)
+        return self._table.curve(name)
+
+    def _price_by_trials(self, table: VariantTable, name: str, aim: float) -> Offered | None:
+        """Return about the least price of a variant that brings an error, rounded up; None where none is known to."""
+        aimed = aim * table.unit.whole
+        found = least_by_trials(
+            lambda price: self.at(table, name, price, aim=aimed),
+            lambda offered: offered.error.value / aimed,
+            start=table.price,
+            between=(table.price / _REACH, table.price * _REACH),
+            power=1.0,
+        )
+        if found is None:
+            return None
+        for price in (rounded_up(found.epsilon, _DIGITS - 1), rounded_up(found.epsilon * _NEXT, _DIGITS - 1)):
+            offered = self.at(table, name, price)  # by all trials, as its error is said
+            if offered is not None and offered.error.value <= aimed:
+                return offered
+        whole = self.at(table, name, found.epsilon)
+        return whole if whole is not None and whole.error.value <= aimed else None
+
+    def price_for(self, table: VariantTable, name: str, aim: float) -> Offered | None:
+        """Return the least price of a variant that brings an error, rounded up; None where none is known to."""
+        if self.is_by_trials:
+            return self._price_by_trials(table, name, aim)
+        aimed = aim * table.unit.whole
+
+        def suffices(offered: Offered | None) -> bool:
+            return offered is not None and offered.error.value <= aimed
+
+        curve = self.grid(table, name, table.price)
+        for _ in range(_MOST_PRICES):
+            if not curve or not suffices(curve[0]):
+                break
+            if table.at(name, curve[0].epsilon / _FACTOR) is None:
+                break
+            curve = table.curve(name)
+        for _ in range(_MOST_PRICES):
+            if not curve or suffices(curve[-1]):
+                break
+            if table.at(name, curve[-1].epsilon * _FACTOR) is None:
+                break
+            curve = table.curve(name)
+        if not curve:
+            return None
+        enough = next((offered for offered in curve if suffices(offered)), None)
+        below = [offered.epsilon for offered in curve if enough is None or offered.epsilon < enough.epsilon]
+        high = curve[-1].epsilon * _FACTOR if enough is None else enough.epsilon
+        low = max(below, default=high / _FACTOR)
+        found = least_price(table, name, aimed, between=(low, high), steps=_STEPS).offered
+        if found is None:
+            return None
+        price = rounded_up(found.epsilon, _DIGITS)
+        rounded = table.at(name, price)
+        if rounded is None or not suffices(rounded):
+            return found
+        while True:  # the least of so many digits, wherever the search ended
+            price = _next_below(price, _DIGITS)
+            below = table.at(name, price)
+            if below is None or not suffices(below):
+                break
+            rounded = below
+        return rounded
+
+    def people_for(self, table: VariantTable, name: str, aim: float, price: float) -> tuple[int | None, Offered | None]:
+        """Return the least number of people with whom a variant brings an error at a price, and what it offers them."""
+        if self.is_by_trials:
+            return self._people_by_trials(table, name, aim, price)
+
+        @functools.cache
+        def offered_to(number: int) -> Offered | None:
+            try:
+                return table.of_people(number).offer(name, price)
+            except ConfigurationError:
+                if number == table.people:
+                    raise
+                return None  # fewer than there are groups
+
+        @functools.cache
+        def suffices(number: int) -> bool:
+            offered = offered_to(number)
+            return offered is not None and offered.error.value <= aim * table.of_people(number).unit.whole
+
+        low, high = 0, table.people
+        while not suffices(high):
+            if high >= MOST_PEOPLE:
+                return None, offered_to(table.people)
+            low, high = high, min(2 * high, MOST_PEOPLE)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if suffices(middle) else (middle, high)
+        return high, offered_to(high)
+
+    def _people_by_trials(
+        self, table: VariantTable, name: str, aim: float, price: float
+    ) -> tuple[int | None, Offered | None]:
+        """Return about the least number of people, and what a variant offers them."""
+        of_people = functools.cache(table.of_people)
+
+        def offer(number: float) -> tuple[int, Offered] | None:
+            people = max(round(number), 1)
+            own = of_people(people)
+            offered = self.at(own, name, price, aim=aim * own.unit.whole)
+            return None if offered is None else (people, offered)
+
+        def excess(found: tuple[int, Offered]) -> float:
+            people, offered = found
+            return share_of(of_people(people), offered) / aim
+
+        between = table.people / _MOST_TIMES_PEOPLE, table.people * _MOST_TIMES_PEOPLE
+        found = least_by_trials(offer, excess, start=table.people, between=between, power=0.5)
+        if found is not None:
+            for people in (found[0], math.ceil(found[0] * _NEXT)):
+                offered = self.at(of_people(people), name, price)  # by all trials, as its error is said
+                if offered is not None and excess((people, offered)) <= 1:
+                    return people, offered
+        return None, self.at(table, name, price)
+
+
+def share_of(table: VariantTable, offered: Offered) -> float:
+    """Return an error as a share of all that there is in a table."""
+    return offered.error.value / table.unit.whole
+
+
+def rounded_up(number: float, digits: int) -> float:
+    """Return the least number with so many digits that is not less."""
+    return float(Decimal(repr(number)).quantize(_unit_of(number, digits), rounding=ROUND_CEILING))
+
+
+def _next_below(number: float, digits: int) -> float:
+    """Return the number with so many digits that comes before one."""
+    return float(Decimal(repr(number)) - _unit_of(number * (1 - 1e-9), digits))
+
+
+def _unit_of(number: float, digits: int) -> Decimal:
+    return Decimal(1).scaleb(math.floor(math.log10(number)) - digits + 1)
