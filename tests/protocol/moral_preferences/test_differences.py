@@ -25,6 +25,7 @@ from psephos.protocol.moral_preferences import (
     decide,
 )
 from psephos.protocol.moral_preferences.certainty import noise_parts
+from psephos.protocol.moral_preferences.parameters import MechanismName
 from psephos.protocol.phases import Inputs
 
 NAMES = ("north", "east", "south")
@@ -37,7 +38,7 @@ def released(*, seed: int = 0, num_voters: int = 30, **given: Any) -> Outcome:
     return run_population(protocol, inputs, noise=SimulatedNoise(seed, session="vote")).outcome
 
 
-def of_preferences(*preferences: tuple[float, ...], error: float, mechanism: str = "laplace") -> Outcome:
+def of_preferences(*preferences: tuple[float, ...], error: float, mechanism: MechanismName = "laplace") -> Outcome:
     """Return an outcome in which a society for each tuple has these preferences."""
     names, size = [f"s{place}" for place in range(len(preferences))], len(preferences[0])
     common: dict[str, Any] = {"errors": (error,) * size, "num_voters": 10}

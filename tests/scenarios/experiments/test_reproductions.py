@@ -119,7 +119,7 @@ def reproduced(tmp_path: Path) -> tuple[Coins, Path, list[str]]:
     lines: list[str] = []
     MADE.clear()
 
-    def tell(said: str, done: int, total: int) -> None:
+    def tell(said: str, done: float, total: float) -> None:
         assert (done, total) == (len(lines), 0)  # nobody has said how many there are
         lines.append(f"{said} ({len(MADE)})")
 
