@@ -340,7 +340,7 @@ CALIBRATION: Final = Calibration(
     title="DPWeVote",
     about=(
         "A decision's `error_probability` is meant under the prior that the outcome names: `mixed` for majorities, "
-        "half fair coins, half any share of yes alike likely (`error_prior`). *Verdicts given* is the share that is "
+        "half fair coins, half any share of yes equally likely (`error_prior`). *Verdicts given* is the share that is "
         "not too close to tell at 5 %, *verdicts wrong* the share of all electorates whose verdict is wrong. `public` "
         "is `joint` with public weights. `matrices` is `joint` with randomization matrices of one's own: a yes is told "
         "half as often as by randomized response, and a weight is the likelier reported the nearer it is to the true "

@@ -89,8 +89,8 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
 
 
 _PRIORS: Final = {
-    "mixed": "if half of all votes are coin tosses and in the others any share of yes is alike likely",
-    "uniform": "if any share of yes is alike likely",
+    "mixed": "if half of all votes are coin tosses and in the others any share of yes is equally likely",
+    "uniform": "if any share of yes is equally likely",
 }
 """The priors in words."""
 _STYLES: Final = {Verdict.PASSES: "bold green", Verdict.FAILS: "bold red", Verdict.TOO_CLOSE: "yellow"}

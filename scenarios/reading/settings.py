@@ -34,15 +34,18 @@ def read_setting(text: str) -> tuple[str, Any]:
     """Return key and value of "key=value"; the value is read as TOML where that is possible, else as text.
 
     Raises:
-        ConfigurationError: it has another form.
+        ConfigurationError: it has another form, or sets more than one value.
     """
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise ConfigurationError(field="--set", value=text, allowed="of the form key=value")
     try:
-        return key, tomllib.loads(f"value = {value}")["value"]
+        tables = tomllib.loads(f"value = {value}")
     except (ValueError, RecursionError):  # no TOML, or an integer of more digits than Python reads
         return key, value
+    if len(tables) > 1:
+        raise ConfigurationError(field="--set", value=text, allowed="one key=value; give --set once for each of them")
+    return key, tables["value"]
 
 
 def set_value(

@@ -3,7 +3,7 @@
 A scenario may say in its `trust` what no setting changes, such as what its adversaries do. Whom the session trusts,
 what is public and what ε allows follow from protocol and parameters, and are computed here.
 
-The rule that holds here: ε is a bound on odds. Whoever holds two possibilities for alike likely is, after all that an
+The rule that holds here: ε is a bound on odds. Whoever holds two possibilities for equally likely is, after all that an
 ε-private session shows, at most e^ε/(1 + e^ε) sure of one of them.
 """
 

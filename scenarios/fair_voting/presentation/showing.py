@@ -108,8 +108,8 @@ def _assured(assurance: Assurance) -> str:
 
 
 _PRIORS: Final = {
-    UTILITIES: "if all utilities of all groups are alike likely",
-    DIFFERENCES: "if all differences between the groups are alike likely",
+    UTILITIES: "if all utilities of all groups are equally likely",
+    DIFFERENCES: "if all differences between the groups are equally likely",
 }
 """In words."""
 
