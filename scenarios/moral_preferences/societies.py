@@ -40,7 +40,7 @@ _MOST_SOCIETIES: Final = 5
 """Side by side in a terminal."""
 _MOST_DRAWN: Final = len(COLORS)
 _MOST_DIFFERENCES: Final = 8
-_INTERVAL: Final = "Without noise"
+_INTERVAL: Final = "Interval"
 _HEIGHT: Final = 0.72
 """Of a feature's row, which its societies share."""
 
@@ -146,7 +146,8 @@ def show_differences(
         hold = "holds" if number == 1 else "hold"
         console.print(Text(f"{of_all} {hold}, all of them at once, at the {100 * level:g} % level", style="bold"))
         wrong = f"with a probability of at most {100 * level:g} %, whatever the societies are"
-        show_note(console, f"verdicts: noise makes any of them wrong {wrong}")
+        show_note(console, "interval: of the difference without noise")
+        show_note(console, f"noise makes any interval or verdict wrong {wrong}")
     if outcome.mechanism != "functional":  # whose errors have what differs between voters in them
         show_note(console, "± is of the noise: how far other voters would differ is no part of it")
 

@@ -416,7 +416,7 @@ def test_societies_stand_side_by_side_and_differences_begin_with_the_clearest() 
         ["law", "s1", "s0", "+0.10", "±", "0.14", "-0.22", "to", "+0.42", "too", "close", "to", "tell"],
     ]
     assert "1 of 2 differences holds, all of them at once, at the 5 % level" in text
-    assert "verdicts: noise makes any of them wrong with a probability of at most 5 %" in text
+    assert "noise makes any interval or verdict wrong with a probability of at most 5 %" in text
     assert "± is of the noise: how far other voters would differ is no part of it" in text
     assert "each has a release of its own" in text
 
