@@ -195,10 +195,10 @@ class VoteVariants(VariantTable):
         partners = self.people
         if self._parameters.public_weights:
             return ["weights are public, and only opinions are reported; ± is the standard error of a margin"]
-        variance = "one partner's contribution to the margin of one candidate has at most this variance"
         notes = [
-            f"{variance}; ± is the standard error",
-            f"of a margin if all {partners:,} partners were the worst; `auto` takes the one that is marked",
+            "worst variance: the most of one partner's contribution to the margin of one candidate",
+            f"± is the standard error of a margin if all {partners:,} partners were the worst",
+            "`auto` takes the one that is marked",
         ]
         if all(offered.name != "optimal" for offered in offers):
             number = len(self._parameters.group_means)
