@@ -150,9 +150,11 @@ def lead_inside(_: Sphinx, __: str, source: list[str]) -> None:
 
 
 def draw_diagrams(app: Sphinx, page: str, __: str, ___: dict[str, object], doctree: nodes.document | None) -> None:
-    """Load Mermaid on pages with a diagram, and on no other: it is large."""
+    """Load Mermaid, where it was fetched, on pages with a diagram, and on no other: it is large."""
     del page
-    if doctree is not None and any('class="mermaid"' in each.astext() for each in doctree.findall(nodes.raw)):
+    is_there = (Path(__file__).parent / "_static" / "mermaid.min.js").is_file()
+    has_one = doctree is not None and any('class="mermaid"' in each.astext() for each in doctree.findall(nodes.raw))
+    if is_there and has_one:
         for script in ("mermaid.min.js", "diagrams.js"):
             app.add_js_file(script)
 

@@ -99,6 +99,7 @@ ITEMS: Final = (
     # Folders of runs.
     "a run's folder that is unfinished, damaged, of another kind, or of a later version",
     "names with markup, quotes or marks that turn the direction of what follows",
+    "a series whose votes have titles, names and folders that somebody made up to do harm",
     "runs that cannot be compared",
     # Adversaries and audits.
     "a coalition that contains its target; unknown parties",

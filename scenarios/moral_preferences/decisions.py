@@ -356,7 +356,9 @@ def show_ranking(console: Console, outcome: Outcome, ranking: Ranking) -> None:
     certainty = [
         f"certainty{sure}: at least the chance of the same winner without the noise, on average over societies"
     ]
-    verdict = "ranks without noise: all of them at once, as the verdict" if level is not None else ""
+    verdict = ""
+    if level is not None:
+        verdict = f"ranks without noise: noise makes any of them wrong with a probability of at most {_percent(level)}"
     for note in _notes(outcome, prior=ranking.prior, certainty=certainty, verdict=verdict):
         show_note(console, note)
     _show_price(console, outcome)
@@ -382,9 +384,8 @@ def _notes_of(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
     if outcome.is_direction:
         probability = "no probability: only the direction of preferences was released, no strength"
     else:
-        probability = (
-            "preferred: with this probability, by the probit model, Φ(margin), for the preferences as released"
-        )
+        column = "preferred" if len(decisions) == 1 else "P(first)"
+        probability = f"{column}: the probability by the probit model, Φ(margin), for the preferences as released"
     sure = f" {_probability(chosen[0].certainty)}" if len(decisions) == len(chosen) == 1 and chosen[0].certainty else ""
     certainty = [f"certainty{sure}: the chance of the same choice without the noise, on average over societies"]
     if errors := [decision.certainty_error for decision in chosen if decision.certainty_error is not msgspec.UNSET]:
