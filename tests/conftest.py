@@ -24,6 +24,7 @@ os.environ["TERM"] = "xterm"  # one that is dumb has 80 columns for rich, howeve
 
 
 LONGEST: Final = (
+    "test_manual.py",
     "conformance/test_mechanisms.py",
     "conformance/test_protocols.py",
     "scenarios/deployment/test_processes.py",
