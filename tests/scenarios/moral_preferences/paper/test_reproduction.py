@@ -24,6 +24,8 @@ from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
 from rich.console import Console
 
+pytestmark = pytest.mark.full("seven seconds of sessions; other papers are reproduced small as well")
+
 SMALL = Sizes(
     short=Setting(records=2, features=3),
     long=Setting(records=4, features=3),
@@ -214,7 +216,6 @@ def test_findings_have_numbers_and_no_nans(reproduction: Reproduction) -> None:
         assert all("nan" not in finding.numbers and finding.numbers.endswith(".") for finding in findings)
 
 
-@pytest.mark.full("ten seconds of drawing")
 @pytest.mark.usefixtures("unmeasured_drawing")
 def test_all_pictures_are_drawn(reproduction: Reproduction, tmp_path: Path) -> None:
     paths = save_pictures(pictures_of(reproduction), tmp_path)
