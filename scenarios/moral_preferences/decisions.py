@@ -23,7 +23,6 @@ from ...protocol.moral_preferences import (
     Decision,
     MoralPreferences,
     Outcome,
-    Paradigm,
     PriorName,
     Ranking,
     decide,
@@ -117,13 +116,10 @@ def _result_in(folder: Path) -> Path:
 def _check(outcome: Outcome, run: Path) -> None:
     """Refuse what no session releases: somebody may have written the file by hand."""
     errors = (0.0,) * len(outcome.features) if outcome.errors is None else outcome.errors
-    known = {paradigm.value for paradigm in Paradigm}
     faults = {
         "features must be distinct, and at least one": not 0 < len(set(outcome.features)) == len(outcome.features),
-        "preferences must be a number for each feature": not _are_numbers(outcome.preferences, outcome.features),
-        "errors must be a number ≥ 0 for each feature": not _are_numbers(errors, outcome.features)
-        or min(errors, default=0) < 0,
-        f"paradigm must be one of {', '.join(sorted(known))}": outcome.paradigm not in known,
+        "preferences must be a number for each feature": not _are_numbers(outcome.preferences),
+        "errors must be a number ≥ 0 for each feature": not _are_numbers(errors) or min(errors, default=0) < 0,
         "levels must have voters, each an epsilon and a weight above 0": not outcome.levels
         or any(
             not (0 < level.epsilon <= _GREATEST and 0 < level.weight <= _GREATEST and level.num_voters > 0)
@@ -150,9 +146,9 @@ def _are_simulable(maxima: NoisyMaxima) -> bool:
     )
 
 
-def _are_numbers(numbers: Sequence[float], features: Sequence[str]) -> bool:
+def _are_numbers(numbers: Sequence[float]) -> bool:
     # Not a number compares as false.
-    return len(numbers) == len(features) and all(abs(number) <= _GREATEST for number in numbers)
+    return all(abs(number) <= _GREATEST for number in numbers)
 
 
 def decide_pairs(

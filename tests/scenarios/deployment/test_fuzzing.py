@@ -307,7 +307,10 @@ def test_a_key_that_a_password_protects_is_refused_and_nobody_is_asked_for_it() 
 def run_in_terminal(command: Sequence[str]) -> str:
     """Run a program in a terminal in which nobody types, and return what is shown."""
     ours, theirs = pty.openpty()
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True) as process:  # noqa: S603  our own
+    plain = os.environ | {"PYTHON_COLORS": "0"}  # Python 3.13 colors tracebacks
+    with subprocess.Popen(  # noqa: S603  our own
+        command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, env=plain
+    ) as process:
         os.close(theirs)
         shown = b""
         with contextlib.suppress(OSError):  # how a terminal ends
