@@ -309,11 +309,15 @@ class Serving:
 
     def pass_deadline(self, phase: str, *, num_received: int) -> None:
         """Wait until a phase has so many reports, and let its deadline pass."""
+        self.pass_time(self.wait_for(phase, num_received=num_received).seconds_left)
+
+    def wait_for(self, phase: str, *, num_received: int) -> Standing:
+        """Wait until a phase has so many reports, and return where the session then stands."""
         gives_up = time.monotonic() + PATIENCE
         while (standing := self._standing()) is None or not _has(standing, phase, num_received):
             assert time.monotonic() < gives_up, standing
             threading.Event().wait(0.005)
-        self.pass_time(standing.seconds_left)
+        return standing
 
     def _standing(self) -> Standing | None:
         return None if self._tell is None else trio.from_thread.run_sync(self._tell, trio_token=self._token)
@@ -361,6 +365,11 @@ class Serving:
         result = self._ending.result(PATIENCE)
         assert result is not None
         return result
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the server is gone."""
+        return self._ending.done()
 
     def failure(self) -> BaseException | None:
         """Wait for the end, and return what the server failed with."""

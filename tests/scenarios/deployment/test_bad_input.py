@@ -220,7 +220,10 @@ def test_a_partner_that_never_reads_holds_up_nobody(vote: str) -> None:
     with serving(vote, "deadline_seconds=1000") as session, session.connect() as cid:
         cid.hello("cid")
         heard = [session.join(name) for name in ("ann", "bob")]
-        cid.send(report(0, 1))  # before it was asked, which it does not wait to read
+        for number, phase in enumerate(("weights", "opinions")):
+            session.wait_for(phase, num_received=2)
+            cid.send(report(number, 1))
         concurrent.futures.wait(heard, PATIENCE)
+        assert not session.has_ended  # it waits for cid to hang up
         session.pass_time(LINGER_SECONDS)
-        check_decided(session, heard, num_received=(2, 2))
+        check_decided(session, heard, num_received=(3, 3))
