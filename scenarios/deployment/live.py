@@ -9,6 +9,7 @@ import contextlib
 import datetime as dt
 import functools
 import math
+import threading
 from collections.abc import Callable, Generator, Sequence
 from typing import Final, NamedTuple
 
@@ -56,6 +57,7 @@ class _Screen:
         self._lines = lines
         self._role = role
         self._closed: collections.deque[Effect] = collections.deque()
+        self._writing = threading.Lock()  # a thread that is abandoned at the session's end may be at a line still
 
     def on_effect(self, effect: Effect) -> None:
         """Take note of an effect of the server's machine."""
@@ -75,9 +77,10 @@ class _Screen:
             self._live.update(picture_of(standing, role=self._role, width=self._live.console.width), refresh=True)
 
     def show_lines(self) -> None:
-        """Show the lines of phases that have closed since."""
-        while self._closed:
-            self._lines.on_effect(self._closed.popleft())
+        """Show the lines of phases that have closed since, in their order whichever threads ask."""
+        with self._writing:
+            while self._closed:
+                self._lines.on_effect(self._closed.popleft())
 
 
 @contextlib.contextmanager

@@ -443,9 +443,9 @@ def test_an_interrupted_run_ends_with_status_130_and_one_line(tmp_path: Path, tr
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE)
     kept = "out keeps events.jsonl, ledger.jsonl, run.json, scenario.json"
-    # By arrays the heading says nothing of when the folder is written to.
-    assert errors.strip() in {f"psephos: interrupted; {kept}", "psephos: interrupted; nothing was kept"}
-    assert transport == "array" or kept in errors
+    # By arrays the heading says nothing of when the folder is written to: none of it may be there, or some.
+    allowed = re.escape(kept) if transport == "memory" else r"(nothing was kept|out keeps [a-z.]+(, [a-z.]+)*)"
+    assert re.fullmatch(f"psephos: interrupted; {allowed}", errors.strip())
     assert process.returncode == 130
 
 

@@ -9,15 +9,18 @@ import re
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import trio
 from deployments import PATIENCE, SEED, Peer, Process, Terminal, report, write_vote
 from psephos.agents.standing import Standing
+from psephos.protocol.effects import Closed
 from psephos.protocol.server_machine import Attendance
 from psephos.protocol.states import SessionState
-from psephos.scenarios.deployment.live import picture_of
+from psephos.scenarios.deployment.live import picture_of, watch_server
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -173,6 +176,40 @@ def test_a_terminal_that_takes_no_more_holds_up_no_vote(tmp_path: Path) -> None:
         assert server.ending().status == 0
     assert json.loads((tmp_path / "server" / "result.json").read_bytes())["received"] == {"weights": 3, "opinions": 3}
     assert "\x1b[?25h" in terminal.seen()  # the cursor is there again
+
+
+class Slow(Console):
+    """What shows its first line when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(file=io.StringIO())
+        self.is_asked, self.may_show = threading.Event(), threading.Event()
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Show it, once it may."""
+        if not self.is_asked.is_set():
+            self.is_asked.set()
+            assert self.may_show.wait(PATIENCE)
+        super().print(*objects, **how)
+
+
+def test_lines_keep_their_order_where_the_session_ends_while_a_thread_writes_one() -> None:
+    lines = Slow()
+    assert isinstance(lines.file, io.StringIO)
+    terminal = Console(file=io.StringIO(), force_terminal=True)
+
+    async def run(show: Callable[..., Any]) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(show, lambda: standing_of(3, 3))
+            await trio.to_thread.run_sync(lines.is_asked.wait, PATIENCE)
+            nursery.cancel_scope.cancel()
+
+    with watch_server(console=lines, errors=terminal, num_parties=3, role="voter") as watching:
+        watching.listener(Closed("weights", 3, 0, None))
+        watching.listener(Closed("opinions", 3, 0, None))
+        trio.run(run, watching.beside[0])
+        threading.Timer(0.2, lines.may_show.set).start()  # in which the other line would be written
+    assert [line.split()[0] for line in lines.file.getvalue().splitlines()] == ["weights", "opinions"]
 
 
 def test_a_terminal_says_nothing_of_who_comes_where_that_is_private() -> None:
