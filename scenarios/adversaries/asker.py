@@ -23,7 +23,7 @@ from ...protocol.roles import Side
 from ...protocol.views import Happening, View
 from ..attacks import Attack, Evaluation, find_attack, success_bound
 from ..system import part_of
-from .over_votes import lesson_over
+from .over_votes import beliefs_over, lesson_over
 from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, Voted, check_between
 from .trials import try_coalition
 
@@ -123,7 +123,9 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
     def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
         """Return what it believes after each vote of a series, on the ledgers as they were charged."""
         who = f"the {votes[0].scene.protocol.server_role.replace('-', ' ')}, over the series"
-        return lesson_over(self, votes, who=who, trust=_TRUST, target=self.target)
+        beliefs = beliefs_over(self.attack, votes, target=self.target)
+        _, secret = self.attack(votes[0].scene)
+        return lesson_over(self.name, secret, beliefs, votes, who=who, trust=_TRUST)
 
     def _targets(self, scene: Scene) -> IntArray:
         if self.target:

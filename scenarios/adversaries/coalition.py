@@ -24,7 +24,7 @@ from ..attacks import (
     seen_by_arrays,
     success_bound,
 )
-from .over_votes import lesson_over
+from .over_votes import beliefs_over, lesson_over
 from .role import (
     Figure,
     Happened,
@@ -124,10 +124,12 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         """Return what it believes after each vote of a series, where the server is a member."""
         if SERVER not in self.members:
             return None
-        scene = votes[0].scene
-        present = [name for name in self.members if name == SERVER or name in scene.names]
-        who, trust = f"{_who(self.members, scene)}, over the series", _trust(scene, scene.coalition(present))
-        return lesson_over(self, votes, who=who, trust=trust, target=self.target)
+        first = votes[0]
+        who = f"{_who(first.members, first.scene)}, over the series"
+        trust = _trust(first.scene, first.scene.coalition(first.members))
+        beliefs = beliefs_over(self.attack, votes, target=self.target)
+        _, secret = self.attack(first.scene)
+        return lesson_over(self.name, secret, beliefs, votes, who=who, trust=trust)
 
     def _targets(self, scene: Scene, coalition: Coalition) -> IntArray:
         if self.target:

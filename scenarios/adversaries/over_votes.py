@@ -1,21 +1,21 @@
-"""What an adversary that has the server believes after each vote of a series, of a secret that stays the same.
+"""What an adversary believes after each vote of a series, of a secret that stays the same.
 
-Bayes, vote by vote: what is believed after one is the prior of the next. Parties come and go, so each target has its
-own votes. A report that a vote repeats from an earlier one is no new evidence, and is left out: that is why votes of
-one game teach nothing more about what the game keeps.
+Bayes, vote by vote: what is believed after one is the prior of the next. That is exact where votes are independent,
+given the target's row: for who reads its reports, and for who knows everybody else's rows. Parties come and go, so each
+target has its own votes. A report that a vote repeats from an earlier one is no new evidence, and is left out: that is
+why votes of one game teach nothing more about what the game keeps.
 """
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...agents.adversaries import SERVER
 from ...protocol.arrays import FloatArray
 from ...protocol.privacy import NeighboringRelation, total_of
 from ..attacks import Attack, Coalition, Seen, infer, success_bound
-from .role import Figure, InferringRole, Lesson, Row, Series, Voted
+from .role import Figure, Lesson, Row, Scene, Series, Voted
 
 __all__ = ["Belief", "beliefs_over", "lesson_over"]
 
@@ -27,6 +27,7 @@ class Belief:
     Args:
         number: the vote's.
         names: the targets.
+        labels: what may be true of each.
         probabilities: shape (targets, labels).
         truths: the places of the true labels, shape (targets,), to see how right that is.
         epsilon: the proven loss of the secret over the votes so far, of whoever lost most.
@@ -34,6 +35,7 @@ class Belief:
 
     number: int
     names: tuple[str, ...]
+    labels: tuple[str, ...]
     probabilities: FloatArray
     truths: tuple[int, ...]
     epsilon: float
@@ -50,14 +52,16 @@ class Belief:
         return float(self.probabilities.max())
 
 
-def beliefs_over(role: InferringRole, votes: Sequence[Voted], *, target: str = "") -> list[Belief]:
-    """Return what a role believes after each vote; nothing where the secret is not one and the same in all of them.
+def beliefs_over(
+    attack_on: Callable[[Scene], tuple[Attack, str]], votes: Sequence[Voted], *, target: str = ""
+) -> list[Belief]:
+    """Return what is believed after each vote; nothing where the secret is not one and the same in all of them.
 
     It is the same where all of what targets hold is, or where it is a column of theirs that keeps its entries while the
     others are new in each vote.
 
     Args:
-        role: with the server among its members.
+        attack_on: returns the attack on a vote, and the secret that it infers.
         votes: of a series, in order.
         target: whose secret; empty for everybody's who is no member.
     """
@@ -67,18 +71,18 @@ def beliefs_over(role: InferringRole, votes: Sequence[Voted], *, target: str = "
     epsilons: dict[str, float] = {}
     found: list[Belief] = []
     labels: tuple[str, ...] = ()
-    is_row_kept = _keeps_rows(votes)
+    is_row_kept = _keeps_rows(votes, target)
     for voted in votes:
         scene = voted.scene
-        attack, secret = role.attack(scene)
+        attack, secret = attack_on(scene)
         if not is_row_kept and any(secret not in _columns_of(each) for each in votes):
             return []
-        coalition = scene.coalition([name for name in role.members if name == SERVER or name in scene.names])
+        coalition = scene.coalition(voted.members)
         candidates = attack.candidates(secret)
         if found and candidates.labels != labels:
             return []
         labels = candidates.labels
-        names = [name for name in scene.names if name not in role.members and target in {"", name}]
+        names = _targets_in(voted, target)
         places = np.array([scene.names.index(name) for name in names], dtype=np.int64)
         true: list[int] = attack.truths(secret, scene.inputs)[places].tolist()
         if any(truths.setdefault(name, place) != place for name, place in zip(names, true, strict=True)):
@@ -103,6 +107,7 @@ def beliefs_over(role: InferringRole, votes: Sequence[Voted], *, target: str = "
                 Belief(
                     number=voted.number,
                     names=tuple(believed),
+                    labels=labels,
                     probabilities=np.array(list(believed.values())),
                     truths=tuple(truths[name] for name in believed),
                     epsilon=max(epsilons.values()),
@@ -112,40 +117,56 @@ def beliefs_over(role: InferringRole, votes: Sequence[Voted], *, target: str = "
 
 
 def lesson_over(
-    role: InferringRole, votes: Sequence[Voted], *, who: str, trust: str, target: str = ""
+    role: str, secret: str, beliefs: Sequence[Belief], votes: Sequence[Voted], *, who: str, trust: str, said: str = ""
 ) -> Lesson | None:
-    """Return what a role learnt over all votes of a series, where the secret stays the same; else None.
+    """Return what a role learnt over all votes of a series; None where it believes nothing.
 
     Args:
-        role: with the server among its members.
+        role: its name.
+        secret: what it infers.
+        beliefs: after each vote.
         votes: at least one.
         who: the adversary, as a phrase.
         trust: whom it has to be.
-        target: as for `beliefs_over`.
+        said: what is believed of the one target in the end; by default the likeliest label.
     """
-    beliefs = beliefs_over(role, votes, target=target)
     if not beliefs:
         return None
-    _, secret = role.attack(votes[0].scene)
     last = beliefs[-1]
-    number = len(last.probabilities[0])
+    number = len(last.labels)
     prior = np.full(number, 1 / number)
     repeated = sum(len(names) for voted in votes for names in voted.repeated.values())
     again = f" {repeated:,} reports were repeated from earlier votes, and told nothing new." if repeated else ""
-    sentence = (
-        f"After {len(votes):,} votes it names the {secret} of {last.success:.0%} of {len(last.names):,} rightly, by "
-        f"guessing of {1 / number:.0%}; how many of so few is chance as well. Its surest belief about one of them is "
-        f"{last.surest:.4f}; what the ledgers lost of it, {last.epsilon:g}, allows "
-        f"{success_bound(last.epsilon, prior):.4f}.{again}"
-    )
+    bound = success_bound(last.epsilon, prior)
+    if len(last.names) == 1:
+        said = said or _said_of_one(last, votes, secret=secret)
+        said += f" What its ledger lost of it, {last.epsilon:g}, allows {bound:.4f}."
+    else:
+        said = (
+            f"After {len(votes):,} votes it names the {secret} of {last.success:.0%} of {len(last.names):,} rightly, "
+            f"by guessing of {1 / number:.0%}; how many of so few is chance as well. Its surest belief about one of "
+            f"them is {last.surest:.4f}; what the ledgers lost of it, {last.epsilon:g}, allows {bound:.4f}."
+        )
     return Lesson(
-        role=role.name,
+        role=role,
         who=who,
         trust=trust,
-        sentences=(sentence,),
-        rows=tuple(_row(each, prior) for each in beliefs),
+        sentences=(f"{said}{again}",),
+        rows=tuple(_row_of_one(each, votes, prior) if len(last.names) == 1 else _row(each, prior) for each in beliefs),
         figures=(_figure(beliefs, prior, secret=secret),),
     )
+
+
+def _said_of_one(belief: Belief, votes: Sequence[Voted], *, secret: str) -> str:
+    """Return what is believed of the one target, with the truth where that may be shown."""
+    (name,), (truth,) = belief.names, belief.truths
+    likeliest = belief.labels[int(np.argmax(belief.probabilities[0]))]
+    told = (
+        f"After {len(votes):,} votes the likeliest {secret} of {name} is {likeliest!r}, with probability "
+        f"{belief.surest:.4f}, and before with {1 / len(belief.labels):.4f}"
+    )
+    may_show_truth = all(voted.scene.may_show_truth for voted in votes)
+    return f"{told}; the true one is {belief.labels[truth]!r}." if may_show_truth else f"{told}."
 
 
 def _row(belief: Belief, prior: FloatArray) -> Row:
@@ -159,8 +180,26 @@ def _row(belief: Belief, prior: FloatArray) -> Row:
     }
 
 
+def _row_of_one(belief: Belief, votes: Sequence[Voted], prior: FloatArray) -> Row:
+    (name,) = belief.names
+    is_there = any(voted.number == belief.number and name in voted.scene.names for voted in votes)
+    return {
+        "after vote": belief.number,
+        "target": "voted" if is_there else "away",
+        "epsilon": belief.epsilon,
+        "surest belief": belief.surest,
+        "at most": success_bound(belief.epsilon, prior),
+    }
+
+
 def _figure(beliefs: Sequence[Belief], prior: FloatArray, *, secret: str) -> Figure:
     votes = tuple(str(each.number) for each in beliefs)
+    named = Series(
+        name="share named rightly",
+        x=votes,
+        y=tuple(each.success for each in beliefs),
+        errors=tuple(math.sqrt(each.success * (1 - each.success) / len(each.names)) for each in beliefs),
+    )
     bounds = tuple(success_bound(each.epsilon, prior) for each in beliefs)
     return Figure(
         title=f"What is believed of the {secret} from vote to vote",
@@ -169,12 +208,7 @@ def _figure(beliefs: Sequence[Belief], prior: FloatArray, *, secret: str) -> Fig
         series=(
             Series(name="surest belief", x=votes, y=tuple(each.surest for each in beliefs)),
             Series(name="most that it may be", x=votes, y=bounds, style="bound"),
-            Series(
-                name="share named rightly",
-                x=votes,
-                y=tuple(each.success for each in beliefs),
-                errors=tuple(math.sqrt(each.success * (1 - each.success) / len(each.names)) for each in beliefs),
-            ),
+            *([named] if len(beliefs[-1].names) > 1 else []),
             Series(name="guessing", x=votes, y=(1 / len(prior),) * len(votes), style="reference"),
         ),
         is_share=True,
@@ -185,15 +219,22 @@ def _columns_of(voted: Voted) -> list[str]:
     return [column.name for column in voted.scene.protocol.columns() if column.private]
 
 
-def _keeps_rows(votes: Sequence[Voted]) -> bool:
-    """Return whether every party holds the same in all of its votes."""
+def _targets_in(voted: Voted, target: str) -> list[str]:
+    """Return of whom something is inferred in a vote."""
+    return [name for name in voted.scene.names if name not in voted.members and target in {"", name}]
+
+
+def _keeps_rows(votes: Sequence[Voted], target: str) -> bool:
+    """Return whether every target holds the same in all of its votes."""
     held: dict[str, tuple[int, ...]] = {}
     for voted in votes:
         rows: list[list[int]] = voted.scene.inputs.private.tolist()
         if _columns_of(voted) != _columns_of(votes[0]):
             return False
+        targets = {*_targets_in(voted, target)}
         if any(
-            held.setdefault(name, tuple(row)) != tuple(row) for name, row in zip(voted.scene.names, rows, strict=True)
+            name in targets and held.setdefault(name, tuple(row)) != tuple(row)
+            for name, row in zip(voted.scene.names, rows, strict=True)
         ):
             return False
     return True

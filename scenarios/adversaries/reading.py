@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from ...agents.adversaries import SERVER
@@ -19,15 +19,19 @@ _EVERYBODY: Final = "*"
 _MOST_IN_RANGE: Final = 1_000_000
 
 
-def read_adversaries(tables: Sequence[Mapping[str, Any]], scene: Scene, *, has_agents: bool) -> tuple[Role, ...]:
-    """Return a scenario's adversaries.
+def read_adversaries(
+    tables: Sequence[Mapping[str, Any]], scene: Scene, *, has_agents: bool, away: Collection[str] = ()
+) -> tuple[Role, ...]:
+    """Return a scenario's adversaries, one for each table.
 
-    Members may be ranges ("partner-2..27"), and "*" is every party of the roster but the target.
+    Members may be ranges ("partner-2..27"), and "*" is every party of the roster but the target. Members who are away
+    are left out, unless all are. Who has no part in this vote (`Role.takes_part`) is not checked against it.
 
     Args:
         tables: as the scenario has them.
         scene: what is run.
         has_agents: whether it is run by agents.
+        away: parties of a series who are not in this vote of it.
 
     Raises:
         ConfigurationError: a table has no role or an unknown one, a key or a value is not allowed, or the scene cannot
@@ -46,13 +50,16 @@ def read_adversaries(tables: Sequence[Mapping[str, Any]], scene: Scene, *, has_a
         _check_protocol(kind, scene.protocol.name, field=f"{place}: role")
         if "members" in given:
             members = convert(given["members"], tuple[str, ...], f"{place}: members")
-            given["members"] = _spelled_out(members, given.get("target"), scene, field=f"{place}: members")
+            everybody = [*scene.names, *away]
+            spelled_out = _spelled_out(members, given.get("target"), everybody, field=f"{place}: members")
+            given["members"] = tuple(name for name in spelled_out if name not in away) or spelled_out
         role: Role = convert(given, kind, place)
         if kind.needs_agents and not has_agents:
             allowed = "one that only infers: this one deviates or watches the network, which needs agents"
             raise ConfigurationError(field=f"{place}: role", value=kind.name, allowed=f"{allowed} (transport = 'tcp')")
         try:
-            role.check(scene)
+            if role.takes_part(away):
+                role.check(scene)
         except ConfigurationError as error:
             if not error.field.startswith("adversary"):
                 raise ConfigurationError(
@@ -60,7 +67,7 @@ def read_adversaries(tables: Sequence[Mapping[str, Any]], scene: Scene, *, has_a
                 ) from None
             raise
         roles.append(role)
-    _check_deviations([role for role in roles if role.needs_agents], scene)
+    _check_deviations([role for role in roles if role.needs_agents and role.takes_part(away)], scene)
     return tuple(roles)
 
 
@@ -88,14 +95,14 @@ def _check_protocol(kind: type[Role], protocol: str, *, field: str) -> None:
     raise ConfigurationError(field=field, value=kind.name, allowed=allowed)
 
 
-def _spelled_out(members: Sequence[str], target: object, scene: Scene, *, field: str) -> tuple[str, ...]:
+def _spelled_out(members: Sequence[str], target: object, everybody: Sequence[str], *, field: str) -> tuple[str, ...]:
     """Return members with ranges and "*" replaced by names."""
     names: list[str] = []
     for member in members:
         found = re.fullmatch(r"(.*?)(\d+)\.\.(\d+)", member)
         if member == _EVERYBODY:
-            names += [name for name in scene.names if name != target]
-        elif member in scene.names or member == SERVER or found is None:
+            names += [name for name in everybody if name != target]
+        elif member in everybody or member == SERVER or found is None:
             names.append(member)
         else:
             stem, first, last = found[1], int(found[2]), int(found[3])

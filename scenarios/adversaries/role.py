@@ -168,6 +168,7 @@ class Voted:
 
     Args:
         number: the vote's, from 1.
+        members: the adversary's, of whom was there.
         scene: what was run.
         happened: what it left.
         paid: what each party lost in it (ε proven, replace-one neighbors).
@@ -175,6 +176,7 @@ class Voted:
     """
 
     number: int
+    members: Sequence[str]
     scene: Scene
     happened: Happened
     paid: Mapping[str, float]
@@ -313,6 +315,15 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Raise ConfigurationError unless this scene can have this adversary; before anything runs."""
         scene.coalition(self.members)
 
+    def takes_part(self, away: Collection[str]) -> bool:
+        """Return whether it has a part in a vote: its target is not away, and neither are all of its members.
+
+        Args:
+            away: parties of a series who are not in this vote of it.
+        """
+        is_somebody_there = not self.members or any(name not in away for name in self.members)
+        return is_somebody_there and getattr(self, "target", "") not in away
+
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
         """Return what its members do that the protocol does not say, by name; nothing unless overridden."""
         del scene
@@ -331,7 +342,7 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Return what it learnt from all votes of a series together; None, unless overridden, for nothing of its own.
 
         Args:
-            votes: that came to an end, in order; at least one, each with this role.
+            votes: that came to an end, in order; at least one. In some its target may be away.
         """
         del votes
         return None

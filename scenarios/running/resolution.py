@@ -6,7 +6,7 @@ One way for all: parties that are read at once, parties that come in batches, an
 import dataclasses
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from .rosters import FINGERPRINT_COLUMN, check_columns, described_by, fingerprin
 from .streams import PartyStream, is_streamed, open_stream
 from .turnout import Turnout
 
-__all__ = ["Resolved", "dearest_losses", "make_scene", "resolve"]
+__all__ = ["Resolved", "dearest_losses", "make_scene", "resolve", "with_adversaries"]
 
 
 class Resolved(msgspec.Struct, kw_only=True):
@@ -57,7 +57,8 @@ class Resolved(msgspec.Struct, kw_only=True):
         parameters_of_parties: the parameters that the scenario leaves to its parties, who say them again in a rerun.
         gold: what is true, where somebody knows: a name's true value. It is no party's, and may always be shown.
         note: what became of the rows of the parties' file, as a line for people.
-        adversaries: who deviates, watches or infers.
+        roles: who deviates, watches or infers, one for each adversary of the scenario.
+        away: parties of a series who are not in this vote of it.
         stream: the parties, where they come in batches.
         is_served: whether the parties are elsewhere.
         public_table: of parties elsewhere the public columns, as they were given.
@@ -75,7 +76,8 @@ class Resolved(msgspec.Struct, kw_only=True):
     parameters_of_parties: frozenset[str] = frozenset()
     gold: Mapping[str, str] = {}
     note: str = ""
-    adversaries: tuple[Role, ...] = ()
+    roles: tuple[Role, ...] = ()
+    away: frozenset[str] = frozenset()
     stream: PartyStream | None = None
     is_served: bool = False
     public_table: Mapping[str, Entries] = {}
@@ -87,9 +89,14 @@ class Resolved(msgspec.Struct, kw_only=True):
         return Roster(self.names, self.inputs.public, fingerprints=self.fingerprints)
 
     @property
+    def adversaries(self) -> tuple[Role, ...]:
+        """The roles that have a part in what is run."""
+        return tuple(role for role in self.roles if role.takes_part(self.away))
+
+    @property
     def plugins(self) -> tuple[Plugin, ...]:
         """Whose code runs beside the agents', to be blamed for what it raises: adversaries and the protocol."""
-        return (*(Plugin(f"role {role.name!r}", (type(role),)) for role in self.adversaries), parts_of(self.protocol))
+        return (*(Plugin(f"role {role.name!r}", (type(role),)) for role in self.roles), parts_of(self.protocol))
 
     @property
     def all_plugins(self) -> tuple[Plugin, ...]:
@@ -131,6 +138,7 @@ def resolve(
     is_served: bool = False,
     roster: Path | None = None,
     turnout: Turnout | None = None,
+    reads_adversaries: bool = True,
 ) -> Resolved:
     """Look up and check everything that a scenario names.
 
@@ -141,6 +149,7 @@ def resolve(
         roster: where they are elsewhere, a folder of `psephos roster`, or a CSV of the parties: the role's name, the
             public columns, `rosters.FINGERPRINT_COLUMN`; by default the scenario's own parties, without certificates.
         turnout: of a vote in a series, who of the scenario's parties is there; by default everybody.
+        reads_adversaries: whether the scenario's adversaries are looked up too, or are left to `with_adversaries`.
 
     Raises:
         ConfigurationError: something is not allowed.
@@ -206,12 +215,26 @@ def resolve(
         parameters_of_parties=frozenset() if is_served else _said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
         note="" if is_served and roster is None else parties.note,  # of what is private, a server says nothing
-        adversaries=() if is_served else _adversaries_of(scenario, protocol, parties.names, inputs),
+        roles=_adversaries_of(scenario, protocol, parties.names, inputs) if reads_adversaries and not is_served else (),
         stream=stream,
         is_served=is_served,
         public_table=public_table,
         fingerprints=fingerprints_in(parties) if is_served else None,
     )
+
+
+def with_adversaries(resolved: Resolved, *, away: Collection[str]) -> Resolved:
+    """Look up and check the adversaries of what is run.
+
+    Args:
+        resolved: without them.
+        away: parties of a series who are not in this vote of it, whom an adversary may name all the same.
+
+    Raises:
+        ConfigurationError: an adversary is not allowed.
+    """
+    roles = _adversaries_of(resolved.scenario, resolved.protocol, resolved.names, resolved.inputs, away=away)
+    return msgspec.structs.replace(resolved, roles=roles, away=frozenset(away))
 
 
 def _find_protocol(scenario: Scenario, *, is_served: bool) -> type[PhasedProtocol[Any, Any]]:
@@ -279,7 +302,12 @@ def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster:
 
 
 def _adversaries_of(
-    scenario: Scenario, protocol: PhasedProtocol[Any, Any], names: Sequence[str], inputs: Inputs
+    scenario: Scenario,
+    protocol: PhasedProtocol[Any, Any],
+    names: Sequence[str],
+    inputs: Inputs,
+    *,
+    away: Collection[str] = (),
 ) -> tuple[Role, ...]:
     if not scenario.adversary:
         return ()
@@ -287,7 +315,7 @@ def _adversaries_of(
     roles = (str(table.get("role")) for table in scenario.adversary)
     plugins = (Plugin(f"role {role!r}", (find_adversary(role),)) for role in roles)  # made where one is to be blamed
     with blaming_plugins(plugins, is_set_up=True):
-        adversaries = read_adversaries(scenario.adversary, scene, has_agents=scenario.transport != ARRAY)
+        adversaries = read_adversaries(scenario.adversary, scene, has_agents=scenario.transport != ARRAY, away=away)
     if any(role.watches_traffic for role in adversaries):
         check_tapped(make_transport(scenario.transport))
         check_descriptors(scenario.transport, num_parties=len(names), is_tapped=True)

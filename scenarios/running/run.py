@@ -222,7 +222,7 @@ def run_in_memory(resolved: Resolved, *, watched: Watched | None = None) -> Fini
             error.add_note(str(lesson))
         raise
     finished = _finished(resolved, record, entries, streamed, seconds=time.perf_counter() - started)
-    if not resolved.adversaries or watched is None:
+    if not resolved.roles or watched is None:
         return finished
     happened = _happened(record, entries, watched)
     lessons = _lessons_of(resolved, happened, seed=seed)
@@ -262,7 +262,7 @@ def run_in_folder(
     """
     scenario, protocol = resolved.scenario, resolved.protocol
     seed = _seed_of(resolved)
-    if watched is None and resolved.adversaries:
+    if watched is None and resolved.roles:
         watched = Watched()
     stream = resolved.stream
     streamed = None if stream is None else StreamedInputs(protocol, stream, folder=folder.path)
@@ -308,10 +308,11 @@ def run_in_folder(
     write_outcome(folder, record.outcome, finished.result, title=title, setting=setting, **known, pictures=pictures)
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
-    if resolved.adversaries and watched is not None:
+    if resolved.roles and watched is not None:
         happened = _happened(record, run.entries, watched)
         lessons = _lessons_of(resolved, happened, seed=seed, on_progress=on_progress)
-        write_lessons(folder, lessons, pictures=pictures, setting=setting)
+        if resolved.adversaries:
+            write_lessons(folder, lessons, pictures=pictures, setting=setting)
         left = resolved.scene(seed=seed), happened
         finished = msgspec.structs.replace(finished, lessons=lessons, happened=left)
     if unheard is not None:

@@ -9,19 +9,20 @@ import functools
 import importlib.metadata
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import msgspec
 
+from ...agents.adversaries import SERVER
 from ...protocol.errors import BudgetExceededError, PsephosError, QuorumError, UnheardError
 from ...protocol.kept import Kept, KeptReports, check_values
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, common_relation, total_of
 from ...protocol.roles import SessionKind
 from ...protocol.rules import JOIN, hidden_phases
-from ..adversaries.role import Lesson, Voted
+from ..adversaries.role import Lesson, Role, Voted
 from ..plugins import ARRAY
 from ..presentation.numbers import some
 from .about import about
@@ -29,7 +30,7 @@ from .accounts import Accounts
 from .blaming import blaming_plugins
 from .folder import SCHEMA, RunFolder
 from .progress import Watcher
-from .resolution import Resolved, resolve
+from .resolution import Resolved, resolve, with_adversaries
 from .run import Finished, run_in_folder, write_lessons
 from .series import Series, Vote, naming_vote
 from .statements import certainty_of, model_of
@@ -94,14 +95,24 @@ def resolve_series(series: Series, *, record: bool = False) -> list[Resolved]:
     Raises:
         ConfigurationError: something is not allowed; the field names the vote.
     """
-    resolved: list[Resolved] = []
+    sides: list[Resolved] = []
     told: dict[tuple[str, str], Kept] = {}
     for vote in series.votes:
         with naming_vote(vote.number):
-            side = resolve(vote.scenario, record=record, turnout=vote.turnout)
+            side = resolve(vote.scenario, record=record, turnout=vote.turnout, reads_adversaries=False)
             _check_kept(side, told)
-            resolved.append(side)
+            sides.append(side)
+    everybody = _everybody_in(sides)
+    resolved: list[Resolved] = []
+    for vote, side in zip(series.votes, sides, strict=True):
+        with naming_vote(vote.number):
+            resolved.append(with_adversaries(side, away=everybody.difference(side.names)))
     return resolved
+
+
+def _everybody_in(sides: Sequence[Resolved]) -> frozenset[str]:
+    """Return who is there in any vote."""
+    return frozenset(name for side in sides for name in side.names)
 
 
 def _check_kept(side: Resolved, told: dict[tuple[str, str], Kept]) -> None:
@@ -192,23 +203,36 @@ def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[Held]) -> str
 
 def _learn(resolved: Sequence[Resolved], held: Sequence[Held]) -> list[Lesson]:
     """Return what adversaries that every vote has learnt from all of them together."""
-    votes = [
-        Voted(
+    lessons: list[Lesson | None] = []
+    for number, table in enumerate(resolved[0].scenario.adversary):
+        if any(side.scenario.adversary[number : number + 1] != [table] for side in resolved):
+            continue
+        roles = [side.roles[number] for side in resolved]
+        if votes := [*_voted(roles, held)]:
+            with blaming_plugins(resolved[0].plugins, is_private=resolved[0].protocol.keeps_words):
+                lessons.append(roles[0].learn_over(votes))
+    return [lesson for lesson in lessons if lesson is not None]
+
+
+def _voted(roles: Sequence[Role], held: Sequence[Held]) -> Iterator[Voted]:
+    """Yield the votes that came to an end, as an adversary of all of them finds them.
+
+    Args:
+        roles: the adversary's, of each vote.
+        held: all votes.
+    """
+    for role, each in zip(roles, held, strict=True):
+        if each.finished is None or each.finished.happened is None:
+            continue
+        scene, happened = each.finished.happened
+        yield Voted(
             number=each.vote.number,
-            scene=each.finished.happened[0],
-            happened=each.finished.happened[1],
+            members=[name for name in role.members if name == SERVER or name in scene.names],
+            scene=scene,
+            happened=happened,
             paid=each.paid,
             repeated=each.repeated,
         )
-        for each in held
-        if each.finished is not None and each.finished.happened is not None
-    ]
-    roles = [role for role in resolved[0].adversaries if all(role in side.adversaries for side in resolved)]
-    if not votes:
-        return []
-    with blaming_plugins(resolved[0].plugins, is_private=resolved[0].protocol.keeps_words):
-        lessons = [role.learn_over(votes) for role in roles]
-    return [lesson for lesson in lessons if lesson is not None]
 
 
 def _hold(
@@ -293,7 +317,9 @@ def _without(side: Resolved, vote: Vote, refused: Mapping[str, BudgetExceededErr
         for name, own in scenario.phases.items()
     }
     smaller = msgspec.structs.replace(scenario, **changes)
-    return resolve(smaller, record=side.record, turnout=vote.turnout.without(refused))
+    turnout = vote.turnout.without(refused)
+    rest = resolve(smaller, record=side.record, turnout=turnout, reads_adversaries=False)
+    return with_adversaries(rest, away={*side.away, *refused})
 
 
 _NO_ROOM: Final = "its budget has no room for this vote"

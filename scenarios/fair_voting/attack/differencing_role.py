@@ -11,7 +11,7 @@ Source: Kifer and Machanavajjhala (2011), Section 2, for the differencing of rel
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, cast
 
 import msgspec
@@ -22,7 +22,8 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting import FairVoting
 from ....protocol.phases import Inputs
-from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, belief_figure, success_figure
+from ...adversaries.over_votes import lesson_over
+from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Voted, belief_figure, success_figure
 from ...attacks import (
     Coalition,
     Evaluation,
@@ -34,6 +35,8 @@ from ...attacks import (
     seen_by_arrays,
     success_bound,
 )
+from ...presentation.numbers import some
+from .differencing_over_votes import beliefs_of_elections
 from .inference import FairVotingAttack
 from .published import totals_of
 from .sweeps import Change, TwoElections, channel_of_winner
@@ -132,6 +135,22 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
             sentences=tuple(sentences),
             rows=_rows(one, two, epsilons=(once, both), bounds=bounds),
             figures=tuple(_figures(one, two, posteriors, bound=bounds[1], secret=self._inferred)),
+        )
+
+    def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
+        """Return what the outcomes of a series tell of the target, some of which do not hold its ranking."""
+        beliefs = beliefs_of_elections(votes, target=self.target, secret=self._inferred)
+        return lesson_over(
+            self.name,
+            self._inferred,
+            beliefs,
+            votes,
+            who=f"{some(len(self.members), 'voter')} who heard all outcomes",
+            trust=(
+                "Everybody follows the protocol, and the aggregator is trusted. The coalition knows its members' "
+                "rankings, who was there in which election, and who ranks otherwise than before; all others rank alike "
+                "in all of them."
+            ),
         )
 
     @property

@@ -34,7 +34,7 @@ from ...attacks.seen import Coalition, Seen, seen_by_arrays
 from .inference import FairVotingAttack
 from .published import totals_of
 
-__all__ = ["Change", "TwoElections", "channel_of_winner", "evaluate_sizes"]
+__all__ = ["Change", "TwoElections", "channel_of_winner", "evaluate_sizes", "log_of_any_other"]
 
 Change: TypeAlias = Literal["left", "changed"]
 
@@ -200,11 +200,24 @@ class TwoElections:
             return weights, first, second
         rankings = self.first.rankings
         _, of_rankings = self._after.log_laws(others, group, rankings, totals=of_second)
-        # Any other ranking, all alike: the shape is (others' sums, candidates, other rankings, outcomes).
-        is_other = (rows[:, None] != rankings).any(axis=2)
-        log_shares = np.where(is_other, -math.log(len(rankings) - 1), -np.inf)
-        second = log_sums(of_rankings[:, None] + log_shares[None, :, :, None], axis=2)
-        return weights, first, second
+        return weights, first, log_of_any_other(rows, rankings, of_rankings)
+
+
+def log_of_any_other(rows: IntArray, rankings: IntArray, of_rankings: FloatArray) -> FloatArray:
+    """Return the logarithms of an election in which a voter ranks otherwise than before: any other way, all alike.
+
+    Args:
+        rows: int64, shape (c, m): what it may have been before.
+        rankings: int64, shape (m!, m): all.
+        of_rankings: ln P[published | others' sum, ranking], shape (s, m!, outcomes).
+
+    Returns:
+        Shape (s, c, outcomes).
+    """
+    is_other = (rows[:, None] != rankings).any(axis=2)
+    log_shares = np.where(is_other, -math.log(len(rankings) - 1), -np.inf)
+    # The shape is (others' sums, candidates, other rankings, outcomes).
+    return log_sums(of_rankings[:, None] + log_shares[None, :, :, None], axis=2)
 
 
 def _nothing_yet(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition) -> Seen:

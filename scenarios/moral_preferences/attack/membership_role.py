@@ -26,7 +26,8 @@ from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.phases import CentralPhase
 from ....protocol.privacy import Budget, NeighboringRelation, total_of
 from ...adversaries.asker import votes_answered
-from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from ...adversaries.over_votes import beliefs_over, lesson_over
+from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series, Voted
 from ...attacks import Coalition
 from .inference import MoralAttack
 from .membership import AfterReleases, judge_rounds, mechanism_faced, repeat_releases
@@ -108,6 +109,29 @@ class MembershipRole(Role, frozen=True, kw_only=True):
             rows=tuple(_row(after, answered=answered) for after in found),
             figures=_figures(found, answered=answered, unknown=unknown),
         )
+
+    def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
+        """Return what it believes after each vote of a series, if all but the target's row and noise is known to it."""
+        held = [voted for voted in votes if self.target in voted.scene.names]
+        if not held:
+            return None
+        for voted in held:
+            coalition = voted.scene.coalition(voted.members)
+            if _num_unknown(voted.scene, coalition, voted.scene.names.index(self.target)):
+                return None
+        first, coalition = held[0].scene, held[0].scene.coalition(held[0].members)
+        line_up = _line_up(first, coalition, first.names.index(self.target))
+
+        def attack_on(scene: Scene) -> tuple[MoralAttack, str]:
+            return MoralAttack(_protocol_of(scene), line_up=line_up), _SECRET
+
+        beliefs = beliefs_over(attack_on, votes, target=self.target)
+        if not beliefs:
+            return None
+        belief = float(beliefs[-1].probabilities[0, 1])
+        said = f"After {len(votes):,} votes it believes in {belief:.3f} that the target took part, and before in 0.500."
+        who = f"{_who(coalition)}, over the series"
+        return lesson_over(self.name, _SECRET, beliefs, votes, who=who, trust=_trust(coalition, 0), said=said)
 
     def _play(self, scene: Scene, coalition: Coalition, place: int, *, unknown: int) -> list[AfterReleases]:
         protocol = _protocol_of(scene)
@@ -238,6 +262,11 @@ def _population(scene: Scene, coalition: Coalition, place: int) -> IntArray:
     return known[np.any(known != rows[place], axis=1)]
 
 
+def _line_up(scene: Scene, coalition: Coalition, place: int) -> IntArray:
+    """Return the target's row, and a sample of the population's."""
+    return np.concatenate([scene.inputs.private[place][None], _population(scene, coalition, place)])[: 1 + _MOST_OTHERS]
+
+
 def _num_unknown(scene: Scene, coalition: Coalition, place: int) -> int:
     """Return how many voters beside the target hide in the published sum that it is in."""
     if coalition.has_server:  # which reads the target's own report
@@ -271,10 +300,8 @@ def _said_of_session(scene: Scene, happened: Happened, coalition: Coalition, pla
         return "The session came to no end, and nothing was published; releases are tried beside it."
     if unknown:
         return f"In the sum that is published the target's row is one of {unknown + 1:,} that are not known."
-    line_up = np.concatenate([scene.inputs.private[place][None], _population(scene, coalition, place)])
-    sample = line_up[: 1 + _MOST_OTHERS]
     seen = happened.seen(scene, coalition)
-    posteriors = MoralAttack(_protocol_of(scene), line_up=sample).posteriors(
+    posteriors = MoralAttack(_protocol_of(scene), line_up=_line_up(scene, coalition, place)).posteriors(
         [seen], np.array([place], dtype=np.int64), secret=_SECRET
     )
     belief = float(posteriors.probabilities[0, 1])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from psephos.protocol import ConfigurationError
 from psephos.scenarios import FinishedSeries, RunFolder, load_series, resolve_series, run_series
 from psephos.scenarios.adversaries.asker import AskerRole
 from psephos.scenarios.adversaries.over_votes import Belief, beliefs_over
@@ -48,7 +49,14 @@ def voted_in(finished: FinishedSeries) -> list[Voted]:
         assert each.finished.happened is not None
         scene, happened = each.finished.happened
         votes.append(
-            Voted(number=each.vote.number, scene=scene, happened=happened, paid=each.paid, repeated=each.repeated)
+            Voted(
+                number=each.vote.number,
+                members=["server"],
+                scene=scene,
+                happened=happened,
+                paid=each.paid,
+                repeated=each.repeated,
+            )
         )
     return votes
 
@@ -66,7 +74,7 @@ def test_the_last_belief_is_the_posterior_of_all_votes_together(tmp_path: Path, 
     text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace("SECRET", secret).replace('absent = ["partner-2"]\n', "")
     votes = voted_in(hold(text, tmp_path / "out", write))
     role = wanting(secret)
-    beliefs = beliefs_over(role, votes)
+    beliefs = beliefs_over(role.attack, votes)
     scene = votes[0].scene
     attack, _ = role.attack(scene)
     seen = [voted.happened.seen(voted.scene, voted.scene.coalition(["server"])) for voted in votes]
@@ -82,7 +90,7 @@ def test_a_secret_is_followed_through_votes_on_other_matters(tmp_path: Path, wri
     told = (f'[[votes]]\nparameters = {{candidates = ["m{number}"]}}\n{own}' for number, own in enumerate(votes_told))
     text = head + "".join(told)
     votes = voted_in(hold(text, tmp_path / "out", write))
-    beliefs = beliefs_over(wanting("weight"), votes)
+    beliefs = beliefs_over(wanting("weight").attack, votes)
     belief = np.full(3, 1 / 3)
     for voted, after in zip(votes, beliefs, strict=True):
         if "partner-2" in voted.scene.names:
@@ -95,7 +103,7 @@ def test_a_secret_is_followed_through_votes_on_other_matters(tmp_path: Path, wri
         else:
             assert "partner-2" not in after.names
     assert [after.epsilon for after in beliefs] == [0.5, 1.0, 1.5]
-    assert beliefs_over(wanting("opinions"), votes) == []  # which are on something else each time
+    assert beliefs_over(wanting("opinions").attack, votes) == []  # which are on something else each time
 
 
 @pytest.mark.parametrize("path", ["array", pytest.param("memory", marks=pytest.mark.full("the same bits by agents"))])
@@ -103,7 +111,7 @@ def test_what_a_game_repeats_teaches_nothing_more(tmp_path: Path, write: Write, 
     game = 'game = "board"\nepsilon_weight = 0.5\nepsilon_opinion = 0.5\n'
     text = HEAD + game + PARTNERS.replace("SECRET", "weight")
     finished = hold(text, tmp_path / "out", write, f"transport={path}")
-    first, second, third = beliefs_over(wanting("weight"), voted_in(finished))
+    first, second, third = beliefs_over(wanting("weight").attack, voted_in(finished))
     assert of(first, "partner-1") == pytest.approx(of(third, "partner-1"))
     assert second.probabilities == pytest.approx(third.probabilities)
     assert [each.epsilon for each in (first, second, third)] == [0.5, 0.5, 0.5]
@@ -111,7 +119,7 @@ def test_what_a_game_repeats_teaches_nothing_more(tmp_path: Path, write: Write, 
     assert "59 reports were repeated from earlier votes, and told nothing new" in lesson.sentences[0]
     # Without the game each vote tells more, at a price.
     fresh = hold(text.replace('game = "board"\n', ""), tmp_path / "fresh", write, f"transport={path}")
-    beliefs = beliefs_over(wanting("weight"), voted_in(fresh))
+    beliefs = beliefs_over(wanting("weight").attack, voted_in(fresh))
     assert [each.epsilon for each in beliefs] == [0.5, 1.0, 1.5]
     assert beliefs[-1].surest > third.surest
 
@@ -148,3 +156,42 @@ def test_a_role_that_has_nothing_to_say_of_a_series_says_nothing(tmp_path: Path,
     finished = hold(HEAD + "epsilon = 1.0\n" + text, tmp_path / "out", write)
     assert not finished.lessons
     assert not (tmp_path / "out" / "adversaries.json").exists()
+
+
+def test_a_target_may_be_away_from_a_vote_or_be_refused_by_its_budget(tmp_path: Path, write: Write) -> None:
+    target = 'secret = "weight"\ntarget = "partner-2"\n'
+    text = PARTNERS.replace('secret = "SECRET"\n', target)  # who is away from the first vote
+    finished = hold("budget = 1.5\n" + HEAD + "epsilon = 1.0\n" + text, tmp_path / "out", write, "quorum=0.01")
+    assert [len(each.names) for each in finished.held] == [29, 1, 0]
+    (lesson,) = finished.lessons
+    assert [row["target"] for row in lesson.rows] == ["voted"]
+    assert lesson.sentences[0].startswith("After 2 votes the likeliest weight of partner-2 is '")
+    assert "the true one is" in lesson.sentences[0]
+
+
+def test_members_who_are_away_have_no_part_in_a_vote(tmp_path: Path, write: Write) -> None:
+    members = '["server", "partner-2", "partner-3"]'
+    text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace('["server"]', members).replace("SECRET", "weight")
+    (lesson,) = hold(text, tmp_path / "out", write, "transport=array").lessons
+    assert [row["targets"] for row in lesson.rows] == [28, 28, 28]
+    told = [json.loads((tmp_path / "out" / f"vote-{number}" / "adversaries.json").read_bytes()) for number in (1, 2)]
+    assert [each[0]["who"] for each in told] == ["the cloud server and 1 partner", "the cloud server and 2 partners"]
+
+
+def test_of_a_real_party_no_truth_is_told(tmp_path: Path, write: Write) -> None:
+    text = (HEAD + "epsilon = 1.0\n").replace("made_up = true\n", "") + PARTNERS
+    text = text.replace('secret = "SECRET"\n', 'secret = "weight"\ntarget = "ann"\n').replace(
+        'absent = ["partner-2"]\n', ""
+    )
+    real = '[[partners]]\npartner = "ann"\nweight = 1\nm = 1\n[[partners]]\npartner = "bob"\nweight = 2\nm = 0\n'
+    (lesson,) = hold(text.replace("[partners]\ncount = 30\n", real), tmp_path / "out", write, "transport=array").lessons
+    assert "the likeliest weight of ann is" in lesson.sentences[0]
+    assert "the true one" not in lesson.sentences[0]
+    assert not any("named" in column for column in lesson.rows[0])
+
+
+def test_a_target_that_no_vote_knows_is_refused(write: Write) -> None:
+    text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace('secret = "SECRET"\n', 'target = "partner-99"\n')
+    series = load_series(str(write("plan.toml", text)))
+    with pytest.raises(ConfigurationError, match=r"adversary 1: target \(vote 1\) must be a partner of the roster"):
+        resolve_series(series)

@@ -1,0 +1,142 @@
+"""What the outcomes of a series of elections tell of one voter, who is away from some or ranks otherwise.
+
+All outcomes together: given the target's ranking and what the unknown voters add up to, elections are independent, and
+the unknown voters are the same in all of them. So what is believed is averaged over these sums once, and not anew in
+each election: that is what takes one outcome off from another.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.fair_voting import FairVoting
+from ....protocol.mechanisms.logarithms import log_of, log_sums
+from ....protocol.privacy import TrustModel
+from ...adversaries.over_votes import Belief
+from ...adversaries.role import Voted
+from ...attacks import Seen, infer
+from .inference import FairVotingAttack
+from .published import totals_of
+from .sweeps import log_of_any_other
+
+__all__ = ["beliefs_of_elections"]
+
+
+def beliefs_of_elections(votes: Sequence[Voted], *, target: str, secret: str) -> list[Belief]:
+    """Return what a coalition of voters believes of a target after each election of a series.
+
+    Args:
+        votes: of a series, in order, in the central model.
+        target: whose ranking is inferred, as it is in the first election that it takes part in.
+        secret: what is inferred of it.
+
+    Returns:
+        Nothing where the target never voted, or where elections cannot be compared: alternatives, groups or scores are
+        others, one publishes sums and the other a winner, Algorithm 2 samples voters first, or who is unknown to the
+        coalition is not the same everywhere with the same ranking.
+    """
+    heard = [(voted, seen) for voted in votes if (seen := _heard(voted)) is not None]
+    first = next((voted for voted, _ in heard if target in voted.scene.names), None)
+    if first is None:
+        return []
+    place = first.scene.names.index(target)
+    group = int(first.scene.inputs.public[place, 0])
+    if not _are_comparable([voted for voted, _ in heard], target, group):
+        return []
+    ranking: IntArray = first.scene.inputs.private[place]
+    attack = FairVotingAttack(_protocol_of(first), seed=first.scene.seed)
+    candidates, truth = attack.candidates(secret), int(attack.truths(secret, first.scene.inputs)[place])
+    joint, epsilon = np.zeros(()), 0.0
+    beliefs: list[Belief] = []
+    for voted, seen in heard:
+        weights, logs = _laws_of(voted, seen, target, group, ranking, candidates.rows)
+        joint = joint + logs if beliefs else log_of(weights)[:, None] + logs
+        epsilon += voted.paid.get(target, 0.0)
+        found = infer(log_sums(joint, axis=0)[None], places=candidates.places, labels=candidates.labels)
+        beliefs.append(
+            Belief(
+                number=voted.number,
+                names=(target,),
+                labels=candidates.labels,
+                probabilities=found.probabilities,
+                truths=(truth,),
+                epsilon=epsilon,
+            )
+        )
+    return beliefs
+
+
+def _heard(voted: Voted) -> Seen | None:
+    """Return what the coalition saw of an election; None where nobody of it was there, or nothing was published."""
+    if not voted.members:
+        return None
+    seen = voted.happened.seen(voted.scene, voted.scene.coalition(voted.members))
+    return None if totals_of(seen) is None else seen
+
+
+def _are_comparable(votes: Sequence[Voted], target: str, group: int) -> bool:
+    """Return whether elections differ, for all that the coalition does not know, in the target alone."""
+    first = votes[0]
+    return all(_is_like(voted, first) for voted in votes) and all(
+        _unknown_in(voted, target, group) == _unknown_in(first, target, group) for voted in votes
+    )
+
+
+def _is_like(voted: Voted, other: Voted) -> bool:
+    """Return whether two elections publish the same, of rankings that count the same."""
+    one, two = _protocol_of(voted).parameters, _protocol_of(other).parameters
+    return (
+        one.model is TrustModel.CENTRAL
+        and not (one.mechanism == "sampling" and one.reading == "subsample")
+        and (one.mechanism == "laplace") == (two.mechanism == "laplace")
+        and one.alternatives == two.alternatives
+        and one.groups == two.groups
+        and one.make_scoring(is_centered=one.is_centered) == two.make_scoring(is_centered=two.is_centered)
+    )
+
+
+def _unknown_in(voted: Voted, target: str, group: int) -> dict[str, tuple[list[int], list[int]]]:
+    """Return who is unknown to the coalition beside the target, with group and ranking: of sums, in its group alone."""
+    scene = voted.scene
+    is_sums = _protocol_of(voted).parameters.mechanism == "laplace"
+    rows = zip(scene.names, scene.inputs.public.tolist(), scene.inputs.private.tolist(), strict=True)
+    return {
+        name: (public, private)
+        for name, public, private in rows
+        if name != target and name not in voted.members and (public[0] == group or not is_sums)
+    }
+
+
+def _laws_of(
+    voted: Voted, seen: Seen, target: str, group: int, ranking: IntArray, rows: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the weights of what the others may add up to, shape (s,), and ln P[published | sum, candidate], (s, c).
+
+    Args:
+        voted: an election.
+        seen: what the coalition saw of it.
+        target: the voter.
+        group: its own.
+        ranking: as it was in the first election that it took part in.
+        rows: what that may have been.
+    """
+    attack = FairVotingAttack(_protocol_of(voted), seed=voted.scene.seed)
+    names, totals = voted.scene.names, totals_of(seen)
+    if target not in names:
+        public = np.concatenate([seen.public, np.array([[group]], dtype=np.int64)])  # of whom the others are the rest
+        others = attack.others(dataclasses.replace(seen, public=public), group)
+        weights, logs = attack.log_laws(others, group, rows, totals=totals, is_absent=True)
+        return weights, logs[:, :, 0]
+    others = attack.others(seen, group)
+    if np.array_equal(voted.scene.inputs.private[names.index(target)], ranking):
+        weights, logs = attack.log_laws(others, group, rows, totals=totals)
+        return weights, logs[:, :, 0]
+    weights, of_rankings = attack.log_laws(others, group, attack.rankings, totals=totals)
+    return weights, log_of_any_other(rows, attack.rankings, of_rankings)[:, :, 0]
+
+
+def _protocol_of(voted: Voted) -> FairVoting:
+    return cast("FairVoting", voted.scene.protocol)  # the role's `protocols` says so
