@@ -98,7 +98,7 @@ def trials(
 @cli.command(short_help="Compare what a scenario's variants offer at its price.")
 @scenario_options
 @click.option(
-    "--error", type=float, metavar="E", help="Also say what each variant costs for this error; of a share as 0.05."
+    "--error", metavar="E", help="Also say what each variant costs for this error, in the table's unit or as 5%."
 )
 @click.option("--trials", "number", type=int, default=200, show_default=True, help="Where errors are found by trials.")
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the trials' noise.")
@@ -107,7 +107,7 @@ def variants(
     scenario: str,
     settings: tuple[str, ...],
     data: str | None,
-    error: float | None,
+    error: str | None,
     number: int,
     seed: int | None,
     *,
@@ -119,11 +119,13 @@ def variants(
     psephos variants consortium
     psephos variants consortium --set epsilon=3 --set 'candidates=["a", "b", "c"]'
     psephos variants consortium --error 50
+    psephos variants crowd --error 5%
 
     A price is the proven loss of one party, of all that it says. Errors are exact in DPWeVote. In the other systems
     they are found by trials of the same parties, behind whom nobody real may stand.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import itertools
+    import math
 
     import msgspec
 
@@ -136,14 +138,17 @@ def variants(
 
     loaded = load(scenario, settings, data)
     kind = variants_of(loaded.protocol)
-    if error is not None and not 0 < error < float("inf"):
+    wanted = None if error is None else _error_in(error)
+    if wanted is not None and not 0 < wanted < math.inf:
         raise ConfigurationError(field="--error", value=error, allowed="above 0, and finite")
     check_trials(number, 0)
     if seed is not None:
         loaded = msgspec.structs.replace(loaded, seed=seed)
     table = table_of(kind, loaded, trials=number)
+    if wanted is not None and error is not None and error.strip().endswith("%"):
+        wanted *= table.unit.whole
     errors = make_console(stderr=True)
-    total = len(table.names) * (1 if error is None else 2)
+    total = len(table.names) * (1 if wanted is None else 2)
     with steps(errors) as on_step:
         begun = itertools.count()
 
@@ -153,16 +158,16 @@ def variants(
 
         offers = table.offers(tell)
         prices: list[Priced] = []
-        for name in () if error is None else table.names:
+        for name in () if wanted is None else table.names:
             tell(f"the price of {name}")
-            prices.append(price_for(table, name, error or 0.0))
+            prices.append(price_for(table, name, wanted or 0.0))
     if as_json:
-        print_json(variants_in_json(table, offers, prices, error=error))
+        print_json(variants_in_json(table, offers, prices, error=wanted))
         return
     console = make_console()
     show_variants(console, table, offers)
-    if error is not None:
-        show_prices(console, table, prices, error=error)
+    if wanted is not None:
+        show_prices(console, table, prices, error=wanted)
 
 
 @cli.command(short_help="Find the ε for an error, or the error for an ε, or how many people.")

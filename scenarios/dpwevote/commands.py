@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from ..cli.options import load, make_folder, scenario_options
+from ..cli.options import load, make_folder, scenario_options, tell_folder
+from ..cli.reports import reporting
 
 __all__ = ["power"]
 
@@ -19,7 +20,9 @@ __all__ = ["power"]
     help="Votes that are simulated where the power in what is released has no exact law.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of these votes.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Also write power.csv and a picture.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Also write power.csv, a picture and a page."
+)
 def power(
     scenario: str, settings: tuple[str, ...], data: str | None, *, trials: int, seed: int, out: Path | None
 ) -> None:
@@ -46,6 +49,9 @@ def power(
     side = resolve(loaded)
     folder = None if out is None else make_folder(out, "")
     measured = measure_power(side, trials=trials, seed=seed)
-    show_power(make_console(), measured)
+    console = make_console()
+    show_power(console, measured)
     if folder is not None:
-        write_power(measured, folder)
+        with reporting(folder, wanted=True):
+            write_power(measured, folder, title=loaded.title or loaded.name)
+        tell_folder(console, folder, draws=True)

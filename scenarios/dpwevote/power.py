@@ -11,7 +11,7 @@ once for "yes" and once for "no" by the same uniforms, and it is counted how oft
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -48,6 +48,14 @@ _MOST_SHOWN: Final = 10**12
 _MOST_NAMED: Final = 3
 _AT_ONCE: Final = 100_000
 """Rows that are randomized at once."""
+_COLUMNS: Final = {
+    "shapley_shubik": "Shapley-Shubik",
+    "banzhaf_normalized": "Banzhaf",
+    "banzhaf": "Decides",
+    "released_power": "Moves the release",
+    "released_power_error": "Moves the release_standard_error",
+}
+"""What a page calls the columns of `power.csv`: as the terminal does."""
 _ROUNDING: Final = 1e-9
 _LEVELS: Final = (-0.27, -0.09, 0.09, 0.27)
 """Where in its row each kind of share stands, so that none hides another."""
@@ -169,19 +177,9 @@ def simulated_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, se
 
 def show_power(console: Console, powers: Powers) -> None:
     """Print who decides most often, the game, and a line for each weight."""
-    game, number = powers.game, len(powers.names)
     console.print(Text(_verdict_of(powers), style="bold"))
     console.print()
-    minimal = _short(powers.num_minimal_winning)
-    show_facts(
-        console,
-        {
-            "Partners": f"{number:,}",
-            "Quota": f"{game.quota:,} of {game.total:,} units of weight",
-            "Least that win": some(game.smallest_winning, "partner"),
-            "Winning coalitions": f"{_short(game.num_winning)}; {minimal} have nobody to spare",
-        },
-    )
+    show_facts(console, _facts_of(powers))
     has_orders = all(member.shapley_shubik is not None for member in powers.members)
     headers = ["Share", *(["Shapley-Shubik"] if has_orders else []), "Banzhaf", "Decides", "Moves the release"]
     rows: list[Sequence[Cell]] = []
@@ -196,15 +194,31 @@ def show_power(console: Console, powers: Powers) -> None:
         cells.append(f"{released.value:.4g}{error}")
         rows.append(cells)
     show_table(console, ("Weight", "Partners"), headers, rows=rows, drop=("Share",))
+    for note in _notes_of(powers):
+        show_note(console, note)
+
+
+def _facts_of(powers: Powers) -> dict[str, str]:
+    """Return the game in numbers, by what they are."""
+    game, minimal = powers.game, _short(powers.num_minimal_winning)
+    return {
+        "Partners": f"{len(powers.names):,}",
+        "Quota": f"{game.quota:,} of {game.total:,} units of weight",
+        "Least that win": some(game.smallest_winning, "partner"),
+        "Winning coalitions": f"{_short(game.num_winning)}; {minimal} have nobody to spare",
+    }
+
+
+def _notes_of(powers: Powers) -> Iterator[str]:
+    """Yield what the columns are."""
     exact = "estimated by simulated votes" if powers.is_simulated else "exact"
-    show_note(
-        console,
+    yield (
         "Banzhaf is normalized; Decides is the probability that a partner's opinion decides where all others toss fair "
         "coins; Moves the release the same of what is released, with the noise of "
-        f"ε = {powers.epsilon:.4g}: P[passes | yes] − P[passes | no], {exact}",
+        f"ε = {powers.epsilon:.4g}: P[passes | yes] − P[passes | no], {exact}"
     )
-    if not has_orders:
-        show_note(console, "Shapley-Shubik indices would take too long for so many partners with such weights")
+    if any(member.shapley_shubik is None for member in powers.members):
+        yield "Shapley-Shubik indices would take too long for so many partners with such weights"
 
 
 def _verdict_of(powers: Powers) -> str:
@@ -220,8 +234,14 @@ def _verdict_of(powers: Powers) -> str:
     )
 
 
-def write_power(powers: Powers, folder: RunFolder) -> None:
-    """Write `power.csv`, a line for each partner, and a picture."""
+def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
+    """Write `power.csv`, a line for each partner, a picture, and what both are, of which a page is made.
+
+    Args:
+        powers: what was found.
+        folder: where to.
+        title: the vote's.
+    """
     rows: list[dict[str, object]] = []
     for name, weight, member, released in zip(
         powers.names, powers.weights, powers.members, powers.released, strict=True
@@ -242,13 +262,30 @@ def write_power(powers: Powers, folder: RunFolder) -> None:
     shown = list(powers.by_weight().values())[:MOST_ROWS]
     names = [fold(_named([powers.names[place] for place in places]), most_lines=2) for places in shown]
     cut = "" if len(shown) == len(powers.by_weight()) else f" (the {MOST_ROWS} heaviest)"
+    who = some(len(powers.names), "partner")
+    bars = " · bars: one standard error" if powers.is_simulated else ""
     picture = Picture(
         draw=lambda panels: _draw(panels, powers, [places[0] for places in shown], names),
         size=size_of_rows(names, row=0.13),
         title=f"Power in the game, and in what is released{cut}",
-        setting=f"{some(len(powers.names), 'partner')} · ε = {powers.epsilon:.4g} for one candidate · local model",
+        setting=f"{who} · ε = {powers.epsilon:.4g} for one candidate · local model{bars}",
     )
     save_picture(picture, folder=folder.path, name="power")
+    table = {
+        "name": "power",
+        "caption": "How often each partner decides",
+        "picture": "The power of one partner, as a share of that of all",
+        "columns": _COLUMNS,
+    }
+    study = {
+        "kind": "The game behind the vote",
+        "title": title,
+        "facts": [f"{name.lower()}: {value}" for name, value in _facts_of(powers).items()],
+        "verdict": [_verdict_of(powers)],
+        "tables": [table],
+        "notes": [f"{note}." for note in _notes_of(powers)],
+    }
+    folder.write_json("study.json", study)
 
 
 def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[str]) -> Marks:
@@ -272,6 +309,10 @@ def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[st
         for level, (label, share) in zip(_LEVELS, found.items(), strict=True):
             if share is not None:
                 axes.plot(share, row + level, **marks[label])
+        if of_all and (error := powers.released[place].standard_error / of_all):
+            axes.errorbar(
+                found["in what is released"], row + _LEVELS[-1], xerr=error, color=COLORS["green"], linewidth=1
+            )
         axes.axhspan(row - 0.42, row + 0.42, color=WITHIN, linewidth=0, zorder=0)
     name_rows(axes, names, x="share of one partner in the sum of all")
     return marks

@@ -39,6 +39,7 @@ from .page import (
     shown,
 )
 from .series_page import losses_of_persons, sections_of_votes, table_of_votes
+from .study_pages import sections_of_studies
 
 __all__ = ["page_of_run", "settings_of", "verdict_in"]
 
@@ -68,6 +69,7 @@ def page_of_run(left: RunLeft) -> Page:
         Section(title="Who is trusted", blocks=list(_trust(left))),
         Section(title="What happened", blocks=list(_happened(left))),
         *_adversaries(left),
+        *sections_of_studies(left.path),
         Section(title="The scenario", blocks=list(_scenario(left))),
         Section(title="About this run", blocks=list(_about_run(left))),
     ]

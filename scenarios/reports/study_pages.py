@@ -1,6 +1,8 @@
 """Pages of what is no single run: an audit, trials, a reproduction of a paper; from the files that they left.
 
-A page begins with what holds and what does not. All tables are the files' own.
+A page begins with what holds and what does not. All tables are the files' own. A system's command whose table and
+picture need no page of their own leaves `study.json` beside them, which says what they are; a run in whose folder such
+a study lies shows it too.
 """
 
 import importlib.metadata
@@ -23,9 +25,10 @@ from .audits import TONES, audited_losses, read_audit
 from .estimates import rows_in, table_of
 from .page import Block, Cell, Page, Section, Table, Text, Tone, drawn
 
-__all__ = ["page_of_study"]
+__all__ = ["page_of_study", "sections_of_studies"]
 
 _PICTURE: Final = re.compile(r"!\[(.*?)\]\((?:.*/)?([\w.-]+)\.png\)", re.DOTALL)
+_STUDY: Final = "study.json"
 _NAME: Final = re.compile(r"[\w-]+")
 """Of a table, whose file is called so: it names no other folder's."""
 _MOST_CELLS: Final = 6
@@ -52,6 +55,26 @@ class _Reproduction(msgspec.Struct, frozen=True, kw_only=True):
     tables: dict[str, list[dict[str, Any]]] = {}
 
 
+class _Table(msgspec.Struct, frozen=True, kw_only=True):
+    """A table of a study, a CSV file beside it, and the picture that is called so: what they show, and its columns."""
+
+    name: str
+    caption: str
+    picture: str = ""
+    columns: dict[str, str] = {}
+
+
+class _Study(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of `study.json`."""
+
+    kind: str
+    title: str
+    facts: list[str] = []
+    verdict: list[str]
+    tables: list[_Table]
+    notes: list[str] = []
+
+
 class _Trials(msgspec.Struct, frozen=True, kw_only=True):
     """What is read of `summary.json`."""
 
@@ -74,6 +97,46 @@ def page_of_study(folder: Path) -> Page | None:
             check_files(folder)
             return make(folder)
     return None
+
+
+def sections_of_studies(folder: Path) -> Iterator[Section]:
+    """Yield what studies say that lie in the folder of a run, each in a folder of its own.
+
+    Args:
+        folder: the run's.
+
+    Raises:
+        ConfigurationError: a file of one is damaged.
+    """
+    for file in sorted(folder.glob(f"*/{_STUDY}")):
+        check_files(file.parent)
+        study = _study_in(file.parent)
+        told = Text(" ".join([f"{study.title}: {', '.join(study.facts)}.", *study.verdict]))
+        yield Section(title=study.kind, blocks=[told, *_blocks_of(study, file.parent)])
+
+
+def _of_study(folder: Path) -> Page:
+    study = _study_in(folder)
+    sections = [Section(title="What was found", blocks=[*_blocks_of(study, folder)])]
+    return _page(kind=study.kind, title=study.title, facts=study.facts, verdict=study.verdict, sections=sections)
+
+
+def _study_in(folder: Path) -> _Study:
+    study: _Study = convert(read_json(folder / _STUDY), _Study, _STUDY)
+    return study
+
+
+def _blocks_of(study: _Study, folder: Path) -> Iterator[Block]:
+    """Yield the pictures, the tables and the notes of a study."""
+    for table in study.tables:
+        if table.picture:
+            yield from drawn(folder / f"{table.name}.svg", table.picture)
+        found = _table_in(folder, table.name, file=_STUDY)
+        rows = [{table.columns.get(key, key): value for key, value in row.items()} for row in found]
+        if rows:
+            empty = [key for key in rows[0] if all(row[key] is None for row in rows)]
+            yield table_of(rows, caption=table.caption, name=table.name, left_out=empty)
+    yield from (Text(note, "quiet") for note in study.notes)
 
 
 def _of_audit(folder: Path) -> Page:
@@ -164,7 +227,7 @@ def _of_reproduction(folder: Path) -> Page:
             blocks=[
                 table_of(rows, caption=title_of(name.replace("-", " ")), name=name, is_mixed=True)
                 for name in found.tables
-                if (rows := _table_in(folder, name))
+                if (rows := _table_in(folder, name, file="reproduction.json"))
             ],
         ),
     ]
@@ -181,15 +244,15 @@ def _of_reproduction(folder: Path) -> Page:
     )
 
 
-def _table_in(folder: Path, name: str) -> Rows:
-    """Return the rows of a reproduction's table.
+def _table_in(folder: Path, name: str, *, file: str) -> Rows:
+    """Return the rows of a table that a file names.
 
     Raises:
         ConfigurationError: the name is none of a table's, or the file cannot be read.
     """
     if not _NAME.fullmatch(name):
         allowed = "tables whose names have letters, digits, - and _ alone"
-        raise ConfigurationError(field="reproduction.json.tables", value=name, allowed=allowed)
+        raise ConfigurationError(field=f"{file}.tables", value=name, allowed=allowed)
     return rows_in(folder / f"{name}.csv")
 
 
@@ -234,5 +297,6 @@ _PAGES: Final[Mapping[str, Callable[[Path], Page]]] = {
     "audit.json": _of_audit,
     "reproduction.json": _of_reproduction,
     "summary.json": _of_trials,
+    _STUDY: _of_study,
 }
 """By the file that a command leaves."""

@@ -1,7 +1,9 @@
 """`psephos power`: the numbers of the game, what is simulated against what is exact, and whose weights are told."""
 
 import csv
+import html
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,16 +58,33 @@ def test_the_council_of_27_has_the_indices_that_a_plain_count_finds(psephos: Pse
         assert (float(line[-4]), float(line[-2])) == (round(index, 4), float(f"{measure:.4g}"))
 
 
-def test_a_folder_gets_a_line_for_each_partner_and_a_picture(psephos: Psephos) -> None:
-    ended = psephos("power", "eu-council", "--out", "out")
+def test_a_folder_gets_a_line_for_each_partner_a_picture_and_a_page_of_which_a_run_tells(
+    psephos: Psephos,
+) -> None:
+    bare = ("--transport", "array", "--no-pictures", "--no-report")
+    assert psephos("run", "eu-council", *bare, "--out", "out").status == 0
+    ended = psephos("power", "eu-council", "--out", "out/power")
     assert ended.status == 0
-    assert {path.name for path in Path("out").iterdir()} == {"power.csv", "power.png", "power.svg"}
-    with Path("out/power.csv").open() as file:
+    assert "all of it on a page" in ended.out
+    names = {"power.csv", "power.png", "power.svg", "report.html", "study.json"}
+    assert {path.name for path in Path("out/power").iterdir()} == names
+    with Path("out/power/power.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 27
     assert math.fsum(float(row["shapley_shubik"]) for row in rows) == pytest.approx(1)
     assert math.fsum(float(row["banzhaf_normalized"]) for row in rows) == pytest.approx(1)
     assert {row["released_power_error"] for row in rows} == {"0.0"}
+    assert psephos("report", "out").status == 0
+    for page in (Path("out/report.html"), Path("out/power/report.html")):
+        text = page.read_text(encoding="utf-8")
+        words = html.unescape(re.sub(r"<[^>]*>", " ", text))
+        assert "The game behind the vote" in words
+        assert "Germany and 3 more, with weight 29, decide most often: each in 3.27 % of votes" in words
+        assert "quota: 255 of 345 units of weight" in words
+        titles = "Partner Weight Shapley-Shubik Banzhaf Decides Moves the release"
+        assert titles in " ".join(words.split())
+        assert ">Malta<" in text
+        assert "eleased power" not in words  # what a column is called, as in the terminal
 
 
 def test_what_the_command_tells_is_what_the_protocol_computes() -> None:

@@ -137,12 +137,22 @@ def test_the_command_says_what_an_error_costs(psephos: Psephos) -> None:
     assert all(each["offered"]["error"]["value"] <= 200 for each in found["prices"])
 
 
+def test_an_error_in_percent_is_of_all_that_there_is(psephos: Psephos) -> None:
+    settings = ["--set", "partners.count=40", "--set", "weights=[1,3]", "--set", "partners.weight_shares=[0.5,0.5]"]
+    by_percent, by_number = (
+        json.loads(psephos("variants", "consortium", *settings, "--error", error, "--json").out)["prices"]
+        for error in ("50%", "20")  # half of all votes, if every partner had the least weight
+    )
+    assert by_percent == by_number
+
+
 @pytest.mark.bad_input("an error that is no error; a session without variants")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["consortium", "--error", "0"], "--error must be above 0"),
         (["consortium", "--error", "nan"], "--error must be above 0"),
+        (["consortium", "--error", "few"], "--error must be a number, as 0.05, or percent, as 5%"),
         (["consortium", "--trials", "1"], "--trials must be from 2"),
         (["fairness-judgements"], "epsilons must be left out"),
         (["two-societies", *SAMPLED], "the session must be one whose loss is bounded"),

@@ -134,6 +134,29 @@ def test_a_table_of_another_folder_is_not_shown(reproduction: Path, name: str) -
 
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
 @pytest.mark.parametrize(
+    ("study", "field"),
+    [
+        ({"tables": [{"name": "../salaries", "caption": "c"}]}, "study.json.tables"),
+        ({"tables": [{"caption": "c"}]}, "study.json.tables"),
+        ({"tables": 3}, "study.json.tables"),
+        ({"verdict": "won"}, "study.json.verdict"),
+    ],
+)
+@pytest.mark.parametrize("place", ["", "power"])
+def test_a_damaged_study_is_refused_by_field(tmp_path: Path, study: dict[str, Any], field: str, place: str) -> None:
+    (tmp_path / "salaries.csv").write_text("name,salary\nann,9\n", encoding="utf-8")
+    folder = tmp_path / "run"
+    (folder / place).mkdir(parents=True)
+    (folder / "run.json").write_text("{}", encoding="utf-8")
+    told = {"kind": "k", "title": "t", "verdict": ["v"], "tables": [], **study}
+    (folder / place / "study.json").write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(ConfigurationError) as refused:
+        write_report(folder)
+    assert refused.value.field.startswith(field)
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+@pytest.mark.parametrize(
     ("content", "words"),
     [
         (b"n,accuracy\n10,0.5,0.5\n", "more entries than its header"),
