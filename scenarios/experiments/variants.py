@@ -352,12 +352,12 @@ class SimulatedVariants(VariantTable):
         cells = {
             **self.cells(offered, resolved.protocol),
             "ε in all": f"{offered.epsilon:.4g}",
-            self.error: _written(summary, is_lack=self.is_lack),
+            **offered.cells,
         }
         return msgspec.structs.replace(offered, cells=cells)
 
     def at(self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None) -> Offered | None:
-        """Return what a variant offers at a price, without columns, by as many trials as tell its side of an aim.
+        """Return what a variant offers at a price, with the error's column, by trials that tell its side of an aim.
 
         The trials are the first ones of `offer`, so that more of them never contradict what was found before.
         """
@@ -413,6 +413,7 @@ class SimulatedVariants(VariantTable):
             epsilon=price_of(resolved.protocol),
             error=Measurement(1 - summary.mean if self.is_lack else summary.mean, summary.standard_error),
             settings=settings,
+            cells={self.error: _written(summary, is_lack=self.is_lack)},
         )
 
 

@@ -1,5 +1,7 @@
 """What trials of a fair vote are measured by: ΔW and W of the winner, and how often it is the one without noise.
 
+With features that overlap, ΔW is the greatest of any feature; each feature and their crossings have one of their own.
+
 Source: Mohsin, Fair and Private Voting Rules, Section 4: fairness, welfare, and the share of elections with the winner
 that there is without privacy.
 """
@@ -10,7 +12,8 @@ from typing import Any
 import msgspec
 
 from ...protocol import Tally
-from ...protocol.fair_voting import FairVoting, Outcome, welfare_of
+from ...protocol.fair_voting import FairVoting, Feature, Outcome, welfare_of
+from ...protocol.fair_voting.objective import Utilities, disparity_of, joined
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..experiments.measures import Measure, Measures
 
@@ -19,6 +22,14 @@ __all__ = ["ElectionMeasures"]
 _EQUAL = Measure(name="equal winners", about="the share of trials whose winner is one without noise", is_share=True)
 _DISPARITY = Measure(name="disparity", about="ΔW of the winner: how far apart the groups' true mean utilities are")
 _WELFARE = Measure(name="welfare", about="W of the winner: the true mean utility of all voters")
+_OF_CROSSINGS = Measure(
+    name="disparity of crossings", about="ΔW of the winner between the crossings of all features", is_detail=True
+)
+
+
+def _of_feature(feature: Feature) -> Measure:
+    about = f"ΔW of the winner between the groups of {feature.name}"
+    return Measure(name=f"disparity of {feature.name}", about=about, is_detail=True)
 
 
 class ElectionMeasures(Measures):
@@ -31,19 +42,32 @@ class ElectionMeasures(Measures):
         utilities, sizes = protocol.utilities_in(inputs), parameters.group_sizes
         objective = parameters.make_objective()
         best = objective.best(utilities, sizes)
+        self._features = parameters.features or ()
         self._of = {
             name: {
                 _EQUAL.name: float(place in best),
                 _DISPARITY.name: float(objective.disparity(utilities, sizes, place)),
                 _WELFARE.name: float(welfare_of(utilities, sizes, place)),
+                **self._of_features(utilities, sizes, place),
             }
             for place, name in enumerate(parameters.alternatives)
         }
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """All three, whatever the mechanism releases; no winner has more or less than all alternatives have."""
-        return _EQUAL, *(self._within(measure) for measure in (_DISPARITY, _WELFARE))
+        """The same whatever the mechanism releases; no winner has more or less than all alternatives have."""
+        of_features = (*map(_of_feature, self._features), _OF_CROSSINGS) if self._features else ()
+        return _EQUAL, *(self._within(measure) for measure in (_DISPARITY, _WELFARE, *of_features))
+
+    def _of_features(self, utilities: Utilities, sizes: Sequence[int], place: int) -> Mapping[str, float]:
+        """Return ΔW of an alternative by each feature and between their crossings; nothing without features."""
+        if not self._features:
+            return {}
+        found = {_OF_CROSSINGS.name: float(disparity_of(utilities, place))}
+        for feature in self._features:
+            own = joined(utilities, sizes, feature.partition, place)
+            found[_of_feature(feature).name] = float(max(own) - min(own))
+        return found
 
     def _within(self, measure: Measure) -> Measure:
         values = [found[measure.name] for found in self._of.values()]

@@ -10,7 +10,7 @@ All points share their luck (`paper.trials`): two mechanisms differ by what they
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -18,14 +18,14 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.fair_voting import FairVoting, Parameters
-from ...protocol.fair_voting.parameters import DEFAULT_GAMMA
 from ...protocol.phases import Inputs
 from ...protocol.randomness import SimulatedNoise
 from ..experiments.measurements import Measurement, mean_of
+from .comparisons import MECHANISMS, with_mechanism
 from .paper.profiles import Profiles, fixed_profile
 from .paper.trials import choice_shares, clean_release, elect, release
 
-__all__ = ["EPSILONS", "MECHANISMS", "TradeOff", "TradeOffRow", "trade_off", "usual_mechanisms"]
+__all__ = ["EPSILONS", "TradeOff", "TradeOffRow", "trade_off", "usual_mechanisms"]
 
 EPSILONS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """Unless others are asked for."""
@@ -34,23 +34,6 @@ _MOST_REPORTS: Final = 1 << 31
 """Of all elections of one mechanism without trust, which randomizes what every voter says each time."""
 _SESSION: Final = "trade-off"
 _BY_QUALITY: Final = frozenset({"exponential", "permute_and_flip"})
-# What a scenario may have set for one mechanism, and what is wrong for another.
-_PLAIN: Final[Mapping[str, Any]] = {"calibration": "tight", "gamma": DEFAULT_GAMMA, "num_samples": None}
-MECHANISMS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "laplace": {"mechanism": "laplace"},
-    "sampling, by label": {"mechanism": "sampling", "calibration": "tight", "num_samples": None},
-    "sampling, proven": {
-        "mechanism": "sampling",
-        "calibration": "proven",
-        "num_samples": None,
-        "gamma": DEFAULT_GAMMA,
-    },
-    "exponential": {"mechanism": "exponential"},
-    "permute_and_flip": {"mechanism": "permute_and_flip"},
-    "local": {"mechanism": "local"},
-    "joint": {"mechanism": "joint"},
-}
-"""What is compared, by the names that tables have: what of the parameters differs."""
 _WITHOUT_TRUST: Final = frozenset({"local", "joint"})
 _OF_PRIVATE_GROUPS: Final = "joint"
 
@@ -146,7 +129,7 @@ def trade_off(
     members, positions = vote.members_of(inputs)
     profiles = fixed_profile(positions, members, len(parameters.groups))
     disparities, welfares = _served(parameters, profiles)
-    clean = clean_release(_with(parameters, {"mechanism": "laplace"}, parameters.epsilon), profiles)
+    clean = clean_release(with_mechanism(parameters, "laplace", epsilon=parameters.epsilon), profiles)
     is_best = clean.best(parameters.make_objective())[0]
     best: list[int] = np.flatnonzero(is_best).tolist()
     values = np.stack([disparities, welfares, is_best.astype(np.float64)])
@@ -155,7 +138,7 @@ def trade_off(
     for name in mechanisms:
         for epsilon in epsilons:
             try:
-                own = _with(parameters, MECHANISMS[name], epsilon)
+                own = with_mechanism(parameters, name, epsilon=epsilon)
             except ConfigurationError as error:
                 left_out.setdefault(name, str(error))
                 continue
@@ -175,17 +158,11 @@ def _check(
             allowed = f"one of {'; '.join(MECHANISMS)}"
             raise ConfigurationError(field="mechanism", value=name, allowed=allowed)
     for epsilon in epsilons:  # by the rules of the session, which know no number that is none
-        msgspec.structs.replace(_with(vote.parameters, {"mechanism": "laplace"}, 1.0), epsilon=epsilon)
+        with_mechanism(vote.parameters, "laplace", epsilon=epsilon)
     without_trust = [name for name in mechanisms if name in _WITHOUT_TRUST]
     if without_trust and trials * num_voters > _MOST_REPORTS:
         allowed = f"at most {_MOST_REPORTS // num_voters} with {num_voters} voters and mechanism {without_trust[0]!r}"
         raise ConfigurationError(field="trials", value=trials, allowed=allowed)
-
-
-def _with(parameters: Parameters, others: Mapping[str, Any], epsilon: float) -> Parameters:
-    """Return the session with another mechanism; what was set for its own, as γ of Algorithm 2, is kept for that."""
-    given = {name: getattr(parameters, name) for name in _PLAIN} if parameters.mechanism == others["mechanism"] else {}
-    return msgspec.structs.replace(parameters, **{**_PLAIN, **given, **others}, epsilon=epsilon)
 
 
 def _row(

@@ -3,6 +3,7 @@
 The error is the share of wrong truths, where some are known; else the share of truths that noise changes.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_args
 
@@ -23,6 +24,8 @@ _NOTE: Final = (
     "{}; ± is one standard error of {:,} trials. ε in all is proven, of all answers of a worker; an estimator costs "
     "nothing, and `auto` takes one for the crowd at hand"
 )
+_OWN_LAW: Final = "own law"
+_LAWS: Final = "own law: the session's own hyper-distribution; two_layer draws from a uniform one of the same price"
 
 
 class CrowdVariants(SimulatedVariants):
@@ -42,7 +45,9 @@ class CrowdVariants(SimulatedVariants):
     def names(self) -> Sequence[str]:
         """Mechanism and estimator, in two words."""
         own = self._mechanism, self._parameters.estimator
-        mechanisms = [(name, own[1]) for name in _MECHANISMS]
+        mechanisms = [
+            (name, own[1]) for name in (*([] if self._parameters.hyper is None else [_OWN_LAW]), *_MECHANISMS)
+        ]
         estimators = [(own[0], name) for name in _ESTIMATORS if name != own[1]]
         return [f"{mechanism}, {estimator}" for mechanism, estimator in (*mechanisms, *estimators)]
 
@@ -70,11 +75,14 @@ class CrowdVariants(SimulatedVariants):
             return {**parties, "workers": number}
         return {**parties, "workers": number, "answers_per_task": max(round(per_task * number / parties["workers"]), 1)}
 
-    def settings(self, name: str, price: float) -> Mapping[str, Any]:
-        """Return the parameters of a variant at a price of all answers of a worker."""
+    def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
+        """Return the parameters of a variant at a price of all answers of a worker; one's own law has one."""
         mechanism, _, estimator = name.partition(", ")
-        settings = {**dict.fromkeys(PRICES), "mechanism": mechanism, "epsilon_worker": price, "estimator": estimator}
-        return settings if estimator in ROUNDED else {**settings, "rounds": None}
+        without = dict.fromkeys((*(() if estimator in ROUNDED else ("rounds",)), *_of_others(estimator)))
+        if mechanism == _OWN_LAW:
+            return {"estimator": estimator, **without} if math.isclose(price, self.price) else None
+        priced = {**dict.fromkeys(PRICES), "mechanism": mechanism, "epsilon_worker": price}
+        return {**priced, "estimator": estimator, **without}
 
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return the price of one answer of a worker whose others are known."""
@@ -87,6 +95,15 @@ class CrowdVariants(SimulatedVariants):
         return min(offers, key=lambda offered: offered.error.value), " <- fewest"
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
-        """Return what the numbers are of."""
-        del offers
-        return (_NOTE.format(_KNOWN if self.resolved.gold else _UNKNOWN, self.trials),)
+        """Return what the numbers are of, and what is missing."""
+        missing = sorted({*self.names} - {offered.name for offered in offers})
+        return (
+            _NOTE.format(_KNOWN if self.resolved.gold else _UNKNOWN, self.trials),
+            *([] if self._parameters.hyper is None else [_LAWS]),
+            *([f"not at this price: {'; '.join(missing)}"] if missing else []),
+        )
+
+
+def _of_others(estimator: str) -> tuple[str, ...]:
+    """Return the parameters that this estimator does not take."""
+    return () if estimator == "truth_discovery" else ("weight_function", "normalization")

@@ -81,8 +81,11 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
     def _said(self, own: MisreportGain, plain: MisreportGain, *, may_show: bool) -> Sequence[str]:
         error = f" ± {own.error:.2g} (in {self.trials - self.trials // 2:,} simulated elections)" if own.error else ""
         misreport = f", by {' > '.join(own.misreport)}" if may_show and own.gain > 0 else ""
+        said = "no false ranking is worth more than the truth"
+        if own.gain or own.error:
+            said = f"its best misreport is worth {own.gain:.4g}{error} more than the truth{misreport}"
         return (
-            f"With {own.mechanism!r} its best misreport is worth {own.gain:.4g}{error} more than the truth{misreport}.",
+            f"With {own.mechanism!r} {said}.",
             (
                 f"The proven ε = {own.epsilon:.4g} allows any voter {own.bound:.4g} at most, (e^ε − 1)/(e^ε + 1), "
                 "whatever all others report."

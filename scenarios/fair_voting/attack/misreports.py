@@ -20,7 +20,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
@@ -33,11 +32,11 @@ from ....protocol.fair_voting import (
     RandomizedRankings,
     Rankings,
 )
-from ....protocol.fair_voting.parameters import MechanismName
 from ....protocol.fair_voting.posteriors import merits_of
 from ....protocol.fair_voting.rankings import cells_of_members
 from ....protocol.phases import Inputs
 from ...attacks.seen import Coalition
+from ..comparisons import with_mechanism
 from .inference import RANKING, FairVotingAttack
 
 __all__ = [
@@ -54,8 +53,8 @@ __all__ = [
 MOST_ALTERNATIVES: Final = 5
 """All of whose rankings are tried: 120, and as many for each group where groups are private."""
 WITHOUT_PRIVACY: Final = "without privacy"
-COMPARED: Final[tuple[MechanismName, ...]] = ("exponential", "permute_and_flip", "sampling", "laplace", "local")
-"""Beside the session's own, at its ε; `sampling` as far as its label is feasible."""
+COMPARED: Final = ("exponential", "permute_and_flip", "sampling, by label", "sampling, proven", "laplace", "local")
+"""Of `comparisons.MECHANISMS`, beside the session's own, at its ε; `sampling` by label as far as that is feasible."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,14 +99,18 @@ def gains_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed:
         seed: of these.
     """
     told = [gain_of(vote, inputs, place, trials=trials, seed=seed), _gain_without_privacy(vote, inputs, place)]
-    for mechanism in COMPARED:
-        if vote.parameters.is_joint or mechanism == vote.parameters.mechanism:
-            continue
+    parameters = vote.parameters
+    for name in () if parameters.is_joint else COMPARED:
         try:
-            other = FairVoting(msgspec.structs.replace(vote.parameters, mechanism=mechanism))
-            told.append(gain_of(other, inputs, place, trials=trials, seed=seed))
+            other = with_mechanism(parameters, name, epsilon=parameters.epsilon)
+            is_proven = [each.calibration == "proven" for each in (other, parameters)]
+            if other.mechanism == parameters.mechanism and is_proven[0] == is_proven[1]:
+                continue  # the session's own
+            found = gain_of(FairVoting(other), inputs, place, trials=trials, seed=seed)
         except (ConfigurationError, NotImplementedError):
             continue  # it does not take these parameters, or its law takes too long
+        found = dataclasses.replace(found, mechanism=name) if other.mechanism == "sampling" else found
+        told += [found] if found.mechanism not in {each.mechanism for each in told} else []
     return told
 
 
@@ -160,7 +163,7 @@ def check_law(vote: FairVoting, inputs: Inputs) -> None:
 
 def _gain_without_privacy(vote: FairVoting, inputs: Inputs, place: int) -> MisreportGain:
     """Return what a voter gains where the objective's best wins, and one of those that tie by lot."""
-    plain = FairVoting(msgspec.structs.replace(vote.parameters, mechanism="exponential"))
+    plain = FairVoting(with_mechanism(vote.parameters, "exponential", epsilon=vote.parameters.epsilon))
     groups, positions = vote.members_of(inputs)
     public = Inputs(positions, groups[:, None])
     rows, utilities, true = _choices_of(plain, public, place)

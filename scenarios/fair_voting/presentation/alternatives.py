@@ -8,6 +8,7 @@ groups have mean utilities and a disparity of their own. The winner stands first
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -17,6 +18,7 @@ from ...presentation.numbers import decimals_of
 from ...presentation.presenter import Known, Rows
 
 __all__ = [
+    "CROSSINGS",
     "Alternative",
     "Served",
     "alternatives_of",
@@ -29,6 +31,10 @@ __all__ = [
 ]
 
 
+CROSSINGS: Final = "crossings"
+"""What the groups of a session with features are, beside the features' names."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Served:
     """How well an alternative serves the groups: mean utilities to them and to all voters; and to each feature's."""
@@ -37,6 +43,11 @@ class Served:
     welfare: Estimate
     disparity: float
     features: tuple[FeatureOutcome, ...] = ()
+
+    @property
+    def disparity_of_groups(self) -> float:
+        """The greatest utility of a group less the least; with features, between their crossings."""
+        return self.utilities[self.best].value - self.utilities[self.worst].value
 
     @property
     def worst(self) -> int:
@@ -153,6 +164,10 @@ def rows_of(outcome: Outcome, known: Known) -> Rows:
             utility = None if own is None else own.utilities[place]
             row[f"utility ({group})"] = None if utility is None else utility.value
             row[f"utility_standard_error ({group})"] = None if utility is None else utility.standard_error
+        if outcome.features:
+            row[f"disparity ({CROSSINGS})"] = None if own is None else own.disparity_of_groups
+            if true is not None:
+                row[f"true_disparity ({CROSSINGS})"] = true.disparity_of_groups
         for number, feature in enumerate(outcome.features or ()):
             told = None if own is None else own.features[number]
             row[f"disparity ({feature.name})"] = None if told is None else told.disparity

@@ -25,6 +25,7 @@ from ...presentation.drawing import (
 )
 from ...presentation.presenter import Known
 from .alternatives import (
+    CROSSINGS,
     Alternative,
     Served,
     alternatives_of,
@@ -100,7 +101,7 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
             marks[fold(f"to {group} ({size:,})")] = {**mark, **hollow, "linestyle": "none"}
     else:
         marks[f"to each of {len(outcome.groups):,} groups"] = {**_MARK_OF_MANY, "linestyle": "none"}
-    between = "from the least to the greatest" if outcome.features else "disparity between groups"
+    between = f"disparity of {CROSSINGS}" if outcome.features else "disparity between groups"
     marks[between] = {"color": MUTED, "linewidth": 3, "alpha": 0.6}
     marks["welfare: to all voters"] = {
         "color": INK,
@@ -152,6 +153,9 @@ def _draw_rows(
         if beside is not None:
             _draw_served(axes, level + _BELOW, beside, is_hollow=True, is_bitmap=is_bitmap, reach=0.1)
         said = f"disparity {own.disparity:,.{decimals}f}"
+        if own.features:
+            widest, _ = max(enumerate(own.features), key=lambda placed: placed[1].disparity)
+            said += f" of {fold(outcome.features[widest].name)}"
         if outcome.objective == "constrained" and own.disparity > outcome.max_disparity:
             said += f"\nmore than the {outcome.max_disparity:g} allowed"
         elif outcome.objective == "welfare_constrained" and own.welfare.value < floor:

@@ -23,6 +23,7 @@ from ...presentation.numbers import rounded
 from ...presentation.presenter import Known
 from ...presentation.terminal import Cell, show_facts, show_note, show_table
 from .alternatives import (
+    CROSSINGS,
     Alternative,
     alternatives_of,
     decimals_of_disparity,
@@ -69,10 +70,12 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
             show_note(console, "The truth, which nobody was told:")
             console.print()
             _show_alternatives(console, outcome, alternatives, known)
-    for number, feature in enumerate(outcome.features or ()):
-        if outcome.alternatives or known.truth is not None:
+    if outcome.features and (outcome.alternatives or known.truth is not None):
+        for number, feature in enumerate(outcome.features):
             console.print()
             _show_feature(console, outcome, alternatives, number, feature)
+        console.print()
+        _show_crossings(console, outcome, alternatives, known)
     if known.truth is not None:
         console.print()
         _show_rules(console, outcome, alternatives, known.truth)
@@ -210,12 +213,14 @@ def _short(name: str) -> str:
 
 
 def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequence[Alternative], known: Known) -> None:
-    """Print a row for each alternative: estimates, and the truth beside them; or the truth alone."""
+    """Print a row for each alternative: estimates, and the truth beside them; or the truth alone.
+
+    With features that overlap, the utilities stand in the tables below.
+    """
     shown = alternatives[:MOST_ROWS]
     served = [own for alternative in shown if (own := alternative.known) is not None]
     true = [own for alternative in shown if (own := alternative.true) is not None]
     welfare = _column([own.welfare for own in served])
-    of_groups = [_column([own.utilities[place] for own in served]) for place in range(len(outcome.groups))]
     decimals = decimals_of_disparity(served)
     disparity = [f"{own.disparity:,.{decimals}f}" for own in served]
     truths: dict[str, Sequence[str]] = {}
@@ -224,18 +229,8 @@ def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequenc
         truths["True welfare"] = [rounded(own.welfare.value, digits) for own in true]
         truths["True disparity"] = [f"{own.disparity:,.{decimals}f}" for own in true]
     names: list[Cell] = [Text(own.name, style="bold green" if own.is_winner else "") for own in shown]
-    sizes = zip(outcome.groups, outcome.group_sizes, strict=True)
-    each = {f"{group} ({size:,})": cells for (group, size), cells in zip(sizes, of_groups, strict=True)}
-    numbers: dict[str, Sequence[str]] = {"Welfare": welfare, **each, "Disparity": disparity}
-    if not _fit(console, shown, numbers):
-        numbers = {
-            "Welfare": welfare,
-            "Least": _column([own.utilities[own.worst] for own in served], decimals),
-            "Worst off": [_short(outcome.groups[own.worst]) for own in served],
-            "Greatest": _column([own.utilities[own.best] for own in served], decimals),
-            "Best off": [_short(outcome.groups[own.best]) for own in served],
-            "Disparity": disparity,
-        }
+    ends = {"Welfare": welfare}, {"Disparity": disparity}
+    numbers = {**ends[0], **ends[1]} if outcome.features else _by_groups(console, outcome, shown, *ends)
     columns: list[Sequence[Cell]] = [names, *numbers.values(), *truths.values()]
     show_table(
         console,
@@ -247,6 +242,51 @@ def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequenc
     )
     if len(alternatives) > len(shown):
         show_note(console, f"… and {len(alternatives) - len(shown)} more alternatives in {known.table}")
+
+
+def _show_crossings(console: Console, outcome: Outcome, alternatives: Sequence[Alternative], known: Known) -> None:
+    """Print what each alternative is worth to the crossings of several features, and how far apart these are."""
+    shown = alternatives[:MOST_ROWS]
+    served = [own for alternative in shown if (own := alternative.known) is not None]
+    decimals = decimals_of_disparity(served)
+    disparity = [f"{own.disparity_of_groups:,.{decimals}f}" for own in served]
+    numbers = _by_groups(console, outcome, shown, {}, {f"Disparity of {CROSSINGS}": disparity})
+    names: list[Cell] = [Text(own.name, style="bold green" if own.is_winner else "") for own in shown]
+    columns: list[Sequence[Cell]] = [names, *numbers.values()]
+    show_table(
+        console,
+        ("Alternative",),
+        tuple(numbers),
+        rows=list(zip(*columns, strict=True)),
+        drop=("Greatest", "Best off", "Worst off", "Least"),
+        whole=known.table,
+    )
+
+
+def _by_groups(
+    console: Console,
+    outcome: Outcome,
+    shown: Sequence[Alternative],
+    first: Mapping[str, Sequence[str]],
+    last: Mapping[str, Sequence[str]],
+) -> dict[str, Sequence[str]]:
+    """Return columns with the utility to each group between others; to the worst and best off if those do not fit."""
+    served = [own for alternative in shown if (own := alternative.known) is not None]
+    numbers: dict[str, Sequence[str]] = {**first}
+    for place, (group, size) in enumerate(zip(outcome.groups, outcome.group_sizes, strict=True)):
+        numbers[f"{group} ({size:,})"] = _column([own.utilities[place] for own in served])
+    numbers |= last
+    if _fit(console, shown, numbers):
+        return numbers
+    decimals = decimals_of_disparity(served)
+    return {
+        **first,
+        "Least": _column([own.utilities[own.worst] for own in served], decimals),
+        "Worst off": [_short(outcome.groups[own.worst]) for own in served],
+        "Greatest": _column([own.utilities[own.best] for own in served], decimals),
+        "Best off": [_short(outcome.groups[own.best]) for own in served],
+        **last,
+    }
 
 
 def _show_feature(

@@ -110,19 +110,25 @@ def test_truths_are_held_against_those_known_and_those_without_noise() -> None:
 
 
 def test_a_disparity_is_that_of_the_features_where_these_overlap() -> None:
-    """By the mean Borda scores of all voters of each gender and of each diet, and not by those of the crossings."""
+    """By the mean Borda scores of all voters of each gender and of each diet; those of the crossings stand beside."""
     resolved = resolve(load_scenario("two-features"))
     parameters, inputs = resolved.protocol.parameters, resolved.inputs
     record = run_arrays(resolved.protocol, inputs=inputs, noise=SimulatedNoise(1, session="s"), session="s")
     assert isinstance(record.outcome, ElectionOutcome)
     winner = parameters.alternatives.index(record.outcome.winner)
     scores = len(parameters.alternatives) - 1 - inputs.private[:, winner]
-    gaps: list[float] = []
-    for feature in parameters.features:
-        of = np.array(feature.of)[inputs.public[:, 0]]
-        means = [scores[of == name].mean() for name in set(feature.of)]
-        gaps.append(max(means) - min(means))
-    assert measures_of(resolved).of(record.outcome, record.tallies)["disparity"] == pytest.approx(max(gaps))
+    gaps: dict[str, float] = {}
+    of_groups = {feature.name: feature.of for feature in parameters.features} | {"crossings": parameters.groups}
+    for name, groups in of_groups.items():
+        of = np.array(groups)[inputs.public[:, 0]]
+        means = [scores[of == group].mean() for group in set(groups)]
+        gaps[name] = max(means) - min(means)
+    measures = measures_of(resolved)
+    found = measures.of(record.outcome, record.tallies)
+    assert found["disparity"] == pytest.approx(max(gaps["gender"], gaps["diet"]))
+    for name, gap in gaps.items():
+        assert found[f"disparity of {name}"] == pytest.approx(gap)
+    assert [each.name for each in measures.measures if each.is_detail] == [f"disparity of {name}" for name in gaps]
 
 
 def test_an_election_is_measured_by_its_winner_s_true_utilities() -> None:

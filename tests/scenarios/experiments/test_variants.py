@@ -1,7 +1,9 @@
 """Variants: one price for all, errors in the system's own unit, and prices for errors that are wanted."""
 
+import io
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +11,10 @@ import pytest
 from psephos.protocol.fair_voting.parameters import JOINT
 from psephos.protocol.privacy import total_of
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.experiments.variants import VariantTable, epsilon_at, price_for, table_of
+from psephos.scenarios.experiments.variants import Priced, VariantTable, epsilon_at, price_for, table_of
+from psephos.scenarios.experiments.variants_shown import show_prices
 from psephos.scenarios.system import find_protocol, part_of
+from rich.console import Console
 
 Psephos = Callable[..., Any]
 
@@ -61,6 +65,22 @@ def test_samples_to_a_proven_epsilon_are_a_variant_at_their_price(name: str) -> 
     assert compared.offer("laplace", compared.price) is not None
     assert any("that serve best" in note for note in compared.notes([offered]))
     assert compared.offer("sampling", 1e-6) is None
+
+
+def test_weights_of_one_s_own_leave_no_estimator_out_and_a_law_of_one_s_own_has_its_row() -> None:
+    """Estimators that take no weight function were missing, and nothing said so."""
+    compared = table("hyper-laws", "normalization=all", trials=2)
+    offers = {offered.name: offered for offered in compared.offers()}
+    assert offers.keys() == {*compared.names}
+    assert {"two_layer, crh", "two_layer, one_coin", "two_layer, noise_aware_crh"} <= offers.keys()
+    own = offers["own law, truth_discovery"]
+    assert own.epsilon == compared.price
+    assert set(own.settings) == {"estimator", "rounds"}
+    assert compared.offer("own law, truth_discovery", compared.price / 2) is None
+    notes = " ".join(compared.notes([own]))
+    assert "the session's own hyper-distribution" in notes
+    assert "not at this price: fresh_two_layer, truth_discovery; one_layer, truth_discovery" in notes
+    assert not any("own law" in name for name in table("crowd").names)
 
 
 def test_private_groups_are_compared_with_what_keeps_them_private() -> None:
@@ -144,6 +164,22 @@ def test_an_error_in_percent_is_of_all_that_there_is(psephos: Psephos) -> None:
         for error in ("50%", "20")  # half of all votes, if every partner had the least weight
     )
     assert by_percent == by_number
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [("crowd", "two_layer, majority"), ("two-societies", "laplace"), ("moral-synthetic", "VLCP/laplace")],
+)
+def test_what_an_error_costs_is_shown_where_errors_are_found_by_trials(name: str, variant: str) -> None:
+    """Prices were computed, and the command ended in a traceback of Python as it showed them."""
+    compared = table(name)
+    priced = price_for(compared, variant, 0.6, steps=2)
+    assert priced.offered is not None
+    shown = io.StringIO()
+    console = Console(file=shown, width=100)
+    show_prices(console, compared, [priced, Priced(name="none", offered=None)], error=0.6)
+    line = rf"^{variant}.* {priced.offered.epsilon:.4g} +{100 * priced.offered.error.value:.1f}"
+    assert re.search(line, shown.getvalue(), re.MULTILINE)
 
 
 @pytest.mark.bad_input("an error that is no error; a session without variants")

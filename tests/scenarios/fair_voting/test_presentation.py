@@ -276,11 +276,15 @@ def test_every_mechanism_and_objective_has_its_words(mechanism: MechanismName, o
 
 
 def test_features_have_tables_of_their_own_and_the_worst_of_them_counts(psephos: Any, tmp_path: Path) -> None:
-    """On the terminal and in the file, as estimated and in truth."""
+    """On the terminal, in the file and in the picture, as estimated and in truth; that of the crossings beside them."""
     ended = psephos("run", "two-features", "--transport", "array", "--out", "out")
     assert ended.status == 0
+    picture = (tmp_path / "out" / "estimates.svg").read_text(encoding="utf-8")
+    assert "disparity 0.73 of diet" in picture
+    assert "disparity of crossings" in picture
     assert re.search(r"Disparity of gender$", ended.out, re.MULTILINE)
     assert re.search(r"Disparity of diet$", ended.out, re.MULTILINE)
+    assert re.search(r"Disparity of crossings$", ended.out, re.MULTILINE)
     assert re.search(r"^Features +gender \(women, men\); diet \(vegan, any\)", ended.out, re.MULTILINE)
     with (tmp_path / "out" / "estimates.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -290,6 +294,11 @@ def test_features_have_tables_of_their_own_and_the_worst_of_them_counts(psephos:
             of_features = (float(row[f"{kind} (gender)"]), float(row[f"{kind} (diet)"]))
             assert float(row[kind]) == pytest.approx(max(of_features))
         assert {"utility (gender: women)", "utility_standard_error (diet: any)"} <= row.keys()
+        for kind, of in (("disparity", "utility"), ("true_disparity", "true_utility")):
+            utilities = [
+                float(row[f"{of} ({one} × {other})"]) for one in ("women", "men") for other in ("vegan", "any")
+            ]
+            assert float(row[f"{kind} (crossings)"]) == pytest.approx(max(utilities) - min(utilities))
 
 
 def test_notes_say_what_errors_mean_in_each_model() -> None:

@@ -129,7 +129,27 @@ def test_mechanisms_that_do_not_take_the_parameters_are_left_out() -> None:
         "permute_and_flip",
         "laplace",
         "sampled_pair",
-    ]  # no label is feasible
+    ]  # no label is feasible, and no ε of Algorithm 2 that small is proven
+
+
+@pytest.mark.parametrize(
+    ("given", "others"),
+    [
+        ({"mechanism": "laplace", "calibration": "printed"}, {"sampling, proven", "exponential"}),
+        ({"mechanism": "sampling", "calibration": "proven"}, {"laplace", "exponential"}),
+        ({"mechanism": "sampling", "num_samples": 2}, {"sampling, proven", "laplace"}),
+        ({"mechanism": "sampling", "num_samples": 2, "calibration": "printed"}, {"sampling, proven", "laplace"}),
+        ({"mechanism": "whole_ranking"}, {"sampled_pair", "sampling, proven"}),
+    ],
+)
+def test_what_was_set_for_its_own_mechanism_stops_no_comparison(given: dict[str, Any], others: set[str]) -> None:
+    """A calibration belongs to one mechanism: with another one the adversary failed when all had paid."""
+    vote = make_fair_vote(6, 5, objective="penalized", epsilon=1.5, **given)
+    told = [gain.mechanism for gain in gains_of(vote, make_fair_inputs(vote), 0, trials=10, seed=1)]
+    assert told[:2] == [given["mechanism"], WITHOUT_PRIVACY]
+    assert others <= set(told[2:])
+    assert len(set(told)) == len(told)
+    assert "sampling, by label" not in told
 
 
 def table(**keys: Any) -> dict[str, Any]:

@@ -1,0 +1,45 @@
+"""The mechanisms that a fair vote is compared under, each at one ε, with what was set for the vote's own left out."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ...protocol.fair_voting import Parameters
+from ...protocol.fair_voting.parameters import DEFAULT_GAMMA
+
+__all__ = ["MECHANISMS", "with_mechanism"]
+
+# What a scenario may have set for one mechanism, and what is wrong for another.
+_PLAIN: Final[Mapping[str, Any]] = {"calibration": "tight", "gamma": DEFAULT_GAMMA, "num_samples": None}
+MECHANISMS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "laplace": {"mechanism": "laplace"},
+    "sampling, by label": {"mechanism": "sampling", "calibration": "tight", "num_samples": None},
+    "sampling, proven": {
+        "mechanism": "sampling",
+        "calibration": "proven",
+        "num_samples": None,
+        "gamma": DEFAULT_GAMMA,
+    },
+    "exponential": {"mechanism": "exponential"},
+    "permute_and_flip": {"mechanism": "permute_and_flip"},
+    "local": {"mechanism": "local"},
+    "joint": {"mechanism": "joint"},
+}
+"""What is compared, by the names that tables have: what of the parameters differs."""
+
+
+def with_mechanism(parameters: Parameters, name: str, *, epsilon: float) -> Parameters:
+    """Return a vote under another mechanism; what was set for its own, as γ of Algorithm 2, is kept for that.
+
+    Args:
+        parameters: the vote's own.
+        name: one of `MECHANISMS`.
+        epsilon: the parameter.
+
+    Raises:
+        ConfigurationError: the mechanism cannot be had at this ε, or with these parameters.
+    """
+    others = MECHANISMS[name]
+    given = {key: getattr(parameters, key) for key in _PLAIN} if parameters.mechanism == others["mechanism"] else {}
+    return msgspec.structs.replace(parameters, **{**_PLAIN, **given, **others}, epsilon=epsilon)
