@@ -137,6 +137,21 @@ def test_the_command_says_what_an_error_costs(psephos: Psephos) -> None:
     assert all(each["offered"]["error"]["value"] <= 200 for each in found["prices"])
 
 
+def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos) -> None:
+    ended = psephos("variants", "consortium", "--error", "200")
+    best, least, *rest = (" ".join(part.split()) for part in ended.out.strip().replace(".\n", ".\n\n").split("\n\n"))
+    assert best.startswith("Trusting nobody, 2,000 partners at ε = 1 in all get ± 6.69 % of all votes on a candidate's")
+    assert best.endswith("margin (134 votes): by optimal.")
+    assert least.startswith("Trusting nobody, 2,000 partners need ε = 0.6707 in all for ± 10 % of all votes")
+    assert rest[0] == "From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1)."
+    small = [word for each in SMALL["two-societies"] for word in ("--set", each)]
+    ended = psephos("variants", "two-societies", *small, "--trials", "3", "--json")
+    local, central = json.loads(ended.out)["verdict"]
+    assert local.startswith("Trusting nobody, ")
+    assert "though 3 trials do not tell it from" in local
+    assert central.startswith("Trusting the aggregator, ")
+
+
 @pytest.mark.bad_input("an error that is no error; a session without variants")
 @pytest.mark.parametrize(
     ("words", "said"),
