@@ -132,7 +132,7 @@ def variants(
     from ...protocol.errors import ConfigurationError
     from ..experiments.trials import check_trials
     from ..experiments.variants import Priced, price_for, table_of, variants_of
-    from ..experiments.variants_shown import show_prices, show_variants, variants_in_json
+    from ..experiments.variants_shown import show_variants, variants_in_json
     from ..presentation import make_console
     from ..running.progress import steps
 
@@ -164,10 +164,7 @@ def variants(
     if as_json:
         print_json(variants_in_json(table, offers, prices, error=wanted))
         return
-    console = make_console()
-    show_variants(console, table, offers)
-    if wanted is not None:
-        show_prices(console, table, prices, error=wanted)
+    show_variants(make_console(), table, offers, prices, error=wanted)
 
 
 @cli.command(short_help="Find the ε for an error, or the error for an ε, or how many people.")

@@ -16,6 +16,7 @@ from ..running.beginnings import (
     Sheet,
     UnclearError,
     check_column,
+    check_header,
     chosen_column,
 )
 
@@ -29,7 +30,7 @@ _TWO: Final = 2
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     """Return a draft of a vote. See `Beginning`."""
-    _check_header(sheet)
+    _check_header(sheet, chosen)
     question = f"which column has a different name for each partner, or {NONE!r}: they are numbered"
     partner = chosen_column(sheet, chosen, "partner", names=_NAMES, question=question, may_lack=True)
     weight = _weight(sheet, chosen, partner)
@@ -69,12 +70,14 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     return Draft(title=title, role="partner", price=price, parameters=parameters, parties=lines, said=said)
 
 
-def _check_header(sheet: Sheet) -> None:
-    """Raise ConfigurationError if the first line has an answer: then it is a partner's, which would be lost."""
+def _check_header(sheet: Sheet, chosen: Chosen) -> None:
+    """Raise ConfigurationError if the first line has an answer, or looks like a partner's, which would be lost."""
     for name in sheet.header:
         if name.casefold() in _ANSWERS and not name.isdigit():
             allowed = "the columns' names: this line has an answer. Put one above it, such as name,proposal"
             raise ConfigurationError(field=f"{sheet.path.name} line 1", value=",".join(sheet.header), allowed=allowed)
+    options = ("partner", "weight", "candidate")
+    check_header(sheet, chosen, options=options, names={*_NAMES, *_WEIGHTS}, example="name,proposal")
 
 
 def _weight(sheet: Sheet, chosen: Chosen, partner: str) -> str:

@@ -23,7 +23,12 @@ _YES = 1
 _CUBE = 3
 """Dimensions of a tally of opinions: candidates, weights, opinions."""
 _DECISIONS = (
-    Measure(name="accuracy", about="the share of candidates decided as without noise: equation (10)", is_share=True),
+    Measure(
+        name="accuracy",
+        about="the share of candidates decided as without noise: equation (10)",
+        is_share=True,
+        said="{} of decisions are those without noise",
+    ),
     Measure(name="true passes", about="of all candidates: they pass, and should", is_share=True, is_detail=True),
     Measure(name="false passes", about="of all candidates: they pass, and should not", is_share=True, is_detail=True),
     Measure(name="true rejections", about="of all candidates: they fail, and should", is_share=True, is_detail=True),

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from ...protocol.arrays import FloatArray
 from ...protocol.elementary import erfc, square
@@ -15,6 +16,7 @@ __all__ = [
     "FAR",
     "TOLERANCE",
     "Measurement",
+    "apart_by",
     "deviation",
     "mean_of",
     "mean_square",
@@ -22,12 +24,15 @@ __all__ = [
     "normal_probability",
     "percent",
     "share_of",
+    "unseen",
 ]
 
 FAR: Final = 4.0
 """Of some 100 cells one is so many standard errors off by chance in 160 reproductions."""
 TOLERANCE: Final = 2.0
 """In standard errors: less of a difference is not called one."""
+_RISK: Final = 0.05
+"""That something is said to differ by chance alone."""
 # A mean square so many of its standard deviations above 1 is no chance.
 _EXCESS = 4.0
 
@@ -73,6 +78,17 @@ def deviation(ours: Measurement, other: Measurement) -> float:
     if error == 0:
         return 0.0 if difference == 0 else math.copysign(math.inf, difference)
     return difference / error
+
+
+def apart_by(number: int) -> float:
+    """Return by how many joint standard errors two of so many equal numbers are apart in 1 of 20 cases at most."""
+    pairs = number * (number - 1) / 2
+    return float(ndtri(1 - _RISK / (2 * pairs))) if pairs else math.inf
+
+
+def unseen(trials: int) -> float:
+    """Return the standard error that a share is given of which all trials agree: half of what may be otherwise."""
+    return (1 - (_RISK / 2) ** (1 / trials)) / 2
 
 
 def normal_probability(x: float) -> float:

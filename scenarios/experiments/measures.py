@@ -40,6 +40,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
         is_share: whether it is a share of something, or a difference of such, which is shown in percent.
         is_detail: whether it comes after all others where there is little room.
         limits: the least and the greatest that it can be; by default of a share 0 and 1, and of others none.
+        said: a sentence without its end, to be read aloud, with {} in place of the number; may be empty.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     is_share: bool = False
     is_detail: bool = False
     limits: tuple[float, float] | None = None
+    said: str = ""
 
     @property
     def range(self) -> tuple[float, float]:
@@ -106,6 +108,7 @@ class EstimateErrors(Measures):
                 name="within 2 standard errors",
                 about="of the truth: the share of estimates; about 95 % where errors are normal",
                 is_share=True,
+                said="{} of estimates are within two standard errors of the truth",
             ),
         )
         if len(self._truth) > _MOST_ESTIMATES:

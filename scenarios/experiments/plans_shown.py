@@ -18,6 +18,7 @@ from ..running.statements import certainty_of, meaning_of, up_to, warning_of
 from .plans import Option, Plan, Planned
 from .plans_drawn import picture_of
 from .variants import Offered, VariantTable
+from .variants_shown import trusting
 
 __all__ = ["plan_in_json", "show_plan", "verdict_of_plan", "write_plan"]
 
@@ -32,12 +33,11 @@ _ERRORS: Final = "± is one standard error: about 19 of 20 results are within tw
 
 def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
     """Return what a plan comes to, as a sentence for each model of trust."""
-    role, server = _words_of(table)
+    role, _ = _words_of(table)
     people = some(plan.people, role)
     sentences: list[str] = []
     for each in plan.best:
         assert each.offered is not None  # noqa: S101  it is met
-        trust = "Trusting nobody" if each.model is TrustModel.LOCAL else f"Trusting the {server}"
         epsilon = f"ε = {each.offered.epsilon:.4g} in all"
         if plan.sought == "epsilon":
             said = f"{people} need {epsilon} for {_aim_of(plan)}"
@@ -45,7 +45,7 @@ def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
             said = f"{people} at {epsilon} get {plan.unit.long(each.share)}"
         else:
             said = f"it takes {some(each.people or 0, role)} at {epsilon} for {_aim_of(plan)}"
-        sentences.append(f"{trust}, {said}: by {each.name}.")
+        sentences.append(f"{trusting(each.model, table)}, {said}: by {each.name}.")
     return sentences
 
 

@@ -15,18 +15,19 @@ from typing import Any, Final
 
 import msgspec
 from rich.console import Console
+from rich.text import Text
 
 from ..presentation.drawing import save_picture
 from ..presentation.numbers import decimals_of, rounded
 from ..presentation.terminal import Cell, show_note, show_table, title_of
 from ..running.folder import RunFolder
-from .measurements import Measurement
+from .measurements import Measurement, apart_by, unseen
 from .measures import Measure
 from .summaries import QUANTILES, Summary
 from .trials import BYTES, MESSAGES, MeasuredCell
 from .trials_drawn import picture_of
 
-__all__ = ["measures_in", "show_trials", "summary_in_json", "write_trials", "written"]
+__all__ = ["measures_in", "show_trials", "summary_in_json", "verdict_of_trials", "write_trials", "written"]
 
 _MOST_DECIMALS: Final = 5
 _SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}
@@ -88,6 +89,7 @@ def summary_in_json(cells: Sequence[MeasuredCell], *, name: str) -> dict[str, An
     return {
         "scenario": name,
         "trials": len(cells[0].trials),
+        "verdict": verdict_of_trials(cells),
         "measures": {measure.name: measure.about for measure in measures_in(cells)},
         "cells": [
             {
@@ -130,8 +132,50 @@ def _flat(summary: Summary) -> dict[str, object]:
     return row
 
 
+def verdict_of_trials(cells: Sequence[MeasuredCell]) -> str:
+    """Return what trials come to, in a sentence to be read aloud: by the first measure that has one, else by the first.
+
+    Of several cells it says which had least and which most, and whether trials tell these apart: of cells that are all
+    equal they do so in 1 of 20 cases at most. Nothing where nothing was measured.
+    """
+    measures = [measure for measure in measures_in(cells) if measure.name not in {BYTES.name, MESSAGES.name}]
+    for measure in sorted(measures, key=lambda measure: not measure.said):
+        if known := [cell for cell in cells if measure.name in cell.summaries]:
+            return _verdict(measure, known)
+    return ""
+
+
+def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
+    """Return the verdict by one measure, which all cells have."""
+    said = measure.said or f"{title_of(measure.name)} is {{}}"
+    trials = f"{len(cells[0].trials):,} trials"
+    ordered = sorted(cells, key=lambda cell: cell.summaries[measure.name].mean)
+    least, most = (cell.summaries[measure.name] for cell in (ordered[0], ordered[-1]))
+    if len(cells) == 1:
+        between = " and ".join(_together([least.low, least.high], measure, least)) + (" %" if measure.is_share else "")
+        sure = f"with 95 % certainty the mean is between {between}"
+        return f"{said.format(written(least, measure))}, on average over {trials}; {sure}."
+    if least.mean == most.mean:
+        return f"{said.format(written(least, measure))}, on average over {trials}, in each of {len(cells):,} cells."
+    both = said.format(f"{written(least, measure)} to {written(most, measure)}")
+    where = f"least with {_named(ordered[0])}, most with {_named(ordered[-1])}"
+    difference = ordered[-1].differences_from(ordered[0]).get(measure.name, Measurement(0.0, 0.0))
+    error = difference.standard_error or (2 * unseen(least.trials) if measure.is_share else 0.0)  # it is from -1 to 1
+    is_told = difference.value > apart_by(len(cells)) * error
+    end = "" if is_told else f"; but {trials} of each do not tell these apart"
+    return f"{both}: {where}{end}."
+
+
+def _named(cell: MeasuredCell) -> str:
+    """Return the settings of a cell, as a sentence has them."""
+    return " and ".join(f"{key} = {value}" for key, value in cell.settings)
+
+
 def show_trials(console: Console, cells: Sequence[MeasuredCell]) -> None:
-    """Print what trials gave: of one cell all measures, of several the leading ones as far as they fit."""
+    """Print a verdict, then of one cell all measures, of several the leading ones as far as they fit."""
+    if verdict := verdict_of_trials(cells):
+        console.print(Text(verdict, style="bold"))
+        console.print()
     if len(cells) == 1:
         _show_cell(console, cells[0])
     else:

@@ -1,4 +1,7 @@
-"""What variants offer and cost, as tables in a terminal and as JSON."""
+"""What variants offer and cost: in sentences, as tables in a terminal, and as JSON.
+
+By trials several variants may be best: those of which the trials do not tell it from chance are said to be as good.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,15 +10,115 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from ...protocol.privacy import TrustModel
+from ..presentation.numbers import some
 from ..presentation.terminal import Cell, show_note, show_table
+from ..running.statements import meaning_of
+from .measurements import Measurement, apart_by, deviation, unseen
 from .variants import Offered, Priced, VariantTable
 
-__all__ = ["show_prices", "show_variants", "variants_in_json"]
+__all__ = ["as_good", "show_variants", "trusting", "variants_in_json", "verdict_of_variants"]
 
 
-def show_variants(console: Console, table: VariantTable, offers: Sequence[Offered]) -> None:
-    """Print what variants offer at the session's price; the best is marked."""
+def trusting(model: TrustModel, table: VariantTable) -> str:
+    """Return whom a variant trusts, as words that begin a sentence."""
+    server = table.resolved.protocol.server_role.replace("-", " ")
+    return "Trusting nobody" if model is TrustModel.LOCAL else f"Trusting the {server}"
+
+
+def verdict_of_variants(
+    table: VariantTable, offers: Sequence[Offered], prices: Sequence[Priced] = (), *, error: float | None = None
+) -> list[str]:
+    """Return what variants come to, as sentences: for each model of trust the best at the price, and for the error.
+
+    Args:
+        table: the session's.
+        offers: what its variants offer at the session's price.
+        prices: what they cost for an error that is wanted.
+        error: that error, in the table's own numbers; None where none is wanted.
+    """
+    people = some(table.people, table.resolved.protocol.client_role)
+    sentences: list[str] = []
+    for model, of_model in _by_model(table, offers):
+        best, _ = table.marked(of_model)
+        written = f"{best.cells[table.error]} {table.unit.of}"
+        if not table.needs_values:
+            written = table.unit.long(best.error.value / table.unit.whole)
+        said = f"{trusting(model, table)}, {people} at ε = {best.epsilon:.4g} in all get {written}: by {best.name}"
+        sentences.append(f"{said}{_ties(best, offers, of_model, table)}.")
+    if error is None:
+        return sentences
+    aim = table.unit.long(error / table.unit.whole)
+    known = [priced.offered for priced in prices if priced.offered is not None]
+    for model, of_model in _by_model(table, known):
+        least = min(of_model, key=lambda offered: offered.epsilon)
+        needed = f"{people} need ε = {least.epsilon:.4g} in all for {aim}"
+        sentences.append(f"{trusting(model, table)}, {needed}: by {least.name}.")
+    return sentences if known else [*sentences, f"No variant is known to bring {aim}, at any price that was tried."]
+
+
+def _by_model(table: VariantTable, offers: Sequence[Offered]) -> list[tuple[TrustModel, list[Offered]]]:
+    """Return the offers of each model of trust that has any; first of that in which nobody is trusted."""
+    models = (TrustModel.LOCAL, TrustModel.CENTRAL)
+    found = [(model, [each for each in offers if table.model_of(each.name) is model]) for model in models]
+    return [(model, of_model) for model, of_model in found if of_model]
+
+
+def _ties(best: Offered, offers: Sequence[Offered], of_model: Sequence[Offered], table: VariantTable) -> str:
+    """Return the words for those of a model that are as good as the best of it, as far as trials tell."""
+    if not table.needs_values:
+        return ""
+    alike = as_good(best.error, [each.error for each in offers], trials=table.trials)
+    names = [each.name for each, is_alike in zip(offers, alike, strict=True) if is_alike and each in of_model]
+    others = [name for name in names if name != best.name]
+    if not others:
+        return ""
+    words = others[0] if len(others) == 1 else f"{len(others)} other variants"
+    return f", though {table.trials:,} trials do not tell it from {words}"
+
+
+def as_good(best: Measurement, errors: Sequence[Measurement], *, trials: int) -> list[bool]:
+    """Return of which errors trials do not say that they are more than the least of them.
+
+    Of variants that are all equally good any is called worse in 1 of 20 comparisons at most.
+
+    Args:
+        best: the least, or one of them.
+        errors: of all that are compared, shares found by trials.
+        trials: of each.
+    """
+    far = apart_by(len(errors))
+
+    def surely(error: Measurement) -> Measurement:
+        return error if error.standard_error else Measurement(error.value, unseen(trials))
+
+    return [deviation(surely(each), surely(best)) <= far for each in errors]
+
+
+def show_variants(
+    console: Console,
+    table: VariantTable,
+    offers: Sequence[Offered],
+    prices: Sequence[Priced] = (),
+    *,
+    error: float | None = None,
+) -> None:
+    """Print what variants offer at the session's price: in sentences, and as a table in which the best is marked.
+
+    Args:
+        console: where to.
+        table: the session's.
+        offers: what its variants offer at the session's price.
+        prices: what they cost for an error that is wanted: then these follow.
+        error: that error, in the table's own numbers; None where none is wanted.
+    """
+    console.print()
+    for sentence in verdict_of_variants(table, offers, prices, error=error):
+        console.print(Text(sentence, style="bold"))
     best, mark = table.marked(offers)
+    for line in meaning_of(table.losses_of(best), party=table.resolved.protocol.client_role):
+        show_note(console, line)
+    console.print()
     headers = list(dict.fromkeys(header for offered in offers for header in offered.cells))
     rows: list[Sequence[Cell]] = []
     for offered in offers:
@@ -26,9 +129,11 @@ def show_variants(console: Console, table: VariantTable, offers: Sequence[Offere
     show_table(console, ("Variant",), headers, rows=rows, drop=table.dropped)
     for note in table.notes(offers):
         show_note(console, note)
+    if error is not None:
+        _show_prices(console, table, prices, error=error)
 
 
-def show_prices(console: Console, table: VariantTable, prices: Sequence[Priced], *, error: float) -> None:
+def _show_prices(console: Console, table: VariantTable, prices: Sequence[Priced], *, error: float) -> None:
     """Print what variants cost for an error that is wanted; the least is marked."""
     known = [priced.offered for priced in prices if priced.offered is not None]
     least = min(known, key=lambda offered: offered.epsilon, default=None)
@@ -55,6 +160,7 @@ def variants_in_json(
         "protocol": table.resolved.protocol.name,
         "epsilon": table.price,
         "error": table.error,
+        "verdict": verdict_of_variants(table, offers, prices, error=error),
         "variants": [_plain(offered) for offered in offers],
     }
     if error is not None:

@@ -15,6 +15,7 @@ from ..running.beginnings import (
     Sheet,
     UnclearError,
     check_column,
+    check_header,
     chosen_column,
 )
 
@@ -27,6 +28,8 @@ _LEAST: Final = 2
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     """Return a draft of a vote by rankings. See `Beginning`."""
+    options = ("voter", "group", "ranking", "place", "choice")
+    check_header(sheet, chosen, options=options, names={*_VOTERS, *_GROUPS, "ranking"}, example="voter,group,ranking")
     question = f"which column has a different name for each voter, or {NONE!r}: they are numbered"
     voter = chosen_column(sheet, chosen, "voter", names=_VOTERS, question=question, may_lack=True)
     question = "which column says in which group each voter is"

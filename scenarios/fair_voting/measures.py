@@ -19,7 +19,12 @@ from ..experiments.measures import Measure, Measures
 
 __all__ = ["ElectionMeasures"]
 
-_EQUAL = Measure(name="equal winners", about="the share of trials whose winner is one without noise", is_share=True)
+_EQUAL = Measure(
+    name="equal winners",
+    about="the share of trials whose winner is one without noise",
+    is_share=True,
+    said="{} of winners win without noise as well",
+)
 _DISPARITY = Measure(name="disparity", about="ΔW of the winner: how far apart the groups' true mean utilities are")
 _WELFARE = Measure(name="welfare", about="W of the winner: the true mean utility of all voters")
 _OF_CROSSINGS = Measure(

@@ -17,7 +17,10 @@ from .agreement import agreement_of
 __all__ = ["PreferenceMeasures"]
 
 _EQUAL = Measure(
-    name="equal choices", about="the share of pairs with the choice that there is without noise", is_share=True
+    name="equal choices",
+    about="the share of pairs with the choice that there is without noise",
+    is_share=True,
+    said="{} of choices between two alternatives are those without noise",
 )
 _DISTANCE = Measure(
     name="distance", about="of the released β from the one without noise, by the Euclidean norm", limits=POSITIVE

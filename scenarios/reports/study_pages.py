@@ -80,6 +80,7 @@ class _Trials(msgspec.Struct, frozen=True, kw_only=True):
 
     scenario: str
     trials: int
+    verdict: str = ""
     measures: dict[str, str] = {}
 
 
@@ -187,9 +188,17 @@ def _of_trials(folder: Path) -> Page:
         kind="Trials",
         title=f"Trials of {trials.scenario}",
         facts=[some(trials.trials, "trial") + " of each cell"],
-        verdict=list(_leading(rows)) or ["Nothing was measured."],
+        verdict=_verdict_of_trials(trials, rows),
         sections=sections,
     )
+
+
+def _verdict_of_trials(trials: _Trials, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what trials came to, and of a grid the first measure of each cell."""
+    leading = list(_leading(rows))
+    if trials.verdict:
+        return [trials.verdict, *(leading if len(leading) > 1 else ())]
+    return leading or ["Nothing was measured."]
 
 
 def _leading(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

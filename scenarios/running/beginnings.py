@@ -8,7 +8,8 @@ import csv
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -27,6 +28,7 @@ __all__ = [
     "Sheet",
     "UnclearError",
     "check_column",
+    "check_header",
     "chosen_column",
     "samples",
     "scenario_text",
@@ -90,7 +92,7 @@ class Sheet:
         seen: set[str] = {""}
         for name in header:
             if name in seen:
-                allowed = "a header of distinct, non-empty names"
+                allowed = "a header of distinct, non-empty names; if the file has no header, put one above this line"
                 raise ConfigurationError(field=f"{path.name} line 1", value=name, allowed=allowed)
             seen.add(name)
         if not rows:
@@ -205,6 +207,45 @@ class UnclearError(ConfigurationError):
         self.option, self.question, self.choices = option, question, tuple(choices)
         shown = ", ".join(self.choices[:_MOST_SHOWN]) + (", ..." if len(self.choices) > _MOST_SHOWN else "")
         super().__init__(field=f"--{option}", value="left out", allowed=f"given ({question}): one of {shown}")
+
+
+def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names: Collection[str], example: str) -> None:
+    """Make sure that the first line names the columns: else it is somebody's, who would be lost.
+
+    A line is taken for an entry where a cell of it is in its own column again, or is a number among numbers, unless
+    another cell is known to name a column.
+
+    Args:
+        sheet: the table.
+        chosen: what was said: a column that it names is called so.
+        options: those that name columns.
+        names: that columns of such a table have, in any case.
+        example: a header.
+
+    Raises:
+        ConfigurationError: the first line looks like the others.
+    """
+    named = {name.casefold() for name in names}.union(*(map(str.casefold, chosen.get(each, ())) for each in options))
+    if any(name.casefold() in named for name in sheet.header):
+        return
+    if any(_is_like(name, sheet.column(name)) for name in sheet.header):
+        allowed = (
+            f"the columns' names, such as {example}: this line looks like those below it. Put the names above it, or "
+            f"say which of these is one with --{options[0]}"
+        )
+        raise ConfigurationError(field=f"{sheet.path.name} line 1", value=",".join(sheet.header), allowed=allowed)
+
+
+def _is_like(name: str, entries: Sequence[str]) -> bool:
+    """Return whether a column's name could be one of its entries."""
+    return name in entries or (_is_number(name) and all(map(_is_number, entries)))
+
+
+def _is_number(entry: str) -> bool:
+    try:
+        return math.isfinite(float(entry.replace(",", ".")))
+    except ValueError:
+        return False
 
 
 def chosen_column(

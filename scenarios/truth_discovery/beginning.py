@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ..running.beginnings import Beginning, Chosen, Draft, Line, Option, Sheet, chosen_column
+from ..running.beginnings import Beginning, Chosen, Draft, Line, Option, Sheet, check_header, chosen_column
 
 __all__ = ["BEGINNING"]
 
@@ -15,6 +15,8 @@ _COLUMNS: Final = {
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     """Return a draft of a crowd. See `Beginning`."""
+    known = {name for names, _ in _COLUMNS.values() for name in names}
+    check_header(sheet, chosen, options=tuple(_COLUMNS), names=known, example=",".join(_COLUMNS))
     columns = {
         name: chosen_column(sheet, chosen, name, names=names, question=question)
         for name, (names, question) in _COLUMNS.items()

@@ -14,7 +14,10 @@ from ..experiments.measures import Measure, Measures
 __all__ = ["TruthMeasures", "error_rate_of"]
 
 _ERROR_RATE = Measure(
-    name="error rate", about="the share of wrong truths, of tasks whose truth is known", is_share=True
+    name="error rate",
+    about="the share of wrong truths, of tasks whose truth is known",
+    is_share=True,
+    said="{} of the truths that are found are wrong",
 )
 _CHANGE = Measure(
     name="change of error rate",
@@ -22,7 +25,12 @@ _CHANGE = Measure(
     is_share=True,
     limits=(-1.0, 1.0),
 )
-_CHANGED = Measure(name="changed truths", about="the share of truths that are others than without noise", is_share=True)
+_CHANGED = Measure(
+    name="changed truths",
+    about="the share of truths that are others than without noise",
+    is_share=True,
+    said="{} of the truths that are found are others than without noise",
+)
 
 
 def error_rate_of(found: Mapping[str, str | None], truth: Mapping[str, str]) -> float:

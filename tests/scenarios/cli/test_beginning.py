@@ -193,6 +193,11 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         ("--partner", "none"),
         ["own.csv line 1 must be the columns' names: this line has an answer", "got 'ann,yes'"],
     ),
+    "no header, and answers that are numbers": (
+        "ann,5,1\nbob,3,0\n",
+        (),
+        ["own.csv line 1 must be the columns' names, such as name,proposal", "one with --partner", "got 'ann,5,1'"],
+    ),
     "a byte order mark before another encoding": (
         b"\xef\xbb\xbf" + "Name;Zustimmung\nJörg;ja\n".encode("cp1252"),
         (),
@@ -247,6 +252,16 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
         ("crowd", "task,who,label\n", (), "a CSV file with a header and rows"),
         ("crowd", "task,who,label\nq,ann,a\n", (), "--worker must be given (which column says who answered)"),
         ("survey", "voter,records,choice,x\nann,1,1,2\n", (), "did you mean 'records'?"),
+        ("crowd", "q1,ann,a\nq1,bob,b\n", (), "own.csv line 1 must be the columns' names, such as task,worker,label"),
+        ("crowd", "1,1,0\n1,2,1\n", (), "if the file has no header, put one above this line"),
+        ("survey", "v1,1,1,0.5\nv1,1,0,0.1\n", (), "if the file has no header, put one above this line"),
+        (
+            "survey",
+            "v1,7,1,0.5\nv1,7,0,0.1\n",
+            (),
+            "line 1 must be a header with voter, record, choice and the features",
+        ),
+        ("ranking", "ann,a,x > y\nbob,b,y > x\ncyd,a,y > x\n", (), "line 1 must be the columns' names, such as voter,"),
         ("ranking", "voter,group,x,y\nann,a,1,2\nbob,b,2,1\n", (), "--ranking must be given"),
         ("ranking", "voter,group,ranking\nann,a,x > y\n", (), "--group must be a column with two groups"),
         (
@@ -273,6 +288,14 @@ def test_other_kinds_say_what_they_lack(
     assert (ended.status, ended.out) == (2, "")
     assert words in ended.err
     assert not list(Path().glob("*.toml"))
+
+
+def test_a_header_may_have_numbers_where_a_column_of_it_is_named(psephos: Psephos, write: Write) -> None:
+    write("own.csv", "Wer,Bereich,2,1\nann,a,1,2\nbob,b,2,1\n")
+    named = ("--voter", "Wer", "--group", "Bereich", "--place", "2", "--place", "1")
+    assert psephos("new", "ranking", "own.csv", "--no-run").status == 2
+    assert psephos("new", "ranking", "own.csv", "--no-run", *named).status == 0
+    assert list(resolve(load_scenario("own.toml")).names) == ["ann", "bob"]
 
 
 @pytest.mark.bad_input("nothing accepted is lost")

@@ -5,7 +5,15 @@ import math
 import numpy as np
 import pytest
 from psephos.scenarios.experiments import Measurement, deviation, mean_of, share_of
-from psephos.scenarios.experiments.measurements import mean_square, most_by_chance, normal_probability, percent
+from psephos.scenarios.experiments.measurements import (
+    apart_by,
+    mean_square,
+    most_by_chance,
+    normal_probability,
+    percent,
+    unseen,
+)
+from psephos.scenarios.experiments.variants_shown import as_good
 
 
 def test_a_share_has_a_binomial_error() -> None:
@@ -38,3 +46,30 @@ def test_squares_are_judged_by_what_chance_gives() -> None:
 
 def test_shares_are_in_percent() -> None:
     assert percent(Measurement(0.1234, 0.0056)) == "12.3 ± 0.6 %"
+
+
+def test_numbers_are_apart_by_more_where_there_are_more_of_them() -> None:
+    assert apart_by(2) == pytest.approx(1.959963984540054)
+    assert apart_by(12) == pytest.approx(3.3678, abs=1e-4)  # 66 pairs
+    assert apart_by(1) == math.inf
+    assert unseen(2) == pytest.approx((1 - math.sqrt(0.025)) / 2)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("trials", [2, 5, 20, 200])
+@pytest.mark.parametrize("number", [2, 5, 12])
+def test_of_equal_variants_few_are_called_worse(share: float, trials: int, number: int) -> None:
+    """1 of 20 comparisons at most; 400 of them have more than 37 by chance in 1 of 2,500 cases."""
+    drawn = np.random.default_rng([trials, number]).binomial(trials, share, size=(400, number)) / trials
+    errors = np.sqrt(drawn * (1 - drawn) / (trials - 1))
+    wrong = 0
+    for values, deviations in zip(drawn.tolist(), errors.tolist(), strict=True):
+        found = [Measurement(value, error) for value, error in zip(values, deviations, strict=True)]
+        wrong += not all(as_good(min(found, key=lambda each: each.value), found, trials=trials))
+    assert wrong <= 37
+
+
+def test_a_variant_that_is_worse_is_called_so() -> None:
+    good, bad, worst = Measurement(0.1, 0.03), Measurement(0.4, 0.05), Measurement(1.0, 0.0)
+    assert as_good(good, [good, bad, worst], trials=100) == [True, False, False]
+    assert as_good(Measurement(0.0, 0.0), [Measurement(0.0, 0.0), worst], trials=2) == [True, True]

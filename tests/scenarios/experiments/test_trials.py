@@ -18,10 +18,10 @@ from psephos.protocol.estimators import Estimate
 from psephos.protocol.fair_voting import Outcome as ElectionOutcome
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.experiments.grids import load_cells
-from psephos.scenarios.experiments.measures import EstimateErrors, measures_of
+from psephos.scenarios.experiments.measures import EstimateErrors, Measure, measures_of
 from psephos.scenarios.experiments.trials import Cell, MeasuredCell, Trial, prepare, run_trials
 from psephos.scenarios.experiments.trials_drawn import picture_of
-from psephos.scenarios.experiments.trials_shown import measures_in
+from psephos.scenarios.experiments.trials_shown import measures_in, verdict_of_trials
 from psephos.scenarios.moral_preferences.agreement import agreement_of
 from psephos.scenarios.running.session import run_arrays
 from psephos.scenarios.truth_discovery.measures import error_rate_of
@@ -293,6 +293,12 @@ def test_the_command_leaves_tables_and_says_what_it_found(psephos: Psephos) -> N
     assert float(accuracy["mean"]) == pytest.approx(math.fsum(float(row["accuracy"]) for row in rows) / 12)
     assert "Accuracy" in ended.out
     assert "over 12 trials" in ended.out
+    verdict = json.loads(again.out)["verdict"]
+    mean = 100 * float(accuracy["mean"])
+    assert f"{mean:.0f}" in verdict.partition(" of decisions are those without noise, on average over 12 trials;")[0]
+    assert verdict in " ".join(ended.out.split())
+    assert ended.out.index("of decisions are those") < ended.out.index("Measure ")
+    assert verdict in Path("one/report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -314,6 +320,28 @@ def test_a_picture_has_a_panel_for_each_leading_measure_that_differs(
     assert picture.panels == panels
     axes = Figure(figsize=picture.size).subplots(*panels, squeeze=False)
     assert marks <= {*(picture.draw(axes) or {})}
+
+
+def cell(name: str, *accuracies: float) -> MeasuredCell:
+    measure = Measure(name="accuracy", about="", is_share=True, said="{} of decisions hold")
+    found = tuple(Trial({"accuracy": each}, ()) for each in accuracies)
+    return MeasuredCell(settings=(("epsilon", name),), measures=(measure,), num_parties=9, trials=found)
+
+
+def test_of_a_grid_it_is_said_which_cells_have_least_and_most_and_whether_that_may_be_chance() -> None:
+    poor, good = cell("1", *[0.0, 1.0, 0.0, 0.0] * 5), cell("2", *[1.0, 1.0, 1.0, 0.0] * 5)
+    said = "25.0 ± 9.9 % to 75.0 ± 9.9 % of decisions hold: least with epsilon = 1, most with epsilon = 2"
+    assert verdict_of_trials([good, poor]) == f"{said}."
+    unsure = verdict_of_trials([cell("1", 0, 1, 0, 0), cell("2", 1, 0, 0, 1)])
+    assert unsure.endswith(
+        "least with epsilon = 1, most with epsilon = 2; but 4 trials of each do not tell these apart."
+    )
+    assert "but 2 trials" in verdict_of_trials([cell("1", 0, 0), cell("2", 1, 1)])
+    assert verdict_of_trials([cell("1", 1, 1), cell("2", 1, 1)]).endswith("over 2 trials, in each of 2 cells.")
+
+
+def test_where_nothing_was_measured_there_is_no_verdict() -> None:
+    assert not verdict_of_trials([MeasuredCell(settings=(), measures=(), num_parties=9, trials=(Trial({}, ()),))])
 
 
 @pytest.mark.parametrize("grid", [("epsilon=0.5,2",), ("variant=joint,laplace",)])

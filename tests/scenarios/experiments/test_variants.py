@@ -12,7 +12,7 @@ from psephos.protocol.fair_voting.parameters import JOINT
 from psephos.protocol.privacy import total_of
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.experiments.variants import Priced, VariantTable, epsilon_at, price_for, table_of
-from psephos.scenarios.experiments.variants_shown import show_prices
+from psephos.scenarios.experiments.variants_shown import show_variants
 from psephos.scenarios.system import find_protocol, part_of
 from rich.console import Console
 
@@ -177,9 +177,25 @@ def test_what_an_error_costs_is_shown_where_errors_are_found_by_trials(name: str
     assert priced.offered is not None
     shown = io.StringIO()
     console = Console(file=shown, width=100)
-    show_prices(console, compared, [priced, Priced(name="none", offered=None)], error=0.6)
+    prices = [priced, Priced(name="none", offered=None)]
+    show_variants(console, compared, [priced.offered], prices, error=0.6)
     line = rf"^{variant}.* {priced.offered.epsilon:.4g} +{100 * priced.offered.error.value:.1f}"
     assert re.search(line, shown.getvalue(), re.MULTILINE)
+
+
+def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos) -> None:
+    ended = psephos("variants", "consortium", "--error", "200")
+    best, least, *rest = (" ".join(part.split()) for part in ended.out.strip().replace(".\n", ".\n\n").split("\n\n"))
+    assert best.startswith("Trusting nobody, 2,000 partners at ε = 1 in all get ± 6.69 % of all votes on a candidate's")
+    assert best.endswith("margin (134 votes): by optimal.")
+    assert least.startswith("Trusting nobody, 2,000 partners need ε = 0.6707 in all for ± 10 % of all votes")
+    assert rest[0] == "From even odds, anybody can become up to 73.2 % sure of what one partner holds (ε = 1)."
+    small = [word for each in SMALL["two-societies"] for word in ("--set", each)]
+    ended = psephos("variants", "two-societies", *small, "--trials", "3", "--json")
+    local, central = json.loads(ended.out)["verdict"]
+    assert local.startswith("Trusting nobody, ")
+    assert "though 3 trials do not tell it from" in local
+    assert central.startswith("Trusting the aggregator, ")
 
 
 @pytest.mark.bad_input("an error that is no error; a session without variants")
