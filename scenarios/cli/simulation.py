@@ -53,7 +53,7 @@ def run(
     """Run SCENARIO, which is a name from `psephos scenarios` or a TOML file.
 
     All parties run in this one process. The `scenario.json` in a run's folder is a scenario too. It leaves out parties
-    whose values stood in the scenario itself: name them again with --set partners=FILE.
+    whose values stood in a file of yours: name them again with --set partners=FILE.
 
     \b
     psephos run eu-council --transport tcp

@@ -339,7 +339,9 @@ def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
             found[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     for key, value in scenario.items():
-        if key not in _NOT_SETTINGS:
+        if key == "parties" and isinstance(value, list):
+            found[key] = f"{len(value):,} listed"  # pyright: ignore[reportUnknownArgumentType]  plain data
+        elif key not in _NOT_SETTINGS:
             walk(key, value)
     return found
 

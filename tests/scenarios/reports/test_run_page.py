@@ -78,7 +78,8 @@ def test_a_run_leaves_a_page_that_says_what_came_of_it_and_what_it_cost(psephos:
         "Request: opinions",
         "randomized response, 3 times one opinion, ε = 9 in all",
         "27 reports",
-        "psephos run scenario.json --set partners=FILE",
+        "In this folder, to repeat it: psephos run scenario.json Every run",
+        "parties 27 listed",
         "parameters.quota 255.0",
     ):
         assert said in page.text, said
