@@ -38,7 +38,7 @@ from .page import (
     epsilon_text,
     shown,
 )
-from .series_page import losses_of_persons, sections_of_votes, table_of_votes
+from .series_page import losses_of_persons, price_of_series, sections_of_votes, table_of_votes
 
 __all__ = ["page_of_run", "settings_of", "verdict_in"]
 
@@ -151,8 +151,11 @@ def _cost(left: RunLeft) -> Iterator[Block]:
     if left.kind == "party" and entries:
         meaning, warning = tuple(meaning_of(entries)), warning_of(entries)
     if left.kind == "series" and left.result is not None:
-        worst = f"ε = {epsilon_text(left.person.proven)} (proven, {left.person.relation})"
-        yield Text(f"Over all votes, whoever paid most lost {worst}.")
+        said, warning = price_of_series(left.result, "party" if about is None else about.client_role)
+        yield Text(said)
+        if warning:
+            yield Text(warning, "warning")
+        warning = ""
         yield Text("In each vote:", "quiet")
     if left.kind == "party" and left.entries is not None and not left.entries:
         meaning, warning = ("Nothing was paid.",), ""

@@ -321,6 +321,9 @@ def test_each_vote_of_a_series_has_a_part_of_the_page_that_the_table_leads_to(ps
         "Who took part4 of 7 partners Left out: no budgetBrecht, Dijkstra, Erdős What it costFrom even odds,",
         "anybody can become up to 95.3 % sure of what one partner holds (ε = 3).",
         "What was estimated in vote 4",
+        "lost ε = 9 (proven, replace-one). From even odds, anybody can become up to 99.988 % sure of what one partner",
+        "The budget: ε at most 6 for each partner in any 7 days, and 9 in all.",
+        "ε = 9 over all votes protects little",
     ):
         assert said in page.text, said
     ids = [identifier for identifier in page.values("id") if identifier]
