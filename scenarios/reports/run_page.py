@@ -38,6 +38,7 @@ from .page import (
     epsilon_text,
     shown,
 )
+from .repeating import repeated
 from .series_page import losses_of_persons, price_of_series, sections_of_votes, table_of_votes
 
 __all__ = ["page_of_run", "settings_of", "verdict_in"]
@@ -69,6 +70,7 @@ def page_of_run(left: RunLeft) -> Page:
         Section(title="What happened", blocks=list(_happened(left))),
         *_adversaries(left),
         Section(title="The scenario", blocks=list(_scenario(left))),
+        *repeated(left.path),
         Section(title="About this run", blocks=list(_about_run(left))),
     ]
     verdict, tone = verdict_in(left)

@@ -3,6 +3,7 @@
 A page begins with what holds and what does not. All tables are the files' own.
 """
 
+import dataclasses
 import importlib.metadata
 import re
 from collections import Counter
@@ -22,6 +23,7 @@ from ..running.reader import check_files, read_json
 from .audits import TONES, audited_losses, read_audit
 from .estimates import rows_in, table_of
 from .page import Block, Cell, Page, Section, Table, Text, Tone, drawn
+from .repeating import repeated
 
 __all__ = ["page_of_study"]
 
@@ -72,7 +74,8 @@ def page_of_study(folder: Path) -> Page | None:
     for name, make in _PAGES.items():
         if (folder / name).exists():
             check_files(folder)
-            return make(folder)
+            page = make(folder)
+            return dataclasses.replace(page, sections=[*page.sections, *repeated(folder)])
     return None
 
 
