@@ -20,6 +20,7 @@ from .about import About
 from .folder import check_schema, read_ledger
 
 __all__ = [
+    "BudgetLeft",
     "Failure",
     "Kind",
     "Learnt",

@@ -305,6 +305,12 @@ def test_an_older_folder_has_a_page_that_says_what_it_lacks(psephos: Psephos) ->
     assert "joint data space" in page.text
 
 
+def test_no_line_of_a_page_ends_between_a_number_and_its_sign(psephos: Psephos) -> None:
+    assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    assert "up to 73.2\N{NO-BREAK SPACE}% sure of what one partner holds (ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1)." in page
+
+
 def test_a_series_has_a_page_with_every_vote_and_what_all_cost(psephos: Psephos) -> None:
     assert psephos("run", "one-game", "--out", "out", "--no-pictures", "--seed", "7").status == 0
     page = page_in(Path("out"))
