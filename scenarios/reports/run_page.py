@@ -138,7 +138,8 @@ def _outcome(left: RunLeft) -> Iterator[Block]:
     table, shared = estimates_in(left)
     if table is not None:
         yield table
-        yield Text("± is one standard error of the randomization.", "quiet")
+        if "standard error" in shared or any("±" in cell.text for row in table.rows for cell in row):
+            yield Text("± is one standard error of the randomization.", "quiet")
         if shared:
             yield Text(f"The same in all rows: {shared}.", "quiet")
     elif left.result is not None and left.result.outcome is not None:

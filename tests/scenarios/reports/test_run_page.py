@@ -305,10 +305,22 @@ def test_an_older_folder_has_a_page_that_says_what_it_lacks(psephos: Psephos) ->
     assert "joint data space" in page.text
 
 
+def test_a_page_has_no_column_that_is_empty(psephos: Psephos) -> None:
+    words = ("--transport", "array", "--no-pictures", "--out", "out")
+    assert psephos("run", "canteen", *words).status == 0  # which tells no scores
+    page = page_in(Path("out")).text
+    assert "Alternative Wins True welfare" in page
+    assert "Probability of best" not in page
+    assert "± is" not in page
+
+
 def test_no_line_of_a_page_ends_between_a_number_and_its_sign(psephos: Psephos) -> None:
     assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
     page = Path("out/report.html").read_text(encoding="utf-8")
-    assert "up to 73.2\N{NO-BREAK SPACE}% sure of what one partner holds (ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1)." in page
+    assert (
+        "up to 73.2\N{NO-BREAK SPACE}% sure of what one partner holds (ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1)."
+        in page
+    )
 
 
 def test_a_series_has_a_page_with_every_vote_and_what_all_cost(psephos: Psephos) -> None:
