@@ -8,7 +8,7 @@ import click
 
 from .group import cli
 from .options import make_folder, print_json, tell_folder
-from .reports import report_option, reporting
+from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
     from ..audit.case import Case, Source
@@ -152,7 +152,7 @@ def audit(
             cases=cases,
         )
     if folder is not None:
-        with reporting(folder, wanted=with_report):
+        with reporting(folder, wanted=with_report, command=given_command()):
             write_report(folder, report)
     if as_json:
         print_json(report)

@@ -6,7 +6,7 @@ import click
 
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
-from .reports import report_option, reporting
+from .reports import given_command, report_option, reporting
 
 __all__ = ["plan", "trials", "variants"]
 
@@ -86,7 +86,7 @@ def trials(
             )
         of_each = setting_of(first.protocol, len(first.names)) if len(prepared) == 1 else facts[0]
         setting = f"{of_each} · {number:,} trials{' of each cell' if len(prepared) > 1 else ''}"
-        with reporting(folder, wanted=with_report):
+        with reporting(folder, wanted=with_report, command=given_command()):
             write_trials(folder, measured, name=name, title=title, pictures=pictures, setting=setting)
     if as_json:
         print_json(summary_in_json(measured, name=name))

@@ -1,22 +1,26 @@
 """`report` and `compare`: pages that a browser opens from disk; and the page that a run leaves at its end."""
 
 import contextlib
-from collections.abc import Generator, Sequence
+import shlex
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from .group import cli
 
 if TYPE_CHECKING:
     from ..running.folder import RunFolder
 
-__all__ = ["compare", "report", "report_option", "reporting"]
+__all__ = ["compare", "given_command", "report", "report_option", "reporting"]
 
 report_option = click.option(
     "--report/--no-report", "with_report", default=True, help="Leave report.html in the folder (default: yes)."
 )
+_SAME: Final = frozenset({"out", "as_json", "pictures", "with_report", "workers"})
+"""Options that change nothing of a result."""
 _out_option = click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="The page (default: report.html in RUN)."
 )
@@ -69,7 +73,7 @@ def compare(runs: Sequence[Path], out: Path | None, *, is_opened: bool) -> None:
 
 
 @contextlib.contextmanager
-def reporting(folder: "RunFolder | None", *, wanted: bool = True) -> Generator[None]:
+def reporting(folder: "RunFolder | None", *, wanted: bool = True, command: str | None = None) -> Generator[None]:
     """Leave a page in a folder once what is done there is over, also where that failed.
 
     A page that cannot be written is said, and fails nothing.
@@ -77,15 +81,52 @@ def reporting(folder: "RunFolder | None", *, wanted: bool = True) -> Generator[N
     Args:
         folder: which; None for no page.
         wanted: whether one is.
+        command: that repeats it, where the folder has no scenario to be run again.
     """
     from ...protocol.errors import PsephosError
 
+    if folder is not None and command is not None:
+        from ..reports.repeating import write_command
+
+        write_command(folder, command)
     try:
         yield
     except PsephosError:
         _leave_page(folder, wanted=wanted)
         raise
     _leave_page(folder, wanted=wanted)
+
+
+def given_command(*, has_secret_seed: bool = False) -> str:
+    """Return the command that was given, as a shell takes it, without what changes nothing of its result.
+
+    A table that was set may hold somebody's values, so of such a setting the key alone is told.
+
+    Args:
+        has_secret_seed: leave out the seed, by which whoever knows it takes the noise off somebody's values.
+    """
+    context = click.get_current_context()
+    left_out = {*_SAME, "seed"} if has_secret_seed else _SAME
+    words = ["psephos", *context.command_path.removeprefix(context.find_root().command_path).split()]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and name not in left_out:
+            words += _given(parameter, context.params[name], has_secret_seed=has_secret_seed)
+    return shlex.join(words)
+
+
+def _given(parameter: click.Parameter, given: Any, *, has_secret_seed: bool) -> Iterator[str]:
+    """Yield the words by which a parameter was given its value, or its values."""
+    for value in given if isinstance(given, tuple) else (given,):  # pyright: ignore[reportUnknownVariableType]  click's
+        said = str(value)  # pyright: ignore[reportUnknownArgumentType]  the same
+        key, _, table = said.partition("=")
+        if has_secret_seed and key == "seed":
+            continue
+        if isinstance(parameter, click.Option):
+            yield (parameter.secondary_opts if value is False else parameter.opts)[0]
+            if parameter.is_flag:
+                continue
+        yield f"{key}=…" if "{" in table else said
 
 
 def _leave_page(folder: "RunFolder | None", *, wanted: bool) -> None:

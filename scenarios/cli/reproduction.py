@@ -9,7 +9,7 @@ import click
 
 from .group import Named, cli
 from .options import make_folder, out_option, tell_folder
-from .reports import report_option, reporting
+from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
     from ..experiments.paper import Paper
@@ -75,7 +75,7 @@ def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, A
         options["data"] = os.environ.get(DATA_VARIABLE, "")
     reproductions.check_options(paper, **{key: value for key, value in options.items() if key != "pictures"})
     folder = make_folder(out, f"reproduce-{name}")
-    with reporting(folder, wanted=with_report), steps(make_console(stderr=True)) as tell:
+    with reporting(folder, wanted=with_report, command=given_command()), steps(make_console(stderr=True)) as tell:
         found = reproductions.reproduce(paper, folder, **options, on_progress=tell)
     console = make_console()
     reproductions.show_reproduction(console, paper, found)

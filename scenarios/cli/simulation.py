@@ -8,7 +8,7 @@ import click
 
 from .group import cli
 from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
-from .reports import report_option, reporting
+from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def run(
     """Run SCENARIO, which is a name from `psephos scenarios` or a TOML file.
 
     All parties run in this one process. The `scenario.json` in a run's folder is a scenario too. It leaves out parties
-    whose values stood in the scenario itself: name them again with --set partners=FILE.
+    whose values stood in a file of yours: name them again with --set partners=FILE.
 
     \b
     psephos run eu-council --transport tcp
@@ -238,7 +238,7 @@ def _run_series(
 
     with blaming_plugins(resolved[0].all_plugins, is_private=resolved[0].protocol.keeps_words, is_last=True):
         folder = make_folder(out, series.name)
-        with reporting(folder, wanted=with_report):
+        with reporting(folder, wanted=with_report, command=given_command(has_secret_seed=True)):
             finished = run_series(series, resolved, folder, pictures=pictures, watching=watching)
             if pictures:
                 draw_series(series, finished, folder=folder.path)

@@ -18,6 +18,7 @@ from ...protocol.views import View, describe
 from ..adversaries.role import Lesson
 from . import briefs_of, rows_of, verdict_of
 from .numbers import decimals_of, rounded, some
+from .presenter import FLAGS, error_of
 from .terminal import title_of
 
 if TYPE_CHECKING:
@@ -124,12 +125,17 @@ def html_of_outcome(outcome: msgspec.Struct, *, truth: Truth | None = None) -> s
     for row in rows_of(outcome, truth=truth):
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
-    estimated = [name for name in columns if f"{name}_standard_error" in columns]
+    estimated = [name for name in columns if error_of(name) in columns]
     for name in estimated:
-        columns[name] = _with_errors(columns[name], columns.pop(f"{name}_standard_error"))
+        columns[name] = _with_errors(columns[name], columns.pop(error_of(name)))
+    columns = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    for name in FLAGS & columns.keys():
+        if {*columns[name]} <= {0, 1}:
+            columns[name] = ["yes" if value else "no" for value in columns[name]]
     number = max(map(len, columns.values()), default=0)
     table = [{title_of(name): values[place] for name, values in columns.items()} for place in range(number)]
-    note = "± is one standard error of the randomization." if estimated else ""
+    is_uncertain = any(name in columns for name in estimated)
+    note = "± is one standard error of the randomization." if is_uncertain else ""
     verdict = html.escape(verdict_of(outcome))
     return f"<p><strong>{verdict}</strong></p>{table_of(frame_of_rows(table))}{paragraph(note)}"
 

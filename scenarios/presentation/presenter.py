@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 from rich.console import Console
@@ -11,11 +11,20 @@ from rich.text import Text
 from ...protocol.estimators import Estimate
 from .drawing import Picture
 
-__all__ = ["Brief", "Known", "Presenter", "Rows"]
+__all__ = ["FLAGS", "Brief", "Known", "Presenter", "Rows", "error_of"]
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
 Rows = list[dict[str, object]]
+
+FLAGS: Final = frozenset({"passed", "wins"})
+"""Columns that have 1 for yes, and 0 for no."""
+
+
+def error_of(column: str) -> str:
+    """Return the column of a column's standard errors: behind its name, but before what that says in brackets."""
+    name, bracket, rest = column.partition(" (")
+    return f"{name}_standard_error{bracket}{rest}"
 
 
 def _nothing(outcome: object) -> Text:

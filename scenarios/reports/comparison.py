@@ -16,6 +16,7 @@ from rich.text import Text as Line
 from ...protocol.errors import ConfigurationError
 from ..presentation.terminal import show_note, show_table
 from ..running.reader import RunLeft, read_run
+from ..running.statements import up_to
 from .estimates import estimates_in
 from .page import Cell, Page, Section, Table, Text, drawn, epsilon_cell
 from .run_page import settings_of, verdict_in
@@ -38,6 +39,7 @@ class Compared:
         runs: what each left.
         settings: what differs in their scenarios: by name a value for each.
         estimates: by the name of the estimated, and of what is estimated of it, a cell for each.
+        shared: exact numbers by name that all runs share for all that they estimate, which `estimates` leaves out.
         prices: by name, such as "ε proven", a cell for each.
     """
 
@@ -45,6 +47,7 @@ class Compared:
     runs: Sequence[RunLeft]
     settings: Mapping[str, Sequence[str]]
     estimates: Mapping[tuple[str, str], Sequence[Cell]]
+    shared: Mapping[str, str]
     prices: Mapping[str, Sequence[Cell]]
 
 
@@ -64,11 +67,14 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
     settings = [settings_of(run.scenario or {}) for run in runs]
     keys = dict.fromkeys(key for own in settings for key in own)
     values = {key: [own.get(key, _NOT_SAID) for own in settings] for key in keys}
+    estimates = _estimates(runs)
+    shared = _shared(estimates)
     return Compared(
         names=_names(paths),
         runs=runs,
         settings={key: each for key, each in values.items() if len(set(each)) > 1},
-        estimates=_estimates(runs),
+        estimates={key: cells for key, cells in estimates.items() if key[1] not in shared},
+        shared=shared,
         prices=_prices(runs),
     )
 
@@ -109,10 +115,29 @@ def _estimates(runs: Sequence[RunLeft]) -> Mapping[tuple[str, str], Sequence[Cel
     return found
 
 
+def _shared(estimates: Mapping[tuple[str, str], Sequence[Cell]]) -> Mapping[str, str]:
+    """Return the exact numbers that all lines of a name have, by that name: a sentence says them once."""
+    lines: dict[str, list[Cell]] = {}
+    for (_, what), cells in estimates.items():
+        lines.setdefault(what, []).extend(cells)
+    several = len({of for of, _ in estimates}) > 1
+    return {
+        what: cells[0].text
+        for what, cells in lines.items()
+        if several and len(set(cells)) == 1 and cells[0].value is not None and "±" not in cells[0].text
+    }
+
+
+def _said_of_shared(compared: Compared) -> str:
+    """Return what the table of estimates leaves out; empty where that is nothing."""
+    told = ", ".join(f"{what.lower()} {text}" for what, text in compared.shared.items())
+    return f"The same in all lines: {told}." if told else ""
+
+
 def _prices(runs: Sequence[RunLeft]) -> Mapping[str, Sequence[Cell]]:
     def certainty(run: RunLeft) -> Cell:
         value = run.person.certainty
-        return Cell(_NOT_SAID) if value is None else Cell(f"{100 * value:.1f} %", value)
+        return Cell(_NOT_SAID) if value is None else Cell(up_to(value).removeprefix("up to "), value)
 
     def parties(run: RunLeft) -> Cell:
         number = None if run.result is None else run.result.num_parties
@@ -141,6 +166,8 @@ def show_comparison(console: Console, compared: Compared) -> None:
     rows = [[of, what, *(cell.text for cell in cells)] for (of, what), cells in compared.estimates.items()]
     show_table(console, ("Of", "Estimate"), names, rows=rows)
     show_note(console, "± is one standard error of the randomization")
+    if said := _said_of_shared(compared):
+        show_note(console, said.removesuffix("."))
     console.print()
     if compared.settings:
         settings = [[key, *map(_short, values)] for key, values in compared.settings.items()]
@@ -178,6 +205,7 @@ def page_of_comparison(compared: Compared) -> Page:
                     rows=[[Cell(of), Cell(what), *cells] for (of, what), cells in compared.estimates.items()],
                 ),
                 Text("± is one standard error of the randomization.", "quiet"),
+                *([Text(said, "quiet")] if (said := _said_of_shared(compared)) else ()),
                 *(
                     drawing
                     for name, run in zip(names, compared.runs, strict=True)

@@ -9,7 +9,7 @@ from typing import Final
 from ...protocol.errors import ConfigurationError
 from ..presentation import rows_of
 from ..presentation.numbers import decimals_of, rounded
-from ..presentation.presenter import Rows
+from ..presentation.presenter import FLAGS, Rows, error_of
 from ..presentation.terminal import percent, title_of
 from ..reading.cells import plain_cell
 from ..reading.files import readable
@@ -21,8 +21,6 @@ __all__ = ["estimates_in", "rows_in", "table_of"]
 _ERROR: Final = "_standard_error"
 _BEYOND: Final = "\0"
 """Where `csv` leaves entries beyond the header: no column is called so."""
-_FLAGS: Final = frozenset({"passed", "wins"})
-"""Columns that have 1 for yes, and 0 for no."""
 
 
 def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None, str]:
@@ -30,7 +28,7 @@ def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None
 
     Args:
         left: what a run left.
-        is_whole: leave nothing out.
+        is_whole: leave nothing out but what no row has.
 
     Returns:
         The table, None where nothing was estimated; and exact numbers by name, empty where nothing is left out.
@@ -42,7 +40,8 @@ def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None
     if not rows:
         return None, ""
     left_out: Mapping[str, Cell] = {} if is_whole else _same_in_all(rows)
-    table = table_of(rows, caption="What was estimated", name="estimates", left_out=left_out)
+    unknown = [key for key in rows[0] if all(row.get(key) is None for row in rows)]
+    table = table_of(rows, caption="What was estimated", name="estimates", left_out=[*left_out, *unknown])
     return table, ", ".join(f"{title_of(key).lower()} {cell.text}" for key, cell in left_out.items())
 
 
@@ -57,7 +56,7 @@ def table_of(rows: Rows, *, caption: str, name: str, left_out: Collection[str] =
         is_mixed: whether each row has numbers of another size, and therefore digits of its own.
     """
     keys = list(rows[0])
-    errors = {_error_of(key) for key in keys}
+    errors = {error_of(key) for key in keys}
     shown_keys = [key for key in keys if key not in errors and key not in left_out]
     if is_mixed:
         lines = [[_column(key, [row], is_name=key == keys[0])[0] for key in shown_keys] for row in rows[:MOST_ROWS]]
@@ -79,15 +78,9 @@ def _same_in_all(rows: Rows) -> Mapping[str, Cell]:
         if isinstance(values[0], (int, float))
         and not isinstance(values[0], bool)
         and len(set(map(str, values))) == 1
-        and not any(row.get(_error_of(key)) for row in rows)
+        and not any(row.get(error_of(key)) for row in rows)
         and _ERROR not in key
     }
-
-
-def _error_of(key: str) -> str:
-    """Return the column of a column's standard errors: behind its name, but before what that says in brackets."""
-    name, bracket, rest = key.partition(" (")
-    return f"{name}{_ERROR}{bracket}{rest}"
 
 
 def _estimates(left: RunLeft) -> Rows:
@@ -142,10 +135,10 @@ def _is_finite(number: float) -> bool:
 
 def _column(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
     """Return a column's cells, with as many digits as its errors deserve."""
-    values, errors = [row.get(key) for row in rows], [row.get(_error_of(key)) for row in rows]
+    values, errors = [row.get(key) for row in rows], [row.get(error_of(key)) for row in rows]
     if is_name:
         return [Cell(str(value)) for value in values]
-    if key in _FLAGS and {*values} <= {0, 1}:
+    if key in FLAGS and {*values} <= {0, 1}:
         return [shown(bool(value)) for value in values]
     if key.endswith("probability"):
         return [Cell(percent(value), value) if isinstance(value, float) else shown(value) for value in values]

@@ -13,6 +13,7 @@ import hashlib
 import io
 import math
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
@@ -55,6 +56,8 @@ _MOST_DOWNLOADED: Final = 5_000
 """Rows that a page carries to be downloaded."""
 _MARK: Final = b'<meta name="generator" content="Psephos'
 _HEAD_BYTES: Final = 2_048
+_TOGETHER: Final = re.compile(r"ε = |(?<=\d) ± |(?<=\d) %")
+"""What a line does not end within."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -370,12 +373,22 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["sentence"] = _Sentence
     environment.tests["of_kind"] = lambda block, kind: type(block).__name__ == kind
     return environment.from_string(_part("report.html.j2"))
 
 
+class _Sentence(str):
+    """What is broken into lines, where a number stays with its sign, such as in "ε = 1"."""
+
+    __slots__ = ()
+
+
 def _harmless(value: Any) -> Any:
     """Return text as a terminal would show it; what is HTML already stays so."""
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return "\n".join(map(printable, value.split("\n")))
-    return value
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    text = "\n".join(map(printable, value.split("\n")))
+    if isinstance(value, _Sentence):
+        text = _TOGETHER.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+    return text

@@ -38,7 +38,8 @@ from .page import (
     epsilon_text,
     shown,
 )
-from .series_page import losses_of_persons, sections_of_votes, table_of_votes
+from .repeating import repeated
+from .series_page import losses_of_persons, price_of_series, sections_of_votes, table_of_votes
 from .study_pages import sections_of_studies
 
 __all__ = ["page_of_run", "settings_of", "verdict_in"]
@@ -71,6 +72,7 @@ def page_of_run(left: RunLeft) -> Page:
         *_adversaries(left),
         *sections_of_studies(left.path),
         Section(title="The scenario", blocks=list(_scenario(left))),
+        *repeated(left.path),
         Section(title="About this run", blocks=list(_about_run(left))),
     ]
     verdict, tone = verdict_in(left)
@@ -138,7 +140,8 @@ def _outcome(left: RunLeft) -> Iterator[Block]:
     table, shared = estimates_in(left)
     if table is not None:
         yield table
-        yield Text("± is one standard error of the randomization.", "quiet")
+        if "standard error" in shared or any("±" in cell.text for row in table.rows for cell in row):
+            yield Text("± is one standard error of the randomization.", "quiet")
         if shared:
             yield Text(f"The same in all rows: {shared}.", "quiet")
     elif left.result is not None and left.result.outcome is not None:
@@ -153,8 +156,11 @@ def _cost(left: RunLeft) -> Iterator[Block]:
     if left.kind == "party" and entries:
         meaning, warning = tuple(meaning_of(entries)), warning_of(entries)
     if left.kind == "series" and left.result is not None:
-        worst = f"ε = {epsilon_text(left.person.proven)} (proven, {left.person.relation})"
-        yield Text(f"Over all votes, whoever paid most lost {worst}.")
+        said, warning = price_of_series(left.result, "party" if about is None else about.client_role)
+        yield Text(said)
+        if warning:
+            yield Text(warning, "warning")
+        warning = ""
         yield Text("In each vote:", "quiet")
     if left.kind == "party" and left.entries is not None and not left.entries:
         meaning, warning = ("Nothing was paid.",), ""
@@ -341,7 +347,9 @@ def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
             found[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     for key, value in scenario.items():
-        if key not in _NOT_SETTINGS:
+        if key == "parties" and isinstance(value, list):
+            found[key] = f"{len(value):,} listed"  # pyright: ignore[reportUnknownArgumentType]  plain data
+        elif key not in _NOT_SETTINGS:
             walk(key, value)
     return found
 

@@ -11,12 +11,13 @@ from typing import Any, Final
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, total_of
 from ..presentation import briefs_of, verdict_of
 from ..presentation.numbers import some
-from ..running.reader import RunLeft, read_run
-from ..running.statements import meaning_of
+from ..running.reader import Released, RunLeft, read_run
+from ..running.series_shown import say_limit
+from ..running.statements import LITTLE, meaning_of, up_to
 from .estimates import estimates_in, rows_in
-from .page import Block, Cell, Drawing, Facts, Section, Table, Text, drawn, shown
+from .page import Block, Cell, Drawing, Facts, Section, Table, Text, drawn, epsilon_text, shown
 
-__all__ = ["losses_of_persons", "sections_of_votes", "table_of_votes"]
+__all__ = ["losses_of_persons", "price_of_series", "sections_of_votes", "table_of_votes"]
 
 _MOST_VOTES: Final = 100
 """That have a part of the page each; the folder of a further one has all of it."""
@@ -174,6 +175,29 @@ def _absent(losses: Sequence[Mapping[str, object]], vote: Mapping[str, Any], pla
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def price_of_series(result: Released, role: str) -> tuple[str, str]:
+    """Return what all votes cost whoever paid most, in odds, and the limit; and a warning where that protects little.
+
+    Args:
+        result: of a series.
+        role: what a party is called.
+    """
+    person, budget = result.privacy.person, result.privacy.budget
+    epsilon = epsilon_text(person.proven)
+    said = [f"Over all votes, whoever paid most lost ε = {epsilon} (proven, {person.relation})."]
+    warning = ""
+    if person.certainty is not None:
+        said.append(f"From even odds, anybody can become {up_to(person.certainty)} sure of what one {role} holds.")
+        if person.certainty > LITTLE:
+            warning = f"ε = {epsilon} over all votes protects little: over {100 * LITTLE:g} % certainty."
+    if budget is not None:
+        limit = say_limit(
+            budget.epsilon, budget.delta, role=role, period_seconds=budget.period_seconds, in_all=budget.in_all
+        )
+        said.append(f"The budget: {limit}.")
+    return " ".join(said), warning
 
 
 def _price(left: RunLeft, place: int) -> str:

@@ -5,6 +5,7 @@ picture need no page of their own leaves `study.json` beside them, which says wh
 a study lies shows it too.
 """
 
+import dataclasses
 import importlib.metadata
 import re
 from collections import Counter
@@ -24,6 +25,7 @@ from ..running.reader import check_files, read_json
 from .audits import TONES, audited_losses, read_audit
 from .estimates import rows_in, table_of
 from .page import Block, Cell, Page, Section, Table, Text, Tone, drawn
+from .repeating import repeated
 
 __all__ = ["page_of_study", "sections_of_studies"]
 
@@ -96,7 +98,8 @@ def page_of_study(folder: Path) -> Page | None:
     for name, make in _PAGES.items():
         if (folder / name).exists():
             check_files(folder)
-            return make(folder)
+            page = make(folder)
+            return dataclasses.replace(page, sections=[*page.sections, *repeated(folder)])
     return None
 
 

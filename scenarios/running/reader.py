@@ -20,6 +20,7 @@ from .about import About
 from .folder import check_schema, read_ledger
 
 __all__ = [
+    "BudgetLeft",
     "Failure",
     "Kind",
     "Learnt",
@@ -92,10 +93,20 @@ class PersonLoss(msgspec.Struct, frozen=True, kw_only=True):
     certainty: float | None = None
 
 
+class BudgetLeft(msgspec.Struct, frozen=True, kw_only=True):
+    """What each party of a series may lose."""
+
+    epsilon: float
+    delta: float = 0.0
+    period_seconds: float | None = None
+    in_all: float | None = None
+
+
 class PrivacyLeft(msgspec.Struct, frozen=True, kw_only=True):
     """What is read of a result's losses."""
 
     person: PersonLoss = PersonLoss()
+    budget: BudgetLeft | None = None
 
 
 class Released(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ from .series import Series, Vote
 from .series_run import FinishedSeries, Held
 from .statements import meaning_of
 
-__all__ = ["draw_series", "say_allowance", "show_losses", "show_votes"]
+__all__ = ["draw_series", "say_allowance", "say_limit", "show_losses", "show_votes"]
 
 _MOST_BRIEFS: Final = 3
 """Things that are said of one vote in its row."""
@@ -61,12 +61,30 @@ def say_allowance(series: Series) -> str:
     allowance = series.allowance
     if allowance.budget is None:
         return ""
-    at_delta = f" (δ = {allowance.budget.delta:g})" if allowance.budget.delta else ""
-    limit = f"ε at most {allowance.budget.epsilon:g}{at_delta}"
-    if allowance.period_seconds is None:
-        return f"{limit} for each {series.client_role} in all"
-    in_all = "" if allowance.in_all is None else f", and {allowance.in_all.epsilon:g} in all"
-    return f"{limit} for each {series.client_role} in any {say_period(allowance.period_seconds)}{in_all}"
+    return say_limit(
+        allowance.budget.epsilon,
+        allowance.budget.delta,
+        role=series.client_role,
+        period_seconds=allowance.period_seconds,
+        in_all=None if allowance.in_all is None else allowance.in_all.epsilon,
+    )
+
+
+def say_limit(epsilon: float, delta: float, *, role: str, period_seconds: float | None, in_all: float | None) -> str:
+    """Return a limit of losses as a phrase.
+
+    Args:
+        epsilon: in a period, or in all.
+        delta: at which it is meant.
+        role: of whose losses.
+        period_seconds: the period; None for all of the series.
+        in_all: what holds beside it over the series; None for no such limit.
+    """
+    at_delta = f" (δ = {delta:g})" if delta else ""
+    limit = f"ε at most {epsilon:g}{at_delta} for each {role}"
+    if period_seconds is None:
+        return f"{limit} in all"
+    return f"{limit} in any {say_period(period_seconds)}" + ("" if in_all is None else f", and {in_all:g} in all")
 
 
 def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:

@@ -17,7 +17,7 @@ from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry
 from ..presentation import draw_outcome, rows_of
 from .about import about
-from .config import move_paths
+from .config import Scenario, load_scenario, move_paths, shipped_scenarios
 from .folder import SCHEMA, RunFolder, open_event_log
 from .parties import sources_of
 from .resolution import Resolved
@@ -124,7 +124,8 @@ def write_outcome(
 def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
     """Return the scenario as plain data: without the seed, without anybody's values, every path from `folder`.
 
-    Of a served one, whose parties are elsewhere, all parameters that were agreed to stay, and no parties.
+    Parties that a shipped scenario lists are nobody's, since everybody has them, and stay. Of a served scenario, whose
+    parties are elsewhere, all parameters that were agreed to stay, and no parties.
     """
     own = resolved.scenario
     written: dict[str, Any] = msgspec.to_builtins(own)
@@ -142,7 +143,7 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
         # Without links, since ".." leads out of where a link leads to.
         return os.path.relpath(Path(path).resolve(), folder.resolve())
 
-    if isinstance(own.parties, list):
+    if isinstance(own.parties, list) and not _are_shipped(own):
         written.pop("parties")
     for path in ("parties", "data"):
         if isinstance(written.get(path), str) and written[path]:
@@ -150,3 +151,8 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
     if isinstance(own.parties, dict):
         written["parties"] = move_paths(own.parties, move, sources_of(type(resolved.protocol)))
     return written
+
+
+def _are_shipped(scenario: Scenario) -> bool:
+    """Return whether a scenario's parties are, entry by entry, those that a shipped one of its name lists."""
+    return scenario.name in shipped_scenarios() and load_scenario(scenario.name).parties == scenario.parties

@@ -276,7 +276,9 @@ def test_the_command_shows_the_table_of_an_audit_that_was_ended(
     said = " ".join(ended.out.split())
     assert said.startswith("No proof is refuted. 1 loss in 0 s: ")
     assert "The run was ended before 1 more case came to be audited." in said
-    assert ended.err.splitlines()[-1] == "psephos: interrupted; out keeps audit.csv, audit.json, report.html"
+    assert (
+        ended.err.splitlines()[-1] == "psephos: interrupted; out keeps audit.csv, audit.json, command.json, report.html"
+    )
 
 
 def test_a_whole_audit_says_nothing_of_cases_that_are_left(known: Callable[..., None]) -> None:

@@ -1,5 +1,6 @@
 """Objects in a REPL and a notebook: exact lines, frames, and tables in which nothing is markup."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -80,6 +81,20 @@ def test_a_notebook_shows_each_estimate_with_its_error_and_the_truth_where_it_ma
     assert "<th>True support</th>" in shown
     assert "True support" not in html_of(left.outcome)
     assert "± is one standard error" in shown
+    assert "<td>yes</td>" in shown  # of what passed
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("canteen", []),  # an election that tells no scores
+        ("two-societies", ["Probability of best", "Welfare", "Disparity", "Utility (north)", "Utility (south)"]),
+    ],
+)
+def test_a_notebook_shows_no_column_that_is_empty_and_no_error_by_itself(name: str, numbers: list[str]) -> None:
+    shown = html_of(run(load(name), transport="array").outcome)
+    assert re.findall("<th>(.*?)</th>", shown) == ["Alternative", "Wins", *numbers]
+    assert ("± is one standard error" in shown) is bool(numbers)
 
 
 def test_what_a_terminal_would_obey_is_not_printed() -> None:

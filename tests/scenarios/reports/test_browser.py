@@ -14,6 +14,7 @@ from psephos.scenarios.reports.page import write_page
 from psephos.scenarios.running.series_run import resolve_series, run_series
 
 WIDTHS = (390, 820, 1280)
+PAPER = {"auto": 680, "wide": 1009}  # A4 within the page's own margins, upright and across, in CSS pixels
 
 pytestmark = in_a_browser
 
@@ -33,6 +34,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "eu-council": (),
         "sybil": (),
         "two-societies": (),
+        "two-features": ("transport=array",),  # the widest table of all
         "consortium": ("count=200", "title=<b>الاتحاد</b>"),
     }
     for name, settings in scenarios.items():
@@ -164,3 +166,27 @@ def test_it_prints_on_paper_in_dark_ink(opened: Any, pages: dict[str, Path]) -> 
     assert page.eval_on_selector("body", "e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
     assert not page.locator("nav").is_visible()
     assert len(page.pdf()) > 10_000
+
+
+@pytest.mark.parametrize("name", ["eu-council", "sybil", "two-features", "consortium", "comparison", "series"])
+def test_on_paper_nothing_is_cut_off_and_tables_can_repeat_their_headers(
+    opened: Any, pages: dict[str, Path], name: str
+) -> None:
+    page = opened(pages[name], viewport={"width": PAPER["auto"], "height": 1000})
+    page.emulate_media(media="print")
+    widths = "es => es.map(e => [getComputedStyle(e).page, e.scrollWidth])"
+    for kind, width in page.eval_on_selector_all("main p, main pre, main dl, main figure, main .sequence", widths):
+        assert width <= PAPER[kind]
+    # Chromium does not repeat a header that has a button's box.
+    displays = "es => es.map(e => getComputedStyle(e).display)"
+    assert {*page.eval_on_selector_all("thead button", displays)} == {"contents"}
+
+
+def test_on_paper_what_is_quiet_is_no_larger_than_what_is_said(opened: Any, pages: dict[str, Path]) -> None:
+    page = opened(pages["eu-council"])
+    page.emulate_media(media="print")
+    said, quiet = (
+        page.eval_on_selector(f"main section:not(.verdict) p{kind}", "e => parseFloat(getComputedStyle(e).fontSize)")
+        for kind in (":not([class])", ".quiet")
+    )
+    assert quiet < said < 14

@@ -89,3 +89,25 @@ def test_what_cannot_be_compared_is_refused(psephos: Psephos, words: tuple[str, 
     assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
     assert said in ended.err
     assert not Path("both.html").exists()
+
+
+def test_a_large_loss_is_never_said_to_allow_certainty(psephos: Psephos) -> None:
+    hold(psephos, "low")
+    hold(psephos, "high", "epsilon=9")
+    said = psephos("compare", "low", "high", "--out", "both.html").out
+    (line,) = [line.split() for line in said.splitlines() if line.startswith("certainty")]
+    assert line == ["certainty", "at", "most", "73.2", "%", "99.988", "%"]
+    assert "certainty at most 73.2 % 99.988 %" in Parts(Path("both.html").read_text(encoding="utf-8")).text
+
+
+def test_what_all_runs_share_is_said_once(psephos: Psephos) -> None:
+    for name in ("one", "two"):
+        hold(psephos, name, 'candidates=["Storage", "Compute", "Network"]', "yes_shares=[0.6, 0.5, 0.7]")
+    said = psephos("compare", "one", "two", "--out", "both.html").out
+    assert said.count("level 0.05") == said.count("The same in all lines: ") == 1
+    lines = [line for line in said.splitlines() if line.startswith(("Storage", "Compute", "Network"))]
+    assert not any("Level" in line for line in lines)
+    assert sum("Margin" in line for line in lines) == 3
+    page = Parts(Path("both.html").read_text(encoding="utf-8")).text
+    assert "The same in all lines: level 0.05" in page
+    assert "Level" not in page

@@ -78,7 +78,8 @@ def test_a_run_leaves_a_page_that_says_what_came_of_it_and_what_it_cost(psephos:
         "Request: opinions",
         "randomized response, 3 times one opinion, ε = 9 in all",
         "27 reports",
-        "psephos run scenario.json --set partners=FILE",
+        "In this folder, to repeat it: psephos run scenario.json Every run",
+        "parties 27 listed",
         "parameters.quota 255.0",
     ):
         assert said in page.text, said
@@ -304,6 +305,24 @@ def test_an_older_folder_has_a_page_that_says_what_it_lacks(psephos: Psephos) ->
     assert "joint data space" in page.text
 
 
+def test_a_page_has_no_column_that_is_empty(psephos: Psephos) -> None:
+    words = ("--transport", "array", "--no-pictures", "--out", "out")
+    assert psephos("run", "canteen", *words).status == 0  # which tells no scores
+    page = page_in(Path("out")).text
+    assert "Alternative Wins True welfare" in page
+    assert "Probability of best" not in page
+    assert "± is" not in page
+
+
+def test_no_line_of_a_page_ends_between_a_number_and_its_sign(psephos: Psephos) -> None:
+    assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    assert (
+        "up to 73.2\N{NO-BREAK SPACE}% sure of what one partner holds (ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1)."
+        in page
+    )
+
+
 def test_a_series_has_a_page_with_every_vote_and_what_all_cost(psephos: Psephos) -> None:
     assert psephos("run", "one-game", "--out", "out", "--no-pictures", "--seed", "7").status == 0
     page = page_in(Path("out"))
@@ -320,6 +339,9 @@ def test_each_vote_of_a_series_has_a_part_of_the_page_that_the_table_leads_to(ps
         "Who took part4 of 7 partners Left out: no budgetBrecht, Dijkstra, Erdős What it costFrom even odds,",
         "anybody can become up to 95.3 % sure of what one partner holds (ε = 3).",
         "What was estimated in vote 4",
+        "lost ε = 9 (proven, replace-one). From even odds, anybody can become up to 99.988 % sure of what one partner",
+        "The budget: ε at most 6 for each partner in any 7 days, and 9 in all.",
+        "ε = 9 over all votes protects little",
     ):
         assert said in page.text, said
     ids = [identifier for identifier in page.values("id") if identifier]

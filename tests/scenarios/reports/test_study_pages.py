@@ -196,3 +196,47 @@ def test_a_damaged_audit_is_refused_by_field(audit: Path, content: dict[str, Any
     with pytest.raises(ConfigurationError) as refused:
         write_report(audit)
     assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (
+            ("trials", "consortium", "--trials", "20", "--grid", "epsilon=1,2", "--set", "count=20", "--seed", "4"),
+            "psephos trials consortium --set count=20 --trials 20 --grid epsilon=1,2 --seed 4",
+        ),
+        pytest.param(
+            ("audit", "k-rr", "--source", "simulated", "--samples", "1000", "--quick"),
+            "psephos audit k-rr --source simulated --samples 1000 --quick",
+            marks=pytest.mark.full("an audit, whose searches take seconds"),
+        ),
+    ],
+)
+def test_a_study_says_the_command_that_repeats_it(psephos: Psephos, words: tuple[str, ...], command: str) -> None:
+    without = ("--no-pictures",) if words[0] == "trials" else ()
+    assert psephos(*words, *without, "--out", "out").status == 0
+    assert f"the command that repeats it: {command}" in page_of(Path("out"))  # which holds nothing but the result's
+
+
+def test_the_command_of_a_series_has_neither_its_seed_nor_anybodys_values(psephos: Psephos) -> None:
+    table = 'description="{ partner = ann }"'
+    words = ("--seed", "51966", "--set", "seed=51967", "--set", "transport=array", "--set", table)
+    assert psephos("run", "housing-cooperative", *words, "--no-pictures", "--out", "out").status == 0
+    said = "the command that repeats it: psephos run housing-cooperative --set transport=array --set description=…"
+    assert said in page_of(Path("out")).replace("'", "")
+    kept = Path("out/command.json").read_text(encoding="utf-8")
+    assert not any(secret in kept for secret in ("ann", "5196"))
+
+
+@pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
+@pytest.mark.parametrize("content", ['{"command": 3}', '{"command"', '{"schema": 9, "command": "psephos"}'])
+def test_a_damaged_command_is_refused(audit: Path, content: str) -> None:
+    (audit / "command.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="command"):
+        write_report(audit)
+
+
+def test_a_command_is_no_markup(audit: Path) -> None:
+    (audit / "command.json").write_text('{"command": "<script>alert(1)</script>"}', encoding="utf-8")
+    page = write_report(audit).read_text(encoding="utf-8")
+    assert "&lt;script&gt;alert" in page

@@ -15,7 +15,15 @@ from typing import Any
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.privacy import LedgerEntry, NeighboringRelation, NonPrivate, PrivacyLoss, TrustModel
-from psephos.scenarios import Finished, RunFolder, load_scenario, read_ledger, resolve, run_in_folder
+from psephos.scenarios import (
+    Finished,
+    RunFolder,
+    load_scenario,
+    read_ledger,
+    resolve,
+    run_in_folder,
+    shipped_scenarios,
+)
 from psephos.scenarios.running import folder as folder_module
 from psephos.scenarios.running.folder import open_event_log, to_json
 
@@ -270,6 +278,26 @@ def test_parties_that_stood_in_a_scenario_are_left_out_of_its_run_and_asked_for_
     assert again.status == 2
     assert again.err.startswith("psephos: partners must be ")
     assert "a file, a generator, or" in again.err  # what is missing, rather than a key of one of these
+
+
+@pytest.mark.parametrize("name", ["eu-council", "own-epsilon"])
+def test_parties_that_a_shipped_scenario_lists_are_nobodys_and_stay(name: str, psephos: Callable[..., Any]) -> None:
+    assert psephos("run", name, "--seed", 3, "--out", "first", "--no-pictures").status == 0
+    again = psephos("run", "first/scenario.json", "--seed", 3, "--out", "again", "--no-pictures")
+    assert again.err == ""
+    assert Path("first/result.json").read_bytes() == Path("again/result.json").read_bytes()
+    page = Path("first/report.html").read_text(encoding="utf-8")
+    assert "psephos run scenario.json</code>" in page  # as it is
+
+
+def test_a_shipped_scenario_that_lists_somebody_else_keeps_nobody(
+    write: Callable[[str, str], Path], psephos: Callable[..., Any]
+) -> None:
+    own = shipped_scenarios()["eu-council"].read_text(encoding="utf-8").replace('"Malta"', '"ann"')
+    write("eu-council.toml", own)
+    assert psephos("run", "./eu-council.toml", "--out", "first", "--no-pictures").status == 0
+    assert "parties" not in json.loads(Path("first/scenario.json").read_bytes())
+    assert "stood in the scenario itself" in Path("first/report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a full disk to write to is needed")
