@@ -39,6 +39,7 @@ from psephos.protocol.mechanisms import (
     VectorLaplace,
 )
 from psephos.protocol.privacy import NoRelease
+from thoroughness import draws
 
 
 @dataclasses.dataclass(frozen=True)
@@ -319,7 +320,7 @@ def test_a_sampler_for_a_mechanism_that_brings_its_own_is_refused(kind: type[Row
 
 # Two labels, codes 0 and 1; three labels, codes 2 to 4.
 SIZES = (2, 3)
-NUM_ROWS = 6_000
+NUM_ROWS = draws(2_000, full=6_000)
 # The nominal probability that one run of this file fails although every law holds; it is a hundred times below the
 # 1e-6 that is asked for, since the chi-square law is only nearly that of the statistic so far out.
 FALSE_ALARM = 1e-8

@@ -261,8 +261,8 @@ def leaves(value: object) -> list[object]:
 
 
 async def test_no_private_value_report_or_seed_is_in_any_event() -> None:
-    weights = tuple(float(weight) for weight in range(1, 100))
-    protocol = DPWeVote(Parameters(candidates=("bridge",), weights=weights))
+    weights = tuple(float(weight) for weight in range(1, 82))
+    protocol = DPWeVote(Parameters(candidates=("bridge",), weights=weights, variant="joint"))
     inputs = protocol.encode({"weight": [78.0, 79.0, 80.0], "bridge": [1, 0, 1]})
     mode = simulation(record_views=True)
     log = structlog.get_logger()

@@ -131,7 +131,23 @@ def law_of(mechanism: Mechanism, value: int) -> Mapping[int, float]:
 
 
 def draw(source: NoiseSource, case: Case, number: int) -> list[int]:
-    return source.randomize(case.mechanism, [case.value] * number, protocol="battery", phase=str(case), place=0)
+    """Return one party's reports of one value."""
+    return draw_rows(source, case.mechanism, [case.value] * number, 1, phase=str(case))[0]
+
+
+def draw_rows(
+    source: NoiseSource, mechanism: RowMechanism, row: Sequence[int], number: int, *, phase: str
+) -> list[list[int]]:
+    """Return the reports of so many parties with the same row.
+
+    Simulated ones are drawn by arrays, many times as fast: the same bits (`test_simulated_agents_draw_...`).
+    """
+    if isinstance(source, SimulatedNoise):
+        slots = mechanism.slots_of(len(row))
+        uniforms = source.uniforms(protocol="battery", phase=phase, start=0, stop=number, slots=slots)
+        reports: list[list[int]] = mechanism.randomize_rows(np.tile(np.array(row), (number, 1)), uniforms).tolist()
+        return reports
+    return [source.randomize(mechanism, row, protocol="battery", phase=phase, place=place) for place in range(number)]
 
 
 @pytest.mark.unmeasured
@@ -229,6 +245,7 @@ def test_simulated_agents_draw_what_arrays_draw(case: Case) -> None:
         noise.randomize(case.mechanism, [low, high], protocol="battery", phase="p", place=place) for place in range(300)
     ]
     assert alone == together
+    assert all(type(report) is int for reports in alone for report in reports)
 
 
 @cases
@@ -362,11 +379,8 @@ def row_law(mechanism: RowMechanism, row: Sequence[int]) -> dict[tuple[int, ...]
 
 def row_tail(source: NoiseSource, mechanism: RowMechanism, law: Mapping[tuple[int, ...], float]) -> float:
     """Return `least_tail` of as many rows as a battery draws."""
-    drawn = [
-        tuple(source.randomize(mechanism, ANSWERS, protocol="battery", phase="rows", place=place))
-        for place in range(NUM_DRAWS[source.kind])
-    ]
-    return least_tail(drawn, law)
+    drawn = draw_rows(source, mechanism, ANSWERS, NUM_DRAWS[source.kind], phase="rows")
+    return least_tail([tuple(report) for report in drawn], law)
 
 
 @row_mechanisms
@@ -435,16 +449,10 @@ NUM_SPHERICAL = {SessionKind.SIMULATION: draws(16_000, full=40_000), SessionKind
 SPHERICAL_THRESHOLD = FALSE_ALARM / (100 * 2 * 12)
 
 
-def spherical_rows(
-    source: NoiseSource, mechanism: SphericalLaplace, row: Sequence[int], number: int
-) -> list[list[int]]:
-    return [source.randomize(mechanism, row, protocol="battery", phase="sphere", place=at) for at in range(number)]
-
-
 def lattice_tail(source: NoiseSource, mechanism: SphericalLaplace, law: Mapping[tuple[int, ...], float]) -> float:
     """Return `least_tail` of the noise of many rows."""
     row = CENTERS[mechanism.dimension]
-    drawn = spherical_rows(source, mechanism, row, NUM_SPHERICAL[source.kind])
+    drawn = draw_rows(source, mechanism, row, NUM_SPHERICAL[source.kind], phase="sphere")
     return least_tail(
         [tuple(report - value for report, value in zip(reports, row, strict=True)) for reports in drawn], law
     )
@@ -481,7 +489,7 @@ def test_spherical_noise_has_a_gamma_radius_and_a_uniform_direction(source: Nois
     """
     scale, number = 1e6, {SessionKind.SIMULATION: draws(8_000, full=20_000), SessionKind.DEPLOYMENT: 500}[source.kind]
     mechanism = SphericalLaplace(scale, 1.0, 10, dimension)
-    noise = np.array(spherical_rows(source, mechanism, [0] * dimension, number), dtype=np.float64)
+    noise = np.array(draw_rows(source, mechanism, [0] * dimension, number, phase="sphere"), dtype=np.float64)
     radii = np.sqrt((noise**2).sum(axis=1))
     tails = [kstest(radii / scale, "gamma", args=(dimension,)).pvalue]
     for place in (0, dimension - 1):
@@ -538,11 +546,7 @@ def ranking_laws(mechanism: RowMechanism, ranking: Sequence[int]) -> list[Mappin
 
 def ranking_tail(source: NoiseSource, mechanism: RowMechanism, laws: Sequence[Mapping[int, float]]) -> float:
     """Return the least of `least_tail` over the numbers of a report."""
-    number = NUM_DRAWS[source.kind]
-    drawn = [
-        source.randomize(mechanism, RANKING, protocol="battery", phase="rankings", place=place)
-        for place in range(number)
-    ]
+    drawn = draw_rows(source, mechanism, RANKING, NUM_DRAWS[source.kind], phase="rankings")
     assert all(type(number) is int for report in drawn for number in report)
     return min(least_tail(list(numbers), law) for numbers, law in zip(zip(*drawn, strict=True), laws, strict=True))
 
@@ -628,6 +632,8 @@ def test_simulated_agents_draw_the_rows_that_arrays_draw(mechanism: RowMechanism
     slots = mechanism.slots_of(values.shape[1])
     uniforms = noise.uniforms(protocol="battery", phase="p", start=0, stop=len(values), slots=slots)
     rows: list[list[int]] = values.tolist()
-    assert mechanism.randomize_rows(values, uniforms).tolist() == [
+    alone = [
         noise.randomize(mechanism, row, protocol="battery", phase="p", place=place) for place, row in enumerate(rows)
     ]
+    assert alone == mechanism.randomize_rows(values, uniforms).tolist()
+    assert all(type(number) is int for report in alone for number in report)

@@ -35,6 +35,7 @@ CASES: list[tuple[str, dict[str, Any], Sequence[str]]] = [
     ("fair-voting", {"role": "selective-abort", "target": "1", "trials": 5}, ()),
     ("dpwevote", {"role": "sybils", "members": ["1"], "outsiders": 2, "impersonated": ["3"]}, ()),
 ]
+SLOW = {"coalition on truth-discovery", "coalition on fair-voting"}
 
 
 def test_every_registered_role_is_tested_here() -> None:
@@ -42,7 +43,19 @@ def test_every_registered_role_is_tested_here() -> None:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "table", "settings"), CASES, ids=[f"{table['role']} on {protocol}" for protocol, table, _ in CASES]
+    ("protocol", "table", "settings"),
+    [
+        pytest.param(
+            protocol,
+            table,
+            settings,
+            id=(name := f"{table['role']} on {protocol}"),
+            marks=pytest.mark.full("hundreds of inferences; the same role on two other systems is quick")
+            if name in SLOW
+            else (),
+        )
+        for protocol, table, settings in CASES
+    ],
 )
 def test_a_role_keeps_its_promises(protocol: str, table: dict[str, Any], settings: Sequence[str]) -> None:
     """Parties are told by their numbers; where rows are encoded already, `check_role` names them so."""

@@ -15,15 +15,21 @@ ELECTORATE = Electorate(least=-60.0, greatest=60.0, squares=140.0, threshold=-0.
 
 
 def integrated(margin: Estimate, electorate: Electorate, prior: ErrorPrior, *, passed: bool) -> float:
-    """Return the same by a fine sum over the true margins."""
-    true = np.linspace(electorate.least, electorate.greatest, 2_000_001)
-    likelihood = norm.pdf(margin.value, true, margin.standard_error)
-    weights = likelihood / (electorate.greatest - electorate.least)
-    if prior == "mixed":
-        center = (electorate.least + electorate.greatest) / 2
-        weights = weights + likelihood * norm.pdf(true, center, np.sqrt(electorate.squares / 4))
-    wrong = true < electorate.threshold if passed else true >= electorate.threshold
-    return float(weights[wrong].sum() / weights.sum())
+    """Return the same by a fine sum over the true margins, on either side of the threshold by itself."""
+
+    def mass(low: float, high: float) -> float:
+        step = (high - low) / 20_000
+        true = low + step * (np.arange(20_000) + 0.5)
+        likelihood = norm.pdf(margin.value, true, margin.standard_error)
+        weights = likelihood / (electorate.greatest - electorate.least)
+        if prior == "mixed":
+            center = (electorate.least + electorate.greatest) / 2
+            weights = weights + likelihood * norm.pdf(true, center, np.sqrt(electorate.squares / 4))
+        return step * float(weights.sum())
+
+    below = mass(electorate.least, electorate.threshold)
+    above = mass(electorate.threshold, electorate.greatest)
+    return (below if passed else above) / (below + above)
 
 
 @pytest.mark.parametrize("prior", ["mixed", "uniform"])
@@ -34,7 +40,7 @@ def test_the_probability_is_the_integral_over_the_prior(prior: ErrorPrior, value
     for passed in (True, False):
         margin = Estimate(value, error)
         found = error_probability(margin, ELECTORATE, prior=prior, passed=passed)
-        assert found == pytest.approx(integrated(margin, ELECTORATE, prior, passed=passed), abs=2e-6)
+        assert found == pytest.approx(integrated(margin, ELECTORATE, prior, passed=passed), abs=1e-7)
 
 
 @pytest.mark.parametrize("prior", ["mixed", "uniform"])

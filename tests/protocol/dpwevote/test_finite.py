@@ -106,7 +106,7 @@ def laws_of_reports(vote: DPWeVote, partners: Iterable[Partner]) -> dict[Reports
     return law
 
 
-@functools.lru_cache(maxsize=1000)
+@functools.lru_cache(maxsize=20_000)
 def outcome_of(vote: DPWeVote, *rounds: Reports) -> Outcome:
     """Return the outcome of what was reported in each round."""
     told = [[(1, group, opinion) for group, opinion in reports] for reports in rounds]

@@ -15,7 +15,7 @@ from psephos.protocol.fair_voting.utility_noise import UtilityNoise
 from thoroughness import draws
 
 PARITY = Objective("parity")
-SESSIONS = draws(2_000, full=10_000)
+SESSIONS = draws(1_000, full=10_000)
 
 
 def noise_of(*errors: float, count: int | None = None, is_balanced: bool = False) -> UtilityNoise:

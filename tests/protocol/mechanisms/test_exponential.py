@@ -21,6 +21,7 @@ from psephos.protocol.mechanisms.exponential import (
     greatest_flip_deficit,
 )
 from strategies import CHECKED
+from thoroughness import draws
 
 qualities_of_choices = st.lists(st.fractions(-50, 50, max_denominator=30), min_size=1, max_size=6)
 rates = st.fractions(0, 3, max_denominator=30)
@@ -122,7 +123,7 @@ def test_exact_draws_follow_the_law(rate: Fraction) -> None:
     """Over seeded draws, by chi-square. False alarm: 1e-6 for each rate."""
     qualities = [Fraction(number) for number in (0, 1, 3, -2, 3)]
     generator = random.Random(4)
-    drawn = [choose_exactly(qualities, rate, generator.randrange) for _ in range(30_000)]
+    drawn = [choose_exactly(qualities, rate, generator.randrange) for _ in range(draws(10_000, full=30_000))]
     assert least_tail(drawn, dict(enumerate(choice_probabilities(qualities, rate)))) > 1e-6
 
 

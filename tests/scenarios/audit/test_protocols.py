@@ -23,13 +23,14 @@ from psephos.scenarios.audit.running import session_cases
 from psephos.scenarios.audit.whole_sessions import charge
 from psephos.scenarios.fair_voting.audit.neighbors import RankingCounts, law_of_winner
 from psephos.scenarios.fair_voting.audit.sessions import LARGE_SIZES, disliked_alternative
+from thoroughness import draws
 
 CASES = session_cases()
 NAMES = [f"{case.group}: {case.name}" for case in CASES]
 # A test finds a law or a loss wrong though it is right with this probability at most, and all tests with the other.
 RISK = 5e-7
 TOTAL_RISK = 2e-4
-SAMPLES = 5_000
+SAMPLES = draws(2_000, full=5_000)
 FEW = 200
 ROUNDING = 1e-9
 

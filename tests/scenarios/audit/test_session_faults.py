@@ -12,6 +12,7 @@ from psephos.protocol.arrays import IntArray
 from psephos.scenarios.audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
 from psephos.scenarios.audit.fault import CONFIDENCE, Fault
 from psephos.scenarios.audit.faults import planted_faults
+from thoroughness import draws
 
 PASSES = {AuditVerdict.CONSISTENT, AuditVerdict.NO_STATEMENT}
 FAULTS = {fault.faulty.name: fault for fault in planted_faults()}
@@ -54,7 +55,8 @@ def found(fault: Fault, case: Case) -> Audited:
 )
 def test_a_part_of_an_output_hides_the_fault(name: str, columns: Sequence[int]) -> None:
     fault = FAULTS[name]
-    assert found(fault, looked_at(fault.faulty, columns)).verdict in PASSES
+    fewer = dataclasses.replace(fault, samples=draws(fault.samples // 4, full=fault.samples))
+    assert found(fewer, looked_at(fault.faulty, columns)).verdict in PASSES
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.l1_ball import BallMaximum, fit_probit, log_likelihoods
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtri
+from thoroughness import draws
 
 _TOLERANCE = 1e-6
 TWO_PI = Decimal("6.28318530717958647692528676655900576839433879875021164194988918461563281257242")
@@ -125,12 +126,13 @@ def maximize_by_slsqp(records: FloatArray, radius: float) -> float:
 def test_likelihood_is_within_the_gap_of_what_another_solver_finds(
     num_records: int, num_features: int, radius: float
 ) -> None:
-    differences, offsets, _ = make_voters(6, num_records, num_features)
+    num_voters = draws(3, full=6)
+    differences, offsets, _ = make_voters(num_voters, num_records, num_features)
     found = fit_probit(differences, offsets, radius=radius)
     check_certificates(found, differences, offsets, radius)
     assert found.has_converged.all()
     ours = log_likelihoods(differences, offsets, found.points)
-    theirs = [maximize_by_slsqp(differences[offsets[i] : offsets[i + 1]], radius) for i in range(6)]
+    theirs = [maximize_by_slsqp(differences[offsets[i] : offsets[i + 1]], radius) for i in range(num_voters)]
     assert (ours >= np.array(theirs) - found.gaps - 1e-9).all()
     assert ours == pytest.approx(np.array(theirs), abs=1e-4)
 
@@ -290,7 +292,7 @@ def test_a_gap_is_true_however_large_the_records_are(
     num_records: int, num_features: int, exponent: int, columns: int | None
 ) -> None:
     """Against sixty digits: what rounding takes off a gap has to be added to it."""
-    differences, offsets, _ = make_voters(4, num_records, num_features)
+    differences, offsets, _ = make_voters(draws(2, full=4), num_records, num_features)
     differences[:, :columns] *= 10.0**exponent
     found = fit_probit(differences, offsets, radius=1.0, max_iterations=70)
     for voter, point in enumerate(found.points):
