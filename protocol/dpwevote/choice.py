@@ -156,8 +156,11 @@ def worst_variance_of(parameters: Parameters) -> float:
     """Return the greatest variance of what a partner adds to the unbiased margin of one candidate, by its own variant.
 
     Args:
-        parameters: any with private weights, of a variant that is chosen.
+        parameters: of a variant that is chosen. Where weights are public, a partner of weight w adds w² times the
+            variance that is told.
     """
+    if parameters.public_weights:
+        return max(_debiased_variances(parameters.make_opinion_mechanism(), (0.0, 1.0)))
     if parameters.reports_signed_weights:
         return make_report(parameters).worst_variance
     if parameters.variant == "laplace":

@@ -309,8 +309,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 raise ConfigurationError(field=f"epsilon_{kind}", value=loss, allowed=allowed)
         for kind, is_reported in (("weight", not self.public_weights), ("opinion", True)):
             if is_reported and isinstance(given[kind], msgspec.UnsetType) and getattr(self, f"epsilon_{kind}") is None:
-                allowed = f"given beside the other matrix, unless there is {kind}_matrix"
-                raise ConfigurationError(field=f"epsilon_{kind}", value=None, allowed=allowed)
+                other = "opinion" if kind == "weight" else "weight"
+                allowed = f"given beside {other}_matrix, whose loss is its own, unless there is {kind}_matrix"
+                raise ConfigurationError(field=f"epsilon_{kind}", value="left out", allowed=allowed)
         price = self.loss_of_weight + self.loss_of_opinion
         if self.epsilon not in {DEFAULT_EPSILON, price}:
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=LEFT_OUT)

@@ -250,7 +250,7 @@ def _run_series(
         _show_trust_of_series(console, series, resolved[0])
         for lesson in finished.lessons:
             show_lesson(console, lesson, is_drawn=pictures)
-        if resolved[0].adversaries:
+        if any(side.adversaries for side in resolved):
             show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
     tell_folder(console, folder)
 

@@ -5,7 +5,7 @@ Where weights are public there is one variant, and the error is exact: "yes" and
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self
 
 import msgspec
@@ -19,6 +19,7 @@ from ...protocol.dpwevote import (
     make_paper_offer,
     make_public_offer,
 )
+from ...protocol.dpwevote.choice import worst_variance_of
 from ...protocol.dpwevote.parameters import VariantName
 from ...protocol.elementary import square
 from ...protocol.errors import ConfigurationError
@@ -29,6 +30,7 @@ from ..running.resolution import Resolved
 __all__ = ["VoteVariants"]
 
 _PAPERS: Final = "joint, the paper's split"
+_OWN: Final = "joint, own matrices"
 _ERROR: Final = "± of a margin"
 _OF_SOME: Final = ("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts")
 """What only some variants have, and is left out of all of them."""
@@ -149,12 +151,27 @@ class VoteVariants(VariantTable):
             return None
 
     def offers(self, tell: Callable[[str], object] | None = None) -> list[Offered]:
-        """Return what the variants offer at k·ε, after the paper's split, which costs less."""
+        """Return what the variants offer at k·ε, after own matrices and the paper's split, which may cost less."""
         del tell  # it takes no time
+        told = [*self._of_own_matrices()]
         if self._parameters.public_weights:
-            return [offered for name in self.names if (offered := self.offer(name, self.price)) is not None]
-        told = [self._told(make_paper_offer(self._parameters), _PAPERS)]
+            return [*told, *(offered for name in self.names if (offered := self.offer(name, self.price)) is not None)]
+        told.append(self._told(make_paper_offer(self._parameters), _PAPERS))
         return [*told, *(self._told(offer, offer.variant) for offer in make_offers(self._parameters))]
+
+    def _of_own_matrices(self) -> Iterator[Offered]:
+        """Yield what the session itself offers, if it reports by matrices of its own, without bias."""
+        own = self._parameters
+        if own.variant != "joint" or (own.weight_matrix is msgspec.UNSET and own.opinion_matrix is msgspec.UNSET):
+            return
+        offer = Offer(
+            variant="joint",
+            epsilon_weight=own.loss_of_weight,
+            epsilon_opinion=own.loss_of_opinion,
+            epsilon_total=own.epsilon_total,
+            worst_variance=worst_variance_of(own),
+        )
+        yield msgspec.structs.replace(self._told(offer, _OWN), settings={})
 
     def _told(self, offer: Offer, name: str) -> Offered:
         error = math.sqrt(self._square * offer.worst_variance)
@@ -187,18 +204,20 @@ class VoteVariants(VariantTable):
 
     def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
         """Return what `auto` takes."""
-        own = [offered for offered in offers if offered.name != _PAPERS]
-        return min(own, key=lambda offered: offered.error.value), " <- auto"
+        chosen = [offered for offered in offers if offered.name not in {_PAPERS, _OWN}]
+        return min(chosen, key=lambda offered: offered.error.value), " <- auto"
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         """Return what the numbers are of."""
         partners = self.people
+        of_own = [f"{_OWN}: the session itself, at its own price"] if offers[0].name == _OWN else []
         if self._parameters.public_weights:
-            return ["weights are public, and only opinions are reported; ± is the standard error of a margin"]
+            return ["weights are public, and only opinions are reported; ± is the standard error of a margin", *of_own]
         notes = [
             "worst variance: the most of one partner's contribution to the margin of one candidate",
             f"± is the standard error of a margin if all {partners:,} partners were the worst",
             "`auto` takes the one that is marked",
+            *of_own,
         ]
         if all(offered.name != "optimal" for offered in offers):
             number = len(self._parameters.group_means)

@@ -88,6 +88,8 @@ def _choices(kind: type[Any], name: str) -> list[str]:
         return [str(member.value) for member in named]
     choices: list[str] = []
     for choice in typing.get_args(named):  # of a literal its values, of a union its parts
+        if choice is msgspec.UnsetType:  # nobody can write it: it is what is left out
+            continue
         words = typing.get_args(choice) if typing.get_origin(choice) is typing.Literal else [choice]
         choices += [_CHOICES.get(typing.get_origin(word) or word, str(word)) for word in words]
     return choices

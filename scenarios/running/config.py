@@ -220,7 +220,7 @@ def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Sce
     own = {*Scenario.__struct_fields__, word}
     for key in tables:
         if key not in own:
-            raise unknown_key(key, own)
+            raise unknown_key(key, own, protocol)
     known_sources = sources_of(protocol)
     name_parties(tables, word, folder=folder, sources=known_sources)
     words = (word, "parties")
@@ -325,14 +325,24 @@ def protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]
     if name is None:
         for key in tables:
             if key not in Scenario.__struct_fields__ and did_you_mean(key, ["protocol"]):
-                raise unknown_key(key, ["protocol"])
+                raise unknown_key(key, ["protocol"], None)
         name = ""
     return find_protocol(convert(name, str, "protocol"))
 
 
-def unknown_key(key: str, known: Collection[str]) -> ConfigurationError:
-    """Return the error for a key that is none of these."""
+def unknown_key(
+    key: str, known: Collection[str], protocol: type[PhasedProtocol[Any, Any]] | None
+) -> ConfigurationError:
+    """Return the error for a key that is none of these.
+
+    Args:
+        key: what a file says.
+        known: what it may say there.
+        protocol: whose parameters stand in a table of their own; None where it is not known.
+    """
     allowed = f"left out{did_you_mean(key, sorted(known))}"
+    if protocol is not None and key in protocol.parameters_type.__struct_fields__:
+        allowed = f"left out: it is a parameter, as in parameters = {{ {key} = ... }}"
     return ConfigurationError(field=f"unknown key {key!r}", value=key, allowed=allowed)
 
 

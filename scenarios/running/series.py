@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, did_you_mean
+from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget
 from ..reading.conversion import convert
@@ -145,7 +145,7 @@ def load_series(source: str, settings: Sequence[str] = (), *, data: str | None =
     known = {*Scenario.__struct_fields__, *_OF_SERIES, word}
     for key in tables:
         if key not in known:
-            raise unknown_key(key, known)
+            raise unknown_key(key, known, protocol)
     if "round" in tables or "round" in chosen:
         allowed = "left out: the first vote has round 1, the second round 2, and so on"
         raise ConfigurationError(field="round", value=chosen.get("round", tables.get("round")), allowed=allowed)
@@ -205,8 +205,7 @@ class _Reader:
                 if key in _REFUSED:
                     raise ConfigurationError(field=key, value=own[key], allowed=f"left out: {_REFUSED[key]}")
                 if key not in known and key != _PRESENT:
-                    allowed = f"left out{did_you_mean(key, sorted(known))}"
-                    raise ConfigurationError(field=f"unknown key {key!r}", value=key, allowed=allowed)
+                    raise unknown_key(key, known, self._protocol)
             if _PRESENT in own and not (self._tables.get(word) or self._tables.get("parties")):
                 own = {**own, word: self._rows_of(own), _PRESENT: None, "entries": {}}  # a CSV that has all of them
             rest = {key: value for key, value in own.items() if key not in {*_OF_VOTE, _PRESENT}}
@@ -221,9 +220,13 @@ class _Reader:
     def _rows_of(self, own: Tables) -> list[Tables]:
         """Return the parties of a vote that a CSV file tells, a table each."""
         entries: dict[str, dict[str, str]] = own["entries"]
+        for column, told in entries.items():
+            for name in own[_PRESENT]:
+                if name not in told:
+                    allowed = f"an entry for {name} too, who is there"
+                    raise ConfigurationError(field=column, value="left out", allowed=allowed)
         return [
-            {self._protocol.client_role: name}
-            | {column: told[name] for column, told in entries.items() if name in told}
+            {self._protocol.client_role: name} | {column: told[name] for column, told in entries.items()}
             for name in own[_PRESENT]
         ]
 

@@ -69,7 +69,7 @@ class Turnout:
         there = [
             name for name in everybody if name not in self.absent and (self.present is None or name in self.present)
         ]
-        for column, entries in self.entries.items():
+        for column, entries in self.entries.items() if there else ():
             _check_known(f"entries.{column}", entries, there)
         there = [name for name in there if name not in self.refused]
         if not there:

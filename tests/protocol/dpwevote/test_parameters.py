@@ -135,7 +135,7 @@ OF_MATRICES: dict[str, tuple[str, dict[str, Any], str]] = {
     "no price of opinions": (
         "epsilon_opinion",
         {"weight_matrix": WEIGHT_MATRIX},
-        "given beside the other matrix, unless there is opinion_matrix",
+        "given beside weight_matrix, whose loss is its own, unless there is opinion_matrix, got 'left out'",
     ),
     "no price of weights": ("epsilon_weight", {"opinion_matrix": OPINION_MATRIX}, "unless there is weight_matrix"),
     "public weights": (

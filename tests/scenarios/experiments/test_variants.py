@@ -5,8 +5,10 @@ import json
 import math
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from psephos.protocol.fair_voting.parameters import JOINT
 from psephos.protocol.privacy import total_of
@@ -17,6 +19,7 @@ from psephos.scenarios.system import find_protocol, part_of
 from rich.console import Console
 
 Psephos = Callable[..., Any]
+Write = Callable[[str, str], Path]
 
 SAMPLED = [word for each in ("mechanism=sampling", "gamma=0", "num_samples=20") for word in ("--set", each)]
 SMALL = {
@@ -155,6 +158,40 @@ def test_the_command_says_what_an_error_costs(psephos: Psephos) -> None:
     assert found["error"] == "± of a margin"
     assert {each["name"] for each in found["prices"]} == {each["name"] for each in found["variants"]}
     assert all(each["offered"]["error"]["value"] <= 200 for each in found["prices"])
+
+
+@pytest.mark.parametrize("is_public", [False, True])
+def test_matrices_of_ones_own_stand_beside_the_variants_at_their_own_price(
+    psephos: Psephos, write: Write, *, is_public: bool
+) -> None:
+    opinion = [[2 / 3, 1 / 3], [1 / 5, 4 / 5]]
+    weight = [[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]]
+    ballots = ", ".join(f'{{partner = "p{number}", weight = {number}, a = 1}}' for number in (1, 2, 3))
+    own = "public_weights = true" if is_public else f"weight_matrix = {weight}"
+    text = f"""protocol = "dpwevote"
+made_up = true
+partners = [{ballots}]
+[parameters]
+weights = [1, 2, 3]
+opinion_matrix = [["2/3", "1/3"], ["1/5", "4/5"]]
+{own}
+"""
+    ended = psephos("variants", write("own.toml", text), "--json")
+    first, *others = json.loads(ended.out)["variants"]
+    assert first["name"] == "joint, own matrices"
+    debiased = np.linalg.inv(opinion) @ [0, 1]
+    heavy = np.linalg.inv(weight) @ [1, 2, 3]
+    if is_public:
+        variances = np.array(opinion) @ debiased**2 - np.array([0, 1])
+        error = math.sqrt(variances.max() * (1 + 4 + 9))
+    else:
+        margins = np.einsum("wr,yo,ro->wy", weight, opinion, np.outer(heavy, debiased - 0.5) ** 2)
+        error = math.sqrt(3 * (margins - np.outer([1, 2, 3], [-0.5, 0.5]) ** 2).max())
+    assert first["error"]["value"] == pytest.approx(error)
+    lost = math.log(2 / 3 / (1 / 5)) + (0 if is_public else math.log(7))
+    assert first["epsilon"] == pytest.approx(lost)
+    assert "joint, own matrices: the session itself" in " ".join(psephos("variants", "own.toml").out.split())
+    assert "joint, own matrices" not in {each["name"] for each in others}
 
 
 def test_an_error_in_percent_is_of_all_that_there_is(psephos: Psephos) -> None:

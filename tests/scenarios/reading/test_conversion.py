@@ -25,6 +25,7 @@ class Outer(msgspec.Struct, forbid_unknown_fields=True):
     by_name: dict[str, Inner] = {}
     mode: Literal["slow", "fast"] = "slow"
     pace: Literal["even", "odd"] | None = None
+    side: Literal["left", "right"] | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if len(self.numbers) > 3:
@@ -52,6 +53,7 @@ def test_what_is_sound_is_converted() -> None:
         ({"by_name": {"a": {"number": "x"}}}, "here.by_name[...].number", None, "a number"),
         ({"mode": "best"}, "here.mode", "best", "one of slow, fast"),
         ({"pace": "best"}, "here.pace", "best", "one of even, odd, or left out"),
+        ({"side": "best"}, "here.side", "best", "one of left, right"),
         ({"numbers": [1, 2, 3, 4]}, "numbers", 4, "at most 3"),
     ],
 )

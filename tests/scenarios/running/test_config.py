@@ -308,6 +308,13 @@ def test_a_key_that_stands_nowhere_is_named_with_its_table(write: Write) -> None
     assert str(error).startswith("unknown key 'paramters' must be left out (did you mean 'parameters'?)")
 
 
+def test_a_parameter_outside_its_table_is_told_where_it_stands(write: Write) -> None:
+    error = refusal(str(write("b.toml", "epsilon = 2\n" + BALLOT)))
+    assert "unknown key 'epsilon' must be left out: it is a parameter, as in parameters = { epsilon = ... }" in str(
+        error
+    )
+
+
 def test_a_misspelt_protocol_is_a_misspelt_key(write: Write) -> None:
     error = refusal(str(write("b.toml", BALLOT.replace("protocol", "protocl"))))
     assert "unknown key 'protocl' must be left out (did you mean 'protocol'?)" in str(error)

@@ -153,6 +153,11 @@ def test_what_is_wrong_with_a_clock_that_is_missing_or_goes_backwards_is_said_be
         ('votes = "nowhere.toml"\n' + HEAD, ["nowhere.toml"]),
         ("round = 3\n" + HEAD + PLAN, ["round", "left out"]),
         ("budgt = 3\n" + HEAD + PLAN, ["budgt"]),
+        ("epsilon = 3\n" + HEAD + PLAN, ["'epsilon'", "it is a parameter, as in parameters = { epsilon = ... }"]),
+        (
+            HEAD + PLAN.replace("leave =", "epsilon = 1\nleave ="),
+            ["'epsilon' (vote 3)", "parameters = { epsilon = ... }"],
+        ),
         (HEAD + PLAN.replace("leave", "leaves"), ["leaves", "vote 3", "did you mean 'leave'"]),
         *(
             (HEAD + PLAN.replace("leave =", f"{key} = 1\nleave ="), [f"{key} (vote 3)", "left out"])
@@ -181,6 +186,10 @@ def test_what_is_wrong_with_a_key_of_a_vote_is_said_before_anything_runs(
         (HEAD + PLAN.replace("{ann = 1, bob = 0, zoe = 1}", "{ann = 1, bob = 0, zoe = 1, eve = 1}"), ["vote 2", "eve"]),
         (HEAD + PLAN.replace("roof = {ann = 1", "roof = {ann = 7"), ["roof", "ann", "vote 1"]),
         (HEAD + '[[votes]]\nabsent = ["ann", "bob", "eve"]\n', ["partners (vote 1)", "at least one partner"]),
+        (
+            HEAD + '[[votes]]\nabsent = ["ann", "bob", "eve"]\nentries = {roof = {ann = 1}}\n',
+            ["partners (vote 1)", "at least one partner"],
+        ),
         (HEAD + PLAN.replace(", weight = 2}]\nparam", ", wieght = 2}]\nparam"), ["weight (vote 2)", "zoe"]),
     ],
 )
@@ -207,6 +216,14 @@ def test_what_is_wrong_with_a_csv_of_votes_is_said_with_its_line(
 ) -> None:
     write("votes.csv", "vote,at,partner,roof\n" + rows)
     check_refused(psephos, str(write("plan.toml", 'votes = "votes.csv"\n' + HEAD)), [], words)
+
+
+@pytest.mark.bad_input("a vote without parties, with unknown ones, one twice, or without somebody's entry")
+def test_a_csv_that_has_all_of_the_parties_has_all_of_their_entries(psephos: Psephos, write: Write) -> None:
+    write("votes.csv", "vote,partner,weight,roof\nA,ann,1,1\nA,bob,2,\n")
+    text = 'protocol = "dpwevote"\nvotes = "votes.csv"\n[parameters]\npublic_weights = true\n'
+    words = ["roof (vote 1)", "an entry for bob too"]
+    check_refused(psephos, str(write("plan.toml", text)), [], words)
 
 
 def test_streamed_parties_are_in_no_series(write: Write, psephos: Psephos, tmp_path: Path) -> None:
