@@ -269,8 +269,10 @@ class _Search:
             self._check_time(found)
             offers = [self._search.prices_of(each.name, self._table.price) for each in found]
             prices = [offered.epsilon for offered in itertools.chain(*offers)]
-            allowed = f"from {min(prices):.3g} to {max(prices):.3g}" if prices else "one that a variant can have"
-            raise ConfigurationError(field="--epsilon", value=price, allowed=f"{allowed}, in all: no variant has this")
+            such = f", such as any from about {min(prices):.2g} to {max(prices):.2g}" if prices else ""
+            raise ConfigurationError(
+                field="--epsilon", value=price, allowed=f"an ε in all that a variant can have{such}"
+            )
         return found
 
     def _check_time(self, found: Sequence[Planned]) -> None:

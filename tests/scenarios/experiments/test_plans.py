@@ -391,7 +391,10 @@ def test_adversaries_of_a_scenario_do_not_stand_in_a_plan_s_way(psephos: Psephos
         (["two-societies", "--error", "3"], "--error must be above 0 and below 1"),
         (["two-societies", "--error", "much"], "--error must be a number, as 0.05, or percent, as 5%, got 'much'"),
         (["two-societies", "--epsilon", "0"], "--epsilon must be above 0"),
-        (["two-societies", "--epsilon", "1e9"], "--epsilon must be from "),
+        (
+            ["two-societies", "--epsilon", "1e9"],
+            "--epsilon must be an ε in all that a variant can have, such as any from about ",
+        ),
         (["consortium", "--people", "0"], "--people must be in [1, "),
         (["two-societies", "--people", "1"], "--people must be at least 2: one voter in each group"),
         (["duchenne", "--people", "9", "--data", "missing"], "data"),
