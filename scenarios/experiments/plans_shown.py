@@ -158,7 +158,7 @@ def _cut(plan: Plan) -> str:
     """Return what there was no time for, and what would help."""
     untried = [each.name for each in plan.variants if not each.is_tried]
     what = listed(untried) if untried else "some of what else could be done"
-    return f"no time was left for {what}: more --minutes, or fewer --trials, would do"
+    return f"there was not time enough for {what}: more --minutes, or fewer --trials, would do"
 
 
 def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: str) -> None:
