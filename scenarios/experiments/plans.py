@@ -5,7 +5,9 @@ else by trials of made-up parties. An aim is a share (`variants.Unit`), which st
 
 Trials are dear where parties are many, so that a search by trials guesses what suffices from how errors fall (about as
 1/ε, and with the root of the number of people), has few trials where these already tell the side of the aim, and ends
-after a time that its caller sets. A variant that it did not come to is said to be untried.
+after a time that its caller sets. Of each model of trust the variant that seems to cost least is searched first. The
+others follow, those that take least time first, and leave some of it for what else could be done. A variant for which
+there is no time is said to be untried, with a price that is known to be too little.
 
 The rules that hold here: ε is what a variant is proven to cost one party, of all that it says; a price that is named is
 rounded up, and the error beside it is the one at that price; and what no price brings is an error, which says the best
@@ -40,8 +42,10 @@ _PRICES_OF_TRIALS: Final = (-2, -1, 1, 2)
 """Powers of 2 beside a price that is chosen, for a picture."""
 _HALVES: Final = 8
 """Steps by the root of 2 on either side of a price, for a picture."""
-_LOOKS: Final = 12.0
-"""First looks at a variant, whose time a whole search takes by experience; the bar counts on it."""
+_LOOKS: Final = 20.0
+"""First looks at a variant, whose time a whole search takes by experience: the bar, and what is begun, count on it."""
+_SURE: Final = 4.0
+"""Standard errors by which an error is above an aim where a price is said to be too little."""
 _DONE_BY_FIRST_LOOKS: Final = 0.1
 """Of the bar; likewise."""
 _DONE_BEFORE_OPTIONS: Final = 0.8
@@ -61,6 +65,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
         offered: at the plan's ε, or at the least that brings the plan's error; None where it has none.
         people: for whom that is; None where no number of them is known to suffice.
         is_tried: False where the time was over before it was found.
+        too_little: then a price that is known not to bring the error that is wanted; 0 where none is.
         share: the error of what is offered to so many, as a share.
         standard_error: of the share, where it is found by trials.
         curve: what it offers at other prices to those who are there, the least price first.
@@ -71,6 +76,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     offered: Offered | None
     people: int | None
     is_tried: bool = True
+    too_little: float = 0.0
     share: float = 0.0
     standard_error: float = 0.0
     curve: tuple[Offered, ...] = ()
@@ -263,8 +269,10 @@ class _Search:
             self._check_time(found)
             offers = [self._search.prices_of(each.name, self._table.price) for each in found]
             prices = [offered.epsilon for offered in itertools.chain(*offers)]
-            allowed = f"from {min(prices):.3g} to {max(prices):.3g}" if prices else "one that a variant can have"
-            raise ConfigurationError(field="--epsilon", value=price, allowed=f"{allowed}, in all: no variant has this")
+            such = f", such as any from about {min(prices):.2g} to {max(prices):.2g}" if prices else ""
+            raise ConfigurationError(
+                field="--epsilon", value=price, allowed=f"an ε in all that a variant can have{such}"
+            )
         return found
 
     def _check_time(self, found: Sequence[Planned]) -> None:
@@ -276,15 +284,21 @@ class _Search:
     def for_error(self, aim: float) -> list[Planned]:
         """Return what variants cost for an error; by trials, first those that seem to cost least."""
         names, costs = list(self._table.names), dict.fromkeys(self._table.names, 1.0)
+        leading = frozenset[str]()
         if self._search.is_by_trials:
-            names, costs = self._looked_at(aim)
+            names, costs, leading = self._looked_at(aim)
         self._clock.expect(costs, to=_DONE_BEFORE_OPTIONS)
         found: dict[str, Planned] = {}
         for name in names:
+            self._clock.allow(1.0 if name in leading else _DONE_BEFORE_OPTIONS)
             self._clock.begin(name, f"the ε of {name}")
             search = functools.partial(self._search.price_for, self._table, name, aim)
+            if self._search.is_by_trials and name not in leading:
+                search = functools.partial(self._search.if_it_ends, search, costs[name])
             offered, is_tried = self._search.in_time(search, None)
-            found[name] = self._planned(name, offered, self._table.people, is_tried=is_tried)
+            planned = self._planned(name, offered, self._table.people, is_tried=is_tried)
+            too_little = 0.0 if is_tried else self._too_little(name, aim)
+            found[name] = msgspec.structs.replace(planned, too_little=too_little)
         ordered = [found[name] for name in self._table.names]
         if not any(each.is_met for each in ordered):
             self._check_time(ordered)
@@ -293,10 +307,18 @@ class _Search:
             )
         return ordered
 
-    def _looked_at(self, aim: float) -> tuple[list[str], dict[str, float]]:
-        """Return the variants, those first that seem to cost least by a first look at each; and how long each takes.
+    def _too_little(self, name: str, aim: float) -> float:
+        """Return the greatest price at which a variant is known to err by more; 0 where there is none."""
+        aimed = aim * self._table.unit.whole
+        tried = ((each.epsilon, each.error) for each in self._table.curve(name))
+        known = [epsilon for epsilon, error in tried if error.value - aimed > _SURE * error.standard_error > 0]
+        return max(known, default=0.0)
 
-        That is in seconds, by those of the first look.
+    def _looked_at(self, aim: float) -> tuple[list[str], dict[str, float], frozenset[str]]:
+        """Return the variants, how many seconds each takes, and which lead, all by a first look at each.
+
+        Of each model of trust that one leads, and comes first, which seems to cost least; then those that take least
+        time come first.
         """
         guesses, costs = dict.fromkeys(self._table.names, math.inf), dict.fromkeys(self._table.names, 1.0)
         aimed = aim * self._table.unit.whole
@@ -308,12 +330,11 @@ class _Search:
             costs[name] = _LOOKS * max(self._clock.since(began), 1e-3)
             if offered is not None:
                 guesses[name] = offered.epsilon * offered.error.value / aimed
-        order: dict[str, tuple[int, float]] = {}
-        for model in TrustModel:  # in turn, so that each model of trust has an answer soon
+        leading: set[str] = set()
+        for model in TrustModel:
             alike = [name for name in self._table.names if self._table.model_of(name) is model]
-            for rank, name in enumerate(sorted(alike, key=guesses.__getitem__)):
-                order[name] = rank, guesses[name]
-        return sorted(order, key=order.__getitem__), costs
+            leading |= {min(alike, key=guesses.__getitem__)} if alike else set()
+        return sorted(self._table.names, key=lambda name: (name not in leading, costs[name])), costs, frozenset(leading)
 
     def people_for(self, aim: float, price: float) -> list[Planned]:
         """Return how many people variants take for an error at a price; by trials, those that cost least alone."""
@@ -365,8 +386,10 @@ class _Search:
 
     def _try_around(self, found: Sequence[Planned], chosen: Sequence[Planned]) -> None:
         """Have a few trials of each variant beside the prices that are chosen."""
-        self._clock.expect({each.name: 1.0 for each in found}, to=1.0)
-        for each in found:
+        self._clock.allow(1.0)
+        tried = [each for each in found if each.is_tried]
+        self._clock.expect({each.name: 1.0 for each in tried}, to=1.0)
+        for each in tried:
             self._clock.begin(each.name, f"the curve of {each.name}")
             for power in _PRICES_OF_TRIALS:
                 for price in {best.offered.epsilon for best in chosen if best.offered is not None}:
@@ -377,6 +400,7 @@ class _Search:
     def _expect_options(self) -> None:
         """Have the bar count on what else could be done: two searches."""
         done_then = _DONE_BEFORE_CURVES if self._has_curves else 1.0
+        self._clock.allow(done_then)
         self._clock.expect({_MORE_PEOPLE: 1.0, "pay more": 1.0, _MORE_ERROR: 1.0}, to=done_then)
 
     def options_for_error(self, aim: float, found: Sequence[Planned]) -> list[Option]:

@@ -113,7 +113,7 @@ def _trusted(model: TrustModel, table: VariantTable) -> str:
 def _cells(each: Planned, plan: Plan, table: VariantTable) -> list[str]:
     """Return people, ε, certainty and error; of a variant that cannot bring what is wanted that alone."""
     if not each.is_tried:
-        return ["", "", "", "no time"]
+        return ["", f"over {each.too_little:.4g}" if each.too_little else "", "", "no time"]
     if each.offered is None or each.people is None:
         return ["", "", "", "not known" if table.needs_values and plan.sought == "people" else "out of reach"]
     error = _error_text(each.share, each.standard_error, plan, people=each.people)
@@ -158,7 +158,7 @@ def _cut(plan: Plan) -> str:
     """Return what there was no time for, and what would help."""
     untried = [each.name for each in plan.variants if not each.is_tried]
     what = listed(untried) if untried else "some of what else could be done"
-    return f"no time was left for {what}: more --minutes, or fewer --trials, would do"
+    return f"there was not time enough for {what}: more --minutes, or fewer --trials, would do"
 
 
 def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: str) -> None:
@@ -215,6 +215,7 @@ def plan_in_json(plan: Plan, table: VariantTable) -> dict[str, Any]:
                 "trusted": _trusted(each.model, table),
                 "people": each.people,
                 "tried": each.is_tried,
+                "too_little": each.too_little or None,
                 "offered": None
                 if each.offered is None
                 else _plain(each.offered.epsilon, each.share, each.standard_error),

@@ -44,7 +44,9 @@ class SearchClock:
     ) -> None:
         self._tell = tell
         self._clock = clock
-        self._ends = clock() + seconds
+        self._seconds = seconds
+        self._opened = clock()
+        self._ends = self._opened + seconds
         self._weights: Mapping[str, float] = {}
         self._from, self._to = 0.0, 0.0
         self._before = 0.0
@@ -52,6 +54,15 @@ class SearchClock:
         self._began = clock()
         self._said = ""
         self._shown = 0.0
+
+    def allow(self, share: float) -> None:
+        """Let no trial begin after a share of the time, until another share is said."""
+        self._ends = self._opened + share * self._seconds
+
+    @property
+    def left(self) -> float:
+        """The seconds in which trials may begin."""
+        return self._ends - self._clock()
 
     def expect(self, weights: Mapping[str, float], *, to: float) -> None:
         """Say what is done next.

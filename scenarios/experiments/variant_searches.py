@@ -76,6 +76,16 @@ class VariantSearch:
             self.is_cut = True
             return otherwise, False
 
+    def if_it_ends(self, search: Callable[[], _T], seconds: float) -> _T:
+        """Return what a search finds that takes about so many seconds.
+
+        Raises:
+            OutOfTimeError: there are not so many left, or they were not enough.
+        """
+        if self._clock.left < seconds:
+            raise OutOfTimeError
+        return search()
+
     def grid(self, table: VariantTable, name: str, center: float) -> list[Offered]:
         """Return what a variant offers at prices around one."""
         low, high = _PRICES

@@ -287,9 +287,13 @@ class SimulatedVariants(VariantTable):
     needs_values: ClassVar[bool] = True
     is_lack: ClassVar[bool] = False
     """Whether the error is what the measure lacks of 1."""
+    of_price: ClassVar[frozenset[str]] = frozenset()
+    """The parameters that follow from the price, where no party's row depends on them: then a variant's parties are
+    made once, and not at each price."""
 
     def __init__(self, resolved: Resolved, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
+        self._encoded: dict[str, Resolved] = {}
         self._tried: dict[tuple[str, float], MeasuredCell] = {}
 
     @property
@@ -383,7 +387,7 @@ class SimulatedVariants(VariantTable):
 
     def changed(self, **attributes: Any) -> Self:
         """Return this table with other attributes, and nothing tried yet."""
-        return super().changed(**attributes, _tried={})
+        return super().changed(**attributes, _tried={}, _encoded={})
 
     def _is_enough(self, key: tuple[str, float], aim: float | None) -> bool:
         """Return whether there are trials enough to know an error, or on which side of an aim it is."""
@@ -403,9 +407,26 @@ class SimulatedVariants(VariantTable):
         """Return the session of a variant at a price with its settings; None where it cannot have that price."""
         try:
             settings = self.settings(name, price)
-            return None if settings is None else (settings, self.resolved_with(settings))
+            return None if settings is None else (settings, self._priced(name, settings))
         except ConfigurationError:  # this mechanism cannot have this price, or not with these parties
             return None
+
+    def _priced(self, name: str, settings: Mapping[str, Any]) -> Resolved:
+        """Return the session of a variant, whose parties are those of another price of it where there was one.
+
+        Raises:
+            ConfigurationError: it is not allowed.
+        """
+        known = self._encoded.get(name)
+        if known is None:
+            resolved = self.resolved_with(settings)
+            if self.of_price:
+                self._encoded[name] = resolved
+            return resolved
+        changed = {key: settings[key] for key in self.of_price}
+        protocol = type(known.protocol)(msgspec.structs.replace(known.protocol.parameters, **changed))
+        protocol.check_inputs(known.inputs)
+        return msgspec.structs.replace(known, scenario=_with(known.scenario, settings), protocol=protocol)
 
     def _offered(self, name: str, settings: Mapping[str, Any], resolved: Resolved, summary: Summary) -> Offered:
         return Offered(

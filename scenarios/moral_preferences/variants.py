@@ -46,6 +46,7 @@ class PreferenceVariants(SimulatedVariants):
     """The mechanisms of the paradigms that trust the aggregator, then of those that trust nobody."""
 
     is_lack = True
+    of_price = frozenset({"epsilon"})
 
     def __init__(self, resolved: Resolved, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)

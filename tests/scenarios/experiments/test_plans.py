@@ -5,6 +5,7 @@ errors, which are estimated from the same sessions: each would be a false alarm 
 """
 
 import csv
+import functools
 import json
 import math
 import re
@@ -23,7 +24,8 @@ from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.experiments.plans import Plan, make_plan, make_table
 from psephos.scenarios.experiments.plans_shown import verdict_of_plan
 from psephos.scenarios.experiments.searches import OutOfTimeError, SearchClock, least_by_trials
-from psephos.scenarios.experiments.variants import Unit, VariantTable
+from psephos.scenarios.experiments.trials import Cell, run_trials
+from psephos.scenarios.experiments.variants import Offered, SimulatedVariants, Unit, VariantTable
 from psephos.scenarios.fair_voting.welfare import sizes_of
 from psephos.scenarios.running.resolution import Resolved
 from psephos.scenarios.running.session import run_arrays
@@ -40,6 +42,21 @@ SMALL_CROWD = ("workers.tasks=30", "workers.workers=12", "workers.answers_per_ta
 
 def table(name: str, *settings: str, people: int | None = None, trials: int = 4) -> VariantTable:
     return make_table(load_scenario(name, settings), trials=trials, people=people)
+
+
+PREFERENCES = (
+    "VLCP/laplace",
+    "RLCP/laplace",
+    "RLCP/pooled",
+    "RLCP/direction",
+    "VLDP/laplace",
+    "VLDP/direction",
+    "RLDP/laplace",
+    "RLDP/functional",
+    "RLDP/pooled",
+    "RLDP/direction",
+)
+SURVEY = ("voters.voters=20", "voters.records=8")
 
 
 def share_at(compared: VariantTable, name: str, price: float) -> float:
@@ -374,7 +391,10 @@ def test_adversaries_of_a_scenario_do_not_stand_in_a_plan_s_way(psephos: Psephos
         (["two-societies", "--error", "3"], "--error must be above 0 and below 1"),
         (["two-societies", "--error", "much"], "--error must be a number, as 0.05, or percent, as 5%, got 'much'"),
         (["two-societies", "--epsilon", "0"], "--epsilon must be above 0"),
-        (["two-societies", "--epsilon", "1e9"], "--epsilon must be from "),
+        (
+            ["two-societies", "--epsilon", "1e9"],
+            "--epsilon must be an ε in all that a variant can have, such as any from about ",
+        ),
         (["consortium", "--people", "0"], "--people must be in [1, "),
         (["two-societies", "--people", "1"], "--people must be at least 2: one voter in each group"),
         (["duchenne", "--people", "9", "--data", "missing"], "data"),
@@ -475,9 +495,6 @@ def test_a_clock_lets_no_trial_begin_once_the_time_is_over_and_its_bar_never_mov
         clock.on_trial("", 0, 0)
 
 
-SURVEY = ("voters.voters=20", "voters.records=8")
-
-
 def test_far_from_an_aim_few_trials_do_and_more_of_them_are_the_same_ones() -> None:
     compared, whole = (table("moral-synthetic", *SURVEY, trials=24) for _ in range(2))
     began: list[str] = []
@@ -495,6 +512,64 @@ def test_far_from_an_aim_few_trials_do_and_more_of_them_are_the_same_ones() -> N
     assert told.error == asked_at_once.error != few.error
     assert msgspec.structs.replace(asked_at_once, cells=told.cells) == told
     assert told.cells == {compared.error: asked_at_once.cells[compared.error]}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=() if name in {"RLCP/direction", "VLDP/laplace"} else pytest.mark.full("as the others")
+        )
+        for name in PREFERENCES
+    ],
+)
+def test_a_variant_s_parties_are_the_same_at_every_price(name: str) -> None:
+    """They are encoded once, and what is found is what a session that is resolved anew would have."""
+    compared = table("moral-synthetic", *SURVEY, trials=2)
+    assert isinstance(compared, SimulatedVariants)
+    assert tuple(compared.names) == PREFERENCES
+    for price in (1.0, 3.0):
+        anew, own = table("moral-synthetic", *SURVEY, trials=2), compared.at(name, price)
+        assert own == anew.at(name, price)
+        assert own is not None
+        resolved = anew.resolved_with(own.settings)
+        assert resolved.protocol.parameters.epsilon == own.settings["epsilon"]
+        reused = run_trials([Cell(settings=(), scenario=resolved.scenario)], trials=2, resolved={(): resolved})
+        assert own.error.value == 1 - reused[0].summaries[compared.measure].mean
+
+
+@pytest.mark.full("seconds: all variants of a survey are searched")
+@pytest.mark.parametrize("dear", ["RLDP/functional", "RLDP/direction"])
+def test_a_variant_whose_trials_are_dear_keeps_no_other_from_being_found(
+    monkeypatch: pytest.MonkeyPatch, dear: str
+) -> None:
+    """It is said what it costs at least: its error there is above the one that is wanted, as all trials have it."""
+    compared = table("moral-synthetic", *SURVEY, trials=8)
+    seconds, at = StepClock(), type(compared).at
+    asked: set[tuple[str, float]] = set()
+
+    def slowly(self: VariantTable, name: str, price: float, **more: Any) -> Offered | None:
+        if (name, price) not in asked:  # what is known takes no time
+            asked.add((name, price))
+            seconds.now += 10.0 if name == dear else 0.01
+        return at(self, name, price, **more)
+
+    monkeypatch.setattr(type(compared), "at", slowly)
+    monkeypatch.setattr(
+        "psephos.scenarios.experiments.plans.SearchClock", functools.partial(SearchClock, clock=seconds)
+    )
+    plan = make_plan(compared, error=0.2, seconds=60.0)
+    untried = [each for each in plan.variants if not each.is_tried]
+    assert [each.name for each in untried] == [dear]
+    assert plan.is_cut
+    assert seconds.now < 20
+    assert plan.options
+    assert all(len(each.curve) > 4 for each in plan.variants if each.is_tried)
+    (cut,) = untried
+    assert cut.too_little == pytest.approx(1)
+    offered = compared.offer(dear, cut.too_little)
+    assert offered is not None
+    assert offered.error.value > 0.2
 
 
 def test_a_plan_that_has_no_time_says_so_and_what_it_found_stands(psephos: Psephos) -> None:
@@ -530,8 +605,8 @@ def test_what_a_plan_did_not_come_to_is_named(psephos: Psephos, monkeypatch: pyt
     )
     assert ended.status == 0, ended.err
     said = " ".join(ended.out.split())
-    assert said.count("no time") == 9  # in eight lines of the table, and below it
-    assert "no time was left for " in said
+    assert said.count("no time") == 8
+    assert "there was not time enough for " in said
     assert "more --minutes, or fewer --trials, would do" in said
     written = json.loads(Path("out/plan.json").read_text(encoding="utf-8"))
     assert written["is_cut"] is True
