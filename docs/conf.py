@@ -20,6 +20,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 project = "Psephos"
 author = "The Psephos developers"
+project_copyright = f"2026, {author}"
 version = release = importlib.metadata.version("psephos")
 
 extensions = [
