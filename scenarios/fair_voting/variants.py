@@ -21,8 +21,9 @@ from ...protocol.fair_voting.parameters import (
     MechanismName,
 )
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import TrustModel
+from ...protocol.privacy import NeighboringRelation, TrustModel
 from ..experiments.variants import Offered, SimulatedVariants, Unit, epsilon_at, price_of
+from .attack.misreports import bound_of_gain
 from .comparisons import PRICED
 
 __all__ = ["ElectionVariants", "model_of"]
@@ -31,6 +32,10 @@ _NAMES: Final[tuple[MechanismName, ...]] = ("laplace", "sampling", "exponential"
 _NOTE: Final = (
     "other winners: the share of elections with another winner than without noise, by this objective; ± is one "
     "standard error of {:,} trials. ε in all is proven"
+)
+_FALSE: Final = (
+    "no false ranking gains a voter more than {:.3g} of a utility from 0 to 1, whatever all others report: "
+    "(e^ε − 1)/(e^ε + 1). What it gains in one vote: the adversary misreporter"
 )
 
 
@@ -115,10 +120,13 @@ class ElectionVariants(SimulatedVariants):
         of_samples = "Algorithm 2 has as many samples as it allows, with this γ"
         if parameters.calibration == "proven":
             of_samples = "Algorithm 2 has the γ and the samples that serve best of those it allows"
+        is_replaced = parameters.relation is NeighboringRelation.REPLACE_ONE
+        bound = bound_of_gain(self.price if is_replaced else 2 * self.price)  # who adds one and removes one replaces
         is_priced = any(offered.name in BY_QUALITY for offered in offers)
         return (
             _NOTE.format(self.trials) + ("" if parameters.is_joint else f"; {of_samples}"),
             *(["groups are private in all of these, as they are in the session"] if parameters.is_joint else []),
             *([PRICED[parameters.objective]] if parameters.objective in PRICED and is_priced else []),
+            _FALSE.format(bound),
             *([f"not at this price, or not here: {', '.join(missing)}"] if missing else []),
         )
