@@ -19,6 +19,7 @@ from .sampling_plans import SamplingPlan, plan_for
 from .scoring import MAX_SCORE, ScoreName, Scoring, make_scores
 
 __all__ = [
+    "BY_QUALITY",
     "CENTRAL",
     "DEFAULT_GAMMA",
     "DEFAULT_WELFARE_SHARE",
@@ -51,6 +52,8 @@ MechanismName: TypeAlias = Literal[
 
 CENTRAL: Final[frozenset[MechanismName]] = frozenset({"laplace", "sampling", "exponential", "permute_and_flip"})
 """In which the aggregator is trusted with the rankings."""
+BY_QUALITY: Final[frozenset[MechanismName]] = frozenset({"exponential", "permute_and_flip"})
+"""Of these the ones that elect by a quality, in which an objective's limit has a price (`Objective.qualities`)."""
 LOCAL: Final[tuple[MechanismName, ...]] = ("sampled_pair", "sampled_position", "whole_ranking", "noisy_scores")
 """In which nobody is."""
 JOINT: Final[tuple[MechanismName, ...]] = ("joint_pair", "joint_position", "joint_ranking", "joint_scores")

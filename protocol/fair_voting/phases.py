@@ -19,7 +19,7 @@ from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .choices import Choice, ExponentialChoice, SampledChoice
 from .joint_reports import JointReport, make_joint_report
-from .parameters import Parameters
+from .parameters import BY_QUALITY, Parameters
 from .rankings import cells_of_members, check_ranking, some_rankings
 from .reports import LocalReport, RankingReport, make_report
 from .sampling_bounds import proven_epsilon
@@ -274,7 +274,7 @@ def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
 def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
     """Return what elects on groups' sums."""
     objective = parameters.make_objective()
-    if parameters.mechanism in {"exponential", "permute_and_flip"}:
+    if parameters.mechanism in BY_QUALITY:
         return ExponentialChoice(
             scoring,
             parameters.group_sizes,

@@ -8,7 +8,7 @@ import msgspec
 from ...protocol.fair_voting import Parameters
 from ...protocol.fair_voting.parameters import DEFAULT_GAMMA
 
-__all__ = ["MECHANISMS", "with_mechanism"]
+__all__ = ["MECHANISMS", "PRICED", "with_mechanism"]
 
 # What a scenario may have set for one mechanism, and what is wrong for another.
 _PLAIN: Final[Mapping[str, Any]] = {"calibration": "tight", "gamma": DEFAULT_GAMMA, "num_samples": None}
@@ -27,6 +27,13 @@ MECHANISMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "joint": {"mechanism": "joint"},
 }
 """What is compared, by the names that tables have: what of the parameters differs."""
+_ELECT: Final = "exponential and permute_and_flip elect by"
+_EVEN: Final = "by which another alternative may win even without noise"
+PRICED: Final[Mapping[str, str]] = {
+    "constrained": f"{_ELECT} W − λ·max(0, ΔW − t), {_EVEN}",
+    "welfare_constrained": f"{_ELECT} −ΔW − λ·max(0, floor − W), {_EVEN}",
+}
+"""By objective, what the mechanisms elect in which its limit has a price."""
 
 
 def with_mechanism(parameters: Parameters, name: str, *, epsilon: float) -> Parameters:

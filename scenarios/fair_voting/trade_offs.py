@@ -18,6 +18,7 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.fair_voting import FairVoting, Parameters
+from ...protocol.fair_voting.parameters import BY_QUALITY
 from ...protocol.phases import Inputs
 from ...protocol.randomness import SimulatedNoise
 from ..experiments.measurements import Measurement, mean_of
@@ -33,7 +34,6 @@ MOST_TRIALS: Final = 100_000
 _MOST_REPORTS: Final = 1 << 31
 """Of all elections of one mechanism without trust, which randomizes what every voter says each time."""
 _SESSION: Final = "trade-off"
-_BY_QUALITY: Final = frozenset({"exponential", "permute_and_flip"})
 _WITHOUT_TRUST: Final = frozenset({"local", "joint"})
 _OF_PRIVATE_GROUPS: Final = "joint"
 
@@ -171,7 +171,7 @@ def _row(
     vote = FairVoting(parameters)
     (loss,) = vote.losses
     is_sampling = parameters.mechanism == "sampling"
-    if parameters.mechanism in _BY_QUALITY:
+    if parameters.mechanism in BY_QUALITY:
         shares = choice_shares(vote, profiles)[0]
         found = [Measurement(float(value), 0.0) for value in values @ shares]
     else:
@@ -190,7 +190,7 @@ def _row(
         disparity=disparity,
         welfare=welfare,
         agreement=agreement,
-        trials=0 if parameters.mechanism in _BY_QUALITY else trials,
+        trials=0 if parameters.mechanism in BY_QUALITY else trials,
     )
 
 

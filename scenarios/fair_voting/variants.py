@@ -11,20 +11,31 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol.fair_voting import FairVoting, Parameters
-from ...protocol.fair_voting.parameters import CENTRAL, JOINT, LOCAL, MAX_EPSILON, MIN_EPSILON, MechanismName
+from ...protocol.fair_voting.parameters import (
+    BY_QUALITY,
+    CENTRAL,
+    JOINT,
+    LOCAL,
+    MAX_EPSILON,
+    MIN_EPSILON,
+    MechanismName,
+)
 from ...protocol.phases import PhasedProtocol
-from ...protocol.privacy import TrustModel
+from ...protocol.privacy import NeighboringRelation, TrustModel
 from ..experiments.variants import Offered, SimulatedVariants, Unit, epsilon_at, price_of
+from .attack.misreports import bound_of_gain
+from .comparisons import PRICED
 
 __all__ = ["ElectionVariants", "model_of"]
 
 _NAMES: Final[tuple[MechanismName, ...]] = ("laplace", "sampling", "exponential", "permute_and_flip", *LOCAL)
-_RELAXED: Final = (
-    "exponential and permute_and_flip elect by W − λ·max(0, ΔW − t), which may be another winner's by itself"
-)
 _NOTE: Final = (
     "other winners: the share of elections with another winner than without noise, by this objective; ± is one "
     "standard error of {:,} trials. ε in all is proven"
+)
+_FALSE: Final = (
+    "no false ranking gains a voter more than {:.3g} of a utility from 0 to 1, whatever all others report: "
+    "(e^ε − 1)/(e^ε + 1). What it gains in one vote: the adversary misreporter"
 )
 
 
@@ -109,9 +120,13 @@ class ElectionVariants(SimulatedVariants):
         of_samples = "Algorithm 2 has as many samples as it allows, with this γ"
         if parameters.calibration == "proven":
             of_samples = "Algorithm 2 has the γ and the samples that serve best of those it allows"
+        is_replaced = parameters.relation is NeighboringRelation.REPLACE_ONE
+        bound = bound_of_gain(self.price if is_replaced else 2 * self.price)  # who adds one and removes one replaces
+        is_priced = any(offered.name in BY_QUALITY for offered in offers)
         return (
             _NOTE.format(self.trials) + ("" if parameters.is_joint else f"; {of_samples}"),
             *(["groups are private in all of these, as they are in the session"] if parameters.is_joint else []),
-            *([_RELAXED] if parameters.objective == "constrained" and not parameters.is_joint else []),
+            *([PRICED[parameters.objective]] if parameters.objective in PRICED and is_priced else []),
+            _FALSE.format(bound),
             *([f"not at this price, or not here: {', '.join(missing)}"] if missing else []),
         )

@@ -161,6 +161,8 @@ def _say_differences(run: Path, others: Mapping[str, object], *, level: float | 
         level: of all verdicts together.
         as_json: as a line of JSON each.
     """
+    from rich.text import Text
+
     from ...protocol.errors import ConfigurationError
     from ...protocol.moral_preferences import MOST_COMPARED
     from ...protocol.moral_preferences.certainty import why_no_verdict
@@ -168,7 +170,7 @@ def _say_differences(run: Path, others: Mapping[str, object], *, level: float | 
     from ..presentation.terminal import show_note
     from ..running.folder import to_json
     from .decisions import read_outcome
-    from .societies import compare_largest, show_differences
+    from .societies import compare_largest, show_differences, verdict_on_differences
 
     for option, given in others.items():
         if given is not None:
@@ -184,6 +186,9 @@ def _say_differences(run: Path, others: Mapping[str, object], *, level: float | 
             click.echo(to_json(difference))
         return
     console = make_console()
+    console.print()
+    console.print(Text(verdict_on_differences(found), style="bold"))
+    console.print()
     show_differences(console, outcome, found)
     if (number := len(outcome.by_society)) > MOST_COMPARED:
         show_note(console, f"of {number:,} societies the {MOST_COMPARED} with most voters are compared")

@@ -255,11 +255,22 @@ def _verdict_on(outcome: Outcome, decision: Decision) -> tuple[str, bool]:
         why = "both are worth the same to it" if any(outcome.preferences) else "the reports cancel out"
         return f"The society prefers neither: {why}.", False
     if decision.level is None:
-        return f"By the release the society prefers the {decision.choice}. {_SURE_OF_NOTHING}", False
+        sure = _sure_on_average("the choice", decision.certainty, decision.prior, "")
+        return f"By the release the society prefers the {decision.choice}. {sure}", False
     if decision.verdict == decision.choice:
         return f"The society prefers the {decision.choice}. {_wrong(decision.level)}", True
     said = f"Too close to tell at {_percent(decision.level)}. By the release the society prefers the {decision.choice}"
     return f"{said}, but the noise alone may have made it so.", False
+
+
+def _sure_on_average(what: str, certainty: float | None, prior: str | None, least: str) -> str:
+    """Return how sure something without a verdict is, as far as that is known."""
+    if certainty is None:
+        return _SURE_OF_NOTHING
+    chance = _probability(certainty)
+    chance = chance if chance.startswith(">") else f"{least}{chance}"
+    average = f"on average over societies (prior: {prior}); no verdict holds for each of them"
+    return f"Without the noise {what} is the same with a probability of {chance}, {average}."
 
 
 def _wrong(level: float) -> str:
@@ -367,7 +378,8 @@ def _verdict_of_ranking(ranking: Ranking) -> tuple[str, bool]:
         return "The society prefers none: the best are worth the same to it.", False
     said = f"of {number:,} alternatives the society prefers {ranking.winner}"
     if ranking.level is None:
-        return f"By the release, {said}. {_SURE_OF_NOTHING}", False
+        sure = _sure_on_average("the winner", ranking.certainty_at_least or None, ranking.prior, "at least ")
+        return f"By the release, {said}. {sure}", False
     if ranking.verdict == ranking.winner:
         return f"{said[:1].upper()}{said[1:]}. {_wrong(ranking.level)}", True
     close = f"Too close to tell at {_percent(ranking.level)}"

@@ -33,6 +33,7 @@ __all__ = [
     "rows_of_societies",
     "show_differences",
     "show_societies",
+    "verdict_on_differences",
     "verdict_on_societies",
 ]
 
@@ -171,8 +172,11 @@ def _stands_out(difference: Difference) -> bool:
 def verdict_on_societies(outcome: Outcome) -> str:
     """Return in a sentence where the societies with most voters differ by more than noise explains."""
     found = compare_largest(outcome, most=_MOST_SOCIETIES)
-    if not found:
-        return "Where the societies differ beyond the noise is not known."
+    return verdict_on_differences(found) if found else "Where the societies differ beyond the noise is not known."
+
+
+def verdict_on_differences(found: Sequence[Difference]) -> str:
+    """Return in a sentence which of some differences, at least one, is clearest; or that none is clear."""
     first = next(filter(_stands_out, found), None)
     if first is not None:
         said = f"it counts more to {first.more} than to {first.less}"

@@ -14,8 +14,10 @@ import msgspec
 
 from ....protocol.estimators import Estimate
 from ....protocol.fair_voting import Feature, FeatureOutcome, Outcome
+from ....protocol.fair_voting.parameters import BY_QUALITY
 from ...presentation.numbers import decimals_of
 from ...presentation.presenter import Known, Rows
+from ..comparisons import PRICED
 
 __all__ = [
     "CROSSINGS",
@@ -24,6 +26,7 @@ __all__ = [
     "alternatives_of",
     "decimals_of_disparity",
     "decimals_of_estimates",
+    "has_a_price",
     "in_order",
     "rows_of",
     "welfare_floor",
@@ -127,6 +130,11 @@ def in_order(alternatives: Sequence[Alternative], outcome: Outcome) -> list[Alte
         return not alternative.is_winner, is_out, cost
 
     return sorted(alternatives, key=merit)
+
+
+def has_a_price(outcome: Outcome) -> bool:
+    """Return whether the objective has a limit that a winner may break at a price."""
+    return outcome.mechanism in BY_QUALITY and outcome.objective in PRICED
 
 
 def welfare_floor(alternatives: Sequence[Alternative], outcome: Outcome) -> float:

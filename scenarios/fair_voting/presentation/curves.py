@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
+from ....protocol.fair_voting.parameters import BY_QUALITY
 from ...experiments.measurements import Measurement
 from ...experiments.sheets import flatten
 from ...presentation.drawing import (
@@ -24,6 +25,7 @@ from ...presentation.drawing import (
 from ...presentation.numbers import listed
 from ...presentation.terminal import Cell, show_note, show_table
 from ...running.folder import RunFolder
+from ..comparisons import PRICED
 from ..trade_offs import TradeOff, TradeOffRow
 
 __all__ = ["picture_of_trade_off", "save_trade_off", "show_trade_off"]
@@ -88,6 +90,8 @@ def show_trade_off(console: Console, found: TradeOff) -> None:
     if features := [feature.name for feature in parameters.features or ()]:
         show_note(console, f"disparity: the greatest between the groups of any feature ({listed(features)})")
     named = {row.mechanism for row in found.rows}
+    if parameters.objective in PRICED and named & BY_QUALITY:
+        show_note(console, PRICED[parameters.objective])
     if parameters.is_joint or "joint" in named:
         others = "in all others" if "joint" in named else "in all of these"
         told = "groups are private in joint, and public " if "joint" in named else "groups are public "

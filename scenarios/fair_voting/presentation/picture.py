@@ -30,6 +30,7 @@ from .alternatives import (
     Served,
     alternatives_of,
     decimals_of_disparity,
+    has_a_price,
     in_order,
     welfare_floor,
     written_chance,
@@ -113,7 +114,8 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
     if outcome.alternatives and _is_told_apart(outcome):
         marks[WHISKERS] = {"color": INK, "linewidth": 1.4}
     if _allowed(outcome) is not None:
-        marks[f"disparity up to {outcome.max_disparity:g}: allowed"] = {**_ALLOWED, "markersize": 11}
+        allowed = "without a price" if has_a_price(outcome) else "allowed"
+        marks[f"disparity up to {outcome.max_disparity:g}: {allowed}"] = {**_ALLOWED, "markersize": 11}
     if outcome.alternatives and known.truth is not None:
         if _is_told_apart(outcome):
             hollow = {**_MARKS[0], **_HOLLOW, "color": INK, "markersize": 5.5}
@@ -157,9 +159,10 @@ def _draw_rows(
             widest, _ = max(enumerate(own.features), key=lambda placed: placed[1].disparity)
             said += f" of {fold(outcome.features[widest].name)}"
         if outcome.objective == "constrained" and own.disparity > outcome.max_disparity:
-            said += f"\nmore than the {outcome.max_disparity:g} allowed"
+            limit = f"{outcome.max_disparity:g}"
+            said += f"\nmore than {limit}, at a price" if has_a_price(outcome) else f"\nmore than the {limit} allowed"
         elif outcome.objective == "welfare_constrained" and own.welfare.value < floor:
-            said += "\nless than the least welfare"
+            said += "\nless than the least welfare" + (", at a price" if has_a_price(outcome) else "")
         color = GOOD if alternative.is_winner else MUTED
         if alternative.is_winner:
             chance = outcome.assurance.probability

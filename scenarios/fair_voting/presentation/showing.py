@@ -28,6 +28,7 @@ from .alternatives import (
     alternatives_of,
     decimals_of_disparity,
     decimals_of_estimates,
+    has_a_price,
     in_order,
     written_chance,
 )
@@ -164,17 +165,21 @@ def _objective(outcome: Outcome) -> Text:
 
 
 def _elected_for(outcome: Outcome) -> str:
-    """Return what the objective asks for."""
-    said = {
+    """Return what the objective asks for, or the quality that stands for it where a limit has a price."""
+    weight, details = outcome.fairness_weight, outcome.details
+    share = None if isinstance(details, msgspec.UnsetType) else details.welfare_share
+    floor = "" if share is None else f"{100 * share:g} % of the greatest"
+    if has_a_price(outcome):
+        return {
+            "constrained": f"the most welfare less {weight:g} times the disparity beyond {outcome.max_disparity:g}",
+            "welfare_constrained": f"the least disparity plus {weight:g} times what welfare is short of {floor}",
+        }[outcome.objective]
+    return {
         "parity": "the least disparity",
         "constrained": f"the most welfare within a disparity of {outcome.max_disparity:g}",
-        "penalized": f"the most welfare less {outcome.fairness_weight:g} times the disparity",
-        "welfare_constrained": "the least disparity",
+        "penalized": f"the most welfare less {weight:g} times the disparity",
+        "welfare_constrained": "the least disparity" + (f" among those with {floor} welfare" if floor else ""),
     }[outcome.objective]
-    details = outcome.details
-    if not isinstance(details, msgspec.UnsetType) and details.welfare_share is not None:
-        said = f"{said} among those with {100 * details.welfare_share:g} % of the greatest welfare"
-    return said
 
 
 def _exceeding(outcome: Outcome) -> str:
@@ -342,7 +347,8 @@ def _show_rules(
     decimals = decimals_of_estimates([own.welfare for own in served.values()])
     rules_of: dict[str, list[str]] = {}
     for rule in _RULES:
-        rules_of.setdefault(truth[rule], []).append(rule)
+        strictly = ", its limit kept" if rule == _RULES[0] and has_a_price(outcome) else ""
+        rules_of.setdefault(truth[rule], []).append(rule + strictly)
     rows: list[Sequence[Cell]] = []
     for joined, rules in rules_of.items():
         tied = [served[name] for name in _tied(joined, outcome.candidates)]

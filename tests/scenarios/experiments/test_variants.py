@@ -86,6 +86,14 @@ def test_weights_of_one_s_own_leave_no_estimator_out_and_a_law_of_one_s_own_has_
     assert not any("own law" in name for name in table("crowd").names)
 
 
+def test_at_a_price_there_is_a_most_that_a_false_ranking_gains() -> None:
+    """(e^ε − 1)/(e^ε + 1), where ε is that of replacing a ranking: twice that of adding or removing one."""
+    for words, epsilon in ((), 0.6), (("relation=add-remove-one",), 1.2), (("mechanism=joint", "epsilon=1"), 1.0):
+        bound = (math.exp(epsilon) - 1) / (math.exp(epsilon) + 1)
+        notes = " ".join(table("two-societies", *words).notes([]))
+        assert f"no false ranking gains a voter more than {bound:.3g} of a utility" in notes
+
+
 def test_private_groups_are_compared_with_what_keeps_them_private() -> None:
     compared = table("two-societies", "mechanism=joint")
     offers = compared.offers()

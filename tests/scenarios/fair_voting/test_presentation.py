@@ -15,7 +15,8 @@ from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.fair_voting import AlternativeOutcome, Assurance, FairVoting, Outcome, Parameters
 from psephos.protocol.fair_voting.objective import ObjectiveName
-from psephos.protocol.fair_voting.parameters import CENTRAL, MechanismName
+from psephos.protocol.fair_voting.outcome import Details
+from psephos.protocol.fair_voting.parameters import BY_QUALITY, CENTRAL, MechanismName
 from psephos.protocol.phases import Inputs
 from psephos.scenarios.presentation import draw_outcome, rows_of, show_outcome, verdict_of
 
@@ -520,6 +521,26 @@ def test_a_verdict_says_where_nothing_tells_how_near_the_others_come() -> None:
     nothing = Assurance(probability=None, prior=None, verdict=None, level=0.05, p_value=None, shortfall=None)
     said = verdict_of(released(assurance=nothing))
     assert said.endswith("Nothing tells how near the others come: any of them may be better.")
+
+
+@pytest.mark.parametrize("mechanism", sorted(BY_QUALITY))
+def test_a_limit_that_has_a_price_is_not_said_to_be_kept(tmp_path: Path, mechanism: MechanismName) -> None:
+    """The verdict had "within a disparity of 0.6" of a winner whose disparity was .76."""
+    alone: dict[str, Any] = {**WINNER_ALONE, "mechanism": mechanism, "max_disparity": 0.6, "fairness_weight": 2.0}
+    limited = released(objective="constrained", **alone)
+    assert "elected for the most welfare less 2 times the disparity beyond 0.6. With 95 %" in verdict_of(limited)
+    assert said_of(shown(limited), "Objective").endswith("less 2 times the disparity beyond 0.6")
+    details = Details(welfare_share=0.75, least_score=0.0)
+    floored = released(objective="welfare_constrained", details=details, **alone)
+    said = "elected for the least disparity plus 2 times what welfare is short of 75 % of the greatest. "
+    assert said in verdict_of(floored)
+    assert "this objective, its limit kept" in shown(limited, truth=truth_of(this_objective="fair")).text
+    alone["mechanism"] = "sampling"
+    strict = released(objective="constrained", **alone)
+    assert "within a disparity of 0.6" in verdict_of(strict)
+    for outcome, words in ((limited, "more than 0.6, at a price"), (strict, "more than the 0.6 allowed")):
+        assert words in drawn(outcome, tmp_path, truth=truth_of())
+    assert "limit kept" not in shown(strict, truth=truth_of(this_objective="fair")).text
 
 
 def test_a_verdict_says_where_nothing_keeps_the_limit() -> None:

@@ -198,6 +198,7 @@ def test_differences_are_those_of_the_release(psephos: Psephos, societies: Outco
     ended = psephos("decide", "divided", "--differences", "--level", "0.2")
     assert (ended.status, ended.err) == (0, "")
     assert "all of them at once, at the 20 % level" in ended.out
+    assert ended.out.startswith(("\nThe societies differ most clearly on ", "\nEvery difference between societies is "))
 
 
 @pytest.mark.bad_input("societies that are not two or more, or that a voter is not in exactly once")

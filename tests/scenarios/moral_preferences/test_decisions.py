@@ -320,6 +320,19 @@ def test_without_errors_no_certainty_is_said_and_why() -> None:
     assert "certainty 0" not in text
 
 
+def test_without_a_verdict_the_sentence_has_the_certainty_where_there_is_one() -> None:
+    """It said that nothing is known, and the certainty stood below."""
+    projected = released(is_projected=True)
+    text = said(projected, MAN_OR_DOGS)
+    (decision,) = decide_pairs(projected, [MAN_OR_DOGS])
+    chance = f"with a probability of {decision.certainty:.3f}, on average over societies (prior: ball)"
+    assert f"prefers the first. Without the noise the choice is the same {chance}" in text
+    assert "is not known" not in text
+    text = " ".join(ranked(projected, {"a": {"Man": 1.0}, "b": {}}).split())
+    assert "the winner is the same with a probability of at least 0." in text
+    assert "is not known" not in text
+
+
 def test_of_alternatives_that_are_worth_the_same_neither_is_preferred() -> None:
     text = said(OUTCOME, pair({"Man": 1.0}, {"Dog": 2.0}))
     assert text.startswith("The society prefers neither: both are worth the same to it. ")
