@@ -9,7 +9,7 @@ import contextlib
 import datetime as dt
 import functools
 import math
-import threading
+import queue
 from collections.abc import Callable, Generator, Sequence
 from typing import Final, NamedTuple
 
@@ -57,7 +57,9 @@ class _Screen:
         self._lines = lines
         self._role = role
         self._closed: collections.deque[Effect] = collections.deque()
-        self._writing = threading.Lock()  # a thread that is abandoned at the session's end may be at a line still
+        # Held by whoever writes lines: a thread that is abandoned at the session's end may be at one still.
+        self._turn: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._turn.put(None)
 
     def on_effect(self, effect: Effect) -> None:
         """Take note of an effect of the server's machine."""
@@ -78,9 +80,12 @@ class _Screen:
 
     def show_lines(self) -> None:
         """Show the lines of phases that have closed since, in their order whichever threads ask."""
-        with self._writing:
+        turn = self._turn.get()
+        try:
             while self._closed:
                 self._lines.on_effect(self._closed.popleft())
+        finally:
+            self._turn.put(turn)
 
 
 @contextlib.contextmanager
