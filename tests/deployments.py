@@ -73,6 +73,7 @@ __all__ = [
     "Peer",
     "Process",
     "Serving",
+    "SettableClock",
     "Start",
     "Terminal",
     "entries_of",
@@ -225,7 +226,7 @@ class Peer:
         self.close()
 
 
-class _Clock(trio.abc.Clock):
+class SettableClock(trio.abc.Clock):
     """The system's clock, which a test sets forward: a deadline is then early for nobody, however slow the machine."""
 
     def __init__(self) -> None:
@@ -269,7 +270,7 @@ class Serving:
         self._seed = seed
         self._pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)
         self._is_up = threading.Event()
-        self._clock = _Clock()
+        self._clock = SettableClock()
         self._stop: Callable[[], None] = lambda: None
         self._tell: Callable[[], Standing] | None = None
 
@@ -631,6 +632,12 @@ class Process:
     def send(self, number: signal.Signals) -> None:
         """Send it a signal; SIGINT is Ctrl-C."""
         self._process.send_signal(number)
+
+    def pass_time(self) -> None:
+        """Set the clock of a process of `ahead.py` forward until it has ended, however far it is."""
+        while self._process.poll() is None:
+            self.send(signal.SIGCONT)
+            threading.Event().wait(0.05)
 
     def kill(self) -> None:
         """End it at once, without a word."""

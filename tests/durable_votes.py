@@ -32,6 +32,7 @@ DURABLE_STEPS: Final = ("reserved", "drawn", "acknowledged", "drawn", "acknowled
 Dying = tuple[str, int]
 """When a process is killed, before or after, and at which of its durable steps."""
 _DYING: Final = Path(__file__).with_name("dying.py")
+_AHEAD: Final = Path(__file__).with_name("ahead.py")
 _of_server: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 
 
@@ -81,25 +82,40 @@ class Vote:
         ended = self.start("roster", self._scenario, *how).ending()
         assert (ended.status, ended.err) == (0, "")
 
-    def start(self, *words: object, dying: Dying | None = None, ulimit: str = "") -> Process:
-        """Start a process."""
-        program: Sequence[object] = ("-m", "psephos.scenarios.cli") if dying is None else (_DYING, *dying)
+    def start(
+        self, *words: object, dying: Dying | None = None, ahead: float | None = None, ulimit: str = ""
+    ) -> Process:
+        """Start a process, which dies at a step of its own, or whose clock SIGCONT sets forward by so many seconds."""
+        program: Sequence[object] = ("-m", "psephos.scenarios.cli")
+        if dying is not None:
+            program = (_DYING, *dying)
+        elif ahead is not None:
+            program = (_AHEAD, ahead)
         return self._stack.enter_context(
             Process(*words, folder=self._folder, is_measured=False, ulimit=ulimit, program=program, prefix=self._prefix)
         )
 
-    def serve(self, *words: object, dying: Dying | None = None, ulimit: str = "") -> Process:
+    def serve(
+        self, *words: object, dying: Dying | None = None, ahead: float | None = None, ulimit: str = ""
+    ) -> Process:
         """Start the server, again or for the first time."""
         how = ("--roster", self.roster, *self._settings, "--no-pictures")
-        return self.start("serve", self._scenario, *how, *words, *self._out("server"), dying=dying, ulimit=ulimit)
+        own = (*how, *words, *self._out("server"))
+        return self.start("serve", self._scenario, *own, dying=dying, ahead=ahead, ulimit=ulimit)
 
     def join(
-        self, party: str, *words: object, relay: Relay | None = None, dying: Dying | None = None, ulimit: str = ""
+        self,
+        party: str,
+        *words: object,
+        relay: Relay | None = None,
+        dying: Dying | None = None,
+        ahead: float | None = None,
+        ulimit: str = "",
     ) -> Process:
         """Let a party take part, again or for the first time."""
         where = () if relay is None else ("--address", relay.address)
         own = (self.roster / "invitations", "--as", party, "--input", f"{party}.csv", *where, *words)
-        return self.start("join", *own, *self._out(party), dying=dying, ulimit=ulimit)
+        return self.start("join", *own, *self._out(party), dying=dying, ahead=ahead, ulimit=ulimit)
 
     def _out(self, name: str) -> tuple[str, Path]:
         self._num_started += 1

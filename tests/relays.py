@@ -27,6 +27,7 @@ class Connection:
     Attributes:
         number: of the connection, from 0.
         sent: what the party sent, piece by piece.
+        num_passed: how many of these pieces the server has, or has in its socket.
         is_deaf: what the server says from now on does not reach the party.
         is_held: what the party says waits here.
         is_silent: nothing passes either way any more, and neither side is told.
@@ -35,6 +36,7 @@ class Connection:
     def __init__(self, number: int, client: trio.SocketStream, server: trio.SocketStream) -> None:
         self.number = number
         self.sent: list[bytes] = []
+        self.num_passed = 0
         self.is_deaf = False
         self.is_held = False
         self.is_silent = False
@@ -119,6 +121,7 @@ class Relay:
                 await trio.sleep(_MOMENT)
             if is_partys or not connection.is_deaf:
                 await sink.send_all(data)
+            connection.num_passed += is_partys
         while connection.is_silent:  # noqa: ASYNC110  as above
             await trio.sleep(_MOMENT)
         await sink.send_eof()

@@ -17,7 +17,7 @@ from thoroughness import draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
-TRIALS = draws(400, full=3000)
+TRIALS = draws(300, full=3000)
 WHOLE_SESSIONS = draws(150, full=400)
 
 # Weights and opinions of the two workloads, by place.

@@ -30,8 +30,9 @@ from psephos.scenarios.fair_voting.paper.profiles import (
     fixed_profile,
 )
 from psephos.scenarios.fair_voting.paper.trials import Release, choice_shares, elect, release
+from thoroughness import draws
 
-SEED, CELL, TRIALS = 3, "a cell", 40
+SEED, CELL, TRIALS = 3, "a cell", draws(15, full=40)
 SIZES = (9, 5)
 DRAWN: list[tuple[str, dict[str, Any]]] = [
     ("laplace", {}),
