@@ -4,10 +4,10 @@
 alone, in some four minutes.
 
 Generated and tracked: `states.md`, drawn from the machines' tables, which `make docs` writes too; and by `make papers`
-pictures of scenarios and trials, the tables of `which-mechanism.md`, `calibration.md`, `dpwevote-reproduced.md`,
-`truth-discovery-reproduced.md`, `moral-preferences-reproduced.md` and `fair-voting-reproduced.md` with their pictures,
-from runs of `psephos reproduce`. Truth discovery and fair voting need a folder of data sets (PSEPHOS_DATA); without
-one their pages stay as they are.
+pictures of a report, of scenarios and of trials, the tables of `which-mechanism.md`, `calibration.md`,
+`dpwevote-reproduced.md`, `truth-discovery-reproduced.md`, `moral-preferences-reproduced.md` and
+`fair-voting-reproduced.md` with their pictures, from runs of `psephos reproduce`. The report's picture needs Chromium.
+Truth discovery and fair voting need a folder of data sets (PSEPHOS_DATA); without one their pages stay as they are.
 """
 
 import os
@@ -29,6 +29,7 @@ from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.experiments import Paper, calibrate, page_of, reproduce
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.system import load_each
+from tour import find_browser, photograph
 
 DOCS = Path(__file__).parent
 PRINTED: Final = re.compile(
@@ -39,6 +40,8 @@ _STAYS: Final = re.compile(r" +(?P<state>\w+) --> (?P=state): (?P<move>.*)")
 _COLUMNS: Final = 96
 """The tables of `which-mechanism.md` have all their columns."""
 _COLORS: Final = 256
+_SCREEN: Final = "1080,1150"
+"""Pixels of a picture of a report: to the end of its first table."""
 _MERMAID: Final = "mermaid@11.17.2"
 
 
@@ -75,6 +78,20 @@ def _with_boxes(diagram: str) -> str:
 def draw_picture(scenario: str, name: str, *, picture: str = "estimates.png") -> None:
     """Run a scenario and keep one of its pictures."""
     keep_picture(["run", scenario], name, picture=picture)
+
+
+def keep_report(words: Sequence[str], name: str) -> None:
+    """Run a command and keep a picture of the first screen of its page, where there is a browser."""
+    browser = find_browser()
+    if browser is None:
+        print(f"{name} stays as it is: no Chromium was found")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        out, picture = Path(folder) / "run", Path(folder) / "screen.png"
+        command = [sys.executable, "-m", "psephos.scenarios.cli", *words, "--out", str(out)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603  our own command
+        photograph(browser, out / "report.html", picture, [f"--window-size={_SCREEN}"])
+        keep_small(picture, DOCS / name)
 
 
 def keep_picture(words: Sequence[str], name: str, *, picture: str) -> None:
@@ -183,7 +200,7 @@ def build_pages() -> int:
 
 def run_papers() -> None:
     """Run again all that the pages report."""
-    draw_picture("eu-council", "eu-council.png")
+    keep_report(["run", "eu-council"], "report.png")
     draw_picture("two-societies", "fair-voting.png")
     draw_picture("collusion-sweep", "collusion-sweep.png", picture="adversary-1.png")
     grid = ["--grid", "epsilon=0.5,1,2,4", "--grid", "variant=joint,laplace,two_point"]

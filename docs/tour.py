@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-__all__ = ["main"]
+__all__ = ["find_browser", "main", "photograph"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 _COLUMNS: Final = 80
@@ -90,7 +90,7 @@ def main() -> None:
     if folder.exists() and any(folder.iterdir()):
         parser.error(f"FOLDER must be new or empty, got {folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    browser = find_browser()
     begun = time.monotonic()
     try:
         _tour(folder, None if options.installed is None else options.installed.resolve(), browser)
@@ -182,7 +182,7 @@ def _take(step: Step, place: Path, folder: Path, environment: dict[str, str], br
         _photograph_terminal(browser, folder, step.name)
         for page in step.pages:
             for look, words in _LOOKS.items():
-                _photograph(browser, place / page, folder / f"{step.name}-{look}.png", words)
+                photograph(browser, place / page, folder / f"{step.name}-{look}.png", words)
 
 
 def _photograph_terminal(browser: str, folder: Path, name: str) -> None:
@@ -191,11 +191,16 @@ def _photograph_terminal(browser: str, folder: Path, name: str) -> None:
     page = folder / f"{name}.terminal.html"
     page.write_text(_TERMINAL.format(text=html.escape(text)), encoding="utf-8")
     height = _MARGIN_PIXELS + _LINE_PIXELS * len(text.splitlines())
-    _photograph(browser, page, folder / f"{name}.png", [f"--window-size={_TERMINAL_PIXELS},{height}"])
+    photograph(browser, page, folder / f"{name}.png", [f"--window-size={_TERMINAL_PIXELS},{height}"])
     page.unlink()
 
 
-def _photograph(browser: str, page: Path, picture: Path, words: Sequence[str]) -> None:
+def find_browser() -> str | None:
+    """Return the system's Chromium; None where there is none."""
+    return next(filter(None, map(shutil.which, _BROWSERS)), None)
+
+
+def photograph(browser: str, page: Path, picture: Path, words: Sequence[str]) -> None:
     """Take a picture of a page on the disk.
 
     Raises:
