@@ -77,7 +77,7 @@ def test_a_folder_gets_a_line_for_each_partner_a_picture_and_a_page_of_which_a_r
     assert psephos("report", "out").status == 0
     for page in (Path("out/report.html"), Path("out/power/report.html")):
         text = page.read_text(encoding="utf-8")
-        words = html.unescape(re.sub(r"<[^>]*>", " ", text))
+        words = html.unescape(re.sub(r"<[^>]*>", " ", text)).replace("\N{NO-BREAK SPACE}", " ")
         assert "The game behind the vote" in words
         assert "Germany and 3 more, with weight 29, decide most often: each in 3.27 % of votes" in words
         assert "quota: 255 of 345 units of weight" in words
