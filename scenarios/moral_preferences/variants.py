@@ -51,7 +51,10 @@ class PreferenceVariants(SimulatedVariants):
     def __init__(self, resolved: Resolved, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
         if self._parameters.is_personal:
-            allowed = "left out: variants are compared at one ε of all voters (--set epsilon=...)"
+            allowed = (
+                "left out in the file, and with it chosen_by and the voters' own epsilon: variants are compared at one "
+                "ε of all voters (epsilon = ...)"
+            )
             raise ConfigurationError(field="epsilons", value=list(self._parameters.epsilons), allowed=allowed)
 
     @property
