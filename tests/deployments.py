@@ -65,6 +65,7 @@ from psephos.transports.addresses import parse_address
 from psephos.transports.framing import FrameDecoder, encode_frames
 
 __all__ = [
+    "AHEAD",
     "ENTRIES",
     "NOBODY_LISTENS",
     "PATIENCE",
@@ -93,6 +94,8 @@ PATIENCE: Final = 240.0
 """Seconds after which something has gone wrong, on however slow a machine: no test passes by waiting for so long."""
 _MEASURES: Final = "COVERAGE_PROCESS_CONFIG"
 """By this variable coverage tells a new process that it is to be measured."""
+AHEAD: Final = Path(__file__).with_name("ahead.py")
+"""A program with the command line in it, whose clock SIGCONT sets forward by its first argument's seconds."""
 SEED: Final = 7
 NOBODY_LISTENS: Final = "127.0.0.1:1"
 ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import msgspec
 import numpy as np
-from deployments import ENTRIES, Process, read_json, write_vote
+from deployments import AHEAD, ENTRIES, Process, read_json, write_vote
 from psephos.agents.journal_format import read_journal
 from psephos.agents.person_journal import SessionRecords, read_sessions
 from psephos.agents.session_journal import SESSION
@@ -32,7 +32,6 @@ DURABLE_STEPS: Final = ("reserved", "drawn", "acknowledged", "drawn", "acknowled
 Dying = tuple[str, int]
 """When a process is killed, before or after, and at which of its durable steps."""
 _DYING: Final = Path(__file__).with_name("dying.py")
-_AHEAD: Final = Path(__file__).with_name("ahead.py")
 _of_server: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 
 
@@ -90,7 +89,7 @@ class Vote:
         if dying is not None:
             program = (_DYING, *dying)
         elif ahead is not None:
-            program = (_AHEAD, ahead)
+            program = (AHEAD, ahead)
         return self._stack.enter_context(
             Process(*words, folder=self._folder, is_measured=False, ulimit=ulimit, program=program, prefix=self._prefix)
         )

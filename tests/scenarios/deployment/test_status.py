@@ -12,13 +12,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import trio
-from deployments import PATIENCE, SEED, Peer, Process, report, write_vote
+from deployments import AHEAD, PATIENCE, SEED, Peer, Process, report, write_vote
 from prometheus_client.parser import text_string_to_metric_families
 from psephos.agents.standing import Connections, Standing
 from psephos.protocol.messages import Abort, Welcome
@@ -101,10 +101,12 @@ def samples_in(text: str) -> dict[str, float]:
 
 
 @contextlib.contextmanager
-def serve(folder: Path, *words: object) -> Generator[tuple[Process, str, Page]]:
+def serve(
+    folder: Path, *words: object, program: Sequence[object] = ("-m", "psephos.scenarios.cli")
+) -> Generator[tuple[Process, str, Page]]:
     """Serve the vote of three partners with a page; yield the process, its address and the page."""
     how = (*HOW, "--out", "server", "--status", "0", *words)
-    with Process("serve", write_vote(folder), *how, folder=folder, is_measured=False) as server:
+    with Process("serve", write_vote(folder), *how, folder=folder, is_measured=False, program=program) as server:
         address = server.address()
         line = server.line_with("status at ")
         found = re.fullmatch(r"status at http://(127\.0\.0\.1:[1-9]\d*)/healthz and http://\1/metrics\n", line)
@@ -178,12 +180,13 @@ def test_it_says_where_the_session_stands_and_who_is_counted(tmp_path: Path) -> 
         server.kill()
 
 
-@pytest.mark.full("it waits")
+@pytest.mark.full("one more server")
 def test_it_answers_503_once_the_session_has_failed_and_while_the_parties_are_told_so(tmp_path: Path) -> None:
-    with serve(tmp_path, "--set", "deadline_seconds=20") as (server, address, page), Peer(address) as ann:
+    with serve(tmp_path, program=(AHEAD, 300)) as (server, address, page), Peer(address) as ann:
         ann.hello("ann")
         assert isinstance(ann.receive(), Welcome)
         assert page.ask("/healthz")[0] == 200
+        server.send(signal.SIGCONT)  # which lets all the time pass that there is to join
         assert isinstance(ann.receive(), Abort)
         assert page.ask("/healthz")[:2] == (503, "failed: the session has ended without an outcome\n")
         assert page.metrics()["psephos_session_state:aborted"] == 1

@@ -134,14 +134,14 @@ def test_what_was_captured_in_one_session_is_void_in_the_next(tmp_path: Path, ps
     write_vote(tmp_path)
     first, _ = draw(psephos, tmp_path, "first", "--enrolled", "keys")
     second, again = draw(psephos, tmp_path, "second", "--enrolled", "keys")
-    with serving(first, "--set", "deadline_seconds=60") as server:
+    with serving(first) as server:
         relay = Relay(server.address())
         with joining(first, relay.address, "ann", key=tmp_path / "keys" / "ann") as clients:
             captured = relay.wait_for(2)  # of the handshake, and what follows
             clients["ann"].kill()
         relay.close()
         server.kill()
-    with serving(second, "--set", "deadline_seconds=60") as server:
+    with serving(second) as server:
         address = server.address()
         with socket.create_connection(parse_address(address), timeout=PATIENCE) as replayer:
             replayer.sendall(captured)
@@ -214,7 +214,7 @@ def test_a_server_whose_terms_are_others_than_agreed_is_left_before_anything_is_
     """The true server, with its key, at ten times the ε: what no relay can say, and what a server may not."""
     folder, _ = drawn
     vote = (tmp_path / "vote.toml").read_text(encoding="utf-8")
-    with serving(folder, "--set", "epsilon=10", "--set", "deadline_seconds=60") as server:
+    with serving(folder, "--set", "epsilon=10") as server:
         ending = join(psephos, folder, server.address(), "ann")
         server.kill()
     assert "epsilon = 1.0" in vote
@@ -245,7 +245,7 @@ def test_a_certificate_that_is_unknown_foreign_or_expired_is_one_line_on_either_
         invitations["cid"], certificate=invitations["bob"].certificate, key=(tmp_path / "keys/bob/key.pem").read_text()
     )
     file.write_bytes(msgspec.json.encode(foreign))
-    with serving(folder, "--set", "deadline_seconds=60") as server:
+    with serving(folder) as server:
         address = server.address()
         endings = {party: join(psephos, folder, address, party) for party in ENTRIES}
         refused = refusals_at(tmp_path / "at-drawn", number=3)
