@@ -16,7 +16,7 @@ from rich.text import Text as Line
 from ...protocol.errors import ConfigurationError
 from ..presentation.terminal import show_note, show_table
 from ..running.reader import RunLeft, read_run
-from ..running.statements import up_to
+from ..running.statements import rounded_up
 from .estimates import estimates_in
 from .page import Cell, Page, Section, Table, Text, drawn, epsilon_cell
 from .run_page import settings_of, verdict_in
@@ -137,7 +137,7 @@ def _said_of_shared(compared: Compared) -> str:
 def _prices(runs: Sequence[RunLeft]) -> Mapping[str, Sequence[Cell]]:
     def certainty(run: RunLeft) -> Cell:
         value = run.person.certainty
-        return Cell(_NOT_SAID) if value is None else Cell(up_to(value).removeprefix("up to "), value)
+        return Cell(_NOT_SAID) if value is None else Cell(rounded_up(value), value)
 
     def parties(run: RunLeft) -> Cell:
         number = None if run.result is None else run.result.num_parties

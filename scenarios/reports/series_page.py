@@ -13,7 +13,7 @@ from ..presentation import briefs_of, verdict_of
 from ..presentation.numbers import some
 from ..running.reader import Released, RunLeft, read_run
 from ..running.series_shown import say_limit
-from ..running.statements import LITTLE, meaning_of, up_to
+from ..running.statements import LITTLE, little_of, meaning_of, odds_of
 from .estimates import estimates_in, rows_in
 from .page import Block, Cell, Drawing, Facts, Section, Table, Text, drawn, epsilon_text, shown
 
@@ -189,9 +189,9 @@ def price_of_series(result: Released, role: str) -> tuple[str, str]:
     said = [f"Over all votes, whoever paid most lost ε = {epsilon} (proven, {person.relation})."]
     warning = ""
     if person.certainty is not None:
-        said.append(f"From even odds, anybody can become {up_to(person.certainty)} sure of what one {role} holds.")
+        said.append(f"{odds_of(person.certainty, f'what one {role} holds')}.")
         if person.certainty > LITTLE:
-            warning = f"ε = {epsilon} over all votes protects little: over {100 * LITTLE:g} % certainty."
+            warning = little_of([f"ε = {epsilon} over all votes"])
     if budget is not None:
         limit = say_limit(
             budget.epsilon, budget.delta, role=role, period_seconds=budget.period_seconds, in_all=budget.in_all

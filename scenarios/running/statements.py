@@ -17,7 +17,19 @@ from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, t
 from ...protocol.privacy.composition import count_of
 from ..presentation.numbers import some
 
-__all__ = ["LITTLE", "certainty_of", "meaning_of", "model_of", "setting_of", "trust_in", "up_to", "warning_of"]
+__all__ = [
+    "LITTLE",
+    "certainty_of",
+    "little_of",
+    "meaning_of",
+    "model_of",
+    "odds_of",
+    "rounded_up",
+    "setting_of",
+    "trust_in",
+    "up_to",
+    "warning_of",
+]
 
 LITTLE: Final = 0.95
 """Where an ε allows more certainty than this, it protects little."""
@@ -36,8 +48,8 @@ def certainty_of(epsilon: float) -> float:
     return 1 / (1 + math.exp(-epsilon))
 
 
-def up_to(probability: float) -> str:
-    """Return a bound on a probability in words: rounded up, but for what would be rounded to certainty.
+def rounded_up(probability: float) -> str:
+    """Return a bound on a probability, such as "73.2 %": rounded up, but for what would be rounded to certainty.
 
     Args:
         probability: in [1/2, 1].
@@ -48,7 +60,29 @@ def up_to(probability: float) -> str:
     up = math.ceil(100 * probability * scale - _ROUNDING * scale)
     if up == 100 * scale:
         return f"over {100 - 1 / scale:.{decimals}f} %"
-    return f"up to {up / scale:.{decimals}f} %"
+    return f"{up / scale:.{decimals}f} %"
+
+
+def up_to(probability: float) -> str:
+    """Return a bound on a probability in words, such as "up to 73.2 %". See `rounded_up`."""
+    said = rounded_up(probability)
+    return said if said.startswith("over ") else f"up to {said}"
+
+
+def odds_of(probability: float, unknown: str) -> str:
+    """Return the greatest certainty that somebody can get of something, as a sentence without its full stop.
+
+    Args:
+        probability: in [1/2, 1].
+        unknown: of what, as a phrase.
+    """
+    return f"From even odds, anybody can become {up_to(probability)} sure of {unknown}"
+
+
+def little_of(prices: Sequence[str]) -> str:
+    """Return a warning that some ε, at least one, allow more than `LITTLE` certainty."""
+    verb = "protect" if len(prices) > 1 else "protects"
+    return f"{' and '.join(prices)} {verb} little: over {100 * LITTLE:g} % certainty."
 
 
 def trust_in(protocol: PhasedProtocol[Any, Any]) -> str:
@@ -134,10 +168,7 @@ def warning_of(losses: Sequence[PrivacyLoss | LedgerEntry]) -> str:
     for epsilon, units in _by_price(losses):
         if certainty_of(epsilon) > LITTLE and epsilon < replaced * (1 - _ROUNDING):
             large.append(f"ε = {epsilon:g} for {' or '.join(units)}")
-    if not large:
-        return ""
-    verb = "protect" if len(large) > 1 else "protects"
-    return f"{' and '.join(large)} {verb} little: over {100 * LITTLE:g} % certainty."
+    return little_of(large) if large else ""
 
 
 def _bound_of(protocol: PhasedProtocol[Any, Any]) -> str:
@@ -151,7 +182,7 @@ def _bound_of(protocol: PhasedProtocol[Any, Any]) -> str:
 def _certainty(epsilon: float, unknown: str) -> str:
     if math.isinf(epsilon):
         return f"No proven ε bounds how sure anybody can become of {unknown}."
-    return f"From even odds, anybody can become {up_to(certainty_of(epsilon))} sure of {unknown} (ε = {epsilon:g})."
+    return f"{odds_of(certainty_of(epsilon), unknown)} (ε = {epsilon:g})."
 
 
 def _by_price(losses: Iterable[PrivacyLoss | LedgerEntry]) -> list[tuple[float, list[str]]]:
