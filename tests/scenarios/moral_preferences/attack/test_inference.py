@@ -261,7 +261,8 @@ def test_where_a_noisy_objective_is_greatest_tells_whose_it_is_and_no_more_than_
     )
     assert found.success > 0.8
     noise = getattr(protocol.phase.mechanism, "noise")  # noqa: B009  of Algorithm 3
-    assert found.greatest_log_odds_ratio <= np.abs(rows[0] - rows[1]).sum() / noise.scale
+    # A report beyond both voters' coefficients attains the bound, so that machines round it to either side.
+    assert found.greatest_log_odds_ratio <= np.abs(rows[0] - rows[1]).sum() / noise.scale * (1 + 1e-12)
 
 
 def test_membership_is_the_first_row_against_all_others() -> None:
