@@ -83,7 +83,8 @@ def test_with_the_server_nothing_changes_in_the_local_model() -> None:
     attack = find_attack(protocol)
     found = evaluate_isolation(attack, inputs, target=1, has_server=True, secret=FAVORITE, num_sessions=20)
     assert found.before == found.after == found.server
-    assert found.before.greatest_log_odds_ratio <= found.epsilon == pytest.approx(2.0)
+    assert found.before.greatest_log_odds_ratio <= found.epsilon * (1 + 1e-9)
+    assert found.epsilon == pytest.approx(2.0)
 
 
 def test_a_partner_of_a_weighted_vote_is_sheltered_by_the_crowd_alone() -> None:
