@@ -52,7 +52,7 @@ def check_level(shares: Sequence[tuple[float, int]], level: float) -> None:
     assert binom.sf(wrong - 1, number, level) > 1e-6
 
 
-@pytest.mark.parametrize("prior", ["ball", "size"])
+@pytest.mark.parametrize("prior", ["ball", pytest.param("size", marks=pytest.mark.full("as ball, in as many seconds"))])
 def test_certainties_are_calibrated_under_the_prior_that_they_name(prior: str) -> None:
     """A slack of 2 %: priors and noise are taken as normal. False alarm: 1e-4 for each prior."""
     cells: list[DecisionCell] = []

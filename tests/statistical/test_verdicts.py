@@ -65,6 +65,7 @@ def test_where_errors_are_upper_bounds_claims_are_too_high_rather_than_too_low(v
         assert cell.deviation < 4.5
 
 
+@pytest.mark.full("two seconds of votes")
 def test_on_fair_coins_claims_are_within_twice_what_is_found() -> None:
     """The paper's workload at n = 100, ε = 1, on which a flat prior claims six times too little.
 

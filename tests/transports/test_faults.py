@@ -22,7 +22,13 @@ def calm(_connection: int, _is_upstream: bool, _number: int) -> Fate:  # noqa: F
     return CALM
 
 
-@pytest.mark.parametrize(("inner", "flood_bytes"), [(MemoryTransport, IN_MEMORY), (TCPTransport, 1 << 25)])
+@pytest.mark.parametrize(
+    ("inner", "flood_bytes"),
+    [
+        (MemoryTransport, IN_MEMORY),
+        pytest.param(TCPTransport, 1 << 25, marks=pytest.mark.full("floods, as the transport's own test")),
+    ],
+)
 async def test_the_contract_is_kept_in_calm_weather(
     inner: type[MemoryTransport | TCPTransport], flood_bytes: int
 ) -> None:

@@ -46,36 +46,7 @@ def climb_pairwise(linear: FloatArray, hessians: FloatArray, *, radius: float, t
     diagonals = np.ascontiguousarray(np.einsum("mkk->mk", hessians))  # a view's copy; nothing is added up
     lanes: IntArray = np.arange(num_quadratics, dtype=np.int64)
     for step in range(1, _MOST_STEPS + 1):
-        # Where to: the vertex along which the function rises most.
-        target = np.argmax(np.abs(slopes), axis=1)
-        slope = slopes[lanes, target]
-        sign = np.where(slope < 0, -1.0, 1.0)
-        rise = slope * sign
-        row = hessians[lanes, target]
-        # Where from: of the vertices that the point is made of, and the center, the one whose exchange gains most.
-        signs = np.sign(points)
-        gains = rise[:, None] - signs * slopes
-        own = diagonals[lanes, target]
-        curvatures = own[:, None] + diagonals - 2 * sign[:, None] * signs * row
-        values = np.where((points != 0) & (gains > 0), gains * gains / np.maximum(curvatures, _tiny(own)), 0.0)
-        source = np.argmax(values, axis=1)
-        of_center = np.where(slack > 0, rise * rise / np.maximum(own, _tiny(own)[:, 0]), 0.0)
-        is_center = of_center > values[lanes, source]
-        gain = np.where(is_center, rise, gains[lanes, source])
-        curvature = np.where(is_center, own, curvatures[lanes, source])
-        most = np.where(is_center, slack, np.abs(points[lanes, source]))
-        # How far: to the maximum along the line, or until the source is used up.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            best = np.where(curvature > 0, gain / curvature, np.inf)
-        moved = np.where(gain > 0, np.minimum(best, most), 0.0)
-        is_used_up = moved >= most
-        leaving = np.where(is_center, 0.0, signs[lanes, source] * moved)
-        rest = np.where(is_used_up & ~is_center, 0.0, points[lanes, source] - leaving)
-        points[lanes, source] = rest
-        points[lanes, target] += sign * moved
-        slack = np.where(is_center, np.where(is_used_up, 0.0, slack - moved), slack)
-        slopes -= row * (sign * moved)[:, None]
-        slopes += hessians[lanes, source] * leaving[:, None]
+        moved, slack = _move(points, slopes, slack, hessians, diagonals, lanes)
         if step % _STEPS_BETWEEN_CHECKS and step < _MOST_STEPS:
             continue
         gaps = radius * np.abs(slopes).max(axis=1)
@@ -89,6 +60,48 @@ def climb_pairwise(linear: FloatArray, hessians: FloatArray, *, radius: float, t
         hessians, diagonals = hessians[is_going], diagonals[is_going]
         lanes = np.arange(len(active), dtype=np.int64)
     return found
+
+
+def _move(
+    points: FloatArray,
+    slopes: FloatArray,
+    slack: FloatArray,
+    hessians: FloatArray,
+    diagonals: FloatArray,
+    lanes: IntArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Take one step in each quadratic: change points and slopes in place; return what moved, and the new slack."""
+    # Where to: the vertex along which the function rises most.
+    target = np.argmax(np.abs(slopes), axis=1)
+    slope = slopes[lanes, target]
+    sign = np.where(slope < 0, -1.0, 1.0)
+    rise = slope * sign
+    row = hessians[lanes, target]
+    # Where from: of the vertices that the point is made of, and the center, the one whose exchange gains most.
+    signs = np.sign(points)
+    gains = rise[:, None] - signs * slopes
+    own = diagonals[lanes, target]
+    curvatures = own[:, None] + diagonals - 2 * sign[:, None] * signs * row
+    values = np.where((points != 0) & (gains > 0), gains * gains / np.maximum(curvatures, _tiny(own)), 0.0)
+    source = np.argmax(values, axis=1)
+    of_center = np.where(slack > 0, rise * rise / np.maximum(own, _tiny(own)[:, 0]), 0.0)
+    is_center = of_center > values[lanes, source]
+    gain = np.where(is_center, rise, gains[lanes, source])
+    curvature = np.where(is_center, own, curvatures[lanes, source])
+    most = np.where(is_center, slack, np.abs(points[lanes, source]))
+    # How far: to the maximum along the line, or until the source is used up.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        best = np.where(curvature > 0, gain / curvature, np.inf)
+    moved = np.where(gain > 0, np.minimum(best, most), 0.0)
+    is_used_up = moved >= most
+    leaving = np.where(is_center, 0.0, signs[lanes, source] * moved)
+    rest = np.where(is_used_up & ~is_center, 0.0, points[lanes, source] - leaving)
+    points[lanes, source] = rest
+    points[lanes, target] += sign * moved
+    left = np.where(is_center, np.where(is_used_up, 0.0, slack - moved), slack)
+    slopes -= row * (sign * moved)[:, None]
+    slopes += hessians[lanes, source] * leaving[:, None]
+    return moved, left
 
 
 def _tiny(own: FloatArray) -> FloatArray:

@@ -35,6 +35,7 @@ SETS: dict[str, tuple[Fraction, ...]] = {
     "one heavy": tuple(map(Fraction, (-100, -1, 1, 100))),
     "odd": tuple(map(Fraction, (-1, 0, 1, 5, 6))),
 }
+BETWEEN = pytest.mark.full("prices between two that are checked when quick")
 FIVE_WEIGHTS = tuple(Fraction(sign * w) for sign, ws in ((-1, (9, 5, 3, 2, 1)), (1, (1, 2, 3, 5, 9))) for w in ws)
 
 
@@ -95,7 +96,7 @@ def check(report: UnbiasedReport, *, gap: float) -> None:
     assert reached(report) <= float(by_hand) * (1 + gap)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize("epsilon", [0.1, *(pytest.param(e, marks=BETWEEN) for e in (1.0, 3.0)), 10.0])
 @pytest.mark.parametrize("kind", ["worst case", "rising"])
 @pytest.mark.parametrize("values", SETS.values(), ids=SETS)
 def test_no_mechanism_is_better_by_a_millionth(values: tuple[Fraction, ...], kind: str, epsilon: float) -> None:
@@ -113,7 +114,7 @@ def test_what_is_missing_late_is_still_solved_for(epsilon: float) -> None:
     assert report.worst_variance < 0.9999 * randomized_response(report.values, epsilon=epsilon).worst_variance
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 10.0])
+@pytest.mark.parametrize("epsilon", [1.0, pytest.param(10.0, marks=pytest.mark.full("two seconds of subsets"))])
 def test_no_mechanism_of_five_weights_is_better_by_a_millionth(epsilon: float) -> None:
     """Ten values, 1024 subsets."""
     check(optimal(FIVE_WEIGHTS, epsilon=epsilon), gap=1e-6)

@@ -217,6 +217,7 @@ def test_what_is_wrong_is_said_in_a_line(
     assert len(ended.err.splitlines()) == 1
 
 
+@pytest.mark.full("all planted faults")
 def test_the_self_test_fails_where_a_fault_is_not_caught(psephos: Psephos) -> None:
     """With so few outputs that most of them are not."""
     ended = psephos("audit", "faults", "--samples", 60, "--json")

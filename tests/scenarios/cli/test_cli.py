@@ -491,7 +491,13 @@ def test_an_interrupt_that_python_drops_ends_the_command_too(number: str, status
     assert (ended.returncode, ended.stderr.strip()) == (status, f"psephos: {said}")
 
 
-@pytest.mark.parametrize("words", [["run", "eu-council", "--no-pictures", "--out", "out"], ["scenarios"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "eu-council", "--no-pictures", "--out", "out"],
+        pytest.param(["scenarios"], marks=pytest.mark.full("as of a run")),
+    ],
+)
 def test_a_reader_who_leaves_ends_nothing_but_the_show(tmp_path: Path, words: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
