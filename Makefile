@@ -25,7 +25,7 @@ quick: .venv/installed
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # Everything at its full length, under coverage, which is held to its floors; then quick audits, whose secure noise has
-# no seed, so that they are to give no false alarm in a million runs. Some twenty minutes on two cores.
+# no seed, so that they are to give no false alarm in a million runs. Half an hour to an hour on two cores.
 verify: export PYTHONDONTWRITEBYTECODE =
 verify: export PSEPHOS_TESTS = full
 verify: check
