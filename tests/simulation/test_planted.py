@@ -15,9 +15,9 @@ MANY: Final = pytest.mark.full("dozens of runs, or hundreds")
 SLOW: Final = {
     "a_journal_forgets_its_last_record",
     "a_phase_is_drawn_again_after_a_restart",
-    "a_reconnection_asks_for_a_second_report",
     "a_predecessors_loss_is_told_against_its_successor",
     "a_predecessors_messages_go_to_its_successor",
+    "a_reconnection_asks_for_a_second_report",
     "a_released_session_waits_for_nobody",
 }
 CASES: Final = [

@@ -13,6 +13,7 @@ from psephos.transports.testing import check_transport
 TRANSPORTS = [MemoryTransport, TCPTransport]
 HEADER = 4
 """Bytes of a frame's length."""
+FLOODS = (pytest.mark.unmeasured, pytest.mark.full("floods, as the transport's own test"))
 
 
 def ignore(traffic: Traffic) -> None:
@@ -21,10 +22,7 @@ def ignore(traffic: Traffic) -> None:
 
 @pytest.mark.parametrize(
     ("make_inner", "flood_bytes"),
-    [
-        (MemoryTransport, 1 << 19),
-        pytest.param(TCPTransport, 1 << 25, marks=pytest.mark.full("floods, as the transport's own test")),
-    ],
+    [(MemoryTransport, 1 << 19), pytest.param(TCPTransport, 1 << 25, marks=FLOODS)],
 )
 async def test_a_tapped_transport_keeps_the_contract(make_inner: Callable[[], Transport], flood_bytes: int) -> None:
     await check_transport(lambda: TappedTransport(make_inner(), ignore), flood_bytes=flood_bytes)

@@ -70,7 +70,11 @@ def _move(
     diagonals: FloatArray,
     lanes: IntArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Take one step in each quadratic: change points and slopes in place; return what moved, and the new slack."""
+    """Take one step in each of m quadratics, each in its lane: points and slopes, shape (m, d), change in place.
+
+    Returns:
+        how much weight moved, and the slack that is left, shape (m,) each.
+    """
     # Where to: the vertex along which the function rises most.
     target = np.argmax(np.abs(slopes), axis=1)
     slope = slopes[lanes, target]
@@ -98,10 +102,10 @@ def _move(
     rest = np.where(is_used_up & ~is_center, 0.0, points[lanes, source] - leaving)
     points[lanes, source] = rest
     points[lanes, target] += sign * moved
-    left = np.where(is_center, np.where(is_used_up, 0.0, slack - moved), slack)
+    slack = np.where(is_center, np.where(is_used_up, 0.0, slack - moved), slack)
     slopes -= row * (sign * moved)[:, None]
     slopes += hessians[lanes, source] * leaving[:, None]
-    return moved, left
+    return moved, slack
 
 
 def _tiny(own: FloatArray) -> FloatArray:

@@ -120,7 +120,7 @@ def maximize_by_slsqp(records: FloatArray, radius: float) -> float:
         options={"ftol": 1e-12, "maxiter": 500},
     )
     halves = np.maximum(found.x, 0.0)
-    return -loss(halves * min(1.0, radius / halves.sum()))
+    return -loss(halves * (radius / max(radius, halves.sum())))
 
 
 @pytest.mark.parametrize(
