@@ -5,11 +5,12 @@ Source: Warner (1965); Yan, Liu and Liu (2018), equation (3), with the inverse o
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
 from ..arguments import exact_arguments
+from ..elementary import square
 from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse
 from ..mechanisms.own_matrix import exact_inverse
 from .estimate import Estimate
@@ -68,8 +69,46 @@ def estimate_counts(mechanism: Invertible, counts: Sequence[int]) -> tuple[Estim
     num_choices = mechanism.report_range[1] + 1
     if len(counts) != num_choices:
         raise ValueError(f"expected {num_choices} counts, got {len(counts)}")
+    if not isinstance(mechanism, FiniteChannel):
+        return _estimate_counts_of_k_rr(mechanism, counts)
     channel, inverse = mechanism.channel_matrix(), inverse_matrix(mechanism)
     return tuple(LinearEstimator(row, channel, inverse).estimate(counts) for row in inverse)
+
+
+def _estimate_counts_of_k_rr(mechanism: GeneralizedRandomizedResponse, counts: Sequence[int]) -> tuple[Estimate, ...]:
+    """Return what `LinearEstimator` gives for each row of the inverse, bit for bit, in O(k).
+
+    k-RR's matrix and its inverse are multiples of the identity plus a constant. So whatever is summed over reports or
+    over values has three different terms at most, and each sum is exactly rounded, in whichever order it is taken.
+    """
+    keep, lie, others = mechanism.keep_probability, mechanism.lie_probability, mechanism.num_choices - 1
+    own, other = (1 - lie) / (keep - lie), -lie / (keep - lie)  # M⁻¹'s diagonal, and all the rest of it
+
+    def variance(*reports: tuple[int, float, float]) -> float:
+        """Return the variance of what one report contributes: so many reports of this chance contribute this."""
+        mean = _rounded_sum((number, chance * d) for number, chance, d in reports)
+        return _rounded_sum((number, chance * square(d - mean)) for number, chance, d in reports)
+
+    of_holder = variance((1, keep, own), (others, lie, other))
+    of_other = variance((1, lie, own), (1, keep, other), (others - 1, lie, other))
+    # What a report of the value, and one of another, adds to the variance that is estimated.
+    own_adds = _rounded_sum([(1, own * of_holder), (others, other * of_other)])
+    other_adds = _rounded_sum([(1, other * of_holder), (1, own * of_other), (others - 1, other * of_other)])
+    num_reports = sum(counts)
+    least, most = num_reports * min(of_holder, of_other), num_reports * max(of_holder, of_other)
+    constant, factor = num_reports * Fraction(other), Fraction(own) - Fraction(other)
+    from_others = sum((Fraction(count * other_adds) for count in counts), start=Fraction(0))
+
+    def estimate(count: int) -> Estimate:
+        plug_in = float(from_others - Fraction(count * other_adds) + Fraction(count * own_adds))
+        return Estimate(float(constant + count * factor), math.sqrt(min(max(plug_in, least), most)))
+
+    return tuple(map(estimate, counts))
+
+
+def _rounded_sum(terms: Iterable[tuple[int, float]]) -> float:
+    """Return the sum of so many times each term, exactly rounded as `math.fsum` of all of them is."""
+    return float(sum((number * Fraction(term) for number, term in terms), start=Fraction(0)))
 
 
 @exact_arguments

@@ -110,7 +110,8 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         exact = tuple(Fraction(value) for value in values)
         lie = (1 - Fraction(self.keep_probability)) / (self.num_choices - 1)
         gap = Fraction(self.keep_probability) - lie
-        return tuple((value - lie * sum(exact)) / gap for value in exact)
+        constant = lie * sum(exact)
+        return tuple((value - constant) / gap for value in exact)
 
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
         """Return P[report | value]: p on the diagonal, q elsewhere."""
