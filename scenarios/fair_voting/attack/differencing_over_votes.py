@@ -20,7 +20,7 @@ from ...adversaries.role import Voted
 from ...attacks import Seen, infer
 from .inference import FairVotingAttack
 from .published import totals_of
-from .sweeps import log_of_any_other
+from .two_elections import log_of_any_other
 
 __all__ = ["beliefs_of_elections"]
 

@@ -39,7 +39,7 @@ from ...presentation.numbers import some
 from .differencing_over_votes import beliefs_of_elections
 from .inference import FairVotingAttack
 from .published import totals_of
-from .sweeps import Change, TwoElections, channel_of_winner
+from .two_elections import Change, TwoElections, channel_of_winner
 
 __all__ = ["DifferencingRole"]
 

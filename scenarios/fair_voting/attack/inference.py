@@ -35,7 +35,6 @@ from ....protocol.mechanisms import code_of_rankings, rankings_of_codes
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
 from ...attacks.attack import Attack, Candidates
-from ...attacks.posteriors import check_prior
 from ...attacks.seen import Seen
 from .joint_tallies import joint_log_likelihoods
 from .published import last_reports, totals_of
@@ -64,52 +63,27 @@ class FairVotingAttack(Attack):
 
     Args:
         protocol: with its public parameters.
-        pair: the two alternatives of secret "pair"; the first two unless given.
-        population: what is believed of a voter of whom nothing is known: a probability for each ranking, in the order
-            of their codes (`code_of_rankings`); uniform unless given. Needs at most 6 alternatives.
         seed: of the profiles that are drawn where there are too many.
-
-    Raises:
-        ConfigurationError: the pair or the population is not allowed.
     """
 
     secrets: ClassVar[tuple[str, ...]] = (RANKING, FAVORITE, PAIR, GROUP)
 
     protocol: FairVoting
 
-    def __init__(
-        self,
-        protocol: FairVoting,
-        *,
-        pair: tuple[str, str] | None = None,
-        population: Sequence[float] | None = None,
-        seed: int = 0,
-    ) -> None:
+    def __init__(self, protocol: FairVoting, *, seed: int = 0) -> None:
         super().__init__(protocol)
-        names = protocol.parameters.alternatives
-        self.size = len(names)
+        self.size = len(protocol.parameters.alternatives)
         self.seed = seed
-        pair = (names[0], names[1]) if pair is None else pair
-        if pair[0] == pair[1] or not {*pair} <= {*names}:
-            raise ConfigurationError(field="pair", value=pair, allowed=f"two of {', '.join(names)}")
-        self._pair = names.index(pair[0]), names.index(pair[1])
-        if population is not None:
-            if self.size > _MOST_LISTED:
-                allowed = f"left out with more than {_MOST_LISTED} alternatives"
-                raise ConfigurationError(field="population", value=f"{len(population)} numbers", allowed=allowed)
-            self._population = check_prior(population, num_labels=math.factorial(self.size), field="population")
-        elif self.size <= _MOST_LISTED:
-            self._population = np.full(math.factorial(self.size), 1 / math.factorial(self.size))
 
     @property
     def joins_sessions(self) -> bool:
         """In the central model. See `Attack.joins_sessions`."""
         return isinstance(self.protocol.phase, DisclosedRankings)
 
-    @property
+    @functools.cached_property
     def population(self) -> FloatArray:
-        """What is believed of a voter of whom nothing is known."""
-        return self._population
+        """What is believed of a voter of whom nothing is known: of up to 6 alternatives all rankings alike."""
+        return np.full(math.factorial(self.size), 1 / math.factorial(self.size))
 
     @functools.cached_property
     def rankings(self) -> IntArray:
@@ -136,10 +110,9 @@ class FairVotingAttack(Attack):
             )
             raise ConfigurationError(field="secret", value=secret, allowed=allowed)
         names = parameters.alternatives
-        first, second = self._pair
         labels = {
             FAVORITE: names,
-            PAIR: (f"{names[first]} over {names[second]}", f"{names[second]} over {names[first]}"),
+            PAIR: (f"{names[0]} over {names[1]}", f"{names[1]} over {names[0]}"),
             GROUP: parameters.groups,
         }.get(secret, ())
         rows = self.rankings if self.size <= _MOST_LISTED else self._designed(secret)
@@ -160,9 +133,8 @@ class FairVotingAttack(Attack):
     def _places(self, secret: str, rows: IntArray, groups: IntArray | None = None) -> IntArray:
         if secret == GROUP and groups is not None:
             return groups
-        first, second = self._pair
         if secret == PAIR:
-            return (rows[:, first] > rows[:, second]).astype(np.int64)
+            return (rows[:, 0] > rows[:, 1]).astype(np.int64)
         if secret == FAVORITE:
             return np.argmin(rows, axis=1).astype(np.int64)
         return code_of_rankings(rows)
@@ -180,9 +152,8 @@ class FairVotingAttack(Attack):
             fixed = [((place, 0),) for place in range(size)]
         else:
             ahead = [(one, other) for one in range(size) for other in range(one + 1, size)]
-            first, second = self._pair
-            fixed = [((first, one), (second, other)) for one, other in ahead]
-            fixed += [((second, one), (first, other)) for one, other in ahead]
+            fixed = [((0, one), (1, other)) for one, other in ahead]
+            fixed += [((1, one), (0, other)) for one, other in ahead]
         rows = [
             {**dict(own), **dict(zip(others, turned, strict=True))}
             for own in fixed
@@ -268,7 +239,7 @@ class FairVotingAttack(Attack):
                 Others(
                     known=np.concatenate([known, absent]),
                     num_unknown=voters - len(known),
-                    chances=self._population,
+                    chances=self.population,
                     num_sampled=parameters.samples if is_sampled else None,
                 )
             )
@@ -349,7 +320,7 @@ class FairVotingAttack(Attack):
         sizes = np.array(self.protocol.parameters.group_sizes, dtype=np.float64)
         groups = np.arange(len(sizes), dtype=np.int64).repeat(len(self.rankings))
         rows = cells_of_members(groups, np.tile(self.rankings, (len(sizes), 1)))
-        return rows, np.outer(sizes / sizes.sum(), self._population).reshape(-1)
+        return rows, np.outer(sizes / sizes.sum(), self.population).reshape(-1)
 
     def _local_log_likelihoods(
         self, seen: Seen, phase: RandomizedRankings, targets: IntArray, rows: IntArray
@@ -380,13 +351,13 @@ class FairVotingAttack(Attack):
             laws = np.exp(phase.mechanism.log_likelihoods(reports, rows)).T
             expected = np.full(len(table), 1 / len(table))  # of uniform rankings
             if self.size <= _MOST_LISTED:
-                expected = self._population @ np.exp(phase.mechanism.log_likelihoods(reports, self.rankings)).T
+                expected = self.population @ np.exp(phase.mechanism.log_likelihoods(reports, self.rankings)).T
             return log_of(laws @ (table / expected))
         if count < _LEAST_NORMAL:
             allowed = f"with the aggregator, all other voters of the group, or all but {_LEAST_NORMAL} and more"
             raise ConfigurationError(field="coalition", value=f"all but {count} of a group", allowed=allowed)
         means, spread = self._moments(phase)
-        average = self._population @ means
+        average = self.population @ means
         away = table - (count - 1) * average - means[self._places(RANKING, rows)]
         return np.einsum("ci,ij,cj->c", away, np.linalg.pinv(spread, hermitian=True), away) / (-2 * count)
 
@@ -397,8 +368,8 @@ class FairVotingAttack(Attack):
             step = self.protocol.parameters.make_scoring(is_centered=True).step
             noise = phase.report.mean_variance / (step * step)
             told = means.astype(np.float64)
-            return told, np.cov(told.T, aweights=self._population, bias=True) + noise * np.eye(self.size)
+            return told, np.cov(told.T, aweights=self.population, bias=True) + noise * np.eye(self.size)
         tallies = np.eye(self.size)[self.rankings].reshape(len(self.rankings), -1)
         reports = np.arange(len(self.rankings), dtype=np.int64)[:, None]
         laws = np.exp(phase.mechanism.log_likelihoods(reports, self.rankings)).T
-        return laws @ tallies, np.cov(tallies.T, aweights=self._population @ laws, bias=True)
+        return laws @ tallies, np.cov(tallies.T, aweights=self.population @ laws, bias=True)

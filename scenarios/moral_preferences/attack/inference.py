@@ -18,10 +18,8 @@ Source of the attacked protocol: Wang et al. (2019), Algorithms 1 to 3; readings
 synthetic likelihoods.
 """
 
-import dataclasses
-import math
 from collections.abc import Sequence
-from typing import ClassVar, Final, Literal, cast
+from typing import ClassVar, Final, cast
 
 import numpy as np
 
@@ -35,9 +33,8 @@ from ....protocol.phases import CentralPhase, Inputs
 from ...attacks.attack import Attack, Candidates
 from ...attacks.posteriors import Evaluation, Posteriors
 from ...attacks.seen import Seen
-from .membership import mechanism_faced
 
-__all__ = ["NOT_IN_LINE_UP", "MoralAttack", "PreferencePrior", "Reconstruction"]
+__all__ = ["NOT_IN_LINE_UP", "MoralAttack"]
 
 NOT_IN_LINE_UP: Final = -1
 """In place of a label: the party's row is none of the line-up."""
@@ -50,41 +47,6 @@ _COUNT, _FIRST_SUM = 0, 2
 # Reports of each candidate to which a normal law is fitted, and what is added to its variances, in squared radii.
 _NUM_SIMULATED: Final = 128
 _RIDGE: Final = 1e-6
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class PreferencePrior:
-    """What is believed of a voter's row before, coordinate by coordinate: a normal law.
-
-    Args:
-        means: shape (w,), in units.
-        deviations: its standard deviations, shape (w,), each > 0.
-    """
-
-    means: FloatArray
-    deviations: FloatArray
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Reconstruction:
-    """Where targets' rows are believed to be.
-
-    Args:
-        points: shape (targets, w), in units.
-        expected_errors: the root of the mean squared error of one coordinate, as the noise's law has it; shape
-            (targets,).
-    """
-
-    points: FloatArray
-    expected_errors: FloatArray
-
-    def error(self, rows: FloatArray) -> float:
-        """Return the root of the mean squared error of one coordinate.
-
-        Args:
-            rows: the targets' own, in units, shape (targets, w).
-        """
-        return math.sqrt(float(np.mean((self.points - rows) ** 2)))
 
 
 class MoralAttack(Attack):
@@ -195,72 +157,6 @@ class MoralAttack(Attack):
             logs[of_cell] = self._of_crowd(mechanism, total, candidates.rows, num_honest - 1, num_draws)
         return logs
 
-    def expected(self, posteriors: Posteriors) -> FloatArray:
-        """Return the posterior means of targets' rows, the line-up being the prior: shape (targets, w), in units."""
-        return posteriors.probabilities @ (self.line_up * self.protocol.summary.step)
-
-    def reconstruct(
-        self,
-        sessions: Sequence[Seen],
-        targets: IntArray,
-        *,
-        prior: PreferencePrior | None = None,
-        estimator: Literal["mean", "median"] = "mean",
-    ) -> Reconstruction:
-        """Return where targets' rows are, from one session or many with the same inputs and fresh noise.
-
-        The error of a mean over T sessions falls as 1/√T. With a prior it is the best linear estimate, and for T large
-        the posterior mean. Of many sessions with Laplace noise the median, its likeliest value, is off by 1/√2 of that.
-
-        Its expected error is that for T large.
-
-        Args:
-            sessions: what the coalition saw of each.
-            targets: places in the roster, none a member.
-            prior: None to take the row for anywhere.
-            estimator: of a coordinate over sessions; with a prior the mean.
-
-        Raises:
-            ConfigurationError: reports have no additive noise, the coalition did not see the target's by itself, or a
-                prior is given to a median.
-        """
-        if prior is not None and estimator != "mean":
-            raise ConfigurationError(field="estimator", value=estimator, allowed="the mean, where there is a prior")
-        step = self.protocol.summary.step
-        observed = np.stack([self._observed(seen, targets) for seen in sessions]) * step
-        points = np.mean(observed, axis=0) if estimator == "mean" else np.median(observed, axis=0)
-        is_exact = sessions[0].coalition.has_server and self.protocol.trusts_server
-        public: list[list[int]] = sessions[0].public[targets].tolist()
-        variances = np.array([0.0 if is_exact else self._noise_variance(row) for row in public])
-        # The median of T Laplace draws has a variance of half of the mean's, for T large; below three they agree.
-        is_better = estimator == "median" and self.protocol.parameters.mechanism != "direction" and len(sessions) > 2  # noqa: PLR2004  of one or two it is the mean
-        variances /= len(sessions) * (2 if is_better else 1)
-        if prior is None:
-            return Reconstruction(points, np.sqrt(variances))
-        known = prior.deviations * prior.deviations
-        shares = known / (known + variances[:, None])
-        errors = np.sqrt(np.mean(shares * variances[:, None], axis=1))
-        return Reconstruction(prior.means + shares * (points - prior.means), errors)
-
-    def _observed(self, seen: Seen, targets: IntArray) -> FloatArray:
-        """Return targets' rows with noise, in grid steps, shape (targets, w)."""
-        phase = self.protocol.phase
-        if isinstance(phase.mechanism, NoisyObjective):
-            allowed = "a mechanism with additive noise"
-            raise ConfigurationError(field="mechanism", value="functional", allowed=allowed)
-        if seen.coalition.has_server:
-            if not np.all(seen.told[0][targets]):
-                raise ConfigurationError(field="target", value="one without a report", allowed="a voter that reported")
-            return seen.reports[0][targets].astype(np.float64)
-        rows = np.empty((len(targets), phase.num_values))
-        for place, cell in enumerate(self._cells_of(seen.public[targets]).tolist()):
-            found = self._honest_sum(seen, cell)
-            if found is None or found[1] != 1:
-                allowed = "all voters but one, or the server"
-                raise ConfigurationError(field="coalition", value="a smaller one", allowed=allowed)
-            rows[place] = found[0]
-        return rows
-
     def _honest_sum(self, seen: Seen, cell: int) -> tuple[IntArray, int] | None:
         """Return the published sum over the honest voters of a cell of the tally, and their number.
 
@@ -330,10 +226,6 @@ class MoralAttack(Attack):
         """Return what puts noise on the row of a voter with this public row: the voter, or the server."""
         phase = self.protocol.phase
         return phase.mechanism_of(public) if isinstance(phase, PerturbedPhase) else phase.tally_mechanism
-
-    def _noise_variance(self, public: Sequence[int]) -> float:
-        """Return the variance of the noise in each number, in squared units."""
-        return self.protocol.summary.noise_variance(mechanism_faced(self.protocol, public))
 
     def _cells_of(self, public: IntArray) -> IntArray:
         """Return for each voter the row of the tally that it is in: that of its society and its ε."""

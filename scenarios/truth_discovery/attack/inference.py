@@ -38,10 +38,8 @@ from ...attacks.posteriors import Evaluation, Posteriors, check_prior, evaluate,
 from ...attacks.seen import Coalition, Seen
 from .answer_inference import (
     FlipLaw,
-    FlipPosteriors,
     answer_log_likelihoods,
     flip_law,
-    infer_flips,
     vectors,
 )
 from .joint_inference import Summation, joint_log_likelihoods, summation_of
@@ -295,21 +293,6 @@ class TruthDiscoveryAttack(Attack):
             return None
         most, sizes = self.protocol.parameters.max_answers, self.protocol.parameters.sizes
         return summation_of(num_answers=most, num_labels=max(sizes), num_nodes=num_nodes, num_sessions=num_sessions)
-
-    def flip_probabilities(self, seen: Seen, targets: IntArray) -> FlipPosteriors:
-        """Return what one session tells of the flip probability that each target drew.
-
-        Args:
-            seen: the session.
-            targets: places in the roster.
-
-        Raises:
-            ConfigurationError: workers draw none of their own.
-        """
-        tasks, of_tasks = seen.public[targets, 1:], self.task_priors(seen)
-        phase = self.protocol.phase
-        sets = self.protocol.codes.set_of_task[tasks]
-        return infer_flips(self._weights(seen, targets, of_tasks), sets, of_tasks[tasks], phase.mechanism)
 
     def task_priors(self, seen: Seen) -> FloatArray:
         """Return what a coalition believes of anybody's answer to each task, before reports.

@@ -21,7 +21,6 @@ from psephos.scenarios.attacks import Coalition, Seen, seen_by_arrays
 from psephos.scenarios.fair_voting.attack.differencing_role import DifferencingRole
 from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
 from psephos.scenarios.fair_voting.attack.poisoning import PoisonedRankings
-from psephos.scenarios.fair_voting.attack.sweeps import evaluate_sizes
 from psephos.scenarios.fair_voting.data.own_ranking import OWN_RANKING
 from psephos.scenarios.fair_voting.group_prices import prices_of_groups
 from psephos.scenarios.fair_voting.offers import offers_at_price
@@ -171,8 +170,6 @@ def test_offers_are_other_joint_mechanisms_alone() -> None:
 
 def test_attacks_for_public_groups_alone_refuse_private_ones() -> None:
     vote, inputs = make("joint")
-    with pytest.raises(ConfigurationError, match="one in which groups are public"):
-        evaluate_sizes(FairVotingAttack(vote), inputs, target=0, sizes=[1], secret=RANKING)
     scene = Scene(vote, [f"voter-{number}" for number in range(1, 8)], inputs, "s")
     role = DifferencingRole(members=("voter-1",), target="voter-2")
     with pytest.raises(ConfigurationError, match="one in which the aggregator is trusted"):

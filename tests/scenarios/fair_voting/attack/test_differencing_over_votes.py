@@ -12,7 +12,7 @@ from psephos.scenarios.adversaries.role import Voted
 from psephos.scenarios.attacks import Seen
 from psephos.scenarios.fair_voting.attack.differencing_over_votes import beliefs_of_elections
 from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
-from psephos.scenarios.fair_voting.attack.sweeps import Change, TwoElections
+from psephos.scenarios.fair_voting.attack.two_elections import Change, TwoElections
 
 Write = Callable[[str, str], Path]
 

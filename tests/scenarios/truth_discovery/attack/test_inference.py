@@ -198,25 +198,6 @@ def test_whole_vectors_stay_within_j() -> None:
     assert odds.max() == pytest.approx(np.log(10), rel=1e-6)  # ln C(5, 2), where the paper has 0
 
 
-def test_flip_probabilities_are_found_from_anchored_answers_and_not_without() -> None:
-    """Of 400 central intervals of 95 % some 380 hold what was drawn; fewer than 360 with probability below 1e-4."""
-    made = crowd(400, 30, epsilon=0.5)
-    seen, targets = made.seen(), places(400)
-    found = TruthDiscoveryAttack(made.protocol, anchors=TRUTHS).flip_probabilities(seen, targets)
-    slots = made.protocol.phase.mechanism.slots_of(30)
-    drawn = SimulatedNoise(4, session="s").uniforms(
-        protocol=made.protocol.name, phase="answers", start=0, stop=400, slots=slots
-    )
-    hyper = made.protocol.noise.hyper
-    assert hyper is not None
-    true = hyper.draw(drawn[:, :1])
-    held = np.count_nonzero((found.lows <= true) & (true <= found.highs))
-    assert held >= 360
-    assert np.sqrt(np.mean((found.means - true) ** 2)) < 0.8 * true.std()
-    nothing = TruthDiscoveryAttack(made.protocol, anchors=NOTHING).flip_probabilities(seen, targets)
-    np.testing.assert_allclose(nothing.means, hyper.mean, rtol=1e-9)
-
-
 def test_fresh_noise_in_every_session_is_averaged_away() -> None:
     made = crowd(150, 8)
     sessions = [made.seen(session=f"s{number}") for number in range(8)]

@@ -1,9 +1,8 @@
-"""How an attack on a fair vote grows with the coalition, and what two elections tell that differ in one voter.
+"""What two elections tell that differ in one voter.
 
-Where the winner alone is published, or one randomized report is left in a tally, the law of what is learned from is
-finite, and success and information are those of a channel: exact, as far as the laws are (`FairVotingAttack`).
-Elsewhere sessions are simulated. Either way what the coalition does not know
-is drawn from what it believes: the target's ranking from the prior, other voters' from the population.
+Where the winner alone is published its law is finite, and success and information are those of a channel: exact, as far
+as the laws are (`FairVotingAttack`). What the coalition does not know is drawn from what it believes: the target's
+ranking from the prior, other voters' from the population.
 
 In two elections the same voters rank alike, but for one: it has `left` before the second, or has `changed` its ranking
 to any other one, all alike. Who sees both winners, and no ranking at all, learns of the other voters from the one, and
@@ -16,79 +15,24 @@ Source: Kifer and Machanavajjhala (2011), Section 2, for the differencing of rel
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
-from ....protocol.fair_voting import DisclosedRankings, FairVoting
+from ....protocol.fair_voting import FairVoting
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
 from ....protocol.privacy import TrustModel
-from ....protocol.randomness import SimulatedNoise
-from ...attacks.channels import session_channel
-from ...attacks.posteriors import Evaluation, Posteriors, check_prior, evaluate_channel, infer, pool
-from ...attacks.seen import Coalition, Seen, seen_by_arrays
+from ...attacks.posteriors import Evaluation, Posteriors, evaluate_channel, infer
+from ...attacks.seen import Coalition, Seen
 from .inference import FairVotingAttack
 from .published import totals_of
 
-__all__ = ["Change", "TwoElections", "channel_of_winner", "evaluate_sizes", "log_of_any_other"]
+__all__ = ["Change", "TwoElections", "channel_of_winner", "log_of_any_other"]
 
 Change: TypeAlias = Literal["left", "changed"]
-
-_SESSION: Final = "coalitions by size"
-
-
-def evaluate_sizes(
-    attack: FairVotingAttack,
-    inputs: Inputs,
-    *,
-    target: int,
-    sizes: Sequence[int],
-    secret: str,
-    prior: Sequence[float] | None = None,
-    seed: int = 0,
-    num_sessions: int = 400,
-) -> dict[int, Evaluation]:
-    """Return how well coalitions of voters without the aggregator do, by their size.
-
-    Members join in a random order, so that a larger coalition contains the smaller ones. As they take part, they hear
-    the release.
-
-    Args:
-        attack: on what is run.
-        inputs: all voters', of which the members' rankings are taken.
-        target: its place in the roster.
-        sizes: each from 1 to n − 1.
-        secret: what is inferred.
-        prior: a probability for each label; uniform unless given.
-        seed: of the order, and of sessions that are simulated.
-        num_sessions: where more than the winner is published.
-
-    Raises:
-        ConfigurationError: a size is not allowed, or see `FairVotingAttack`.
-    """
-    if attack.protocol.parameters.is_joint:
-        mechanism = attack.protocol.parameters.mechanism
-        raise ConfigurationError(field="mechanism", value=mechanism, allowed="one in which groups are public")
-    attack.check_secret(secret)
-    candidates = attack.candidates(secret)
-    number = len(candidates.labels)
-    before = np.full(number, 1 / number) if prior is None else check_prior(prior, num_labels=number)
-    order = np.random.default_rng(seed).permutation(np.delete(np.arange(len(inputs)), target))
-    told: dict[int, Evaluation] = {}
-    for size in sizes:
-        if not 1 <= size < len(inputs):
-            raise ConfigurationError(field="sizes", value=size, allowed=f"in [1, {len(inputs) - 1}]")
-        coalition = Coalition(tuple(sorted(order[:size].tolist())), has_server=False)
-        channel = _channel(attack, inputs, coalition, target, candidates.rows)
-        if channel is None:
-            told[size] = _simulated(attack, inputs, coalition, target, secret, before, (seed, num_sessions))
-        else:
-            told[size] = evaluate_channel(channel, places=candidates.places, prior=before)
-    return told
 
 
 @dataclasses.dataclass(frozen=True)
@@ -234,21 +178,6 @@ def _nothing_yet(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition)
     )
 
 
-def _channel(
-    attack: FairVotingAttack, inputs: Inputs, coalition: Coalition, target: int, rows: IntArray
-) -> FloatArray | None:
-    """Return the law of what a coalition learns from, shape (candidates, outputs), where that is finite and known.
-
-    A winner's, or that of the target's report, where the others of its group collude and there are finitely many.
-    """
-    phase = attack.protocol.phase
-    if isinstance(phase, DisclosedRankings):
-        return None if phase.choice is None else channel_of_winner(attack, inputs, coalition, target, rows)
-    group = int(inputs.public[target, 0])
-    honest = np.delete(inputs.public[:, 0], coalition.members)
-    return session_channel(attack.protocol, rows, public=[group]) if np.sum(honest == group) == 1 else None
-
-
 def channel_of_winner(
     attack: FairVotingAttack, inputs: Inputs, coalition: Coalition, target: int, rows: IntArray
 ) -> FloatArray:
@@ -265,32 +194,3 @@ def channel_of_winner(
     others = attack.others(_nothing_yet(attack, inputs, coalition), group)
     weights, logs = attack.log_laws(others, group, rows, totals=None)
     return np.exp(log_sums(logs + log_of(weights)[:, None, None], axis=0))
-
-
-def _simulated(
-    attack: FairVotingAttack,
-    inputs: Inputs,
-    coalition: Coalition,
-    target: int,
-    secret: str,
-    prior: FloatArray,
-    seed_and_number: tuple[int, int],
-) -> Evaluation:
-    """Return how often an attack is right in simulated sessions."""
-    seed, number = seed_and_number
-    generator = np.random.default_rng([seed, len(coalition.members)])
-    is_honest = np.ones(len(inputs), dtype=np.bool_)
-    is_honest[list(coalition.members)] = False
-    targets = np.array([target], dtype=np.int64)
-    parts: list[Evaluation] = []
-    for session in range(number):
-        private = inputs.private.copy()
-        honest = generator.choice(len(attack.rankings), p=attack.population, size=int(is_honest.sum()))
-        private[is_honest] = attack.rankings[honest]
-        drawn = Inputs(private, inputs.public)
-        drawn = attack.redraw(secret, drawn, targets, prior=prior, uniforms=generator.random(1))
-        noise = SimulatedNoise(seed, session=_SESSION, round_number=session)
-        seen = seen_by_arrays(attack.protocol, drawn, noise=noise, coalition=coalition)
-        found = attack.posteriors([seen], targets, secret=secret, prior=prior)
-        parts.append(attack.evaluate(found, drawn, targets, secret=secret))
-    return pool(parts)

@@ -1,8 +1,7 @@
-"""Coalitions by size, and two elections that differ in one voter, against sums over all profiles and winners."""
+"""Two elections that differ in one voter, against sums over all profiles and winners."""
 
 import dataclasses
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -15,12 +14,11 @@ from psephos.scenarios.attacks import (
     Coalition,
     Seen,
     evaluate_channel,
-    information_bound,
     seen_by_arrays,
     success_bound,
 )
 from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
-from psephos.scenarios.fair_voting.attack.sweeps import Change, TwoElections, evaluate_sizes
+from psephos.scenarios.fair_voting.attack.two_elections import Change, TwoElections
 
 ORDERS = rankings_of_codes(np.arange(6, dtype=np.int64), 3)
 UNIFORM = np.full(6, 1 / 6)
@@ -53,63 +51,6 @@ def others_of(inputs: Inputs, members: tuple[int, ...]) -> list[IntArray]:
             rankings[honest] = own
         profiles.append(rankings[1:])
     return profiles
-
-
-@pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip", "sampling"])
-def test_a_coalition_of_voters_does_as_well_as_its_winners_law_allows(mechanism: MechanismName) -> None:
-    attack, inputs = make(mechanism, 2, 1)
-    found = evaluate_sizes(attack, inputs, target=0, sizes=[1, 2], secret=RANKING)
-    rows = [
-        np.mean(
-            [winners(attack, np.concatenate([own[None], rest]), inputs.public[:, 0]) for rest in others_of(inputs, ())],
-            axis=0,
-        )
-        for own in ORDERS
-    ]
-    nobody = evaluate_channel(np.array(rows), places=np.arange(6), prior=UNIFORM)
-    rows = [winners(attack, np.concatenate([own[None], inputs.private[1:]]), inputs.public[:, 0]) for own in ORDERS]
-    everybody = evaluate_channel(np.array(rows), places=np.arange(6), prior=UNIFORM)
-    assert found[2].success == pytest.approx(everybody.success)
-    assert found[2].information == pytest.approx(everybody.information)
-    assert found[2].greatest_log_odds_ratio == pytest.approx(everybody.greatest_log_odds_ratio)
-    epsilon = attack.loss(RANKING, inputs.public, np.array([0]), NOBODY)
-    for evaluation in found.values():
-        assert evaluation.success_error == 0
-        assert nobody.information < evaluation.information <= information_bound(epsilon, UNIFORM)
-        assert evaluation.success <= success_bound(epsilon, UNIFORM)
-        assert evaluation.greatest_log_odds_ratio <= epsilon * (1 + 1e-9)
-
-
-def test_the_last_honest_voters_report_is_a_channel() -> None:
-    attack, inputs = make("whole_ranking", epsilon=1.0)
-    found = evaluate_sizes(attack, inputs, target=0, sizes=[3], secret=RANKING)[3]
-    keep = math.e / (math.e + 5)
-    assert (found.success, found.success_error) == (pytest.approx(keep), 0)
-    assert found.greatest_log_odds_ratio == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("mechanism", ["laplace", "sampled_pair", "noisy_scores"])
-def test_where_more_than_a_winner_is_published_sessions_are_simulated(mechanism: MechanismName) -> None:
-    """Success is within 5 standard errors of its bound or below: false alarms below 1e-6."""
-    attack, inputs = make(mechanism, epsilon=2.0)
-    size = 3 if mechanism == "noisy_scores" else 1
-    sweep = {"target": 0, "sizes": [size], "secret": FAVORITE, "prior": [0.5, 0.3, 0.2], "num_sessions": 40}
-    found = evaluate_sizes(attack, inputs, **sweep)[size]  # pyright: ignore[reportArgumentType]  of several types
-    assert (found.num_targets, found.baseline) == (40, pytest.approx(0.5))
-    epsilon = attack.loss(FAVORITE, inputs.public, np.array([0]), NOBODY)
-    assert 0 < found.greatest_log_odds_ratio <= epsilon * (1 + 1e-9)
-    assert found.success <= success_bound(epsilon, [0.5, 0.3, 0.2]) + 5 * found.success_error
-    assert evaluate_sizes(attack, inputs, **sweep)[size] == found  # pyright: ignore[reportArgumentType]  of several types
-
-
-@pytest.mark.parametrize("size", [0, 4])
-def test_a_coalition_has_a_voter_and_leaves_the_target_out(size: int) -> None:
-    attack, inputs = make("exponential")
-    with pytest.raises(ConfigurationError, match=r"in \[1, 3\]") as caught:
-        evaluate_sizes(attack, inputs, target=0, sizes=[size], secret=RANKING)
-    assert caught.value.field == "sizes"
-    with pytest.raises(ConfigurationError, match="one of ranking"):
-        evaluate_sizes(attack, inputs, target=0, sizes=[1], secret=NO_SECRET)
 
 
 def joint_law(
