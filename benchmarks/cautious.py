@@ -44,9 +44,9 @@ from psephos.protocol.truth_discovery import make_noise
 from psephos.protocol.truth_discovery.inference import known_noise
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.experiments.sheets import Sheet, listed, markdown_of
+from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
 from psephos.scenarios.truth_discovery.data.published import CROWDS, load_crowd
 from psephos.scenarios.truth_discovery.data.synthetic import make_crowd, skewed_crowd
-from psephos.scenarios.truth_discovery.paper.trials import Layout, draw_labels, renumbering
 from scipy import special
 from table import rewrite_between_marks
 

@@ -15,8 +15,8 @@ from psephos.protocol.fair_voting.parameters import MechanismName
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.fair_voting.data import MallowsGroup, Profile, Society, make_profile
-from psephos.scenarios.fair_voting.paper.profiles import FITTED
 from psephos.scenarios.fair_voting.paper.reproduction import table_1
+from psephos.scenarios.fair_voting.paper.settings import FITTED
 from table import NOTHING, Row, at_most
 from trials import interleave, timed
 

@@ -45,7 +45,7 @@ from psephos.protocol.truth_discovery import Noise, make_noise
 from psephos.protocol.truth_discovery.inference import known_noise
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.experiments.sheets import Sheet, markdown_of
-from psephos.scenarios.truth_discovery.paper.trials import Layout, draw_labels, renumbering
+from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
 from psephos.scenarios.truth_discovery.paper.workloads import load_workloads
 from table import rewrite_between_marks
 

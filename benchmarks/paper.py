@@ -12,10 +12,10 @@ from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.dpwevote.paper import PAPER
 from psephos.scenarios.dpwevote.paper.cells import Cells
 from psephos.scenarios.dpwevote.paper.reproduction import published_tables
+from psephos.scenarios.truth_discovery.crowd_reports import Layout
 from psephos.scenarios.truth_discovery.data.published import load_crowd
 from psephos.scenarios.truth_discovery.paper import cells as crowd_cells
 from psephos.scenarios.truth_discovery.paper.reproduction import published_table
-from psephos.scenarios.truth_discovery.paper.trials import Layout
 from psephos.scenarios.truth_discovery.paper.workloads import DUCHENNE, Workloads
 from table import NOTHING, Row, at_most, skipped
 from trials import timed

@@ -19,9 +19,9 @@ import numpy as np
 from answer_frames import save_codes
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.datasets import DATA_VARIABLE
+from psephos.scenarios.truth_discovery.crowd_reports import draw_labels
 from psephos.scenarios.truth_discovery.data.estimators import DawidSkene, OneCoinDawidSkene
 from psephos.scenarios.truth_discovery.paper.cells import noise_at
-from psephos.scenarios.truth_discovery.paper.trials import draw_labels
 from psephos.scenarios.truth_discovery.paper.workloads import load_workloads
 from rivals import open_rival
 

@@ -7,8 +7,9 @@ Relative imports are resolved, imports under `TYPE_CHECKING` and inside function
 import ast
 import dataclasses
 import itertools
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -121,6 +122,9 @@ PROTOCOLS = frozenset({"dpwevote", "fair_voting", "moral_preferences", "truth_di
 SYSTEMS = PROTOCOLS
 SYSTEM_NAMES = frozenset(name.replace("_", "-") for name in SYSTEMS)
 
+# A dotted name of something in a system's `paper/`, whole or after an f-string's first part.
+NAMES_A_PAPER = re.compile(r"(\w*\.)*paper[.:][\w.:]+")
+
 # Of numpy, what is impure: files, and everything about randomness but generators with a key of their own.
 NUMPY_FILES = frozenset({"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"})
 NUMPY_RANDOM = frozenset({"Generator", "Philox"})
@@ -229,6 +233,8 @@ def violations_of(source: str, file: PurePosixPath, modules: frozenset[str] = fr
         found += _impure_uses(source, file)
     if room == "scenarios" and house_of(file) is None:
         found += _named_systems(source, file)
+    if room == "scenarios" and file.parts[2:3] != ("paper",):
+        found += _papers_named(source, file, imports_of(source, file, modules))
     return found
 
 
@@ -245,6 +251,20 @@ def _house_violations(file: PurePosixPath, name: str) -> Iterator[str]:
             yield f"{'an engine' if own is None else own} may not import {name}: a system is found by its descriptor"
         if is_inside(name, f"psephos.protocol.{system}"):
             yield f"{'an engine' if own is None else own} may not import {name}: it knows no such protocol"
+
+
+def _papers_named(source: str, file: PurePosixPath, imports: Iterable[Import]) -> Iterator[str]:
+    """Yield where a file that is no paper's imports a system's `paper/`, or, but for descriptors, names it."""
+    for each in imports:
+        if any(is_inside(each.name, f"psephos.scenarios.{system}.paper") for system in SYSTEMS):
+            yield f"{file}:{each.line} paper is a leaf: nothing outside may import {each.name}"
+    if file.name != "system.py":
+        for node in ast.walk(ast.parse(source)):
+            match node:
+                case ast.Constant(value=str(name)) if NAMES_A_PAPER.fullmatch(name):
+                    yield f"{file}:{node.lineno} paper is a leaf: only a descriptor may name {name}"
+                case _:
+                    pass
 
 
 def _named_systems(source: str, file: PurePosixPath) -> Iterator[str]:
@@ -404,6 +424,11 @@ def test_errors_roles_messages_states_phases_machine_is_the_order() -> None:
         ),
         ("scenarios/dpwevote/data/files.py", "from ...fair_voting.data import lines", "dpwevote may not import"),
         ("scenarios/dpwevote/data/files.py", "from ....protocol import fair_voting", "it knows no such protocol"),
+        ("scenarios/dpwevote/measures.py", "from .paper.theory import law_of", "paper is a leaf"),
+        ("scenarios/dpwevote/audit/faults.py", "def f():\n    from ..paper import theory", "paper is a leaf"),
+        ("scenarios/dpwevote/measures.py", "import psephos.scenarios.dpwevote.paper.theory", "paper is a leaf"),
+        ("scenarios/dpwevote/measures.py", "load(f'{HERE}.paper:PAPER')", "only a descriptor may name .paper:PAPER"),
+        ("scenarios/dpwevote/system.py", "from .paper import PAPER", "paper is a leaf"),
         ("scenarios/running/run.py", "import polars", "polars"),
         ("scenarios/deployment/server.py", "import h11", "h11"),
         ("scenarios/running/run.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cvxpy", "cvxpy"),
@@ -433,6 +458,9 @@ def test_a_planted_violation_is_caught(file: str, source: str, named: str) -> No
         ("scenarios/running/run.py", "import importlib\nimportlib.import_module('matplotlib.figure')\nimport time"),
         ("scenarios/dpwevote/data/files.py", "from ...running.run import Finished\nfrom ....protocol import dpwevote"),
         ("scenarios/dpwevote/paper/rows.py", "from ..data import DATA_SETS\nname = 'dpwevote'"),
+        ("scenarios/dpwevote/paper/claims.py", "from .rows import Row\nfrom . import PAPER"),
+        ("scenarios/dpwevote/system.py", "reproduction = f'{_HERE}.paper:PAPER'"),
+        ("scenarios/experiments/reproductions.py", "from .paper import Paper\nnamed = 'The paper: again'"),
     ],
 )
 def test_what_the_table_allows_is_no_violation(file: str, source: str) -> None:

@@ -4,7 +4,7 @@ A point is one mechanism at one ε: many elections of the same voters, each with
 code over arrays; of a choice by quality the law is computed, and nothing is drawn. What is shown are the true ΔW and W
 of the winners, so that these numbers are no release: they are for whoever has the rankings anyhow.
 
-All points share their luck (`paper.trials`): two mechanisms differ by what they are, and less by what was drawn.
+All points share their luck (`elections`): two mechanisms differ by what they are, and less by what was drawn.
 """
 
 import dataclasses
@@ -23,8 +23,8 @@ from ...protocol.phases import Inputs
 from ...protocol.randomness import SimulatedNoise
 from ..experiments.measurements import Measurement, mean_of
 from .comparisons import MECHANISMS, with_mechanism
-from .paper.profiles import Profiles, fixed_profile
-from .paper.trials import choice_shares, clean_release, elect, release
+from .elections import choice_shares, clean_release, elect, release
+from .profiles import Profiles, fixed_profile
 
 __all__ = ["EPSILONS", "TradeOff", "TradeOffRow", "trade_off", "usual_mechanisms"]
 

@@ -22,9 +22,9 @@ from ...protocol.truth_discovery import CREDITS, find_truths, make_noise
 from ..datasets import DATA_VARIABLE
 from ..experiments.calibration import Calibration, Drawn, Table
 from ..experiments.sheets import listed
+from .crowd_reports import Layout, draw_labels, renumbering
 from .data.published import CROWDS, load_crowd
 from .data.synthetic import make_crowd, skewed_crowd
-from .paper.trials import Layout, draw_labels, renumbering
 
 __all__ = [
     "CALIBRATION",

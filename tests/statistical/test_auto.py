@@ -22,9 +22,9 @@ import pytest
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.truth_discovery import Noise, find_truths, make_noise
 from psephos.scenarios.datasets import DATA_VARIABLE
+from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
 from psephos.scenarios.truth_discovery.data.published import CROWDS, load_crowd
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
-from psephos.scenarios.truth_discovery.paper.trials import Layout, draw_labels, renumbering
 from scipy import special
 from thoroughness import draws
 

@@ -5,7 +5,7 @@ law is exact. Noisy scores are farthest apart where one ranking is the other rev
 pair of a group and a ranking is tried; noisy scores are as far apart in two groups, whatever the rankings.
 
 Winners are few, so that the law is exact; what is searched is profiles. For choices by quality these are all small
-profiles that differ in one ranking; for Algorithm 2 a search climbs to a pair that loses much (`paper.neighbors`). A
+profiles that differ in one ranking; for Algorithm 2 a search climbs to a pair that loses much (`winner_laws`). A
 voter of each group pays a loss of its own.
 
 Algorithm 1's sums are released with Laplace noise, under either relation; who is sampled for Algorithm 2 is drawn
@@ -43,7 +43,7 @@ from ....protocol.privacy import NeighboringRelation, TrustModel
 from ...audit.case import Case, LawCheck, Pair
 from ...audit.mechanisms.checking import checks_of
 from ...audit.mechanisms.sampling import EPSILONS, all_rows, finite_pairs, local_case, pair_of
-from ..paper.neighbors import search_neighbors
+from .winner_laws import search_neighbors
 
 __all__ = ["mechanism_cases"]
 

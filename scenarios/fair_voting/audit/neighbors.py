@@ -24,7 +24,7 @@ from ...audit.case import Case, OutputSampler, Pair
 from ...audit.exposed_parts import draw_releases
 from ...audit.machines import HeldSession, noise_of, session_sampler
 from ...audit.whole_sessions import charge
-from ..paper.neighbors import winner_law
+from .winner_laws import winner_law
 
 __all__ = ["RankingCounts", "case_of_profiles", "law_of_winner", "sums_of_profile", "worst_neighbors"]
 

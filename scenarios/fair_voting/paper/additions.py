@@ -7,9 +7,9 @@ from ...experiments.measurements import deviation
 from .cells import DELTA, GAMMA, OBJECTIVES
 from .evidence import CLEAR, distance, equal_losses, in_turn, objective_at, percent, real_at, real_rules
 from .local_table import PRICES
-from .profiles import FITTED, READ, SETTINGS
 from .published import EPSILONS, SIZES
 from .rows import EqualLossRow, RealRow, Reproduction
+from .settings import FITTED, READ, SETTINGS
 from .tables import MECHANISM_NAMES, TITLES
 
 __all__ = ["own_findings"]

@@ -15,8 +15,9 @@ from ....protocol.fair_voting.parameters import MechanismName
 from ....protocol.fair_voting.rules import RULES
 from ....protocol.randomness import SimulatedNoise
 from ...experiments.measurements import Measurement, mean_of
-from .profiles import Profiles, Setting, draw_profiles
-from .trials import Release, choice_shares, clean_release, elect, qualities_of, release
+from ..elections import Release, choice_shares, clean_release, elect, qualities_of, release
+from ..profiles import Profiles
+from .settings import Setting, draw_profiles
 
 __all__ = [
     "DELTA",

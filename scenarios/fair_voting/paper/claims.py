@@ -15,9 +15,9 @@ from .evidence import (
     mean_without_disparity,
     table,
 )
-from .profiles import FITTED, READ
 from .published import EPSILONS, RUNS, SIZES, TABLE_1
 from .rows import Reproduction
+from .settings import FITTED, READ
 from .societies_fit import DELTAS
 from .tables import TITLES
 

@@ -17,11 +17,11 @@ from ....protocol.privacy import NeighboringRelation
 from ...experiments.findings import BoundedFinding, Certainty
 from ..audit.neighbors import sums_of_profile
 from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_by_algorithm_1
+from ..audit.winner_laws import Ties, loss_between
 from .cells import GAMMA
 from .evidence import limits_of_samples, mean_without_disparity
-from .neighbors import Ties, loss_between
-from .profiles import READ
 from .published import EPSILONS
+from .settings import READ
 from .societies_fit import expected_utilities
 
 __all__ = ["findings_on_fair_voting"]

@@ -8,11 +8,11 @@ from .additions import own_findings
 from .cells import DELTA, GAMMA
 from .claims import findings_on_paper
 from .pictures import pictures_of
-from .profiles import FITTED, READ, SETTINGS
 from .published import SIZES
 from .real_sets import REAL_SETS
 from .reproduction import parts
 from .rows import Reproduction
+from .settings import FITTED, READ, SETTINGS
 from .tables import sheets_of
 
 __all__ = ["EXPERIMENTS"]

@@ -21,9 +21,9 @@ from ...presentation.drawing import (
 )
 from .cells import OBJECTIVES
 from .evidence import equal_losses, real_at, real_rules, table
-from .profiles import FITTED, READ, SETTINGS
 from .published import EPSILONS, SIZES
 from .rows import Reproduction, TableRow
+from .settings import FITTED, READ, SETTINGS
 from .tables import MECHANISM_NAMES
 
 __all__ = ["pictures_of"]

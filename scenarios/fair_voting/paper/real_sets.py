@@ -9,7 +9,7 @@ import msgspec
 from ....protocol.arrays import IntArray
 from ....protocol.fair_voting import FairVoting, Rankings
 from ...datasets import load_data_set
-from .profiles import Profiles, fixed_profile
+from ..profiles import Profiles, fixed_profile
 
 __all__ = ["REAL_SETS", "LoadedSet", "RealSet", "load_real_sets"]
 

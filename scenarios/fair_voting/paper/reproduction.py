@@ -40,11 +40,10 @@ from ....protocol.mechanisms import VectorLaplace
 from ....protocol.privacy import NeighboringRelation
 from ...experiments.measurements import Measurement, deviation
 from ...experiments.reproductions import Asked, Part
+from ..audit.winner_laws import Ties, search_neighbors
 from . import PAPER
 from .cells import DELTA, OBJECTIVES, Cells, Electorate, Measured, proven_of, rule_winners, samples_for, with_objective
 from .local_table import find_crossings, variances
-from .neighbors import Ties, search_neighbors
-from .profiles import FITTED, SETTINGS, Setting
 from .published import EPSILONS, MECHANISMS, RUNS, SIZES, TABLE_1
 from .real_sets import LoadedSet, load_real_sets
 from .rows import (
@@ -59,6 +58,7 @@ from .rows import (
     SearchRow,
     TableRow,
 )
+from .settings import FITTED, SETTINGS, Setting
 from .societies_fit import find_societies
 
 __all__ = ["parts", "table_1"]

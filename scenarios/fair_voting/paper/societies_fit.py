@@ -18,9 +18,9 @@ from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.mechanisms.binomial import binomial_law
 from ...experiments.measurements import mean_square
 from ..data.mallows import mallows_probabilities
-from .profiles import FITTED, READ, Setting
 from .published import EPSILONS, TABLE_1
 from .rows import SocietyRow
+from .settings import FITTED, READ, Setting
 
 __all__ = ["DELTAS", "expected_utilities", "find_societies", "sampling_law", "society_row"]
 

@@ -9,9 +9,9 @@ from ...experiments.measurements import Measurement
 from ...experiments.sheets import Sheet, listed, pivot
 from .cells import DELTA, FAIRNESS_WEIGHTS, GAMMA, OBJECTIVES
 from .local_table import PRICES
-from .profiles import SETTINGS
 from .published import EPSILONS, SIZES
 from .rows import EqualLossRow, ObjectiveRow, RealRow, Reproduction, RuleRow, SamplingRow, TableRow
+from .settings import SETTINGS
 
 __all__ = ["MECHANISM_NAMES", "OBJECTIVE_NAMES", "RULE_NAMES", "SOFT_BOUND", "TITLES", "sheets_of"]
 

@@ -4,7 +4,7 @@ That is what ε of a record bounds (RLCP, RLDP): success at even odds is at most
 attack is strongest on the noisy coefficients, of which a report is computed; a report, which says only where the noisy
 objective is greatest, tells less. Coefficients have the exact law of Laplace noise; reports a simulated one
 (`MoralAttack`). Odds come nearest to e^ε for two records whose coefficients are as far apart as the proof allows
-(`psephos.scenarios.moral_preferences.paper.theory.search_sensitivity` finds such a pair). They differ a little in
+(`psephos.scenarios.moral_preferences.audit.witnesses.search_sensitivity` finds such a pair). They differ a little in
 every coefficient; success, which is not what ε bounds tightly, is greater for two opposite ones of a single feature,
 whose whole change stands in one. Noise that is made for the printed bound is larger than that for the proven one, and
 either pair is told apart less (reading M6).

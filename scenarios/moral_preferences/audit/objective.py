@@ -16,7 +16,7 @@ from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case, LawCheck, Pair
 from ...audit.mechanisms.checking import checks_of
 from ...audit.mechanisms.sampling import pair_of
-from ..paper.audit_list import AuditEntry, audit_list
+from .audit_list import AuditEntry, audit_list
 
 __all__ = ["moral_cases"]
 

@@ -1,7 +1,7 @@
 """Moral preferences audited: a voter's report, and the release of a trusted server, in all four paradigms.
 
 Neighbors are those that are farthest apart, as far as is known, in the norm that the noise is made for
-(`psephos.scenarios.moral_preferences.paper.audit_list`); for a voter of several records, with all of them
+(`psephos.scenarios.moral_preferences.audit.audit_list`); for a voter of several records, with all of them
 replaced. Both directions are tried. Where what is released tells the randomized sums, those are what is told apart;
 else, what is released itself, on a grid.
 """
@@ -32,7 +32,7 @@ from ...audit.exposures import Exposure, exposure_of_party, exposure_of_release
 from ...audit.jointly import two_party_cases
 from ...audit.machines import HeldSession, noise_of, roster_of, session_sampler
 from ...audit.whole_sessions import case_of, charge
-from ..paper.audit_list import audit_list
+from .audit_list import audit_list
 
 __all__ = ["exposure_of_preferences", "moral_preferences_cases", "read_sums"]
 

@@ -21,9 +21,10 @@ from ....protocol.randomness import SimulatedNoise
 from ...audit.bounds import lower_limits
 from ...experiments.findings import BoundedFinding, Certainty
 from ..audit.sessions import exposure_of_preferences
+from ..audit.witnesses import search_sensitivity
 from .published import BASELINES, HIGH_RATIO
 from .societies import SYNTHETIC, Setting, draw_society
-from .theory import probability_within, search_sensitivity, utility_bound
+from .theory import probability_within, utility_bound
 from .trials import Cell, measure
 
 __all__ = ["findings_on_moral_preferences"]

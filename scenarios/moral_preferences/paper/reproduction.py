@@ -28,6 +28,7 @@ from ....protocol.moral_preferences.sensitivity import printed_sensitivity, tigh
 from ...experiments.measurements import Measurement, mean_of
 from ...experiments.reproductions import Asked, Part
 from ...running.processes import num_cores
+from ..audit.witnesses import search_sensitivity
 from .effects import effects_of
 from .methods import METHODS, parameters_of
 from .plan import (
@@ -51,7 +52,6 @@ from .rows import (
     VariantRow,
     WeightRow,
 )
-from .theory import search_sensitivity
 from .trials import Cell, Trials
 from .workers import measure_all
 

@@ -7,7 +7,8 @@ import msgspec
 
 from ....protocol.arrays import FloatArray
 from ....protocol.truth_discovery import Noise, Parameters, make_noise
-from .trials import Layout, run_trials
+from ..crowd_reports import Layout
+from .trials import run_trials
 from .workloads import Workloads
 
 __all__ = ["ESTIMATOR_NAMES", "MECHANISM_NAMES", "Cells", "noise_at", "session_of", "with_estimator"]

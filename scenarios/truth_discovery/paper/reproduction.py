@@ -31,6 +31,7 @@ from ....protocol.randomness import SimulatedNoise
 from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
 from ...experiments.measurements import Measurement, deviation, mean_of
 from ...experiments.reproductions import Asked, Part
+from ..crowd_reports import Layout, draw_labels
 from .cells import ESTIMATOR_NAMES, MECHANISM_NAMES, Cells, noise_at, session_of, with_estimator
 from .error_bounds import chernoff_bound, exact_error, fold, log_odds, printed_bound
 from .error_change import figure_1
@@ -45,7 +46,7 @@ from .rows import (
     WeightRow,
     comparison_trials,
 )
-from .trials import Layout, clean_accuracy, draw_labels
+from .trials import clean_accuracy
 from .workloads import DUCHENNE, PEER_GRADING, Workloads, crowd_row, load_workloads
 
 __all__ = ["parts", "published_table"]

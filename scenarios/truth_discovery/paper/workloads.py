@@ -7,10 +7,11 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from ..crowd_reports import Layout
 from ..data.published import CROWDS, load_crowd
 from ..data.synthetic import PEER_GRADING_STAND_IN, make_peer_grading
 from .rows import CrowdRow
-from .trials import Layout, clean_accuracy
+from .trials import clean_accuracy
 
 __all__ = ["COMPARED", "DUCHENNE", "PEER_GRADING", "Workloads", "crowd_row", "load_workloads"]
 

@@ -26,7 +26,7 @@ from psephos.protocol.fair_voting.sampling_bounds import (
 )
 from psephos.protocol.fair_voting.scoring import ScoreName
 from psephos.protocol.mechanisms.binomial import binomial_law
-from psephos.scenarios.fair_voting.paper.neighbors import loss_between, search_neighbors, winner_law
+from psephos.scenarios.fair_voting.audit.winner_laws import loss_between, search_neighbors, winner_law
 from scipy.integrate import quad
 from scipy.special import i0e
 

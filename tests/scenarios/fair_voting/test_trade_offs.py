@@ -21,8 +21,8 @@ from psephos.protocol.population import run_population
 from psephos.protocol.privacy import NeighboringRelation
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.fair_voting.comparisons import MECHANISMS
-from psephos.scenarios.fair_voting.paper.profiles import fixed_profile
-from psephos.scenarios.fair_voting.paper.trials import elect, release
+from psephos.scenarios.fair_voting.elections import elect, release
+from psephos.scenarios.fair_voting.profiles import fixed_profile
 from psephos.scenarios.fair_voting.trade_offs import TradeOff, trade_off, usual_mechanisms
 
 VOTE = make_fair_vote(30, 20, objective="welfare_constrained", welfare_share=0.6)

@@ -20,9 +20,9 @@ from psephos.scenarios.truth_discovery.calibration import (
     fit_credit,
     sessions_of,
 )
+from psephos.scenarios.truth_discovery.crowd_reports import Layout
 from psephos.scenarios.truth_discovery.data.published import CROWDS, load_crowd
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
-from psephos.scenarios.truth_discovery.paper.trials import Layout
 
 
 def of(model: float, chance: float, right: float, number: int = 1000) -> Confidences:

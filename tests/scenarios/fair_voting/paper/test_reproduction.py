@@ -11,20 +11,21 @@ from psephos.protocol.fair_voting import FairVoting, Objective, Scoring, make_sc
 from psephos.protocol.fair_voting.choices import SampledChoice, SampleScale
 from psephos.protocol.fair_voting.reports import possible_reports
 from psephos.scenarios.experiments import page_of, reproduce, show_reproduction
+from psephos.scenarios.fair_voting.audit.winner_laws import winner_law
 from psephos.scenarios.fair_voting.paper import PAPER, declaration, societies_fit
 from psephos.scenarios.fair_voting.paper import local_table as local_module
 from psephos.scenarios.fair_voting.paper import reproduction as module
 from psephos.scenarios.fair_voting.paper.additions import own_findings
 from psephos.scenarios.fair_voting.paper.cells import Cells, proven_of, samples_for
 from psephos.scenarios.fair_voting.paper.claims import findings_on_paper
-from psephos.scenarios.fair_voting.paper.neighbors import winner_law
 from psephos.scenarios.fair_voting.paper.pictures import pictures_of
-from psephos.scenarios.fair_voting.paper.profiles import FITTED, READ, Setting, fixed_profile
 from psephos.scenarios.fair_voting.paper.published import SIZES, TABLE_1
 from psephos.scenarios.fair_voting.paper.real_sets import REAL_SETS, LoadedSet, RealSet, load_real_sets
 from psephos.scenarios.fair_voting.paper.rows import Reproduction
+from psephos.scenarios.fair_voting.paper.settings import FITTED, READ, Setting
 from psephos.scenarios.fair_voting.paper.societies_fit import expected_utilities, sampling_law, society_row
 from psephos.scenarios.fair_voting.paper.tables import sheets_of
+from psephos.scenarios.fair_voting.profiles import fixed_profile
 from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
 from rich.console import Console

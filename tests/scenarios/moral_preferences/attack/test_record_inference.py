@@ -8,7 +8,7 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm, Parameters
 from psephos.scenarios.moral_preferences.attack.record_inference import pair_of, play_record_game, record_line_up
-from psephos.scenarios.moral_preferences.paper.theory import search_sensitivity
+from psephos.scenarios.moral_preferences.audit.witnesses import search_sensitivity
 
 NUM_TARGETS = 4_000
 TOLERANCE = 4 / math.sqrt(4 * NUM_TARGETS)  # four standard errors of a share: false alarms below 1e-4

@@ -10,13 +10,14 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.truth_discovery import TruthDiscovery, make_noise
+from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
 from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.parties import as_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from psephos.scenarios.truth_discovery.measures import TruthMeasures
 from psephos.scenarios.truth_discovery.paper import trials as module
 from psephos.scenarios.truth_discovery.paper.cells import ESTIMATOR_NAMES, Cells, noise_at, with_estimator
-from psephos.scenarios.truth_discovery.paper.trials import Layout, clean_accuracy, draw_labels, renumbering, run_trials
+from psephos.scenarios.truth_discovery.paper.trials import clean_accuracy, run_trials
 from psephos.scenarios.truth_discovery.paper.workloads import Workloads
 
 SEED, CELL = 5, "a cell"

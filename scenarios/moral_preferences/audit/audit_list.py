@@ -19,7 +19,7 @@ from ....protocol.moral_preferences.functional import NoisyObjective
 from ....protocol.moral_preferences.parameters import MechanismName
 from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.privacy import PartLoss, TrustModel
-from .theory import search_sensitivity, sensitivity_witness
+from .witnesses import search_sensitivity, sensitivity_witness
 
 __all__ = ["AuditEntry", "audit_list"]
 

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.mechanisms.binomial import draw_binomial
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.mechanisms.binomial import draw_binomial
 
 __all__ = ["draw_binomials"]
 

@@ -10,7 +10,7 @@ import pytest
 from psephos.protocol.fair_voting import Objective, Scoring, make_scores
 from psephos.protocol.fair_voting.choices import SampledChoice, SampleScale
 from psephos.protocol.fair_voting.sampling_bounds import proven_epsilon
-from psephos.scenarios.fair_voting.paper.neighbors import Ties, loss_between, search_neighbors, winner_law
+from psephos.scenarios.fair_voting.audit.winner_laws import Ties, loss_between, search_neighbors, winner_law
 
 BORDA = Scoring(make_scores("borda", 4))
 ROUNDING = 1 + 1e-9

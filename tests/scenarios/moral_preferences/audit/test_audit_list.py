@@ -2,7 +2,7 @@
 
 import pytest
 from psephos.protocol.moral_preferences.sensitivity import printed_sensitivity, tight_sensitivity
-from psephos.scenarios.moral_preferences.paper.audit_list import AuditEntry, audit_list
+from psephos.scenarios.moral_preferences.audit.audit_list import AuditEntry, audit_list
 
 ENTRIES = audit_list()
 every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=[entry.name for entry in ENTRIES])

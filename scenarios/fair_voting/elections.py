@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expm1
 
-from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.fair_voting import (
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.fair_voting import (
     DisclosedRankings,
     FairVoting,
     JointRankings,
@@ -25,17 +25,17 @@ from ....protocol.fair_voting import (
     RandomizedRankings,
     Scoring,
 )
-from ....protocol.fair_voting.choices import ExponentialChoice, SampledChoice
-from ....protocol.fair_voting.features import Partition
-from ....protocol.fair_voting.joint_reports import JointReport
-from ....protocol.fair_voting.lots import lot_of
-from ....protocol.fair_voting.rankings import cells_of_members
-from ....protocol.fair_voting.reports import RankingReport
-from ....protocol.fair_voting.subsample import Subsample
-from ....protocol.mechanisms import VectorLaplace, code_of_rankings
-from ....protocol.phases import Inputs
-from ....protocol.population import draw_reports
-from ....protocol.randomness import SimulatedNoise
+from ...protocol.fair_voting.choices import ExponentialChoice, SampledChoice
+from ...protocol.fair_voting.features import Partition
+from ...protocol.fair_voting.joint_reports import JointReport
+from ...protocol.fair_voting.lots import lot_of
+from ...protocol.fair_voting.rankings import cells_of_members
+from ...protocol.fair_voting.reports import RankingReport
+from ...protocol.fair_voting.subsample import Subsample
+from ...protocol.mechanisms import VectorLaplace, code_of_rankings
+from ...protocol.phases import Inputs
+from ...protocol.population import draw_reports
+from ...protocol.randomness import SimulatedNoise
 from .binomials import draw_binomials
 from .profiles import Profiles
 

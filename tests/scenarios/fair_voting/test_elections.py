@@ -18,18 +18,12 @@ from psephos.protocol.mechanisms.binomial import draw_binomial
 from psephos.protocol.phases import Inputs
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.scenarios.fair_voting.paper.binomials import draw_binomials
+from psephos.scenarios.fair_voting.audit.winner_laws import winner_law
+from psephos.scenarios.fair_voting.binomials import draw_binomials
+from psephos.scenarios.fair_voting.elections import Release, choice_shares, elect, release
 from psephos.scenarios.fair_voting.paper.cells import OBJECTIVES, Cells, Electorate, with_objective
-from psephos.scenarios.fair_voting.paper.neighbors import winner_law
-from psephos.scenarios.fair_voting.paper.profiles import (
-    FITTED,
-    READ,
-    Profiles,
-    Setting,
-    draw_profiles,
-    fixed_profile,
-)
-from psephos.scenarios.fair_voting.paper.trials import Release, choice_shares, elect, release
+from psephos.scenarios.fair_voting.paper.settings import FITTED, READ, Setting, draw_profiles
+from psephos.scenarios.fair_voting.profiles import Profiles, fixed_profile
 from thoroughness import draws
 
 SEED, CELL, TRIALS = 3, "a cell", draws(15, full=40)

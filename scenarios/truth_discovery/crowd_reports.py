@@ -1,0 +1,113 @@
+"""Many sessions of one crowd: the reports of all trials are drawn from the protocol's own streams.
+
+Worker i of trial t is at place t·n + i of one long roster, so that every trial has noise of its own, and trial 0 is the
+session that the protocol runs over arrays. Only the places with an answer are perturbed, which is what makes it fast.
+"""
+
+import dataclasses
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...protocol.arrays import IntArray
+from ...protocol.randomness import SimulatedNoise
+from ...protocol.truth_discovery import Noise, Parameters, TruthDiscovery
+from .data import Crowd
+
+__all__ = ["Layout", "draw_labels", "renumbering"]
+
+_PHASE: Final = "answers"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Layout:
+    """Where a crowd's answers stand in the rows that workers report.
+
+    Args:
+        crowd: the crowd.
+        parameters: without a price: its tasks and answer sets.
+        codes: int64, shape (answers,): each answer as its private row has it.
+        offsets: int64, shape (answers,): the code of label 0 of its answer set.
+        places: int64, shape (answers,): its place in its worker's row.
+        is_gold: bool, shape (tasks,): where the truth is known, and somebody answered.
+    """
+
+    crowd: Crowd
+    parameters: Parameters
+    codes: IntArray
+    offsets: IntArray
+    places: IntArray
+    is_gold: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, crowd: Crowd) -> "Layout":
+        """Return a crowd's layout."""
+        answers = crowd.answers
+        counts = np.bincount(answers.workers, minlength=answers.num_workers)
+        sizes = [len(labels) for labels in crowd.answer_sets]
+        starts = np.concatenate([[0], np.cumsum(sizes)])[crowd.answer_set_of_task]
+        offsets = starts[answers.tasks].astype(np.int64)
+        is_answered = np.bincount(answers.tasks, minlength=answers.num_tasks) > 0
+        return cls(
+            crowd=crowd,
+            parameters=Parameters(
+                tasks=tuple(crowd.tasks),
+                answer_sets=tuple(map(tuple, crowd.answer_sets)),
+                answer_set_of_task=tuple(crowd.answer_set_of_task.tolist()),
+                max_answers=int(counts.max()),
+            ),
+            codes=offsets + answers.labels,
+            offsets=offsets,
+            places=np.arange(len(answers)) - (np.cumsum(counts) - counts)[answers.workers],
+            is_gold=(crowd.truth >= 0) & is_answered,
+        )
+
+
+def draw_labels(layout: Layout, noise: Noise, source: SimulatedNoise, *, start: int, stop: int) -> IntArray:
+    """Return the reported labels of some trials.
+
+    Args:
+        layout: whose answers.
+        noise: how they are perturbed.
+        source: of the uniforms; trial 0 has those of the session.
+        start: the first trial.
+        stop: the one after the last.
+
+    Returns:
+        int64, shape (trials, answers), as labels of each task's answer set.
+    """
+    answers = layout.crowd.answers
+    num_workers, width = answers.num_workers, layout.parameters.max_answers
+    slots = noise.mechanism.slots_of(width)
+    # What a row takes beyond its values is the draw that all of them share; else each value has as many slots.
+    shared = noise.mechanism.slots_of(0)
+    each = (slots - shared) // width
+    columns = np.concatenate(
+        [
+            np.broadcast_to(np.arange(shared), (len(answers), shared)),
+            shared + each * layout.places[:, None] + np.arange(each),
+        ],
+        axis=1,
+    )
+    labels = np.empty((stop - start, len(answers)), dtype=np.int64)
+    for trial in range(start, stop):
+        uniforms = source.uniforms(
+            protocol=TruthDiscovery.name,
+            phase=_PHASE,
+            start=trial * num_workers,
+            stop=(trial + 1) * num_workers,
+            slots=slots,
+        )
+        # Rows of one value: the same uniforms, the same draw, the same report.
+        own = uniforms[answers.workers[:, None], columns]
+        labels[trial - start] = noise.mechanism.randomize_rows(layout.codes[:, None], own)[:, 0] - layout.offsets
+    return labels
+
+
+def renumbering(most: int, sizes: IntArray, generator: np.random.Generator) -> IntArray:
+    """Return for each task a new number for each label, the same for all answer sets of a size."""
+    numbers = np.tile(np.arange(most), (len(sizes), 1))
+    for size in np.unique(sizes).tolist():
+        numbers[sizes == size, :size] = generator.permutation(size)
+    return numbers
