@@ -1,0 +1,495 @@
+"""Each system between processes: whom a party trusts is its own to say, and its values leave it in no form."""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import math
+import stat
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from deployments import (
+    NOBODY_LISTENS,
+    PATIENCE,
+    SEED,
+    Ending,
+    Process,
+    Serving,
+    invitations_to,
+    read_json,
+    report,
+    serving,
+)
+from psephos.protocol import ConfigurationError
+from psephos.protocol.effects import Drop
+from psephos.protocol.errors import BudgetExceededError, PsephosError, QuorumError
+from psephos.protocol.messages import Release
+from psephos.scenarios import load_scenario, resolve, run_session
+from psephos.scenarios.deployment import Agreement, Joining
+from psephos.scenarios.deployment.client import Heard
+from psephos.scenarios.running.folder import read_ledger
+from surveyed import (
+    DIRECTION,
+    LOCAL_PLANS,
+    PLANS,
+    QUIZ,
+    SOCIETIES,
+    SURVEY,
+    TRUSTED_PLANS,
+    TRUSTED_SURVEY,
+    Surveyed,
+)
+
+Psephos = Callable[..., Any]
+
+CENTRAL = [pytest.param(TRUSTED_PLANS, id="rankings"), pytest.param(TRUSTED_SURVEY, id="preferences")]
+MECHANISMS = ("laplace", "sampling", "exponential", "sampled_pair", "noisy_scores")
+"""Of fair voting, of either model."""
+
+
+def has_reported(session: Serving, party: str = "ann") -> bool:
+    """Return whether the server has heard a report of a party."""
+    return any(event.get("party") == party and "report" in event["event"] for event in session.events)
+
+
+# What everybody hears.
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        *(pytest.param(PLANS.having(f"mechanism = '{name}'"), id=name) for name in MECHANISMS),
+        pytest.param(SURVEY, id="preferences"),
+        pytest.param(TRUSTED_SURVEY, id="preferences, central"),
+        pytest.param(SURVEY.having(SURVEY.lines, SOCIETIES), id="societies"),
+        pytest.param(TRUSTED_SURVEY.having(TRUSTED_SURVEY.lines, SOCIETIES), id="societies, central"),
+        pytest.param(QUIZ, id="answers"),
+    ],
+)
+def test_parties_who_join_one_by_one_hear_what_one_process_finds(tmp_path: Path, system: Surveyed) -> None:
+    """Of societies, a voter pays for its own one's release alone."""
+    scenario = system.write(tmp_path)
+    resolved = resolve(load_scenario(scenario))
+    record = run_session(resolved, seed=SEED)
+    told: dict[str, Agreement] = {}
+
+    def tell(agreement: Agreement) -> None:
+        told[agreement.terms.party] = agreement
+
+    with serving(scenario) as session:
+        heard = system.join_all(session, tmp_path, on_agreed=tell)
+        result = session.result()
+    outcomes = [each.outcome for each in heard.values()]
+    assert outcomes == [record.outcome] * len(outcomes) == [result.outcome] * len(outcomes)
+    assert [tally.totals.tolist() for tally in result.tallies] == [tally.totals.tolist() for tally in record.tallies]
+    owns = [each.own for each in heard.values()]
+    assert owns == [(record.own_outcomes or {}).get(place) for place in range(len(owns))]
+    # In whatever form it is written, a file is what the scenario lists.
+    assert [list(told[party].row) for party in system.names] == resolved.inputs.private.tolist()
+    # Two or three answers were asked of a worker, at 2 each; whom it skips is paid for.
+    paid = {"ann": 6, "bob": 4, "cid": 4, "dee": 6} if system is QUIZ else dict.fromkeys(system.names, 1.5)
+    for party, cost in paid.items():
+        (entry,) = read_ledger(tmp_path / f"as-{party}")
+        assert (entry.person, entry.num_persons) == (party, 1)
+        assert (entry.proven if system is QUIZ else entry.claimed) == cost
+        assert entry.model.value == ("central" if system.trusts else "local")
+        assert told[party].cost == pytest.approx(entry.proven)
+
+
+# Whom a party trusts.
+
+
+@pytest.mark.parametrize("system", CENTRAL)
+def test_a_server_that_would_have_to_be_trusted_is_refused_before_it_is_called(
+    tmp_path: Path, system: Surveyed
+) -> None:
+    invitation = invitations_to(system.write(tmp_path))["ann"]
+    said = system.refusal(NOBODY_LISTENS, tmp_path, ConfigurationError, invitation=invitation)
+    assert said.startswith("--trust-server must be given: this session is in the central model")
+    own = system.entries_of("ann", tmp_path)
+    joining = Joining(
+        address=NOBODY_LISTENS, party="ann", entries=own, seed=SEED, invitation=invitation, transport="tcp"
+    )
+    with pytest.raises(ConfigurationError, match="--trust-server"):
+        joining.agree_beforehand()
+    assert dataclasses.replace(joining, trusts_server=True).agree_beforehand()
+
+
+@pytest.mark.parametrize("system", CENTRAL)
+def test_a_server_that_would_have_to_be_trusted_is_refused_by_its_terms_and_hears_no_value(
+    tmp_path: Path, system: Surveyed
+) -> None:
+    with serving(system.write(tmp_path)) as session:
+        said = system.refusal(session.address, tmp_path, ConfigurationError)
+        assert said.startswith("--trust-server must be given")
+        assert not has_reported(session)
+        (tmp_path / "as-ann").rename(tmp_path / "refused")
+        system.join_all(session, tmp_path, trusts_server=True)
+        assert session.result().num_received == (len(system.names),)
+
+
+def test_trust_that_is_not_needed_is_no_fault(tmp_path: Path) -> None:
+    with serving(SURVEY.write(tmp_path)) as session:
+        SURVEY.join_all(session, tmp_path, trusts_server=True)
+        assert session.result().num_received == (3,)
+
+
+@pytest.mark.parametrize(
+    ("agreed", "served", "setting"),
+    [
+        *(
+            (PLANS.having("mechanism = 'sampling'"), None, setting)
+            for setting in (
+                "mechanism=laplace",
+                "gamma=0.5",
+                "delta=0.5",
+                "epsilon=1.4",
+                "num_samples=1",
+                "scale=printed",
+                "objective=penalized",
+            )
+        ),
+        (SURVEY, TRUSTED_SURVEY, None),
+        (QUIZ, None, "epsilon=3"),
+    ],
+)
+def test_a_server_with_other_terms_than_were_agreed_to_is_found_out(
+    tmp_path: Path, agreed: Surveyed, served: Surveyed | None, setting: str | None
+) -> None:
+    """What the invitation says holds, down to γ and δ; nothing is reported to who says otherwise."""
+    scenario = agreed.write(tmp_path)
+    invitation = invitations_to(scenario)["ann"]
+    if served is not None:
+        scenario = served.write(tmp_path)
+    with serving(scenario, *([] if setting is None else [setting])) as session:
+        said = agreed.refusal(session.address, tmp_path, PsephosError, invitation=invitation, trusts_server=True)
+        assert "parameters" in said
+        assert not has_reported(session)
+
+
+# Price.
+
+
+@pytest.mark.parametrize("is_invited", [False, True])
+@pytest.mark.parametrize(
+    ("system", "too_little", "enough", "said"),
+    [
+        # The label is 1.5; proven are ln(1 + (1 − γ)·3·h/γ) with h near 1, about 4.
+        pytest.param(PLANS.having("mechanism = 'sampling'"), 1.5, 4.1, "1.5", id="rankings"),
+        # At ε = 3 a record and at most two records, six is asked of everybody, also of bob, who has one record.
+        pytest.param(SURVEY.having(f"{DIRECTION}\nepsilon = 3.0"), 5.99, 6.0, "6", id="preferences"),
+        pytest.param(QUIZ, 5.99, 6.0, "6", id="answers"),
+    ],
+)
+def test_a_party_says_how_much_it_may_cost(
+    tmp_path: Path, system: Surveyed, too_little: float, enough: float, said: str, *, is_invited: bool
+) -> None:
+    scenario = system.write(tmp_path)
+    options: dict[str, Any] = {"trusts_server": True}
+    if is_invited:
+        options["invitation"] = invitations_to(scenario)["ann"]
+    with serving(scenario) as session:
+        assert said in system.refusal(session.address, tmp_path, BudgetExceededError, budget=too_little, **options)
+        assert not has_reported(session)
+        (tmp_path / "as-ann").rename(tmp_path / "refused")
+        own = {"bob": {"budget": 4.0}} if system is QUIZ else None  # two tasks
+        system.join_all(session, tmp_path, own, budget=enough, trusts_server=True)
+        session.result()
+    for party in system.names:
+        (entry,) = read_ledger(tmp_path / f"as-{party}")
+        assert too_little < entry.proven <= enough or (party, entry.proven) in {("bob", 4), ("cid", 4)}
+
+
+@pytest.mark.parametrize(
+    ("system", "said"),
+    [
+        pytest.param(PLANS.having("mechanism = 'sampling'\ngamma = 0.0"), "inf", id="what nothing bounds"),
+        pytest.param(SURVEY.having(f"{DIRECTION}\nepsilon = 5.01"), "10", id="two records"),
+    ],
+)
+def test_without_an_invitation_no_more_than_the_usual_budget_is_paid(
+    tmp_path: Path, system: Surveyed, said: str
+) -> None:
+    with serving(system.write(tmp_path)) as session:
+        assert said in system.refusal(session.address, tmp_path, BudgetExceededError, trusts_server=True)
+
+
+# A server believes nothing that no party would report.
+
+
+@pytest.mark.bad_input(
+    "a ranking that repeats, omits or invents an alternative",
+    "preferences outside the ball, nan, inf or of another dimension, from a peer",
+    "nothing accepted is lost",
+)
+@pytest.mark.parametrize(
+    ("system", "values"),
+    [
+        *((TRUSTED_PLANS, values) for values in ([0, 1], [0, 0, 2], [1, 2, 3], [0.0, 1.0, 2.0], ["a", "b", "c"])),
+        (LOCAL_PLANS, [1 << 40]),
+        *((TRUSTED_SURVEY, values) for values in ([1], [math.nan, 0.0], [0.5, 0.5], [1 << 62, 0])),
+        (SURVEY, [0.0, math.inf]),
+    ],
+)
+def test_a_report_of_another_form_ends_its_sender_alone(tmp_path: Path, system: Surveyed, values: list[Any]) -> None:
+    *others, last = system.names
+    quorum = f"quorum={len(others)}"
+    with serving(system.write(tmp_path), quorum) as session, system.joining(session, tmp_path) as start:
+        with session.connect() as peer:
+            peer.hello(last, session=system.name, protocol=system.protocol)
+            heard = [start(party, trusts_server=True) for party in others]
+            assert peer.next_request().phase == 0
+            peer.send(report(0, *values))
+            assert not isinstance(peer.last_message(), Release)
+        outcomes = [each.result(PATIENCE).outcome for each in heard]
+        result = session.result()
+    assert outcomes == [result.outcome] * len(others)
+    assert result.num_received == (len(others),)
+    (dropped,) = [effect for effect in session.effects if isinstance(effect, Drop)]
+    assert dropped.party == last
+
+
+# Parties who do not come.
+
+
+@contextlib.contextmanager
+def without(session: Serving, folder: Path, *absent: str) -> Generator[list[concurrent.futures.Future[Heard]]]:
+    """Let all voters join, of whom some are gone as soon as they are asked; yield what the others will have heard."""
+    with PLANS.joining(session, folder) as start, contextlib.ExitStack() as stack:
+        peers = [stack.enter_context(session.connect()) for _ in absent]
+        for peer, party in zip(peers, absent, strict=True):
+            peer.hello(party, session="plans", protocol="fair-voting")
+        heard = [start(party, trusts_server=True) for party in PLANS.names if party not in absent]
+        for peer in peers:
+            peer.next_request()
+            peer.close()
+        yield heard
+
+
+@pytest.mark.parametrize(
+    "absent", [("bob", "cid", "eve"), ("dee", "eve")], ids=["some of both groups", "all of one group"]
+)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_quorum_elects_without_who_is_gone(tmp_path: Path, mechanism: str, absent: tuple[str, ...]) -> None:
+    system = PLANS.having(f"mechanism = '{mechanism}'")
+    with serving(system.write(tmp_path), "quorum=0.4") as session, without(session, tmp_path, *absent) as heard:
+        outcomes = [each.result(PATIENCE).outcome for each in heard]
+        result = session.result()
+    assert outcomes == [result.outcome] * (5 - len(absent))
+    assert result.num_received == (5 - len(absent),)
+    outcome: Any = msgspec.to_builtins(result.outcome)
+    assert outcome["winner"] in {"a", "b", "c"}
+    assert list(outcome["group_sizes"]) == [3, 2]  # the roster's, which is public
+    if not system.trusts:
+        assert list(outcome["num_reports"]) == ([1, 1] if "cid" in absent else [3, 0])
+
+
+def test_too_few_voters_end_the_vote_on_every_side(tmp_path: Path) -> None:
+    scenario = TRUSTED_PLANS.write(tmp_path)
+    with serving(scenario, "quorum=3") as session, without(session, tmp_path, "bob", "cid", "eve") as heard:
+        endings = [each.exception(PATIENCE) for each in heard]
+        failure = session.failure()
+    assert isinstance(failure, QuorumError)
+    # It ends as soon as the three cannot be had any more, whether the other two have reported by then or not.
+    assert failure.phase == "rankings"
+    assert "of the 3 parties that its quorum requires" in str(failure)
+    for party in ("bob", "cid", "eve"):
+        assert party in str(failure)
+    assert [str(ending) for ending in endings] == [str(failure)] * 2
+
+
+# Processes of their own, with secure noise.
+
+
+FEW = ("ann", "dee", "eve")
+"""Those who are processes: one of the north, two of the south."""
+LEVELS = SURVEY.having("paradigm = 'VLDP'", {"ann": ", epsilon = 0.5", "bob": ", epsilon = 2", "cid": ", epsilon = 1"})
+ONE_IS_ENOUGH = pytest.mark.full("processes, which quick tests have of one system")
+Deployed = tuple[Surveyed, Path, dict[str, Ending]]
+
+
+def parties_of(system: Surveyed) -> tuple[str, ...]:
+    """Return which parties of a system are processes."""
+    return FEW if system.protocol == PLANS.protocol else system.names
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(PLANS.having("mechanism = 'sampling'"), marks=ONE_IS_ENOUGH, id="rankings, central"),
+        pytest.param(LOCAL_PLANS, marks=ONE_IS_ENOUGH, id="rankings"),
+        pytest.param(LEVELS, id="preferences"),
+        pytest.param(QUIZ, marks=ONE_IS_ENOUGH, id="answers"),
+        pytest.param(SURVEY.having(SURVEY.lines, SOCIETIES), marks=ONE_IS_ENOUGH, id="societies"),
+        pytest.param(
+            TRUSTED_SURVEY.having(TRUSTED_SURVEY.lines, SOCIETIES), marks=ONE_IS_ENOUGH, id="societies, central"
+        ),
+    ],
+)
+def deployment(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Deployed:
+    """A folder in which processes took part with secure noise, by certificates, and how each ended."""
+    system: Surveyed = request.param
+    folder = tmp_path_factory.mktemp("deployment")
+    parties = parties_of(system)
+    endings: dict[str, Ending] = {}
+    with contextlib.ExitStack() as stack:
+
+        def start(*words: object) -> Process:
+            return stack.enter_context(Process(*words, folder=folder))
+
+        scenario = system.write(folder, names=parties)
+        endings["roster"] = start("roster", scenario, "--make-keys", "--out", "drawn").ending()
+        system.write_served(folder)
+        words = ("--listen", "127.0.0.1:0", "--roster", "drawn", "--no-pictures", "--out", "server")
+        server = start("serve", "served.toml", *words)
+        address = server.address()
+        trust = ("--trust-server",) if system.trusts else ()
+        clients = {
+            party: start(
+                *("join", "drawn/invitations", "--as", party, "--input", f"{party}.csv"),
+                *("--address", address, "--out", party, "--json", *trust),
+            )
+            for party in parties
+        }
+        endings |= {party: client.ending() for party, client in clients.items()}
+        endings["server"] = server.ending()
+    return system, folder, endings
+
+
+def test_processes_decide(deployment: Deployed) -> None:
+    system, folder, endings = deployment
+    parties = parties_of(system)
+    assert {name: (ended.status, ended.err) for name, ended in endings.items()} == dict.fromkeys(
+        ("roster", *parties, "server"), (0, "")
+    )
+    result = read_json(folder / "server" / "result.json")
+    assert result["kind"] == "deployment"
+    assert list(result["received"].values()) == [len(parties)]
+    paid: dict[str, float] = {}
+    for party in parties:
+        assert read_json(folder / party / "outcome.json") == result["outcome"]
+        if system is QUIZ:
+            assert read_json(folder / party / "own_outcome.json").keys() == {"weight", "quality", "num_answers"}
+        else:
+            assert msgspec.json.decode(endings[party].out) == result["outcome"]
+        (entry,) = read_ledger(folder / party)
+        assert entry.model.value == ("central" if system.trusts else "local")
+        assert system is QUIZ or entry.claimed == {"ann": 0.5, "bob": 2, "cid": 1}[party] or system is not LEVELS
+        paid[party] = entry.proven
+    outcome = result["outcome"]
+    if system is LEVELS:
+        levels = [(level["epsilon"], level["num_voters"]) for level in outcome["levels"]]
+        assert levels == [(0.5, 1), (1, 1), (2, 1)]
+    elif system.own:
+        assert [(each["name"], each["num_voters"]) for each in outcome["societies"]] == [("north", 2), ("south", 1)]
+    elif system is QUIZ:
+        assert outcome["num_answers"] == [3, 3, 3]  # bob skipped one of ten
+        assert "truth" not in result
+    else:
+        assert outcome["groups"] == ["north", "south"]
+        if system.trusts:
+            assert 1.5 < paid["dee"] == paid["eve"] < paid["ann"]
+        else:
+            assert list(paid.values()) == [pytest.approx(1.5)] * 3
+
+
+HIDDEN = {
+    "plans": ('"ranking"', "truth", " > ", "c>", "b>"),
+    "survey": ('"records"', "truth"),
+    "quiz": ('"weight', '"quality"', "yes; no", "no; no", "q1=", "q1 ="),
+}
+ROSTERS = {
+    "plans": ["voter,group", "ann,north", "dee,south", "eve,south"],
+    "survey": ["voter,epsilon", "ann,0.5", "bob,2.0", "cid,1.0"],
+}
+
+
+def test_a_deployment_leaves_nobodys_values_with_anybody_else(deployment: Deployed) -> None:
+    system, folder, _ = deployment
+    parties = parties_of(system)
+    left = {"estimates.csv", "events.jsonl", "report.html", "result.json", "run.json", "scenario.json"}
+    assert {path.name for path in (folder / "server").iterdir()} == left
+    own = {"events.jsonl", "ledger.jsonl", "outcome.json", "report.html", "run.json"}
+    own |= {"own_outcome.json"} if system is QUIZ else set()
+    for party in parties:
+        assert {path.name for path in (folder / party).iterdir()} == own
+    for path in [*(folder / "server").iterdir(), *(folder / "drawn").rglob("*")]:
+        text = path.read_bytes().decode(errors="replace") if path.is_file() else ""
+        for written in ("private_row", '"rows"', '"seed"', *HIDDEN[system.name]):
+            assert written not in text, (path, written)
+        for line in text.splitlines() if system is QUIZ and path.suffix != ".json" else []:
+            # In a line of a table or a log, who and what would stand together.
+            assert not any(party in line and ("yes" in line or ",no" in line) for party in parties), path
+    roster = (folder / "drawn" / "roster.csv").read_text(encoding="utf-8").splitlines()
+    if system.name == "plans" or system is LEVELS:
+        assert [line.rsplit(",", 1)[0] for line in roster] == ROSTERS[system.name]
+    for path in (folder / "drawn" / "invitations").iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.full("processes, where other tests of this file have them already")
+@pytest.mark.parametrize(
+    "system",
+    [
+        pytest.param(PLANS.having("mechanism = 'exponential'"), id="rankings"),
+        pytest.param(TRUSTED_SURVEY, id="preferences"),
+        pytest.param(QUIZ.having("mechanism = 'two_layer'\nepsilon = 1.0"), id="answers"),
+    ],
+)
+def test_processes_that_rehearse_with_a_seed_leave_the_result_of_a_run(
+    psephos: Psephos, tmp_path: Path, system: Surveyed
+) -> None:
+    parties = parties_of(system)
+    scenario = system.write(tmp_path, names=parties)
+    with contextlib.ExitStack() as stack:
+
+        def start(*words: object) -> Process:
+            return stack.enter_context(
+                Process(*words, "--transport", "tcp", "--simulate", "--seed", SEED, folder=tmp_path, is_measured=False)
+            )
+
+        server = start("serve", scenario, "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
+        address = server.address()
+        words = {party: ("join", address, "--as", party, "--input", f"{party}.csv") for party in parties}
+        trust = ("--trust-server",) if system.trusts else ()
+        if system.trusts:
+            wary = psephos(*words["ann"], "--transport", "tcp", "--simulate", "--seed", SEED, "--out", "wary")
+            assert (wary.status, wary.out, wary.err.count("\n")) == (2, "", 1)
+            assert wary.err.startswith("psephos: --trust-server must be given")
+            assert read_ledger(tmp_path / "wary") == []
+        clients = {party: start(*words[party], *trust, "--out", f"as-{party}") for party in parties}
+        endings = {party: client.ending() for party, client in clients.items()}
+        assert {(ended.status, ended.err) for ended in endings.values()} == {(0, "")}
+        assert server.ending().status == 0
+    if system.name == "plans":
+        # Its group and what it costs are said before anything is reported; it costs less where one is one of more.
+        assert "group north" in endings["ann"].out
+        assert "costs epsilon = 1.5 in all" in endings["ann"].out
+        assert "group south" in endings["dee"].out
+        assert "costs epsilon = 0.75 in all" in endings["dee"].out
+        told = psephos("ledger", "as-ann")
+        assert (told.status, told.err) == (0, "")
+        assert "ann in all: ε proven = 1.5" in told.out
+    ended = psephos("run", scenario, "--seed", SEED, "--no-pictures", "--out", "ran")
+    assert (ended.status, ended.err) == (0, "")
+    assert (tmp_path / "served" / "result.json").read_bytes() == (tmp_path / "ran" / "result.json").read_bytes()
+
+
+@pytest.mark.full("processes, one for each party")
+@pytest.mark.parametrize("system", [SURVEY, TRUSTED_SURVEY], ids=["local", "central"])
+def test_a_rehearsal_over_tls_finds_of_societies_what_arrays_find(
+    psephos: Psephos, tmp_path: Path, system: Surveyed
+) -> None:
+    scenario = system.having(system.lines, SOCIETIES).write(tmp_path)
+    trust = ("--trust-server",) if system.trusts else ()
+    ended = psephos("rehearse", scenario, *trust, "--simulate", "--seed", SEED, "--out", "rehearsed")
+    assert (ended.status, ended.err) == (0, "")
+    ended = psephos("run", scenario, "--transport", "array", "--seed", SEED, "--no-pictures", "--out", "ran")
+    assert (ended.status, ended.err) == (0, "")
+    (rehearsed,) = Path("rehearsed").rglob("result.json")
+    outcomes = [read_json(path)["outcome"] for path in (rehearsed, Path("ran") / "result.json")]
+    assert outcomes[0] == outcomes[1]
+    assert [each["name"] for each in outcomes[0]["societies"]] == ["north", "south"]
