@@ -23,7 +23,7 @@ Brams and Affuso (1976) and Mann and Shapley (1962) for the generating functions
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from typing import Final, Self
 
@@ -117,30 +117,6 @@ class WeightedGame:
             ValueError: a place is no member's, or is there twice.
         """
         return int(self._weight_of(coalition) >= self.quota)
-
-    @exact_arguments
-    def is_minimal(self, coalition: Sequence[int]) -> bool:
-        """Return whether a coalition wins and would lose without any one of its members. See `worth`."""
-        weight = self._weight_of(coalition)
-        return weight >= self.quota and weight - min(self.weights[place] for place in coalition) < self.quota
-
-    def minimal_winning(self) -> Iterator[tuple[int, ...]]:
-        """Yield the minimal winning coalitions, as places in increasing order; there may be very many."""
-        order = self._heaviest_first()
-        left = [0] * (len(order) + 1)
-        for number in reversed(range(len(order))):
-            left[number] = left[number + 1] + self.weights[order[number]]
-        # (how many were looked at, the weight and the places of those who are in): each leads to a coalition.
-        stack: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, ())]
-        while stack:
-            number, weight, places = stack.pop()
-            if weight + left[number + 1] >= self.quota:
-                stack.append((number + 1, weight, places))
-            with_it, joined = weight + self.weights[order[number]], (*places, order[number])
-            if with_it >= self.quota:
-                yield tuple(sorted(joined))
-            else:
-                stack.append((number + 1, with_it, joined))
 
     @functools.cached_property
     def num_minimal_winning(self) -> int:

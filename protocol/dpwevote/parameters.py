@@ -200,17 +200,6 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             return "discrete Laplace"
         return "k-RR" if isinstance(self.weight_matrix, msgspec.UnsetType) else f"the matrix {self.weight_matrix!r}"
 
-    def loss_of_game(self, num_votes: int) -> float:
-        """Return what votes with these parameters in one game cost a partner: ε_weight + T·k·ε_opinion.
-
-        Outside of a game, each costs `epsilon_total`.
-
-        Args:
-            num_votes: T, in all of which the partner takes part.
-        """
-        again = self.epsilon_total if self.scope is None else len(self.candidates) * self.loss_of_opinion
-        return self.epsilon_total + (num_votes - 1) * again if num_votes else 0.0
-
     @property
     def epsilon_total(self) -> float:
         """What a whole session costs one partner; in a game, the first in which it takes part."""

@@ -337,15 +337,6 @@ def test_game_without_a_weight_to_keep_is_refused(given: dict[str, Any], words: 
     assert words in str(caught.value)
 
 
-def test_loss_of_a_game_is_one_weight_and_all_opinions() -> None:
-    parameters = Parameters(candidates=("a", "b"), epsilon_weight=0.7, epsilon_opinion=0.2, game="board")
-    assert parameters.loss_of_game(5) == pytest.approx(0.7 + 5 * 2 * 0.2, abs=1e-12)
-    assert parameters.loss_of_game(1) == parameters.epsilon_total
-    assert parameters.loss_of_game(0) == 0
-    apart = Parameters(candidates=("a", "b"), epsilon_weight=0.7, epsilon_opinion=0.2)
-    assert apart.loss_of_game(5) == pytest.approx(5 * (0.7 + 2 * 0.2), abs=1e-12)
-
-
 def test_wire_is_as_before_without_a_game() -> None:
     assert b"game" not in bytes(make_vote().encoded_parameters)
     assert b"board" in bytes(VOTE.encoded_parameters)

@@ -8,8 +8,8 @@ from statistics import correlation
 from ....protocol.mechanisms import loss_of_flip_probability
 from ...experiments.findings import Finding, in_a_row
 from ...experiments.measurements import FAR, TOLERANCE, deviation, mean_square, most_by_chance
+from .error_bounds import line_quality
 from .error_change import ProductOfUniforms, domination_excess, long_tail
-from .error_expansion import line_quality
 from .published import CLEAN_ACCURACIES, METHODS, TABLE_1, Method
 from .rows import PublishedCell, Reproduction
 from .theory import claimed_epsilon_of_two_layers, likelihood, one_layer_loss

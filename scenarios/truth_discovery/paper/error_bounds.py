@@ -11,12 +11,14 @@ log-odds weights: so the method of (7), done right, bounds nothing. Half the wei
 Π 2√(p(1 − p)), which is Chernoff's, the best of this kind. Nor do (6) and (7) treat qualities p and 1 − p alike, as
 the paper's folding supposes: the printed factor is .44 at p = ¼ and .95 at p = ¾.
 
-(9) inherits all this, and so do (10) and (11): see `error_expansion`.
+(9) inherits all this, and so do (10) and (11), which add two faults. The line 2p, which replaces the printed factor
+G(p), is less than .08 away from it, but twice as high near p = 0 and with n workers 2^n times: just for the important
+users that it is meant for. And the expansion (11) has the right terms, each without its 2^n. The two do not cancel:
+what (11) expands is Π 2p̂, not Π G(p̂).
 """
 
 import dataclasses
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,16 +28,13 @@ from ....protocol.arrays import FloatArray
 from ....protocol.elementary import exp
 
 __all__ = [
-    "MarkovBound",
-    "checked_probabilities",
+    "LineQuality",
     "chernoff_bound",
     "exact_error",
     "fold",
-    "least_markov_bound",
+    "line_quality",
+    "linear_factors",
     "log_odds",
-    "markov_bound",
-    "mean_chernoff_bound",
-    "perturbed_qualities",
     "printed_bound",
     "printed_factors",
 ]
@@ -55,7 +54,7 @@ def log_odds(qualities: ArrayLike) -> FloatArray:
     Raises:
         ValueError: a quality is not in [0, 1].
     """
-    return np.asarray(special.logit(checked_probabilities("qualities", qualities)), dtype=np.float64)
+    return np.asarray(special.logit(_probabilities("qualities", qualities)), dtype=np.float64)
 
 
 def fold(qualities: ArrayLike) -> FloatArray:
@@ -67,16 +66,15 @@ def fold(qualities: ArrayLike) -> FloatArray:
     Raises:
         ValueError: a quality is not in [0, 1].
     """
-    known = checked_probabilities("qualities", qualities)
+    known = _probabilities("qualities", qualities)
     return np.minimum(known, 1 - known)
 
 
-def printed_factors(qualities: ArrayLike, *, weight_of: Callable[[FloatArray], FloatArray] = log_odds) -> FloatArray:
-    """Return G(p) = (p·e⁻¹ + (1 − p)·e)^g(p), a worker's factor in (6), and in (7) with log-odds.
+def printed_factors(qualities: ArrayLike) -> FloatArray:
+    """Return G(p) = (p·e⁻¹ + (1 − p)·e)^g(p), a worker's factor in (7), g being the log-odds.
 
     Args:
         qualities: p, in [0, 1], any shape.
-        weight_of: g, the weight at a quality.
 
     Raises:
         ValueError: a quality is not in [0, 1].
@@ -84,89 +82,21 @@ def printed_factors(qualities: ArrayLike, *, weight_of: Callable[[FloatArray], F
     Source:
         Section 6.2.1, equations (6) and (7), as printed. Its product over workers is no bound: see the module.
     """
-    known = checked_probabilities("qualities", qualities)
+    known = _probabilities("qualities", qualities)
     base = known * exp(-1.0) + (1 - known) * exp(1.0)
-    return _exp(weight_of(known) * special.xlogy(1.0, base))
+    return _exp(log_odds(known) * special.xlogy(1.0, base))
 
 
-def printed_bound(qualities: ArrayLike, *, weight_of: Callable[[FloatArray], FloatArray] = log_odds) -> float:
-    """Return the right-hand side of (6), and of (7) with log-odds: Π G(p).
-
-    For (9) the qualities are those after perturbation: see `perturbed_qualities`.
+def printed_bound(qualities: ArrayLike) -> float:
+    """Return the right-hand side of (7): Π G(p).
 
     Args:
         qualities: p, in [0, 1], shape (workers,).
-        weight_of: g, the weight at a quality.
 
     Raises:
         ValueError: a quality is not in [0, 1].
     """
-    return math.prod(printed_factors(qualities, weight_of=weight_of).tolist())
-
-
-def markov_bound(qualities: ArrayLike, weights: ArrayLike, *, scale: float = 1.0) -> float:
-    """Return Π (p·e^(−tw) + (1 − p)·e^(tw)) = E[e^(−tS)], which the error cannot exceed, ties counted as errors.
-
-    S is the weighted sum of right answers less wrong ones. This is what (6) should say, for t = 1.
-
-    Args:
-        qualities: p, in [0, 1], shape (workers,).
-        weights: w, finite, shape (workers,).
-        scale: t > 0; all tw give the same vote, whatever t is.
-
-    Raises:
-        ValueError: a parameter or a shape is out of range.
-    """
-    known, held = _qualities_and_weights(qualities, weights)
-    if not 0 < scale < math.inf:
-        raise ValueError(f"scale must be finite and > 0, got {scale}")
-    return exp(_log_markov_bound(known, held, scale))
-
-
-@dataclasses.dataclass(frozen=True)
-class MarkovBound:
-    """The least of Markov's bounds over all scales of the weights.
-
-    Args:
-        value: the bound, at most 1.
-        scale: where it is least; 0 if the workers are wrong more often than right by weight, with the bound 1.
-    """
-
-    value: float
-    scale: float
-
-
-def least_markov_bound(qualities: ArrayLike, weights: ArrayLike) -> MarkovBound:
-    """Return the least `markov_bound` over t > 0 for given weights.
-
-    At log-odds weights each factor is least at t = ½, and the bound is `chernoff_bound`.
-
-    Args:
-        qualities: p, in (0, 1), shape (workers,).
-        weights: w, finite, not 0 everywhere, shape (workers,).
-
-    Raises:
-        ValueError: a parameter or a shape is out of range.
-    """
-    known, held = _qualities_and_weights(qualities, weights)
-    if known.min() <= 0 or known.max() >= 1:
-        raise ValueError(f"qualities must be in (0, 1), got {known.min()} to {known.max()}")
-    if not np.any(held):
-        raise ValueError("weights must not all be 0")
-    # The bound's logarithm is convex in t, with the derivative Σ w·tanh(tw − ½ ln(p/(1 − p))).
-    half = log_odds(known) / 2
-
-    def slope(scale: float) -> float:
-        return math.fsum((held * np.tanh(scale * held - half)).tolist())
-
-    if slope(0.0) >= 0:
-        return MarkovBound(1.0, 0.0)
-    low, high = 0.0, 1.0
-    while slope(high) < 0:
-        low, high = high, 2 * high
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
-    return MarkovBound(min(exp(_log_markov_bound(known, held, high)), 1.0), high)
+    return math.prod(printed_factors(qualities).tolist())
 
 
 def chernoff_bound(qualities: ArrayLike) -> float:
@@ -181,46 +111,8 @@ def chernoff_bound(qualities: ArrayLike) -> float:
     Source:
         Chernoff (1952); reading T8.
     """
-    known = checked_probabilities("qualities", qualities)
+    known = _probabilities("qualities", qualities)
     return math.prod((2 * np.sqrt(known * (1 - known))).tolist())
-
-
-def mean_chernoff_bound(qualities: ArrayLike, *, low: float, high: float) -> float:
-    """Return the expectation of `chernoff_bound` after two-layer perturbation, for a server that knows all qualities.
-
-    That is Π E[2√(p̂(1 − p̂))], with p̂ as in (8) and flip probabilities from U(low, high). The root is concave, so it is
-    at most the one-layer bound at (low + high)/2: the paper's claim, in a form that holds. A real server must estimate
-    the qualities after perturbation, and what that costs is not in here.
-
-    Args:
-        qualities: p before perturbation, in [0, 1], shape (workers,).
-        low: a, in [0, b].
-        high: b, in [a, 1].
-
-    Raises:
-        ValueError: a parameter is out of range.
-    """
-    if not 0 <= low <= high <= 1:
-        raise ValueError(f"low and high must be 0 <= low <= high <= 1, got {low} and {high}")
-    ends = [perturbed_qualities(qualities, np.float64(end)).tolist() for end in (low, high)]
-    return math.prod(_mean_root(first, second) for first, second in zip(*ends, strict=True))
-
-
-def perturbed_qualities(qualities: ArrayLike, flip_probabilities: ArrayLike) -> FloatArray:
-    """Return p̂ = p + p^f·(1 − 2p), the qualities of flipped binary answers.
-
-    Args:
-        qualities: p, in [0, 1], any shape.
-        flip_probabilities: p^f, in [0, 1], one for all or the same shape.
-
-    Raises:
-        ValueError: a probability is not in [0, 1].
-
-    Source:
-        Section 6.2.2, equation (8).
-    """
-    known = checked_probabilities("qualities", qualities)
-    return known + checked_probabilities("flip_probabilities", flip_probabilities) * (1 - 2 * known)
 
 
 def exact_error(qualities: ArrayLike, weights: ArrayLike, *, tie_error: float = 0.5) -> float:
@@ -256,7 +148,54 @@ def exact_error(qualities: ArrayLike, weights: ArrayLike, *, tie_error: float = 
     return math.fsum(law[sums < -slack].tolist()) + tie_error * math.fsum(law[np.abs(sums) <= slack].tolist())
 
 
-def checked_probabilities(field: str, values: ArrayLike) -> FloatArray:
+def linear_factors(qualities: ArrayLike) -> FloatArray:
+    """Return G'(p) = 2p, by which Section 6.2.2 replaces the printed factor G(p).
+
+    Args:
+        qualities: p, in [0, 1], any shape; G' is meant for folded ones, and above ½ it exceeds 1.
+
+    Raises:
+        ValueError: a quality is not in [0, 1].
+    """
+    return 2 * _probabilities("qualities", qualities)
+
+
+@dataclasses.dataclass(frozen=True)
+class LineQuality:
+    """How close G'(p) = 2p is to G(p) for folded qualities.
+
+    Args:
+        greatest_gap: the greatest |G' − G|.
+        gap_at: the quality where that is.
+        least_ratio: the least G'/G.
+        greatest_ratio: the greatest G'/G, near quality 0; for n workers its nth power counts.
+    """
+
+    greatest_gap: float
+    gap_at: float
+    least_ratio: float
+    greatest_ratio: float
+
+
+def line_quality(*, num_points: int = 10_000) -> LineQuality:
+    """Return how close G' is to G at equally spaced qualities in (0, ½].
+
+    Args:
+        num_points: > 0.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if num_points < 1:
+        raise ValueError(f"num_points must be > 0, got {num_points}")
+    qualities = np.arange(1, num_points + 1) / (2 * num_points)
+    line, printed = linear_factors(qualities), printed_factors(qualities)
+    gaps, ratios = np.abs(line - printed), line / printed
+    widest = int(np.argmax(gaps))
+    return LineQuality(float(gaps[widest]), float(qualities[widest]), float(ratios.min()), float(ratios.max()))
+
+
+def _probabilities(field: str, values: ArrayLike) -> FloatArray:
     """Return numbers as float64, any shape.
 
     Args:
@@ -272,32 +211,12 @@ def checked_probabilities(field: str, values: ArrayLike) -> FloatArray:
     return array
 
 
-def _log_markov_bound(qualities: FloatArray, weights: FloatArray, scale: float) -> float:
-    right = special.xlogy(1.0, qualities) - scale * weights
-    wrong = special.log1p(-qualities) + scale * weights
-    return math.fsum(np.logaddexp(right, wrong).tolist())
-
-
-def _mean_root(first: float, second: float) -> float:
-    """Return the mean of 2√(x(1 − x)) between two qualities.
-
-    With x = sin²θ the root is sin 2θ and dx = sin 2θ dθ; with δ the difference of the ends' θ and σ their sum, the mean
-    is sin σ·cos δ + (δ/2 − ¼·sin 2δ)/(sin δ·sin σ), which close ends do not cancel.
-    """
-    low, high = (math.asin(math.sqrt(min(max(end, 0.0), 1.0))) for end in (first, second))
-    difference, total = high - low, high + low
-    if difference == 0:
-        return math.sin(total)
-    rest = (difference / 2 - math.sin(2 * difference) / 4) / (math.sin(difference) * math.sin(total))
-    return math.sin(total) * math.cos(difference) + rest
-
-
 def _exp(values: FloatArray) -> FloatArray:
     return np.array([exp(value) for value in values.ravel().tolist()]).reshape(values.shape)
 
 
 def _qualities_and_weights(qualities: ArrayLike, weights: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    known, held = checked_probabilities("qualities", qualities), np.asarray(weights, dtype=np.float64)
+    known, held = _probabilities("qualities", qualities), np.asarray(weights, dtype=np.float64)
     if known.ndim != 1 or len(known) == 0 or held.shape != known.shape:
         raise ValueError(f"qualities and weights must be one for each worker, got {known.shape} and {held.shape}")
     if not np.all(np.isfinite(held)):

@@ -1,7 +1,7 @@
 """Section 6.2.3's error rate change Δ of the two-layer mechanism: a product of independent uniform numbers.
 
 Δ = Π p_u^f, with n important users' flip probabilities from U(a, b), stands for the change of the error rate. As
-derived from (10) it should be Π 2·p_u^f, the law of which is `ProductOfUniforms(2a, 2b, n)`: see `error_expansion`.
+derived from (10) it should be Π 2·p_u^f, the law of which is `ProductOfUniforms(2a, 2b, n)`: see `error_bounds`.
 
 What holds of the claims below Figure 1, with a = 0:
 
@@ -90,15 +90,6 @@ class ProductOfUniforms:
     def median(self) -> float:
         """The median."""
         return self.quantile(0.5)
-
-    @property
-    def standard_deviation(self) -> float:
-        """The standard deviation, from E[U²] = (a² + ab + b²)/3."""
-        with decimal.localcontext() as context:
-            context.prec = self._digits
-            low, high = Decimal(self.low), Decimal(self.high)
-            second = ((low * low + low * high + high * high) / 3) ** self.num_workers
-            return float((second - self._exact_one_layer**2).sqrt())
 
     @property
     def chance_below_one_layer(self) -> float:

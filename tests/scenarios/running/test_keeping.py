@@ -109,7 +109,7 @@ def test_game_costs_one_weight_and_all_opinions(path: str) -> None:
     entries = [each for number in range(4) for each in PATHS[path](Vote(number), kept).entries]
     assert paid(entries, "weights") == pytest.approx(len(NAMES) * 0.7, abs=1e-9)
     assert paid(entries, "opinions") == pytest.approx(len(NAMES) * 4 * 2 * 0.2, abs=1e-9)
-    total = Vote(0).protocol.parameters.loss_of_game(4)
+    total = 0.7 + 4 * 2 * 0.2
     assert sum(entry.proven * entry.num_persons for entry in entries) == pytest.approx(len(NAMES) * total, abs=1e-9)
     if path == "agents":
         own = [entry for entry in entries if entry.person == "eve"]

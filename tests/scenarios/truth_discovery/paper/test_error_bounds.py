@@ -13,15 +13,12 @@ from psephos.scenarios.truth_discovery.paper.error_bounds import (
     chernoff_bound,
     exact_error,
     fold,
-    least_markov_bound,
+    line_quality,
+    linear_factors,
     log_odds,
-    markov_bound,
-    mean_chernoff_bound,
-    perturbed_qualities,
     printed_bound,
     printed_factors,
 )
-from scipy import integrate
 from strategies import CHECKED
 
 ELEVEN = np.full(11, 0.25)
@@ -30,7 +27,6 @@ QUALITIES = st.lists(st.floats(0.01, 0.99), min_size=1, max_size=9).map(np.array
 WEIGHTED = st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(-3, 3)), min_size=1, max_size=9).filter(
     lambda pairs: any(abs(weight) > 1e-3 for _, weight in pairs)
 )
-FLIPPED = st.lists(st.tuples(st.floats(0, 0.5), st.floats(0, 1)), min_size=1, max_size=7)
 
 
 def enumerated_error(qualities: FloatArray, weights: FloatArray, tie_error: float) -> float:
@@ -52,24 +48,6 @@ def test_the_printed_bound_is_below_the_error() -> None:
     assert chernoff_bound(ELEVEN) == pytest.approx(0.75**5.5, rel=1e-12)
 
 
-def test_the_printed_method_done_right_bounds_nothing() -> None:
-    """p·(1 − p)/p + (1 − p)·p/(1 − p) = 1, whatever the qualities are."""
-    for qualities in (ELEVEN, np.array([0.1, 0.3, 0.9])):
-        assert markov_bound(qualities, log_odds(qualities)) == pytest.approx(1.0, rel=1e-12)
-        assert markov_bound(qualities, log_odds(qualities), scale=0.5) == pytest.approx(chernoff_bound(qualities))
-
-
-@CHECKED
-@given(QUALITIES)
-def test_half_log_odds_are_the_best_scale_of_log_odds(qualities: FloatArray) -> None:
-    weights = log_odds(qualities)
-    if np.abs(weights).max() < 1e-3:
-        return
-    best = least_markov_bound(qualities, weights)
-    assert best.value == pytest.approx(chernoff_bound(qualities), rel=1e-9)
-    assert best.scale == pytest.approx(0.5, abs=1e-6)
-
-
 @CHECKED
 @given(QUALITIES)
 def test_chernoffs_bound_holds_for_log_odds_weights(qualities: FloatArray) -> None:
@@ -78,21 +56,10 @@ def test_chernoffs_bound_holds_for_log_odds_weights(qualities: FloatArray) -> No
 
 
 @CHECKED
-@given(WEIGHTED, st.floats(0.01, 4))
-def test_markovs_bound_holds_for_all_weights_and_scales(pairs: list[tuple[float, float]], scale: float) -> None:
-    qualities, weights = np.array(pairs).T
-    error = exact_error(qualities, weights, tie_error=1.0)
-    best = least_markov_bound(qualities, weights)
-    assert error <= best.value * (1 + 1e-9)
-    assert best.value <= markov_bound(qualities, weights, scale=scale) * (1 + 1e-9)
-
-
-@CHECKED
 @given(st.lists(st.floats(0.5, math.e / (1 + math.e)), min_size=1, max_size=9))
 def test_the_printed_bound_holds_for_weights_from_zero_to_one(qualities: list[float]) -> None:
     """Jensen's inequality then points the right way: not for folded qualities, whose weights are negative."""
     error = exact_error(qualities, log_odds(qualities), tie_error=1.0)
-    assert error <= markov_bound(qualities, log_odds(qualities)) * (1 + 1e-9)
     assert error <= printed_bound(qualities) * (1 + 1e-9)
 
 
@@ -101,14 +68,6 @@ def test_the_printed_bound_holds_for_weights_from_zero_to_one(qualities: list[fl
 def test_the_printed_factors_are_below_the_right_ones_for_folded_qualities(qualities: list[float]) -> None:
     """Not above 1, which is what (6) gives with the right expectation at the weights of (7)."""
     assert printed_factors(qualities).max() <= 1 + 1e-12
-
-
-def test_the_printed_bound_for_other_weights_by_hand() -> None:
-    """Weight 2 at p = ½: ((e⁻¹ + e)/2)² = cosh(1)²; right is cosh(2)."""
-    found = printed_bound([0.5], weight_of=lambda qualities: np.full_like(qualities, 2.0))
-    assert found == pytest.approx(math.cosh(1) ** 2, rel=1e-14)
-    assert markov_bound([0.5], [2.0]) == pytest.approx(math.cosh(2), rel=1e-14)
-    assert found < markov_bound([0.5], [2.0])
 
 
 def test_the_printed_factor_differs_between_workers_whom_the_paper_calls_equivalent() -> None:
@@ -177,81 +136,37 @@ def test_too_many_sums_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         exact_error([0.9] * 3, [1, 2, 4])
 
 
-def test_equation_8_by_hand() -> None:
-    assert perturbed_qualities([0.25, 0.5, 0.0], 0.4).tolist() == pytest.approx([0.45, 0.5, 0.4])
-    assert perturbed_qualities([0.25, 0.25], [0.0, 1.0]).tolist() == [0.25, 0.75]
-    assert perturbed_qualities(0.3, 0.5) == pytest.approx(0.5)
-
-
-@CHECKED
-@given(FLIPPED)
-def test_equation_8_is_two_ways_to_be_right(pairs: list[tuple[float, float]]) -> None:
-    qualities, flips = np.array(pairs).T
-    expected = qualities * (1 - flips) + (1 - qualities) * flips
-    np.testing.assert_allclose(perturbed_qualities(qualities, flips), expected, atol=1e-15)
-
-
-@pytest.mark.parametrize("quality", [0.0, 1e-9, 0.2, 0.49999, 0.5, 0.9, 1.0])
-@pytest.mark.parametrize(("low", "high"), [(0.0, 0.5), (0.1, 0.9), (0.3, 0.3000001), (0.0, 1e-7), (0.25, 0.25)])
-def test_the_mean_of_the_right_bound_by_quadrature(quality: float, low: float, high: float) -> None:
-    def bound(flip: float) -> float:
-        return chernoff_bound(perturbed_qualities([quality], flip))
-
-    if low == high:
-        expected = bound(low)
-    else:
-        expected = float(integrate.quad(bound, low, high, epsabs=0, epsrel=1e-9)[0]) / (high - low)
-    assert mean_chernoff_bound([quality], low=low, high=high) == pytest.approx(expected, rel=1e-7)
-
-
-@CHECKED
-@given(QUALITIES, st.floats(0, 1), st.floats(0, 1))
-def test_with_known_qualities_two_layers_have_the_smaller_right_bound(
-    qualities: FloatArray, first: float, second: float
-) -> None:
-    low, high = min(first, second), max(first, second)
-    one_layer = chernoff_bound(perturbed_qualities(qualities, (low + high) / 2))
-    assert mean_chernoff_bound(qualities, low=low, high=high) <= one_layer * (1 + 1e-9)
-
-
-def test_with_known_qualities_diversity_is_worth_much() -> None:
-    """Perfect workers at "ε = 0": one layer tells nothing, U(0, 1) has ∫ 2√(x(1 − x)) = π/4 a worker."""
-    assert chernoff_bound(perturbed_qualities(np.zeros(5), 0.5)) == 1
-    assert mean_chernoff_bound(np.zeros(5), low=0, high=1) == pytest.approx((math.pi / 4) ** 5)
-
-
-def test_no_gain_is_found_where_workers_are_wrong_by_weight() -> None:
-    found = least_markov_bound([0.3, 0.4], [1, 1])
-    assert (found.value, found.scale) == (1.0, 0.0)
-
-
-def test_large_scales_are_found() -> None:
-    """One worker with a small weight: t·w = ½ ln(.9/.1)."""
-    found = least_markov_bound([0.9], [0.01])
-    assert found.scale == pytest.approx(50 * math.log(9), rel=1e-12)
-    assert found.value == pytest.approx(0.6, rel=1e-12)
-
-
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match=r"qualities must be in \[0, 1\], got -0.5 to 0.2"):
         printed_bound([0.2, -0.5])
     with pytest.raises(ValueError, match="qualities must be in"):
         log_odds([math.nan])
-    with pytest.raises(ValueError, match=r"flip_probabilities must be in \[0, 1\]"):
-        perturbed_qualities([0.2], 1.5)
-    with pytest.raises(ValueError, match="scale must be finite and > 0"):
-        markov_bound([0.2], [1], scale=0)
-    with pytest.raises(ValueError, match="one for each worker"):
-        markov_bound([0.2], [1, 2])
     with pytest.raises(ValueError, match="one for each worker"):
         exact_error([], [])
+    with pytest.raises(ValueError, match="one for each worker"):
+        exact_error([0.2], [1, 2])
     with pytest.raises(ValueError, match="weights must be finite"):
         exact_error([1.0], log_odds([1.0]))
     with pytest.raises(ValueError, match=r"tie_error must be in \[0, 1\], got 2"):
         exact_error([0.5], [1], tie_error=2)
-    with pytest.raises(ValueError, match=r"qualities must be in \(0, 1\)"):
-        least_markov_bound([1.0], [1])
-    with pytest.raises(ValueError, match="weights must not all be 0"):
-        least_markov_bound([0.5], [0])
-    with pytest.raises(ValueError, match="low and high must be"):
-        mean_chernoff_bound([0.2], low=0.5, high=0.25)
+    with pytest.raises(ValueError, match=r"qualities must be in \[0, 1\], got -0.5 to 0.2"):
+        linear_factors([0.2, -0.5])
+    with pytest.raises(ValueError, match="num_points must be > 0"):
+        line_quality(num_points=0)
+
+
+def test_the_line_is_close_in_difference_but_not_in_ratio() -> None:
+    """The manual's numbers; by hand, G(p) ~ p near 0, of which 2p is the double."""
+    found = line_quality()
+    assert found.greatest_gap == pytest.approx(0.0765, abs=1e-4)
+    assert found.gap_at == pytest.approx(0.171, abs=1e-3)
+    assert found.least_ratio == pytest.approx(0.9955, abs=1e-4)
+    assert 1.999 < found.greatest_ratio < 2
+    assert line_quality(num_points=1).greatest_gap == pytest.approx(0, abs=1e-15)
+
+
+def test_the_line_is_no_bound_either() -> None:
+    """11 at ¼: 2^−11 against .0343; Chernoff's root is above the line for all folded qualities."""
+    assert math.prod(linear_factors(ELEVEN).tolist()) == 2.0**-11
+    folded = np.linspace(0, 0.5, 101)
+    assert np.all(2 * np.sqrt(folded * (1 - folded)) >= linear_factors(folded) - 1e-15)

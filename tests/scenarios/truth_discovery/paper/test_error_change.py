@@ -59,7 +59,6 @@ def test_one_factor_is_uniform() -> None:
     assert law.density([0.2, 0.25, 0.5, 0.75, 0.8]).tolist() == [0, 2, 2, 2, 0]
     assert law.distribution([0.25, 0.5, 0.75]).tolist() == [0, 0.5, 1]
     assert law.median == 0.5
-    assert law.standard_deviation == pytest.approx(0.5 / math.sqrt(12))
     assert ProductOfUniforms(0.0, 0.5, 1).density(0.0) == 2
 
 
@@ -79,9 +78,7 @@ def test_the_density_integrates_to_one_and_to_the_moments(law: ProductOfUniforms
         return math.fsum(map(float, pieces))
 
     assert moment(0) == pytest.approx(1, rel=1e-6)
-    mean = moment(1)
-    assert law.mean == pytest.approx(mean, rel=1e-6)
-    assert law.standard_deviation**2 + mean**2 == pytest.approx(moment(2), rel=1e-6)
+    assert law.mean == pytest.approx(moment(1), rel=1e-6)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=name)
