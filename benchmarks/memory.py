@@ -12,8 +12,8 @@ from votes import Vote
 
 __all__ = ["measure", "run_raw"]
 
-_LEAST_WITH_EVENTS = 0.3
-_LEAST_WITHOUT = 0.5
+_LEAST_WITH_EVENTS = 0.5
+_LEAST_WITHOUT = 0.6
 _TRIALS = 7
 
 

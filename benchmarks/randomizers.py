@@ -17,6 +17,7 @@ from trials import interleave, timed
 __all__ = ["measure"]
 
 _LEAST: Final = 8
+_LEAST_ONE_BY_ONE: Final = 0.5
 _TRIALS: Final = 5
 _EPSILON: Final = 1.0
 _SHARES: Final = (0.5, 0.3, 0.2)
@@ -131,6 +132,7 @@ def _compare(population: _Population, library: str, rival: Rival) -> Iterator[Ro
         "one by one",
         "clients",
         num_ours=len(few),
+        least=_LEAST_ONE_BY_ONE,
     )
 
 

@@ -1,12 +1,17 @@
 """Measure Psephos beside its raw limits and its rivals, and print one table.
 
-`make bench` runs this; see `docs/performance.md`.
+`make bench` runs this; see `docs/performance.md`. With `--record`, each row stands in `docs/tables/performance.csv`
+with its day and its commit, until it is measured again; the page is written from that file.
 """
 
 import argparse
-import itertools
+import collections
+import datetime as dt
 import pathlib
+import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import attacks
 import audit
@@ -28,49 +33,64 @@ import solvers
 import startup
 import survey_scale
 import tcp
-from table import Row, rewrite_between_marks, to_markdown, to_text
+from record import Record
+from table import Row, to_text
 
 __all__ = ["main"]
 
+# Processes of their own come first: what this one has grown to would count as theirs on some systems.
+_TOPICS: Final[dict[str, Callable[..., Iterator[Row]]]] = {
+    "startup": startup.measure,
+    "scale": scale.measure,
+    "crowd_scale": crowd_scale.measure,
+    "preference_files": preference_files.measure,
+    "survey_scale": survey_scale.measure,
+    "memory": memory.measure,
+    "journals": journals.measure,
+    "durable_sessions": durable_sessions.measure,
+    "tcp": tcp.measure,
+    "one_server": one_server.measure,
+    "denial_of_service": denial_of_service.measure,
+    "randomizers": randomizers.measure,
+    "multiparty": multiparty.measure,
+    "crowds": crowds.measure,
+    "paper": paper.measure,
+    "solvers": solvers.measure,
+    "rankings": rankings.measure,
+    "elections": elections.measure,
+    "attacks": attacks.measure,
+    "audit": audit.measure,
+}
+_DOCS: Final = pathlib.Path(__file__).parent.parent / "docs"
+
 
 def main() -> None:
-    """Measure everything; say on standard error what is done, and print the table at the end."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure; say on standard error what is done, and print the table at the end."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("topics", nargs="*", metavar="TOPIC", help=f"all by default, of {', '.join(_TOPICS)}")
     parser.add_argument("--quick", action="store_true", help="smaller sizes; where a target is for a size, none")
-    parser.add_argument(
-        "--markdown", type=pathlib.Path, metavar="FILE", help="write the table into FILE too, between its marks"
-    )
+    parser.add_argument("--record", action="store_true", help="keep what was measured in the manual")
     options = parser.parse_args()
-    rows: list[Row] = []
-    # Processes of their own come first: what this one has grown to would count as theirs on some systems.
-    topics = itertools.chain(
-        startup.measure(),
-        scale.measure(quick=options.quick),
-        crowd_scale.measure(quick=options.quick),
-        preference_files.measure(quick=options.quick),
-        survey_scale.measure(quick=options.quick),
-        memory.measure(quick=options.quick),
-        journals.measure(quick=options.quick),
-        durable_sessions.measure(quick=options.quick),
-        tcp.measure(quick=options.quick),
-        one_server.measure(quick=options.quick),
-        denial_of_service.measure(quick=options.quick),
-        randomizers.measure(quick=options.quick),
-        multiparty.measure(quick=options.quick),
-        crowds.measure(quick=options.quick),
-        paper.measure(quick=options.quick),
-        solvers.measure(quick=options.quick),
-        rankings.measure(quick=options.quick),
-        elections.measure(quick=options.quick),
-        attacks.measure(quick=options.quick),
-        audit.measure(quick=options.quick),
-    )
-    for row in topics:
-        print(f"{row.what}: {row.ours}", file=sys.stderr)
-        rows.append(row)
-    print(to_text(rows))
-    if options.markdown is not None:
-        rewrite_between_marks(options.markdown, to_markdown(rows))
+    if unknown := [topic for topic in options.topics if topic not in _TOPICS]:
+        parser.error(f"unknown: {', '.join(unknown)}; allowed: {', '.join(_TOPICS)}")
+    if options.quick and options.record:
+        parser.error("--record: not with --quick, whose sizes are others")
+    measured: dict[str, list[Row]] = collections.defaultdict(list)
+    for topic in options.topics or _TOPICS:
+        for row in _TOPICS[topic](quick=options.quick):
+            print(f"{row.what}: {row.ours}", file=sys.stderr)
+            measured[topic].append(row)
+    print(to_text([row for rows in measured.values() for row in rows]))
+    if options.record:
+        record = Record.read(_DOCS)
+        record.add(measured, day=dt.datetime.now(tz=dt.UTC).date(), commit=_commit())
+        record.write(list(_TOPICS))
+
+
+def _commit() -> str:
+    """Return the commit that is measured; a `+` behind it says that files were changed since."""
+    command = ("git", "-C", str(_DOCS), "describe", "--always", "--abbrev=8", "--dirty=+")
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603  our own command
 
 
 if __name__ == "__main__":

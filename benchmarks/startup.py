@@ -15,7 +15,7 @@ _MOST_SECONDS: Final = 0.4
 _TRIALS: Final = 7
 
 
-def measure() -> Iterator[Row]:
+def measure(*, quick: bool) -> Iterator[Row]:  # noqa: ARG001  it is quick
     """Yield the time of `psephos --help`, the best of several, against that of an interpreter that does nothing."""
     what = "psephos --help"
     command = pathlib.Path(sys.executable).parent / "psephos"

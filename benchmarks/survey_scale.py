@@ -436,7 +436,7 @@ def _main() -> None:
             rows.append(row)
     print(to_text(rows))
     if options.markdown is not None:
-        rewrite_between_marks(options.markdown, to_markdown(rows))
+        rewrite_between_marks(options.markdown, to_markdown([row.cells for row in rows]))
 
 
 if __name__ == "__main__":

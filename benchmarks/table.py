@@ -5,13 +5,23 @@ import pathlib
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["NOTHING", "Row", "at_least", "at_most", "rewrite_between_marks", "skipped", "to_markdown", "to_text"]
+__all__ = [
+    "HEADERS",
+    "NOTHING",
+    "Row",
+    "at_least",
+    "at_most",
+    "rewrite_between_marks",
+    "skipped",
+    "to_markdown",
+    "to_text",
+]
 
 NOTHING: Final = "–"
 BEGIN: Final = "<!-- begin table -->"
 END: Final = "<!-- end table -->"
 
-_HEADERS: Final = ("what", "ours", "raw limit or rival", "ratio", "target", "met")
+HEADERS: Final = ("what", "ours", "raw limit or rival", "ratio", "target", "met")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,15 +69,15 @@ def skipped(what: str, reason: str) -> Row:
 
 def to_text(rows: Sequence[Row]) -> str:
     """Return the table in aligned columns: words to the left, numbers to the right."""
-    lines = [_HEADERS, *(row.cells for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADERS))]
+    lines = [HEADERS, *(row.cells for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADERS))]
     return "\n".join("  ".join(_align(line, widths)).rstrip() for line in lines)
 
 
-def to_markdown(rows: Sequence[Row]) -> str:
-    """Return the table as Markdown."""
-    lines = [_HEADERS, ("---", "---:", "---:", "---:", "---:", "---"), *(row.cells for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def to_markdown(lines: Sequence[Sequence[str]], headers: Sequence[str] = HEADERS) -> str:
+    """Return lines of cells as a table in Markdown; what is measured stands to the left, its numbers to the right."""
+    marks = ["---" if header in {"what", "met", "day", "commit"} else "---:" for header in headers]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (headers, marks, *lines))
 
 
 def rewrite_between_marks(path: pathlib.Path, table: str) -> None:
