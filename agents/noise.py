@@ -50,7 +50,7 @@ from ..protocol.mechanisms import (
 from ..protocol.mechanisms.exact import has_happened
 from ..protocol.mechanisms.finite_channel import TOTAL_MASS_BITS
 from ..protocol.mechanisms.hyper_law import UNIFORM_BITS
-from ..protocol.phases import CentralPhase, PhasedProtocol
+from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import SessionKind, Side
 from .spherical_noise import draw_spherical_noise
 
@@ -203,7 +203,7 @@ def check_secure_noise(protocol: PhasedProtocol[Any, Any], *, sides: Collection[
     for phase in protocol.phases:
         if Side.CLIENT in sides:
             noise.check(phase.mechanism)
-        if Side.SERVER in sides and isinstance(phase, CentralPhase):
+        if Side.SERVER in sides and phase.tally_mechanism is not None:
             noise.check(phase.tally_mechanism)
 
 

@@ -70,14 +70,14 @@ class Admission:
         self._expected = {"protocol": protocol.name, "session": session, "kind": kind.value}
         self._session_id = charter.id
         parameters = protocol.encoded_parameters
-        self.welcome = Welcome(PROTOCOL_VERSION, parameters, charter=charter)
+        self.welcome = Welcome.of(protocol, charter=charter)
         self._terms = Terms(
             PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, len(roster) - 1, charter=charter
         )
         check_sizes(protocol, roster.public, terms=self._terms, charter=charter)
         longest = max(roster.names, key=lambda name: len(name.encode()))
         widest = (_WIDEST_CHOICE,) * protocol.num_chosen
-        hello = Hello(PROTOCOL_VERSION, session, protocol.name, kind.value, longest, charter.id, widest)
+        hello = Hello.of(protocol, longest, session=session, kind=kind, charter=charter, chosen=widest)
         num_bytes = len(encode(hello))
         if num_bytes > MAX_GREETING_BYTES:
             raise ValueError(
@@ -201,7 +201,7 @@ def check_sizes(
         ValueError: the parameters with a public row, or the release, would not fit.
     """
     widest: tuple[int, ...] = tuple(public[bytes_of(public).sum(axis=1).argmax()].tolist())
-    encode(Welcome(PROTOCOL_VERSION, protocol.encoded_parameters, widest, charter))
+    encode(Welcome.of(protocol, public=widest, charter=charter))
     if terms is not None:
         encode(msgspec.structs.replace(terms, public=widest))
     if (largest := protocol.largest_outcome(len(public))) is not None:

@@ -34,7 +34,6 @@ from .faults import unexpected_message
 from .kept import KeptReport
 from .messages import (
     NO_CHARTER,
-    PROTOCOL_VERSION,
     Abort,
     Acknowledgement,
     Charter,
@@ -230,13 +229,12 @@ class ClientMachine:
         """
         if self.state is not State.NEW:
             raise LocalProtocolError("a machine starts once", role="client", state=self.state.value)
-        hello = Hello(
-            version=PROTOCOL_VERSION,
+        hello = Hello.of(
+            self._protocol,
+            self._party,
             session=self._session,
-            protocol=self._protocol.name,
-            kind=self._noise.kind.value,
-            party=self._party,
-            session_id=self._agreement.charter.id,
+            kind=self._noise.kind,
+            charter=self._agreement.charter,
             chosen=self._agreement.chosen,
         )
         self._move(Move.HELLO)

@@ -17,7 +17,7 @@ from .checked import checked_phase_outcome, checked_tally
 from .errors import ConfigurationError, MalformedMessageError
 from .kept import ReceivedReports
 from .messages import NIL, Release, Request, decode_payload
-from .phases import CentralPhase, Draw, Phase, PhasedProtocol
+from .phases import Draw, Phase, PhasedProtocol
 from .population import draw_for_release, released_tally
 from .randomness import NoiseSource
 from .roles import SessionKind
@@ -46,7 +46,7 @@ def draws_for_releases(
     """
     draws: dict[str, Draw] = {}
     for phase in protocol.phases:
-        if not isinstance(phase, CentralPhase):
+        if phase.tally_mechanism is None:
             continue
         if noise is None or noise.kind is not kind:
             given = "none" if noise is None else noise.kind.value

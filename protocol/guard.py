@@ -254,13 +254,12 @@ def _is_less(stated: float, drawn: float) -> bool:
 
 
 class GuardedRelease(Guarded):
-    """What states the losses of a release: a central phase, whose server draws as it closes.
+    """What states the losses of a release: a central phase, whose server draws as it closes."""
 
-    Attributes:
-        tally_mechanism: what randomizes the tally's totals, as one row.
-    """
-
-    tally_mechanism: RowMechanism
+    @property
+    @abc.abstractmethod
+    def tally_mechanism(self) -> RowMechanism:
+        """What randomizes the tally's totals, as one row."""
 
     @property
     def event(self) -> PrivacyEvent:

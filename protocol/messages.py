@@ -13,11 +13,14 @@ allow the session, or because a public row does not fit its private one, shows t
 `Abort`.
 """
 
-from typing import Annotated, Final, TypeAlias, TypeVar
+import functools
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from .errors import MalformedMessageError, PluginError, QuorumError, SessionAborted, StrangerError
+from .roles import SessionKind
 
 __all__ = [
     "MAX_CHOSEN",
@@ -125,6 +128,17 @@ NO_CHARTER: Final = Charter()
 """Of whoever agreed to nothing beforehand."""
 
 
+class Stated(Protocol):
+    """A protocol with its parameters, as far as messages name it."""
+
+    name: ClassVar[str]
+
+    @functools.cached_property
+    def encoded_parameters(self) -> msgspec.Raw:
+        """The parameters as every `Welcome` carries them."""
+        ...
+
+
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbid_unknown_fields=True):
     """Client to server, first: who I am, and which session I mean to join.
 
@@ -141,6 +155,20 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
     session_id: Word = ""
     chosen: Annotated[tuple[Choice, ...], msgspec.Meta(max_length=MAX_CHOSEN)] = ()
 
+    @classmethod
+    def of(
+        cls,
+        protocol: Stated,
+        party: str,
+        *,
+        session: str,
+        kind: SessionKind,
+        charter: Charter = NO_CHARTER,
+        chosen: tuple[int, ...] = (),
+    ) -> "Hello":
+        """Return what a party says that means to join a session of a protocol."""
+        return cls(PROTOCOL_VERSION, session, protocol.name, kind.value, party, charter.id, chosen)
+
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, forbid_unknown_fields=True):
     """Server to client: you are on the roster, and these are the session's public parameters.
@@ -152,6 +180,11 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, for
     parameters: msgspec.Raw
     public: tuple[int, ...] = ()
     charter: Charter = NO_CHARTER
+
+    @classmethod
+    def of(cls, protocol: Stated, *, public: Iterable[int] = (), charter: Charter = NO_CHARTER) -> "Welcome":
+        """Return what a party with this public row is told."""
+        return cls(PROTOCOL_VERSION, protocol.encoded_parameters, tuple(public), charter)
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True, tag=3, gc=False, forbid_unknown_fields=True):

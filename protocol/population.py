@@ -17,7 +17,7 @@ from .blaming import blaming
 from .checked import check_reports, checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
 from .errors import ConfigurationError
 from .kept import check_kept_names
-from .phases import CentralPhase, Draw, Inputs, Phase, PhasedProtocol
+from .phases import Draw, Inputs, Phase, PhasedProtocol
 from .randomness import NoiseSource, SimulatedNoise
 from .tally import Tally
 
@@ -231,7 +231,7 @@ def released_tally(phase: Phase, tally: Tally, draw: Draw | None) -> Tally:
         tally: of all reports.
         draw: applies a mechanism to a row, with the server's randomness; None where the server draws nothing.
     """
-    if isinstance(phase, CentralPhase):
+    if phase.tally_mechanism is not None:
         if draw is None:
             raise TypeError(f"in phase {phase.name!r} the server draws the noise, and it has no noise source")
         tally = phase.randomize_tally(tally, draw)

@@ -18,7 +18,6 @@ from .checked import checked_phase_outcome
 from .integers import bytes_of
 from .messages import (
     NIL,
-    PROTOCOL_VERSION,
     Acknowledgement,
     Charter,
     Hello,
@@ -130,10 +129,10 @@ class ExpectedTraffic:
     ) -> None:
         self._protocol = protocol
         self._number = len(names)
-        hello = len(encode(Hello(PROTOCOL_VERSION, session, protocol.name, kind.value, "", charter.id)))
+        hello = len(encode(Hello.of(protocol, "", session=session, kind=kind, charter=charter)))
         lengths = np.array([len(name.encode()) for name in names], dtype=np.int64)
         of_names = int(lengths.sum()) + int(np.searchsorted(_LONGER_TEXTS, lengths, side="right").sum())
-        welcome = len(encode(Welcome(PROTOCOL_VERSION, protocol.encoded_parameters, charter=charter)))
+        welcome = len(encode(Welcome.of(protocol, charter=charter)))
         width = public.shape[1]
         header = sum(more for least, more in _LONGER_ARRAYS if width >= least)
         self._join = [

@@ -125,6 +125,9 @@ SYSTEM_NAMES = frozenset(name.replace("_", "-") for name in SYSTEMS)
 # A dotted name of something in a system's `paper/`, whole or after an f-string's first part.
 NAMES_A_PAPER = re.compile(r"(\w*\.)*paper[.:][\w.:]+")
 
+# What hangs on a model of trust stands where the models do.
+TRUST = frozenset({"protocol/privacy/relations.py", "protocol/phases/central_phase.py"})
+
 # Of numpy, what is impure: files, and everything about randomness but generators with a key of their own.
 NUMPY_FILES = frozenset({"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"})
 NUMPY_RANDOM = frozenset({"Generator", "Philox"})
@@ -231,6 +234,8 @@ def violations_of(source: str, file: PurePosixPath, modules: frozenset[str] = fr
             found.append(f"{where} {room} may not import {each.name}")
     if room == "protocol":
         found += _impure_uses(source, file)
+    if str(file) not in TRUST:
+        found += _asked_of_trust(source, file)
     if room == "scenarios" and house_of(file) is None:
         found += _named_systems(source, file)
     if room == "scenarios" and file.parts[2:3] != ("paper",):
@@ -272,6 +277,26 @@ def _named_systems(source: str, file: PurePosixPath) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and node.value in SYSTEM_NAMES:
             yield f"{file}:{node.lineno} an engine may not ask whether a protocol is {node.value!r}"
+
+
+def _asked_of_trust(source: str, file: PurePosixPath) -> Iterator[str]:
+    """Yield where a model of trust is told from others; that a loss or a mechanism is of one may be said anywhere."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Compare() | ast.Dict():
+                asked = [*ast.iter_child_nodes(node)]
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, *asked]):
+                pass
+            case ast.match_case(pattern=pattern):
+                asked = [*ast.walk(pattern)]
+            case _:
+                continue
+        for part in itertools.chain.from_iterable(map(ast.walk, asked)):
+            match part:
+                case ast.Name(id="CentralPhase" as name) | ast.Attribute(value=ast.Name(id="TrustModel"), attr=name):
+                    yield f"{file}:{part.lineno} {name} is told from other models: ask the phase, or its model"
+                case _:
+                    pass
 
 
 def _order_violations(file: PurePosixPath, name: str) -> list[str]:
@@ -429,6 +454,11 @@ def test_errors_roles_messages_states_phases_machine_is_the_order() -> None:
         ("scenarios/dpwevote/measures.py", "import psephos.scenarios.dpwevote.paper.theory", "paper is a leaf"),
         ("scenarios/dpwevote/measures.py", "load(f'{HERE}.paper:PAPER')", "only a descriptor may name .paper:PAPER"),
         ("scenarios/dpwevote/system.py", "from .paper import PAPER", "paper is a leaf"),
+        ("scenarios/running/run.py", "loss.model is TrustModel.CENTRAL", "CENTRAL is told from other models"),
+        ("scenarios/running/run.py", "{TrustModel.LOCAL: 'local'}", "LOCAL is told from other models"),
+        ("agents/noise.py", "isinstance(phase, (A, CentralPhase))", "CentralPhase is told from other models"),
+        ("agents/noise.py", "match phase:\n    case CentralPhase():\n        pass", "CentralPhase is told"),
+        ("protocol/phases/phase.py", "model in (TrustModel.LOCAL,)", "LOCAL is told from other models"),
         ("scenarios/running/run.py", "import polars", "polars"),
         ("scenarios/deployment/server.py", "import h11", "h11"),
         ("scenarios/running/run.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import cvxpy", "cvxpy"),
@@ -445,6 +475,9 @@ def test_a_planted_violation_is_caught(file: str, source: str, named: str) -> No
     [
         ("protocol/rules.py", "import numpy as np\nfrom numpy.typing import NDArray\nimport scipy.special, msgspec"),
         ("protocol/rules.py", "from .errors import ConfigurationError\nfrom . import arrays, tally"),
+        ("protocol/privacy/relations.py", "model is TrustModel.CENTRAL"),
+        ("protocol/dpwevote/finite.py", "PrivacyLoss(model=TrustModel.LOCAL)"),
+        ("protocol/fair_voting/parameters.py", "TrustModel.CENTRAL if name in CENTRAL else TrustModel.LOCAL"),
         ("protocol/rules.py", "import numpy as np\nnp.random.Generator(np.random.Philox(key=1))"),
         ("protocol/shown.py", "def f():\n    from ..scenarios.presentation.objects import text_of"),
         ("protocol/shown.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd"),

@@ -25,7 +25,6 @@ from ..errors import ConfigurationError
 from ..estimators import Estimate, Verdict
 from ..mechanisms import VectorLaplace
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
-from ..privacy import TrustModel
 from ..tally import Tally
 from .assurance import Assurance, assurance_of_choice, assurance_of_estimates
 from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_of
@@ -99,8 +98,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         """Return the one phase."""
         if self.parameters.is_joint:
             return JointRankings(self.parameters)
-        is_central = self.parameters.model is TrustModel.CENTRAL
-        return DisclosedRankings(self.parameters) if is_central else RandomizedRankings(self.parameters)
+        trusts = self.parameters.model.trusts_server
+        return DisclosedRankings(self.parameters) if trusts else RandomizedRankings(self.parameters)
 
     @property
     def disclosed(self) -> DisclosedRankings:

@@ -18,7 +18,6 @@ from msgspec import UNSET, UnsetType
 from ..elementary import exp, ln, normal_tail, square
 from ..errors import ConfigurationError, one_of
 from ..estimators.noise_tails import NoisePart, tail_of_noise
-from ..privacy import TrustModel
 from .maxima import EXACT, MAX_SIMULATED_LEVELS, NUM_PARTS, Answer, NoiseOfLevel, simulate_answers
 from .outcome import Ball, NoisyMaxima, Outcome
 from .paradigms import Paradigm
@@ -183,7 +182,7 @@ def noise_parts(outcome: Outcome, reaches: Sequence[float]) -> list[NoisePart]:
 
 def _shares_of_levels(outcome: Outcome) -> list[tuple[float, int]]:
     """Return for each level of ε its share of the noise's variance, and how many draws it is made of."""
-    if Paradigm(outcome.paradigm).model is TrustModel.CENTRAL:
+    if Paradigm(outcome.paradigm).model.bounds_release:
         return [(1.0, max(len(outcome.by_society), 1))]  # a sum over societies has as many draws
     # A voter's noise has a scale in proportion to 1/ε.
     variances = [level.num_voters * square(level.weight / level.epsilon) for level in outcome.levels]

@@ -22,7 +22,6 @@ from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..errors import ConfigurationError
 from ..estimators.l1_ball import project_to_l1_ball
 from ..phases import (
-    CentralPhase,
     Column,
     Entries,
     Inputs,
@@ -330,7 +329,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
     def _mean_of_sums(self, sums: IntArray, number: int, *, num_draws: int = 1) -> _Mean:
         """Return the mean of so many voters' summaries, of a sum in which the noise of some draws is."""
-        variance = self.summary.noise_variance(cast("CentralPhase", self.phase).tally_mechanism)
+        variance = self.summary.noise_variance(self.phase.mechanism_faced(()))
         level = LevelOutcome(epsilon=self.parameters.levels[0], num_voters=number, weight=1.0)
         error = None if variance is None else math.sqrt(variance * num_draws) / number
         return _Mean(sums * self.summary.step / number, error, number, (level,))

@@ -3,8 +3,8 @@
 Whatever is published after such a step is computed from the noisy tally. The clear one is dropped.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,12 +13,9 @@ from ..guard import GuardedRelease
 from ..mechanisms import Disclosure, RowMechanism
 from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
-from .phase import Phase
+from .phase import Draw, Phase
 
-__all__ = ["CentralPhase", "Draw"]
-
-Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
-"""Applies a mechanism to a row, with randomness of its owner's."""
+__all__ = ["CentralPhase"]
 
 
 class CentralPhase(GuardedRelease, Phase):
@@ -41,6 +38,8 @@ class CentralPhase(GuardedRelease, Phase):
         ConfigurationError: as `Phase`, or a loss is stated in another model.
     """
 
+    model: ClassVar[TrustModel] = TrustModel.CENTRAL
+
     def __init__(
         self,
         name: str,
@@ -51,19 +50,24 @@ class CentralPhase(GuardedRelease, Phase):
         losses: Sequence[PrivacyLoss],
         num_parts: int = 1,
     ) -> None:
-        self.tally_mechanism = tally_mechanism
+        self._tally_mechanism = tally_mechanism
         for loss in losses:
-            if loss.model is not TrustModel.CENTRAL:
-                allowed = f"{TrustModel.CENTRAL.value!r} where the server sees the values"
+            if loss.model is not self.model:
+                allowed = f"{self.model.value!r} where the server sees the values"
                 raise ConfigurationError(field="losses", value=loss.model.value, allowed=allowed)
         super().__init__(name, columns=columns, mechanism=Disclosure(bound), losses=losses, num_parts=num_parts)
 
-    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
-        """Run by the server as the phase closes, once: return the tally with noise.
+    @property
+    def tally_mechanism(self) -> RowMechanism:
+        """What the server randomizes the tally's totals with. See `Phase.tally_mechanism`."""
+        return self._tally_mechanism
 
-        Args:
-            tally: of all reports, with totals alone.
-            draw: applies a mechanism to a row, with the server's randomness.
-        """
+    @property
+    def makes_own_release(self) -> bool:
+        """Whether `randomize_tally` is overridden. See `Phase.makes_own_release`."""
+        return type(self).randomize_tally is not CentralPhase.randomize_tally
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        """Add the tally mechanism's noise to the totals, as one row. See `Phase.randomize_tally`."""
         totals = draw(self.tally_mechanism, tally.totals.reshape(-1).tolist())
         return Tally(tally.num_reports, np.array(totals, dtype=np.int64).reshape(tally.totals.shape))

@@ -7,8 +7,8 @@ that it costs is held against what it draws (`guard`).
 import abc
 import functools
 import hashlib
-from collections.abc import Sequence
-from typing import Annotated, Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 import msgspec
 
@@ -22,7 +22,10 @@ from ..messages import MAX_MESSAGE_BYTES
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 
-__all__ = ["MAX_VALUES_IN_REPORT", "MechanismGroups", "Phase"]
+__all__ = ["MAX_VALUES_IN_REPORT", "Draw", "MechanismGroups", "Phase"]
+
+Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
+"""Applies a mechanism to a row, with randomness of its owner's."""
 
 MechanismGroups: TypeAlias = Sequence[tuple[RowMechanism, IntArray | slice]]
 """Local randomizers, each with the places of the persons who use it."""
@@ -51,6 +54,9 @@ class Phase(Guarded):
             and model are less than what is drawn (`guard`), or reports are kept where they cannot be.
         UnsupportedEventError: `event` cannot be bounded under a loss's relation.
     """
+
+    model: ClassVar[TrustModel] = TrustModel.LOCAL
+    """Whom its losses are bounded against, and so what its server sees."""
 
     def __init__(
         self,
@@ -90,9 +96,8 @@ class Phase(Guarded):
     def _check_kept(self) -> None:
         if self.kept is None:
             return
-        stated = {(loss.relation, loss.model) for loss in self.losses}
-        can_be = stated == {(NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL)}
-        if not can_be or type(self).mechanism_of is not Phase.mechanism_of:
+        stated = {(loss.relation, loss.model.bounds_release) for loss in self.losses}
+        if stated != {(NeighboringRelation.REPLACE_ONE, False)} or type(self).mechanism_of is not Phase.mechanism_of:
             allowed = "a phase of replace-one neighbors in the local model, with one randomizer for all"
             raise ConfigurationError(field="kept", value=f"phase {self.name!r}", allowed=allowed)
 
@@ -141,6 +146,38 @@ class Phase(Guarded):
         """
         del public
         return [(self.mechanism, slice(None))]
+
+    @property
+    def tally_mechanism(self) -> RowMechanism | None:
+        """What the server randomizes the tally's totals with as the phase closes; None where it draws nothing."""
+        return None
+
+    @property
+    def makes_own_release(self) -> bool:
+        """Whether the law of what the server releases is another than that of `tally_mechanism` on the totals."""
+        return False
+
+    def mechanism_faced(self, public: Sequence[int]) -> RowMechanism:
+        """Return what draws what is seen by those who are not trusted: the server's mechanism, or the person's own.
+
+        Args:
+            public: the person's public row.
+        """
+        return self.tally_mechanism or self.mechanism_of(public)
+
+    def num_draws(self, num_parties: int) -> int:
+        """Return how many independent draws are in a tally of so many parties: one of the server's, or one each."""
+        return num_parties if self.tally_mechanism is None else 1
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        """Run by the server as the phase closes, once: return the tally with its own noise, if it draws any.
+
+        Args:
+            tally: of all reports, with totals alone.
+            draw: applies a mechanism to a row, with the server's randomness.
+        """
+        del draw
+        return tally
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         """Return what this phase costs one person: `losses`, or less where the public row says so.

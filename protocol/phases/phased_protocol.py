@@ -18,9 +18,8 @@ from ..columns import Column, Entries, check_columns
 from ..errors import ConfigurationError
 from ..kept import Scope
 from ..messages import MAX_CHOSEN, encode_payload
-from ..privacy import PrivacyLoss
+from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
-from .central_phase import CentralPhase
 from .inputs import Inputs
 from .phase import Phase
 
@@ -159,9 +158,14 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         return number
 
     @property
+    def model(self) -> TrustModel:
+        """The model of trust: the weakest of its phases'."""
+        return TrustModel.weakest_of(phase.model for phase in self.phases)
+
+    @property
     def trusts_server(self) -> bool:
         """Whether some phase shows the server private values as they are (the central model)."""
-        return any(isinstance(phase, CentralPhase) for phase in self.phases)
+        return any(phase.model.trusts_server for phase in self.phases)
 
     @property
     def keeps_words(self) -> bool:

@@ -12,18 +12,13 @@ Source: Dwork and Roth (2014), Theorem 2.2 for groups and Theorem 3.16 for sums 
 
 import math
 from collections.abc import Iterable
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from ..errors import PrivacyError
 from .events import Composed, DiscreteLaplaceNoise, NonPrivate, NoRelease, PrivacyEvent, PureMechanism, SelfComposed
 from .relations import NeighboringRelation, TrustModel
 
 __all__ = ["Stated", "Total", "common_relation", "count_of", "event_under", "total_of"]
-
-_AGAINST: Final = {
-    TrustModel.LOCAL: "everybody else, all colluding",
-    TrustModel.CENTRAL: "whoever sees the releases, and no view of a trusted server",
-}
 
 
 class Stated(Protocol):
@@ -58,7 +53,7 @@ class Total(NamedTuple):
         claimed: ε that the papers state, in nats.
         proven: ε that is proven, in nats.
         is_converted: whether some loss was stated under another relation, and counts twice.
-        model: central where some loss is, else local.
+        model: the weakest of all losses.
     """
 
     relation: NeighboringRelation
@@ -70,7 +65,7 @@ class Total(NamedTuple):
     @property
     def against(self) -> str:
         """Whom the total is bounded against, as a phrase."""
-        return _AGAINST[self.model]
+        return self.model.against
 
 
 def count_of(stated: NeighboringRelation, *, relation: NeighboringRelation) -> int:
@@ -141,5 +136,5 @@ def total_of(losses: Iterable[Stated], *, relation: NeighboringRelation | None =
             for numbers in ([loss.claimed for loss in parts], [loss.proven for loss in parts])
         ),
         is_converted=any(count > 1 for count in counts),
-        model=TrustModel.CENTRAL if any(loss.model is TrustModel.CENTRAL for loss in parts) else TrustModel.LOCAL,
+        model=TrustModel.weakest_of(loss.model for loss in parts),
     )

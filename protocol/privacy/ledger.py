@@ -93,7 +93,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        if self.model is TrustModel.LOCAL and self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
+        if not self.model.bounds_release and self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
             raise PrivacyError("in the local model a report shows that its owner took part: state replace-one")
         bound = PureAccountant.epsilon_of(self.event, self.relation)
         if math.isnan(self.proven):

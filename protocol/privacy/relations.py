@@ -1,10 +1,12 @@
-"""Which data sets are neighbors, and whom the protection is against.
+"""Which data sets are neighbors, and whom the protection is against: all that hangs on a model of trust stands here.
 
 A privacy loss means nothing without both, and without the unit of protection (a voter, a record, an answer, a
 weight), which is a plain word on each entry since protocols bring their own.
 """
 
 import enum
+from collections.abc import Iterable
+from typing import Final
 
 __all__ = ["NeighboringRelation", "TrustModel"]
 
@@ -21,7 +23,7 @@ class NeighboringRelation(enum.Enum):
 
 
 class TrustModel(enum.Enum):
-    """Whom a loss is bounded against."""
+    """Whom a loss is bounded against; in the order of how much a server is trusted with."""
 
     __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
 
@@ -29,3 +31,38 @@ class TrustModel(enum.Enum):
     """Everybody else, all colluding: each report is private by itself."""
     CENTRAL = "central"
     """Everybody who sees only the release; the aggregator is trusted with the values."""
+
+    @classmethod
+    def weakest_of(cls, models: Iterable["TrustModel"]) -> "TrustModel":
+        """Return the model that bounds least of some; the local one of none."""
+        given = {*models}
+        return next((model for model in reversed(cls) if model in given), cls.LOCAL)
+
+    @property
+    def trusts_server(self) -> bool:
+        """Whether the server sees values as they are, and is trusted with them."""
+        return self is TrustModel.CENTRAL
+
+    @property
+    def bounds_release(self) -> bool:
+        """Whether losses bound what is released, made of many; else each report by itself."""
+        return self is TrustModel.CENTRAL
+
+    @property
+    def against(self) -> str:
+        """Whom losses are bounded against, as a phrase."""
+        return _AGAINST[self]
+
+    def trusted(self, server: str) -> str:
+        """Return who is trusted, as "nobody" or "the aggregator".
+
+        Args:
+            server: what the server is called.
+        """
+        return f"the {server.replace('-', ' ')}" if self.trusts_server else "nobody"
+
+
+_AGAINST: Final = {
+    TrustModel.LOCAL: "everybody else, all colluding",
+    TrustModel.CENTRAL: "whoever sees the releases, and no view of a trusted server",
+}

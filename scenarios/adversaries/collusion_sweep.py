@@ -143,8 +143,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
                 settings = [*case.settings, *([] if epsilon is None else [f"epsilon={epsilon!r}"])]
                 of_case = found or _resolved(scene, case, settings)
                 attack = find_attack(of_case.protocol).against(of_case.inputs)
-                model = "central" if of_case.protocol.trusts_server else "local"
-                title = case.title or f"{of_case.protocol.name}, {model} model"
+                title = case.title or f"{of_case.protocol.name}, {of_case.protocol.model.value} model"
                 yield title, of_case, attack, case.secret or attack.default_secret
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from ...agents.adversaries import Deviation, Poisoner
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.phases import CentralPhase
 from ..attacks.poisoning import Poisoning, StrategyName, find_poisoning, outcome_of, reports_of
 from .role import Role, Scene
 
@@ -75,7 +74,7 @@ class Pushed:
     @functools.cached_property
     def honest_error(self) -> float:
         """The standard deviation of the estimate over honest votes of the same parties, each with fresh noise."""
-        if all(isinstance(phase, CentralPhase) for phase in self.scene.protocol.phases):
+        if all(phase.model.bounds_release for phase in self.scene.protocol.phases):
             return self.poisoning.error_of_release(self.outcome(self.honest_reports()))
         estimates = [self.estimate(self.honest_reports(rerun=rerun)) for rerun in range(1, _HONEST_VOTES + 1)]
         return float(np.std(estimates, ddof=1))

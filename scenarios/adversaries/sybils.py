@@ -18,7 +18,7 @@ from ...agents.modes import Simulation
 from ...agents.server import Server
 from ...protocol.arrays import IntArray
 from ...protocol.errors import ConfigurationError
-from ...protocol.messages import PROTOCOL_VERSION, Abort, Hello, Welcome, decode, encode
+from ...protocol.messages import Abort, Charter, Hello, Welcome, decode, encode
 from ...protocol.roster import Roster
 from ...transports.abc import Channel, Transport
 from ...transports.keys import make_identity
@@ -196,7 +196,8 @@ def _hello(scene: Scene, name: str) -> Hello:
     noise = scene.noise()
     row: list[int] = scene.inputs.public[0].tolist()
     chosen = tuple(row[len(row) - scene.protocol.num_chosen :])  # what somebody may choose
-    return Hello(PROTOCOL_VERSION, scene.session, scene.protocol.name, noise.kind.value, name, noise.session_id, chosen)
+    charter = Charter(noise.session_id)
+    return Hello.of(scene.protocol, name, session=scene.session, kind=noise.kind, charter=charter, chosen=chosen)
 
 
 def _row(connection: str, names: Sequence[str], attempts: Sequence[Attempt]) -> Row:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.phases import CentralPhase, PhasedProtocol
+from ...protocol.phases import PhasedProtocol
 
 __all__ = ["session_channel"]
 
@@ -36,7 +36,7 @@ def session_channel(
         mechanism = phase.mechanism_of(public)
         low, high = mechanism.report_range
         number = (high - low + 1) ** phase.num_reported
-        if isinstance(phase, CentralPhase) or channel.shape[1] * number > _MOST_OUTPUTS:
+        if phase.model.bounds_release or channel.shape[1] * number > _MOST_OUTPUTS:
             return None
         outputs = np.array(list(itertools.product(range(low, high + 1), repeat=phase.num_reported)), dtype=np.int64)
         try:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...protocol.arrays import IntArray
 from ...protocol.messages import Release, Report, Request
-from ...protocol.phases import CentralPhase, Inputs, PhasedProtocol
+from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.population import draw_for_release, draw_reports
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.roles import Side
@@ -144,9 +144,8 @@ def tallies_of(
     tallies: list[Tally] = []
     for number, phase in enumerate(protocol.phases):
         tally = phase.tally(reports[number], earlier=reports[:number], public=public)
-        if isinstance(phase, CentralPhase):
-            tally = phase.randomize_tally(tally, draw_for_release(noise, protocol=protocol.name, phase=phase))
-        tallies.append(tally)
+        draw = draw_for_release(noise, protocol=protocol.name, phase=phase)
+        tallies.append(phase.randomize_tally(tally, draw))
     return tallies
 
 

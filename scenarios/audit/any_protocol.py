@@ -24,8 +24,8 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError
 from ...protocol.mechanisms import PostProcessed, RowMechanism
 from ...protocol.mechanisms.realized import reports_to_try
-from ...protocol.phases import CentralPhase, Phase, PhasedProtocol
-from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, TrustModel
+from ...protocol.phases import Phase, PhasedProtocol
+from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss
 from ...protocol.tally import Tally
 from ..attacks.candidates import CandidateRows, given_rows, some_rows_of
 from ..reading.conversion import convert
@@ -56,7 +56,6 @@ _SHARE_OF_NUMBER: Final = 0.5
 """Of the outputs with secure noise that are asked for, over a report's numbers: each takes tens of microseconds."""
 _SHARE_OF_RELEASES: Final = 0.02
 """Of the outputs that are asked for, where a phase makes its release itself, one by one."""
-_LOCAL, _CENTRAL = TrustModel.LOCAL, TrustModel.CENTRAL
 _REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
 _NOBODY: Final = "nobody"
 _NO_LAW: Final = "No law is written down: neighbors are told apart by outputs alone."
@@ -166,9 +165,9 @@ class _Audited:
     def mechanism_cases(self) -> Iterator[Case]:
         """Yield each phase's randomizer by itself."""
         for phase in self.protocol.phases:
-            losses = [loss for loss in phase.losses_of(self.public) if _is_of(loss, _LOCAL, _REPLACE)]
+            losses = [loss for loss in phase.losses_of(self.public) if _is_of(loss, _REPLACE, bounds_release=False)]
             values, firsts = np.unique(self.candidates.rows[:, phase.columns], axis=0, return_index=True)
-            if not losses or len(values) < 2 or isinstance(phase, CentralPhase):  # noqa: PLR2004  two neighbors
+            if not losses or len(values) < 2 or phase.model.bounds_release:  # noqa: PLR2004  two neighbors
                 continue
             mechanism = phase.mechanism_of(self.public)
             is_secure = _has_sampler(mechanism)
@@ -195,7 +194,10 @@ class _Audited:
         """Yield all that leaves the party in one session, in two, and beside another party; then what is released."""
         protocol, public, rows = self.protocol, self.public, self.candidates.rows
         entries = {number: charge(protocol, rows[0].tolist(), public, num_sessions=number) for number in (1, 2)}
-        local = {number: [own for own in each if _is_of(own, _LOCAL, _REPLACE)] for number, each in entries.items()}
+        local = {
+            number: [own for own in each if _is_of(own, _REPLACE, bounds_release=False)]
+            for number, each in entries.items()
+        }
         is_secure = all(_has_sampler(phase.mechanism_of(public)) for phase in protocol.phases)
         are_neighbors = np.ones((len(rows), len(rows)), dtype=np.bool_)
         for phase in protocol.phases:
@@ -232,28 +234,28 @@ class _Audited:
                 remarks=[] if is_secure else [_NO_SAMPLER],
             )
         for phase in protocol.phases:
-            if isinstance(phase, CentralPhase):
+            if phase.tally_mechanism is not None:
                 yield from self._release_cases(phase, [own for own in entries[1] if own.phase == phase.name])
 
-    def _release_cases(self, phase: CentralPhase, entries: Sequence[LedgerEntry]) -> Iterator[Case]:
+    def _release_cases(self, phase: Phase, entries: Sequence[LedgerEntry]) -> Iterator[Case]:
         """Yield what a trusted server releases of one party's report, or of nobody's."""
         rows, labels = self.candidates.rows, (*self.candidates.labels, _NOBODY)
         tallies = [self._tally(phase, row[None, :]) for row in (*rows, rows[0])]
         tallies[-1] = self._tally(phase, rows[:0])
         totals = np.stack([tally.totals.reshape(-1) for tally in tallies])
         is_there = np.arange(len(totals)) < len(rows)
-        is_own = type(phase).randomize_tally is not CentralPhase.randomize_tally
+        is_own = phase.makes_own_release
         part = OwnRelease(self.protocol, phase, tallies) if is_own else Released(self.protocol, phase, totals)
-        is_secure = _has_sampler(phase.tally_mechanism)
+        is_secure = _has_sampler(part.mechanism)
 
         def secure(candidate: int, side: int) -> OutputSampler:
             del side
             if is_own:
                 return lambda number, _: draw_releases(self.protocol, phase, tallies[candidate], number, SecureNoise())
-            return secure_draw(phase.tally_mechanism, totals[candidate].tolist())
+            return secure_draw(part.mechanism, totals[candidate].tolist())
 
         for relation, pairs in ((_REPLACE, is_there & is_there[:, None]), (_REMOVE, is_there ^ is_there[:, None])):
-            if losses := [own for own in entries if _is_of(own, _CENTRAL, relation)]:
+            if losses := [own for own in entries if _is_of(own, relation, bounds_release=True)]:
                 yield from self._case(
                     f"release of phase {phase.name!r}, {relation.value}",
                     functools.partial(Exposure, (part,), 1, secure=secure if is_secure else None),
@@ -265,7 +267,7 @@ class _Audited:
                     remarks=[] if is_secure else [_NO_SAMPLER],
                 )
 
-    def _tally(self, phase: CentralPhase, rows: IntArray) -> Tally:
+    def _tally(self, phase: Phase, rows: IntArray) -> Tally:
         """Return the tally of parties with these rows, which reported the least in earlier phases."""
         phases = self.protocol.phases
         before = [np.array([each.least_report] * len(rows), dtype=np.int64) for each in phases[: phases.index(phase)]]
@@ -315,8 +317,8 @@ class _Audited:
         )
 
 
-def _is_of(loss: PrivacyLoss | LedgerEntry, model: TrustModel, relation: NeighboringRelation) -> bool:
-    return loss.model is model and loss.relation is relation
+def _is_of(loss: PrivacyLoss | LedgerEntry, relation: NeighboringRelation, *, bounds_release: bool) -> bool:
+    return loss.model.bounds_release is bounds_release and loss.relation is relation
 
 
 def _has_sampler(mechanism: RowMechanism) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import PostProcessed, Prepared, RowMechanism
-from ...protocol.phases import CentralPhase, Draw, Inputs, Phase, PhasedProtocol
+from ...protocol.phases import Draw, Inputs, Phase, PhasedProtocol
 from ...protocol.population import draw_reports
 from ...protocol.randomness import NoiseSource, SimulatedNoise
 from ...protocol.tally import Tally
@@ -157,8 +157,8 @@ class Released(ExposedPart):
         totals: those of each candidate data set, shape (candidates, numbers of a tally).
     """
 
-    def __init__(self, protocol: PhasedProtocol[Any, Any], phase: CentralPhase, totals: IntArray) -> None:
-        super().__init__(phase.tally_mechanism, totals)
+    def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, totals: IntArray) -> None:
+        super().__init__(phase.mechanism_faced(()), totals)
         self._protocol = protocol
         self._phase = phase
 
@@ -182,7 +182,7 @@ class OwnRelease(Released):
         tallies: of each candidate data set.
     """
 
-    def __init__(self, protocol: PhasedProtocol[Any, Any], phase: CentralPhase, tallies: Sequence[Tally]) -> None:
+    def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]) -> None:
         super().__init__(protocol, phase, np.stack([tally.totals.reshape(-1) for tally in tallies]))
         self._tallies = tallies
 
@@ -197,7 +197,7 @@ class OwnRelease(Released):
 
 
 def draw_releases(
-    protocol: PhasedProtocol[Any, Any], phase: CentralPhase, tally: Tally, number: int, noise: NoiseSource
+    protocol: PhasedProtocol[Any, Any], phase: Phase, tally: Tally, number: int, noise: NoiseSource
 ) -> IntArray:
     """Return what a server makes of one tally, again and again: int64, shape (number, numbers of a release).
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.phases import CentralPhase, Inputs, PhasedProtocol
+from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.randomness import SimulatedNoise
 from .case import NO_PLACE, OutputSampler, Pair, Score
 from .exposed_parts import MAX_OUTPUTS, ExposedPart, Released, Reported
@@ -156,7 +156,7 @@ def exposure_of_party(
 
 def exposure_of_release(
     protocol: PhasedProtocol[Any, Any],
-    phase: CentralPhase,
+    phase: Phase,
     rosters: Sequence[Inputs],
     read: Callable[[Any], Sequence[int]] | None,
     *,

@@ -139,7 +139,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 def _best_of(variants: Sequence[Planned], sought: Sought) -> list[Planned]:
     """Return the best variant of each model of trust."""
     found: list[Planned] = []
-    for model in (TrustModel.LOCAL, TrustModel.CENTRAL):
+    for model in TrustModel:
         own = [each for each in variants if each.model is model and each.is_met]
         if own:
             found.append(min(own, key=functools.partial(_rank, sought)))

@@ -17,7 +17,7 @@ _BELOW: Final = 30.0
 """So many times less than the wanted error is drawn, at most; upwards it ends where an error is as large as all."""
 _MARGIN: Final = 1.3
 _TICKS: Final = tuple(float(f"{digit}e{power}") for power in range(-9, 5) for digit in (1, 2, 5))
-_STYLES: Final = {TrustModel.LOCAL: "-", TrustModel.CENTRAL: "--"}
+_STYLES: Final = dict(zip(TrustModel, ("-", "--"), strict=True))
 
 
 def picture_of(plan: Plan, *, error: str) -> Picture:
@@ -87,8 +87,8 @@ def _marks(plan: Plan) -> Marks:
     models = {each.model for each in plan.variants}
     marks: dict[str, dict[str, Any]] = {}
     if len(models) > 1:
-        marks["nobody is trusted"] = {"color": MUTED, "linestyle": _STYLES[TrustModel.LOCAL]}
-        marks["the server is trusted"] = {"color": MUTED, "linestyle": _STYLES[TrustModel.CENTRAL]}
+        for model, style in _STYLES.items():
+            marks[f"{model.trusted('server')} is trusted"] = {"color": MUTED, "linestyle": style}
     if plan.aim is not None:
         marks[f"wanted: {100 * plan.aim:.3g} %"] = {"color": INK, "linestyle": ":"}
     chosen = " and ".join(f"{each.offered.epsilon:.3g}" for each in plan.best if each.offered is not None)

@@ -107,7 +107,7 @@ def _show_variants(console: Console, plan: Plan, table: VariantTable) -> None:
 
 
 def _trusted(model: TrustModel, table: VariantTable) -> str:
-    return "nobody" if model is TrustModel.LOCAL else f"the {_words_of(table)[1]}"
+    return model.trusted(_words_of(table)[1])
 
 
 def _cells(each: Planned, plan: Plan, table: VariantTable) -> list[str]:

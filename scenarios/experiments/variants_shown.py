@@ -22,8 +22,7 @@ __all__ = ["as_good", "show_variants", "trusting", "variants_in_json", "verdict_
 
 def trusting(model: TrustModel, table: VariantTable) -> str:
     """Return whom a variant trusts, as words that begin a sentence."""
-    server = table.resolved.protocol.server_role.replace("-", " ")
-    return "Trusting nobody" if model is TrustModel.LOCAL else f"Trusting the {server}"
+    return f"Trusting {model.trusted(table.resolved.protocol.server_role)}"
 
 
 def verdict_of_variants(
@@ -59,8 +58,7 @@ def verdict_of_variants(
 
 def _by_model(table: VariantTable, offers: Sequence[Offered]) -> list[tuple[TrustModel, list[Offered]]]:
     """Return the offers of each model of trust that has any; first of that in which nobody is trusted."""
-    models = (TrustModel.LOCAL, TrustModel.CENTRAL)
-    found = [(model, [each for each in offers if table.model_of(each.name) is model]) for model in models]
+    found = [(model, [each for each in offers if table.model_of(each.name) is model]) for model in TrustModel]
     return [(model, of_model) for model, of_model in found if of_model]
 
 

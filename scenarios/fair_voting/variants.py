@@ -107,7 +107,7 @@ class ElectionVariants(SimulatedVariants):
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return who is trusted."""
         del protocol
-        return {"Trusted": "the aggregator" if model_of(offered.name) is TrustModel.CENTRAL else "nobody"}
+        return {"Trusted": model_of(offered.name).trusted("aggregator")}
 
     def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
         """Return the one that errs least."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ...protocol.phases import CentralPhase, Phase, PhasedProtocol
+from ...protocol.phases import Phase, PhasedProtocol
 from ...protocol.privacy import PrivacyLoss, total_of
 from .statements import meaning_of, trust_in, warning_of
 
@@ -113,7 +113,7 @@ def about(protocol: PhasedProtocol[Any, Any]) -> About:
 def _about_phase(phase: Phase) -> PhaseAbout:
     return PhaseAbout(
         name=phase.name,
-        is_central=isinstance(phase, CentralPhase),
+        is_central=phase.model.trusts_server,
         hides_participation=phase.hides_participation,
         publishes=type(phase).outcome is not Phase.outcome,
         kept="" if phase.kept is None else str(phase.kept),

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from ...protocol.phases import CentralPhase, PhasedProtocol
+from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.privacy.composition import count_of
 from ..presentation.numbers import some
@@ -92,7 +92,7 @@ def trust_in(protocol: PhasedProtocol[Any, Any]) -> str:
         protocol: with the parameters that were resolved.
     """
     party, server = protocol.client_role, protocol.server_role.replace("-", " ")
-    central = [phase.name for phase in protocol.phases if isinstance(phase, CentralPhase)]
+    central = [phase.name for phase in protocol.phases if phase.model.trusts_server]
     if not central:
         trusted = f"Nobody is trusted with private values: each {party} randomizes its own before they leave it."
         learns = f"The {server} and all other {party}s together learn"
@@ -129,7 +129,7 @@ def setting_of(protocol: PhasedProtocol[Any, Any], num_parties: int) -> str:
 
 def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
     """Return the model of trust, and what it means here."""
-    central = [phase.name for phase in protocol.phases if isinstance(phase, CentralPhase)]
+    central = [phase.name for phase in protocol.phases if phase.model.trusts_server]
     if not central:
         return "local model: nobody is trusted"
     server = protocol.server_role.replace("-", " ")

@@ -13,9 +13,9 @@ import numpy as np
 
 from ...protocol.arrays import IntArray
 from ...protocol.mechanisms import Mechanism, RowMechanism
-from ...protocol.phases import CentralPhase, Inputs, Phase
+from ...protocol.phases import Inputs, Phase
 from ...protocol.population import draw_reports
-from ...protocol.privacy import NeighboringRelation, TrustModel, total_of
+from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.randomness import SimulatedNoise
 from ...transports.promises import require
 from ..audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
@@ -90,7 +90,7 @@ def _check_likelihoods(case: ProtocolCase) -> None:
     for phase in case.protocol.phases:
         for mechanism, values in itertools.islice(_mechanisms(phase, case.inputs), _MECHANISMS):
             _hold(phase.name, mechanism, values, case.seed)
-        if isinstance(phase, CentralPhase):
+        if phase.tally_mechanism is not None:
             number = case.protocol.phases.index(phase)
             tally = case.tally(case.reports(), number, np.arange(len(case.inputs)))
             _hold(phase.name, phase.tally_mechanism, tally.totals.reshape(1, -1), case.seed)
@@ -205,7 +205,7 @@ def _audit(case: ProtocolCase, draws: tuple[OutputSampler, OutputSampler], *, pr
         group=SESSION,
         unit="row",
         relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.CENTRAL if case.protocol.trusts_server else TrustModel.LOCAL,
+        model=case.protocol.model,
         claimed=proven,
         proven=proven,
         pairs=lambda: [Pair("two rows", draws=draws)],
@@ -226,7 +226,7 @@ def _sampler(case: ProtocolCase, public: Sequence[int], row: IntArray) -> Output
         earlier: list[IntArray] = []  # the same for every row: what they tell is counted where they are sent
         for phase in protocol.phases:
             reports = draw_reports(phase, alike, noise=noise, protocol=protocol.name, start=0)
-            if isinstance(phase, CentralPhase):
+            if phase.model.bounds_release:
                 clear = phase.tally(reports[:1], earlier=earlier, public=alike.public[:1])
                 parts.append(draw_releases(protocol, phase, clear, number, noise))
             else:

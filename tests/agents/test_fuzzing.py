@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from peers import INPUTS, NAMES, VOTE, Session, hello, inquiry, make_client, report, simulation
 from psephos.agents import CloudServer
-from psephos.protocol.messages import MAX_GREETING_BYTES, PROTOCOL_VERSION, Abort, Release, Welcome, encode
+from psephos.protocol.messages import MAX_GREETING_BYTES, Abort, Release, Welcome, encode
 from psephos.protocol.roster import Roster
 from psephos.protocol.rules import PhaseRules
 from psephos.transports import TCPTransport, encode_frames
@@ -32,7 +32,7 @@ MESSAGES: Final = (
     report(0, 1),
     report(1, 0, 1),
     report(-1, 1),
-    encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters)),
+    encode(Welcome.of(VOTE)),
     encode(Release(raw({}))),
     encode(Abort("enough")),
 )

@@ -12,7 +12,6 @@ from psephos.agents import Aggregator, Client, Simulation, Voter
 from psephos.protocol.errors import MalformedMessageError, PsephosError, RemoteProtocolError, SessionAborted
 from psephos.protocol.messages import (
     NIL,
-    PROTOCOL_VERSION,
     Abort,
     Message,
     Release,
@@ -198,7 +197,7 @@ async def test_a_server_that_lies_about_the_row_is_told_so_and_learns_nothing(
 ) -> None:
     assert INPUTS.public[1].tolist() == [1, 1, 1, 1]
     client = make_client("p1", simulation(), knows=knows)
-    welcome = Welcome(PROTOCOL_VERSION, QUIZ.encoded_parameters, public, simulation().charter)
+    welcome = Welcome.of(QUIZ, public=public, charter=simulation().charter)
     error, heard = await against_a_played_server(make_transport, client, welcome)
     assert type(error) is RemoteProtocolError
     assert str(error) == reason
@@ -214,7 +213,7 @@ async def test_a_release_that_tells_one_what_was_not_declared_is_an_error(
     client = make_client("p1", simulation())
     outcome = msgspec.Raw(msgspec.msgpack.encode(Outcome(1, (0, 0, 0), (1, 1, 1), (1, 0, 0))))
     answers: list[Message] = [
-        Welcome(PROTOCOL_VERSION, QUIZ.encoded_parameters, (1, 1, 1, 1), simulation().charter),
+        Welcome.of(QUIZ, public=(1, 1, 1, 1), charter=simulation().charter),
         Request(0, NIL),
         Request(1, NIL),
         Release(outcome, msgspec.Raw(msgspec.msgpack.encode("a secret of another"))),

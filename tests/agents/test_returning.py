@@ -8,7 +8,7 @@ from peers import INPUTS, NAMES, VOTE
 from psephos.agents import Client, CloudServer, Partner, Simulation
 from psephos.agents.returning import take_part_durably
 from psephos.protocol.errors import ConnectionLostError
-from psephos.protocol.messages import PROTOCOL_VERSION, Welcome, encode
+from psephos.protocol.messages import Welcome, encode
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.roster import Roster
 from psephos.transports import Channel, MemoryTransport
@@ -70,9 +70,7 @@ async def test_without_a_journal_nobody_comes_back_who_was_welcomed_or_finds_no_
             async with await listener.accept() as channel:
                 await channel.receive()
                 if is_welcomed:
-                    await channel.send(
-                        [encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters, charter=MODE.charter))]
-                    )
+                    await channel.send([encode(Welcome.of(VOTE, charter=MODE.charter))])
             if not is_welcomed:
                 await listener.aclose()
 

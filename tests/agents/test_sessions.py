@@ -21,7 +21,6 @@ from psephos.protocol.errors import (
     SessionAborted,
 )
 from psephos.protocol.messages import (
-    PROTOCOL_VERSION,
     Abort,
     Hello,
     Release,
@@ -402,7 +401,7 @@ async def test_cancelling_a_client_closes_its_channel_and_what_was_charged_stays
                 await far.receive()
                 await far.send(
                     [
-                        encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters, charter=mode.charter)),
+                        encode(Welcome.of(VOTE, charter=mode.charter)),
                         encode(Request(0, msgspec.Raw(msgspec.msgpack.encode(None)))),
                     ]
                 )
@@ -426,7 +425,7 @@ async def test_a_cancelled_client_gives_back_what_its_session_had_reserved() -> 
         async with far, trio.open_nursery() as nursery:
             nursery.start_soon(client.take_part, near)
             await far.receive()
-            await far.send([encode(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters, charter=mode.charter))])
+            await far.send([encode(Welcome.of(VOTE, charter=mode.charter))])
             await trio.testing.wait_all_tasks_blocked()
             assert ledger.remaining == 0.0
             nursery.cancel_scope.cancel()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from psephos.protocol import ConfigurationError, Phase, run_population
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.effects import Fail, Send
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Welcome
+from psephos.protocol.messages import Abort, Welcome
 from psephos.protocol.population import run_batches
 from psephos.protocol.privacy import LedgerEntry, PrivacyLoss, PureMechanism
 from psephos.scenarios.running.session import run_arrays
@@ -121,7 +121,7 @@ def test_a_client_refuses_it_before_it_reserves(name: str, data: st.DataObject, 
     party = session.names[place]
     client = session.client(party)
     client.start()
-    welcome = Welcome(PROTOCOL_VERSION, session.protocol.encoded_parameters, tuple(public))
+    welcome = Welcome.of(session.protocol, public=public)
     with stating(phase, share, where=lambda row: who == "everybody" or list(row) == public):
         said, failed = client.receive(SERVER, welcome)
     assert said == Send((SERVER,), Abort("the party's protocol states a loss that is not what it draws"))
@@ -174,9 +174,7 @@ def test_a_client_whose_row_holds_another_value_than_its_public_row_allows_refus
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(phase, "values_of", held)
-        said, failed = client.receive(
-            SERVER, Welcome(PROTOCOL_VERSION, session.protocol.encoded_parameters, tuple(public))
-        )
+        said, failed = client.receive(SERVER, Welcome.of(session.protocol, public=public))
     assert isinstance(said, Send)
     assert isinstance(said.message, Abort)
     assert "does not fit" in said.message.reason

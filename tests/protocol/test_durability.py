@@ -39,7 +39,6 @@ from psephos.protocol import (
 from psephos.protocol.effects import Charged, Effect, Fail, Finish, Keep, Send
 from psephos.protocol.errors import ConnectionLostError, JournalError
 from psephos.protocol.messages import (
-    PROTOCOL_VERSION,
     Abort,
     Acknowledgement,
     Charter,
@@ -282,7 +281,7 @@ def answered(client: ClientMachine) -> list[ClientRecord]:
 
 
 def welcome() -> Welcome:
-    return msgspec.structs.replace(Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters, charter=CHARTER))
+    return msgspec.structs.replace(Welcome.of(VOTE, charter=CHARTER))
 
 
 def test_what_is_drawn_is_kept_before_it_is_charged_or_sent() -> None:

@@ -79,7 +79,7 @@ def make_client(
 
 
 def welcome(public: Sequence[int] = PUBLIC, protocol: Quiz = QUIZ) -> Welcome:
-    return Welcome(PROTOCOL_VERSION, protocol.encoded_parameters, tuple(public))
+    return Welcome.of(protocol, public=public)
 
 
 def make_server(*parties: str, quorum: float = 1) -> ServerMachine:
@@ -121,9 +121,7 @@ def test_a_protocol_without_public_columns_sends_an_empty_row() -> None:
     vote = make_vote()
     server = Session(vote, make_inputs(vote, 2)).server()
     server.start()
-    assert messages_of(server.receive("p1", hello("p1"))) == [
-        (("p1",), Welcome(PROTOCOL_VERSION, vote.encoded_parameters, ()))
-    ]
+    assert messages_of(server.receive("p1", hello("p1"))) == [(("p1",), Welcome.of(vote, public=()))]
     assert server.answer(Inquiry(PROTOCOL_VERSION, "p1")).public == ()
 
 
@@ -262,7 +260,7 @@ def test_a_row_where_the_protocol_has_none_is_blamed_if_the_client_knows_that() 
     vote = make_vote()
     client = Session(vote, make_inputs(vote, 1)).client("p0")
     client.start()
-    effects = client.receive(SERVER, Welcome(PROTOCOL_VERSION, vote.encoded_parameters, (1,)))
+    effects = client.receive(SERVER, Welcome.of(vote, public=(1,)))
     assert str(failure_of(effects)) == "server's public row for p0 is not the one agreed to"
 
 

@@ -75,7 +75,7 @@ def test_a_party_that_is_lost_in_the_first_phase_may_come_back_while_it_is_open(
     assert server.progress == ("weights", 0, 2)
     server.admit(hello("p0"))
     assert join(server, "p0") == [
-        Send(("p0",), Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters)),
+        Send(("p0",), Welcome.of(VOTE)),
         Send(("p0",), Request(0, raw(None))),
     ]
     assert server.progress == ("weights", 0, 3)

@@ -198,7 +198,7 @@ def test_a_server_of_deployments_refuses_simulated_noise() -> None:
 
 def test_the_first_hello_is_welcomed_with_the_parameters() -> None:
     server = make_server()
-    assert join(server, "p0") == [Send(("p0",), Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters))]
+    assert join(server, "p0") == [Send(("p0",), Welcome.of(VOTE))]
     assert server.state_of("p0") is State.JOINED
 
 
@@ -239,7 +239,7 @@ def test_a_refusal_of_a_huge_hello_can_be_sent(field: str) -> None:
 
 MESSAGES: dict[str, Callable[[], Message]] = {
     "Hello": lambda: hello("p0"),
-    "Welcome": lambda: Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters),
+    "Welcome": lambda: Welcome.of(VOTE),
     "Request": lambda: Request(0, raw(None)),
     "Report": weight_report,
     "Release": lambda: Release(raw(None)),

@@ -177,7 +177,7 @@ def _changed_public_row() -> Recorder:
     recorder = Recorder(session, about)
     recorder.start("p0", "p1", "p2")
     heavier: list[int] = session.inputs.public[2].tolist()
-    recorder.forge(SERVER, "p0", Welcome(PROTOCOL_VERSION, session.protocol.encoded_parameters, tuple(heavier)))
+    recorder.forge(SERVER, "p0", Welcome.of(session.protocol, public=heavier))
     recorder.deliver(SERVER, "p0")
     recorder.deliver_all()
     return recorder
@@ -189,7 +189,7 @@ def _changed_charter() -> Recorder:
     recorder = Recorder(session, about)
     recorder.start("p0", "p1", "p2")
     other = msgspec.structs.replace(session.charter, roster=FINGERPRINTS[0])
-    recorder.forge(SERVER, "p0", Welcome(PROTOCOL_VERSION, session.protocol.encoded_parameters, charter=other))
+    recorder.forge(SERVER, "p0", Welcome.of(session.protocol, charter=other))
     recorder.deliver(SERVER, "p0")
     recorder.deliver_all()
     return recorder
@@ -225,7 +225,7 @@ def _changed_parameters() -> Recorder:
     recorder = Recorder(_session(num_parties=3, quorum=2), "A server asks p0 for more than was agreed to.")
     recorder.start("p0", "p1", "p2")
     other = DPWeVote(Parameters(candidates=("ada", "bob"), epsilon=20.0))
-    recorder.forge(SERVER, "p0", Welcome(PROTOCOL_VERSION, other.encoded_parameters))
+    recorder.forge(SERVER, "p0", Welcome.of(other))
     recorder.deliver(SERVER, "p0")
     recorder.deliver_all()
     return recorder

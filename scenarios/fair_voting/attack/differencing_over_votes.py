@@ -14,7 +14,6 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.fair_voting import FairVoting
 from ....protocol.mechanisms.logarithms import log_of, log_sums
-from ....protocol.privacy import TrustModel
 from ...adversaries.over_votes import Belief
 from ...adversaries.role import Voted
 from ...attacks import Seen, infer
@@ -89,7 +88,7 @@ def _is_like(voted: Voted, other: Voted) -> bool:
     """Return whether two elections publish the same, of rankings that count the same."""
     one, two = _protocol_of(voted).parameters, _protocol_of(other).parameters
     return (
-        one.model is TrustModel.CENTRAL
+        one.model.trusts_server
         and not (one.mechanism == "sampling" and one.reading == "subsample")
         and (one.mechanism == "laplace") == (two.mechanism == "laplace")
         and one.alternatives == two.alternatives

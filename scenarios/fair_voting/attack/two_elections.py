@@ -24,7 +24,6 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting import FairVoting
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
-from ....protocol.privacy import TrustModel
 from ...attacks.posteriors import Evaluation, Posteriors, evaluate_channel, infer
 from ...attacks.seen import Coalition, Seen
 from .inference import FairVotingAttack
@@ -56,7 +55,7 @@ class TwoElections:
     def __post_init__(self) -> None:
         for protocol in (self.first.protocol, self.second):
             parameters = protocol.parameters
-            if parameters.model is not TrustModel.CENTRAL:
+            if not parameters.model.trusts_server:
                 allowed = "one in which the aggregator is trusted"
                 raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
             if parameters.mechanism == "sampling" and parameters.reading == "subsample":

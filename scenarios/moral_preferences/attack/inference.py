@@ -29,7 +29,7 @@ from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import DisclosedPhase, MoralPreferences, Outcome, PerturbedPhase, SocietiesPhase
 from ....protocol.moral_preferences.functional import NoisyObjective
 from ....protocol.moral_preferences.summaries import AdditiveNoise
-from ....protocol.phases import CentralPhase, Inputs
+from ....protocol.phases import Inputs
 from ...attacks.attack import Attack, Candidates
 from ...attacks.posteriors import Evaluation, Posteriors
 from ...attacks.seen import Seen
@@ -153,7 +153,7 @@ class MoralAttack(Attack):
             if not isinstance(mechanism, AdditiveNoise):
                 allowed = "all voters but one: where an objective is largest, the noise is not additive"
                 raise ConfigurationError(field="coalition", value=f"{num_honest} honest voters", allowed=allowed)
-            num_draws = 1 if isinstance(phase, CentralPhase) else num_honest
+            num_draws = phase.num_draws(num_honest)
             logs[of_cell] = self._of_crowd(mechanism, total, candidates.rows, num_honest - 1, num_draws)
         return logs
 

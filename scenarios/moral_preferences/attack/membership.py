@@ -23,7 +23,6 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.moral_preferences.summaries import AdditiveNoise
-from ....protocol.phases import CentralPhase
 from ....protocol.privacy import NeighboringRelation, total_of
 from ...attacks.posteriors import infer, success_bound
 
@@ -63,8 +62,7 @@ def mechanism_faced(protocol: MoralPreferences, public: Sequence[int] = ()) -> A
     Raises:
         ConfigurationError: the noise is not additive.
     """
-    phase = protocol.phase
-    mechanism = phase.tally_mechanism if isinstance(phase, CentralPhase) else phase.mechanism_of(public)
+    mechanism = protocol.phase.mechanism_faced(public)
     if not isinstance(mechanism, AdditiveNoise):
         raise ConfigurationError(field="mechanism", value="functional", allowed="one with additive noise")
     return mechanism

@@ -23,7 +23,6 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences
-from ....protocol.phases import CentralPhase
 from ....protocol.privacy import Budget, NeighboringRelation, total_of
 from ...adversaries.asker import votes_answered
 from ...adversaries.over_votes import beliefs_over, lesson_over
@@ -192,7 +191,7 @@ def repeat_to_crowd(
     mechanism = mechanism_faced(protocol, public)
     summary, population = protocol.summary, line_up[1:]
     variance = summary.noise_variance(mechanism)
-    num_draws = 1 if isinstance(protocol.phase, CentralPhase) else num_unknown + 1
+    num_draws = protocol.phase.num_draws(num_unknown + 1)
     epsilon = total_of(protocol.losses_of(public), relation=NeighboringRelation.REPLACE_ONE).proven
     generator = np.random.Generator(np.random.Philox(seed))
     is_suspect = generator.random(num_rounds) < 1 / 2

@@ -20,7 +20,7 @@ from ....protocol.moral_preferences import MoralPreferences, Parameters
 from ....protocol.moral_preferences.functional import NoisyObjective
 from ....protocol.moral_preferences.records import Records
 from ....protocol.moral_preferences.summaries import Summary, make_summary
-from ....protocol.phases import CentralPhase, Inputs
+from ....protocol.phases import Inputs
 from ....protocol.randomness import SimulatedNoise
 from ...attacks.poisoning import Choices, Poisoning
 
@@ -73,8 +73,8 @@ class PoisonedPreferences(Poisoning):
     def contributions(self, reports: Sequence[IntArray], public: IntArray, *, num_parties: int) -> FloatArray:
         """Return what is added to the mean. See `Poisoning.contributions`."""
         del public
-        is_central = isinstance(self.protocol.phase, CentralPhase)
-        step = self._summary.step if is_central else self._summary.reported_step
+        is_shown = self.protocol.phase.model.trusts_server
+        step = self._summary.step if is_shown else self._summary.reported_step
         return reports[0][:, self._number].astype(np.float64) * (step / num_parties)
 
     def choices(self, public: Sequence[int]) -> Choices:
@@ -84,7 +84,7 @@ class PoisonedPreferences(Poisoning):
         rows = np.zeros((2, phase.num_reported), dtype=np.int64)
         rows[:, self._number] = high, low
         # Where a report has to be short, the other coordinates have to be 0.
-        is_bounded = isinstance(phase, CentralPhase) or isinstance(phase.mechanism, NoisyObjective)
+        is_bounded = phase.model.trusts_server or isinstance(phase.mechanism, NoisyObjective)
         return Choices((rows,), (range(phase.num_reported) if is_bounded else (self._number,),))
 
     def random_choices(self, public: Sequence[int], uniforms: FloatArray) -> tuple[list[int], ...]:
@@ -139,7 +139,7 @@ class PoisonedPreferences(Poisoning):
     def error_of_release(self, outcome: Any) -> float:
         """Return that of the noisy sum, over the number of voters. See `Poisoning.error_of_release`."""
         phase = self.protocol.phase
-        if not isinstance(phase, CentralPhase):
+        if phase.tally_mechanism is None:
             return 0.0
         num_draws = max(len(self._parameters.names_of_societies), 1)
         variance = self._summary.noise_variance(phase.tally_mechanism) or 0.0

@@ -22,7 +22,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import PostProcessed, VectorLaplace
 from ....protocol.moral_preferences import MoralPreferences, Records
-from ....protocol.phases import CentralPhase, Inputs
+from ....protocol.phases import Inputs
 from ....protocol.randomness import SimulatedNoise
 from ...attacks.posteriors import Evaluation, evaluate, infer
 from ...attacks.seen import Coalition, seen_by_arrays
@@ -100,7 +100,7 @@ def play_record_game(
     generator = np.random.Generator(np.random.Philox(seed))
     truths = generator.integers(0, 2, num_targets)
     rows = line_up[truths]
-    mechanism = phase.tally_mechanism if isinstance(phase, CentralPhase) else phase.mechanism
+    mechanism = phase.tally_mechanism or phase.mechanism
     if sees == "coefficients" and isinstance(mechanism, PostProcessed):
         mechanism = mechanism.noise
     if isinstance(mechanism, PostProcessed):

@@ -18,7 +18,7 @@ from ....protocol.moral_preferences import Level, MoralPreferences, Paradigm, Pa
 from ....protocol.moral_preferences.functional import NoisyObjective
 from ....protocol.moral_preferences.parameters import MechanismName
 from ....protocol.moral_preferences.summaries import AdditiveNoise
-from ....protocol.privacy import PartLoss, TrustModel
+from ....protocol.privacy import PartLoss
 from .witnesses import search_sensitivity, sensitivity_witness
 
 __all__ = ["AuditEntry", "audit_list"]
@@ -81,7 +81,7 @@ def audit_list(*, num_features: int = 3) -> list[AuditEntry]:
     """
     entries: list[AuditEntry] = []
     for paradigm in Paradigm:
-        is_record, is_central = paradigm.level is Level.RECORD, paradigm.model is TrustModel.CENTRAL
+        is_record, is_central = paradigm.level is Level.RECORD, paradigm.model.trusts_server
         names: list[MechanismName] = ["laplace", "direction"]
         if is_record and not is_central:
             names.append("functional")

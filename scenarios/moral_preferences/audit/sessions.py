@@ -26,7 +26,7 @@ from ....protocol.moral_preferences import (
 )
 from ....protocol.moral_preferences.parameters import MechanismName
 from ....protocol.phases import Inputs
-from ....protocol.privacy import LedgerEntry, TrustModel, total_of
+from ....protocol.privacy import LedgerEntry, total_of
 from ...audit.case import Case, OutputSampler, Pair, Score, Source
 from ...audit.exposures import Exposure, exposure_of_party, exposure_of_release
 from ...audit.jointly import two_party_cases
@@ -54,7 +54,7 @@ _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.0015, 0.04
 def moral_preferences_cases() -> Iterator[Case]:
     """Yield every mechanism in every paradigm that has it, and voters with an ε of their own."""
     for paradigm in Paradigm:
-        is_record, is_central = paradigm.level is Level.RECORD, paradigm.model is TrustModel.CENTRAL
+        is_record, is_central = paradigm.level is Level.RECORD, paradigm.model.trusts_server
         mechanisms: list[MechanismName] = ["laplace", "direction"]
         if is_record and not is_central:
             mechanisms.append("functional")

@@ -16,7 +16,7 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import PostProcessed
 from ....protocol.moral_preferences import MoralPreferences, Outcome
-from ....protocol.phases import CentralPhase, Inputs, Phase
+from ....protocol.phases import Inputs, Phase
 from ....protocol.population import draw_for_release, draw_reports
 from ....protocol.randomness import SimulatedNoise
 from ..data.privacy_groups import PrivacyGroups, draw_epsilons
@@ -175,9 +175,8 @@ class _Bench:
         places = self._places(most)
         inputs = Inputs(rows[places], self._public(first, protocol, most))
         sessions = [session_of(first, repetition) for repetition in self._repetitions]
-        is_central = isinstance(phase, CentralPhase)
         reports = inputs.private
-        if not is_central:
+        if not phase.model.trusts_server:
             noise = _Sessions(self._seed, sessions, num_voters=most)
             reports = _draw(phase, inputs, noise, protocol)
         found: dict[Cell, Trials] = {}
@@ -187,10 +186,9 @@ class _Bench:
             for number, session in enumerate(sessions):
                 voters = slice(number * most, number * most + cell.voters)
                 tally = phase.tally(reports[voters], earlier=[], public=inputs.public[voters])
-                if isinstance(phase, CentralPhase):
-                    noise = SimulatedNoise(self._seed, session=session)
-                    tally = phase.randomize_tally(tally, draw_for_release(noise, protocol=own.name, phase=phase))
-                outcomes.append(own.outcome([tally]))
+                noise = SimulatedNoise(self._seed, session=session)
+                draw = draw_for_release(noise, protocol=own.name, phase=phase)
+                outcomes.append(own.outcome([phase.randomize_tally(tally, draw)]))
             released = np.array([outcome.preferences for outcome in outcomes])
             found[cell] = self._judge(cell, released)
         return found

@@ -201,7 +201,7 @@ class FakeServer:
 
 CHARTER: Final = make_mode("vote", seed=SEED).charter
 TERMS: Final = Terms(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", VOTE.encoded_parameters, 0, charter=CHARTER)
-WELCOME: Final = Welcome(PROTOCOL_VERSION, VOTE.encoded_parameters, charter=CHARTER)
+WELCOME: Final = Welcome.of(VOTE, charter=CHARTER)
 
 
 @pytest.fixture
