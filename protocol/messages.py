@@ -37,6 +37,7 @@ __all__ = [
     "Charter",
     "Choice",
     "Count",
+    "Described",
     "Hello",
     "Inquiry",
     "Message",
@@ -128,7 +129,7 @@ NO_CHARTER: Final = Charter()
 """Of whoever agreed to nothing beforehand."""
 
 
-class Stated(Protocol):
+class Described(Protocol):
     """A protocol with its parameters, as far as messages name it."""
 
     name: ClassVar[str]
@@ -158,7 +159,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
     @classmethod
     def of(
         cls,
-        protocol: Stated,
+        protocol: Described,
         party: str,
         *,
         session: str,
@@ -182,7 +183,7 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, for
     charter: Charter = NO_CHARTER
 
     @classmethod
-    def of(cls, protocol: Stated, *, public: Iterable[int] = (), charter: Charter = NO_CHARTER) -> "Welcome":
+    def of(cls, protocol: Described, *, public: Iterable[int] = (), charter: Charter = NO_CHARTER) -> "Welcome":
         """Return what a party with this public row is told."""
         return cls(PROTOCOL_VERSION, protocol.encoded_parameters, tuple(public), charter)
 
