@@ -11,7 +11,6 @@ What is found is held against what the protocol states: of a phase its losses, o
 import dataclasses
 import functools
 import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -298,17 +297,13 @@ class _Audited:
         """Yield a case, if there are neighbors: a row against itself would be told apart by nothing."""
         if not np.any(are_neighbors & ~np.eye(len(are_neighbors), dtype=np.bool_)):
             return
-        relation, model = losses[0].relation, losses[0].model
         is_law_known = all(part.is_law_known for part in make().parts)
         sentences = (self.note, *([] if is_law_known else [_NO_LAW]), *remarks)
-        yield Case(
+        yield Case.against(
+            losses,
             name=f"{name}{self.suffix}",
             group=self.protocol.name,
             unit=", ".join(dict.fromkeys(loss.unit for loss in losses)),
-            relation=relation,
-            model=model,
-            claimed=math.fsum(loss.claimed for loss in losses),
-            proven=math.fsum(loss.proven for loss in losses),
             pairs=lambda: _pairs(make(), names, are_neighbors),
             note=" ".join(sentence for sentence in sentences if sentence),
             share=share,

@@ -8,12 +8,12 @@ simulations, with that of deployments, or with each.
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Literal, TypeAlias
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import RowMechanism
-from ...protocol.privacy import NeighboringRelation, TrustModel
+from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, TrustModel, total_of
 
 __all__ = ["NO_PLACE", "Case", "LawCheck", "OutputSampler", "Pair", "Score", "Source", "View"]
 
@@ -98,11 +98,11 @@ class Case:
         name: the mechanism, or the protocol with its variant: distinct within its group.
         group: what `psephos audit` calls the mechanisms or the protocol that it belongs to.
         unit: the unit of protection.
-        relation: which data sets are neighbors.
-        model: whom the loss is bounded against.
         claimed: ε that the paper states, in nats.
         proven: ε that is proven, in nats; ∞ where nothing is.
         pairs: makes the neighbors to try; called once, since it may search.
+        relation: which data sets are neighbors.
+        model: whom the loss is bounded against.
         is_tight: whether the proof is known to be attained, so that a good audit comes near it.
         note: what a reader should know, as a sentence.
         share: the part of the asked samples that is drawn, in (0, 1]: less than 1 where an output costs much time.
@@ -114,16 +114,27 @@ class Case:
     name: str
     group: str
     unit: str
-    relation: NeighboringRelation
-    model: TrustModel
     claimed: float
     proven: float
     pairs: Callable[[], Sequence[Pair]]
+    relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE
+    model: TrustModel = TrustModel.LOCAL
     is_tight: bool = False
     note: str = ""
     share: float = 1.0
     secure_share: float = 1.0
     law_checks: Callable[[], Sequence[LawCheck]] = tuple
+
+    @classmethod
+    def against(cls, losses: Iterable[LedgerEntry | PrivacyLoss], **given: Any) -> "Case":
+        """Return a case with the relation, the model and the numbers that losses of one person add up to.
+
+        Args:
+            losses: as they are stated, or as a ledger was charged.
+            given: the other fields.
+        """
+        total = total_of(losses)
+        return cls(relation=total.relation, model=total.model, claimed=total.claimed, proven=total.proven, **given)
 
     def __post_init__(self) -> None:
         if not (self.claimed >= 0 and self.proven >= 0) or math.isnan(self.claimed):

@@ -1,11 +1,25 @@
 """What a planted fault is: a mistake beside its repair, and by how many outputs of which source it is told."""
 
 import dataclasses
-from typing import Final
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
 
+from ...agents.noise import SecureNoise
+from ...protocol.mechanisms import RowMechanism
 from .case import Case, Source
 
-__all__ = ["CONFIDENCE", "GROUP", "SAMPLES", "SECURE_SAMPLES", "Fault"]
+__all__ = [
+    "CONFIDENCE",
+    "GROUP",
+    "SAMPLES",
+    "SECURE_SAMPLES",
+    "Drawing",
+    "Fault",
+    "WrongDraw",
+    "WrongNoise",
+    "fault_of",
+]
 
 GROUP: Final = "faults"
 """What `psephos audit` calls them."""
@@ -34,3 +48,58 @@ class Fault:
     repaired: Case
     source: Source = "simulated"
     samples: int = SAMPLES
+
+
+def fault_of(
+    names: tuple[str, str],
+    what: str,
+    sides: Callable[[bool], dict[str, Any]],
+    *,
+    source: Source = "simulated",
+    samples: int | None = None,
+    **shared: Any,
+) -> Fault:
+    """Return a fault and its repair.
+
+    Args:
+        names: of the one and of the other.
+        what: see `Fault`.
+        sides: told whether the fault is there, returns those fields of `Case` in which the two differ.
+        source: see `Fault`.
+        samples: outputs of each neighbor; None for the source's usual number.
+        shared: the other fields of `Case`; what is proven is what is claimed.
+    """
+    usual = SAMPLES if source == "simulated" else SECURE_SAMPLES
+    faulty, repaired = (
+        _case(name, shared | sides(is_faulty)) for name, is_faulty in zip(names, (True, False), strict=True)
+    )
+    return Fault(what, faulty, repaired, source, usual if samples is None else samples)
+
+
+def _case(name: str, given: dict[str, Any]) -> Case:
+    return Case(name=name, group=GROUP, **{"claimed": given["proven"]} | given)
+
+
+Drawing: TypeAlias = Callable[[RowMechanism, Sequence[int]], list[int]]
+"""(mechanism, values) → the report."""
+WrongDraw: TypeAlias = Callable[[Drawing, RowMechanism, Sequence[int]], list[int]]
+"""The same, told first how secure noise draws rightly."""
+
+
+class WrongNoise(SecureNoise):
+    """The noise of deployments, with another draw in the place of its own.
+
+    Args:
+        draw: the wrong one.
+    """
+
+    def __init__(self, draw: WrongDraw) -> None:
+        super().__init__()
+        self._draw = draw
+
+    def randomize(
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+    ) -> list[int]:
+        """Return what the wrong draw makes of a row."""
+        rightly = functools.partial(super().randomize, protocol=protocol, phase=phase, place=place)
+        return self._draw(rightly, mechanism, values)

@@ -12,7 +12,7 @@ reading T3 for a worker's flip probability.
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from scipy.special import xlogy
@@ -29,11 +29,10 @@ from ...protocol.mechanisms import (
     VectorLaplace,
     loss_of_one_answer,
 )
-from ...protocol.privacy import NeighboringRelation, TrustModel
 from ...protocol.randomness import SimulatedNoise
 from ..system import load_each
-from .case import Case, OutputSampler, Pair
-from .fault import CONFIDENCE, GROUP, SAMPLES, Fault
+from .case import OutputSampler, Pair
+from .fault import CONFIDENCE, GROUP, SAMPLES, Fault, fault_of
 from .sampler_faults import sampler_faults
 
 __all__ = ["CONFIDENCE", "GROUP", "SAMPLES", "Fault", "planted_faults"]
@@ -265,14 +264,8 @@ def _fault(
     name: str, repaired: str, unit: str, what: str, pair: Callable[..., Pair], *, proven: float = _EPSILON
 ) -> Fault:
     """Return a fault and its repair, by their names; `pair` makes the neighbors of either, told which (`is_faulty`)."""
-    faulty = Case(
-        name=name,
-        group=GROUP,
-        unit=unit,
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=proven,
-        proven=proven,
-        pairs=lambda: [pair(is_faulty=True)],
-    )
-    return Fault(what, faulty, dataclasses.replace(faulty, name=repaired, pairs=lambda: [pair(is_faulty=False)]))
+
+    def sides(is_faulty: bool) -> dict[str, Any]:  # noqa: FBT001  as `fault_of` calls it
+        return {"pairs": lambda: [pair(is_faulty=is_faulty)]}
+
+    return fault_of((name, repaired), what, sides, unit=unit, proven=proven)

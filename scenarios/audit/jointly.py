@@ -5,6 +5,7 @@ ledger says, and no more. What they shared would show: where the other's noise i
 output is of a session of its own, of these two parties and nobody else.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from .case import Case, OutputSampler, Source
 from .exposed_parts import Reported
 from .exposures import Exposure
 from .machines import Holder, by_agents, by_arrays, by_machines, noise_of, reports_of_all, roster_of, session_sampler
-from .whole_sessions import case_of, charge
+from .whole_sessions import Party
 
 __all__ = ["AGENT_SHARES", "TWO_PARTY_SHARES", "exposure_of_two", "two_party_cases"]
 
@@ -27,44 +28,25 @@ AGENT_SHARES: Final = (0.0006, 0.015)
 """The same of agents, which take some milliseconds."""
 
 
-def two_party_cases(
-    protocol: PhasedProtocol[Any, Any],
-    rows: IntArray,
-    public: Sequence[int],
-    other: tuple[IntArray, Sequence[int]],
-    *,
-    name: str,
-    unit: str,
-    names: Sequence[str],
-) -> Iterator[Case]:
+def two_party_cases(party: Party, other: tuple[IntArray, Sequence[int]], *, name: str, unit: str) -> Iterator[Case]:
     """Yield the audits of two parties: by arrays with simulated noise and by machines with secure noise; by agents.
 
     Args:
-        protocol: what is run, in the local model.
-        rows: the first party's candidates: private rows, shape (c, private columns).
-        public: its public row.
+        party: the first one, in the local model.
         other: the other's private and public row.
         name: of the variant.
         unit: in words.
-        names: of the candidates.
     """
-    entries = charge(protocol, rows[0].tolist(), public, num_sessions=1)
-
-    def case(held: str, simulated: Holder, secure: Holder, shares: tuple[float, float]) -> Case:
-        return case_of(
-            protocol,
-            lambda: exposure_of_two(protocol, rows, public, other, simulated=simulated, secure=secure),
-            entries,
-            name=f"{name}, two parties{held}",
-            unit=unit,
-            num_sessions=1,
-            names=names,
+    kinds = ("", by_arrays, by_machines, TWO_PARTY_SHARES), (" among agents", by_agents, by_agents, AGENT_SHARES)
+    for held, simulated, secure, shares in kinds:
+        both = functools.partial(exposure_of_two, party.protocol, party.rows, party.public, other)
+        yield party.case(
+            f"{name}, two parties{held}",
+            unit,
+            exposure=functools.partial(both, simulated=simulated, secure=secure),
             share=shares[0],
             secure_share=shares[1],
         )
-
-    yield case("", by_arrays, by_machines, TWO_PARTY_SHARES)
-    yield case(" among agents", by_agents, by_agents, AGENT_SHARES)
 
 
 def exposure_of_two(

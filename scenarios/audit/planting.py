@@ -8,11 +8,13 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...protocol.arrays import IntArray
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import LedgerEntry, total_of
-from .case import Case, OutputSampler, Pair, Source
-from .fault import GROUP, SAMPLES, SECURE_SAMPLES, Fault
+from .case import Pair, Source
+from .fault import SAMPLES, SECURE_SAMPLES, Fault, fault_of
 from .machines import (
     HeldSession,
     Holder,
@@ -23,22 +25,12 @@ from .machines import (
     roster_of,
     session_sampler,
 )
+from .whole_sessions import charge
 
-__all__ = ["Sessions", "alike", "planted"]
+__all__ = ["Sessions"]
 
 _PARTIES = 32
 """With the same row in one session, where each is an output by itself."""
-
-
-def alike(protocol: PhasedProtocol[Any, Any], row: Sequence[int] | IntArray, public: Sequence[int]) -> Inputs:
-    """Return a roster of parties that all have this row.
-
-    Args:
-        protocol: what is run.
-        row: the private row.
-        public: the public row.
-    """
-    return roster_of(protocol, [row] * _PARTIES, [public] * _PARTIES)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,6 +38,7 @@ class Sessions:
     """Sessions of two neighbors, and what is charged for them.
 
     Args:
+        protocol: what is run.
         rosters: those of the first and of the second neighbor.
         entries: what the party's ledger has been charged for one output.
         shown: see `session_sampler`.
@@ -54,6 +47,7 @@ class Sessions:
         num_sessions: held one after the other, on the same data, for one output.
     """
 
+    protocol: PhasedProtocol[Any, Any]
     rosters: tuple[Inputs, Inputs]
     entries: Sequence[LedgerEntry]
     shown: Callable[[HeldSession], Sequence[Sequence[int]]] = reports_of_each
@@ -61,63 +55,73 @@ class Sessions:
     make_noise: MakeNoise | None = None
     num_sessions: int = 1
 
+    @classmethod
+    def of_rows(
+        cls,
+        protocol: PhasedProtocol[Any, Any],
+        rows: Sequence[Sequence[int]] | IntArray,
+        public: Sequence[int] = (),
+        *,
+        num_sessions: int = 1,
+        **given: Any,
+    ) -> "Sessions":
+        """Return sessions whose parties all have the first row, or all the second; each is charged as its ledger says.
 
-def planted(
-    protocol: PhasedProtocol[Any, Any],
-    name: str,
-    what: str,
-    faulty: Sessions,
-    repaired: tuple[str, Sessions],
-    *,
-    source: Source,
-    samples: int,
-) -> Fault:
-    """Return a fault of whole sessions.
+        Args:
+            protocol: what is run.
+            rows: the two private rows.
+            public: the public row.
+            num_sessions: see `Sessions`.
+            given: the other fields.
+        """
+        pair = np.asarray(rows, dtype=np.int64)
+        first, second = (roster_of(protocol, [row] * _PARTIES, [public] * _PARTIES) for row in pair)
+        entries = charge(protocol, pair[0].tolist(), public, num_sessions=num_sessions)
+        return cls(protocol, (first, second), entries, num_sessions=num_sessions, **given)
 
-    Args:
-        protocol: what is run.
-        name: of the fault.
-        what: what is wrong, as a sentence.
-        faulty: sessions with it.
-        repaired: a name for its repair, and sessions without it.
-        source: whose randomness is audited.
-        samples: outputs of each neighbor, of the number that single mechanisms take.
-    """
-    usual = SECURE_SAMPLES if source == "secure" else SAMPLES
+    def planted(
+        self, name: str, what: str, repaired: str, *, source: Source = "simulated", samples: int, **wrong: Any
+    ) -> Fault:
+        """Return a fault of these sessions, which are its repair.
 
-    def case(own: str, sessions: Sessions) -> Case:
-        def draws() -> tuple[OutputSampler, OutputSampler]:
-            first, second = (
-                session_sampler(
-                    protocol,
-                    roster,
-                    sessions.shown,
-                    sessions.make_noise or noise_of(source),
-                    side=side,
-                    num_sessions=sessions.num_sessions,
-                    hold=sessions.hold,
-                )
-                for side, roster in enumerate(sessions.rosters)
+        Args:
+            name: of the fault.
+            what: what is wrong, as a sentence.
+            repaired: a name for the repair.
+            source: whose randomness is audited.
+            samples: outputs of each neighbor, of the number that single mechanisms take.
+            wrong: the fields that the fault changes.
+        """
+        usual = SECURE_SAMPLES if source == "secure" else SAMPLES
+
+        def sides(is_faulty: bool) -> dict[str, Any]:  # noqa: FBT001  as `fault_of` calls it
+            sessions = dataclasses.replace(self, **wrong) if is_faulty else self
+            total, (entry, *others) = total_of(sessions.entries), sessions.entries
+            return {
+                "pairs": lambda: [sessions.pair(source)],
+                "unit": "all values" if others else entry.unit,
+                "relation": total.relation,
+                "model": total.model,
+                "claimed": total.claimed,
+                "proven": total.proven,
+            }
+
+        share = samples / usual
+        return fault_of((name, repaired), what, sides, source=source, share=share, secure_share=share)
+
+    def pair(self, source: Source) -> Pair:
+        """Return the neighbors, drawn by sessions with the noise of this source."""
+        first, second = (
+            session_sampler(
+                self.protocol,
+                roster,
+                self.shown,
+                self.make_noise or noise_of(source),
+                side=side,
+                num_sessions=self.num_sessions,
+                hold=self.hold,
             )
-            return first, second
-
-        def pairs() -> Sequence[Pair]:
-            made = draws()
-            return [Pair("the two", draws=made) if source == "simulated" else Pair("the two", secure=made)]
-
-        (entry, *others) = sessions.entries
-        total = total_of(sessions.entries)
-        return Case(
-            name=own,
-            group=GROUP,
-            unit=entry.unit if not others else "all values",
-            relation=total.relation,
-            model=total.model,
-            claimed=total.claimed,
-            proven=total.proven,
-            pairs=pairs,
-            share=samples / usual,
-            secure_share=samples / usual,
+            for side, roster in enumerate(self.rosters)
         )
-
-    return Fault(what, case(name, faulty), case(*repaired), source=source, samples=usual)
+        draws = first, second
+        return Pair("the two", draws=draws) if source == "simulated" else Pair("the two", secure=draws)

@@ -5,9 +5,10 @@ how the numbers of a report hang together, or in the noise of deployments alone.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,13 +23,13 @@ from ...protocol.mechanisms import (
     VectorLaplace,
     loss_of_all_answers,
 )
-from ...protocol.privacy import NeighboringRelation, TrustModel
-from .case import Case, LawCheck, Pair, Source
-from .fault import GROUP, SAMPLES, SECURE_SAMPLES, Fault
+from ...protocol.privacy import TrustModel
+from .case import LawCheck, Pair, Source
+from .fault import Drawing, Fault, WrongDraw, WrongNoise, fault_of
 from .mechanisms.checking import checks_of
 from .mechanisms.sampling import secure_draw, simulated_draw
 
-__all__ = ["sampler_fault", "sampler_faults"]
+__all__ = ["at_half_the_scale", "sampler_fault", "sampler_faults"]
 
 _EPSILON: Final = 1.0
 _STEPS: Final = 128
@@ -56,12 +57,9 @@ def sampler_fault(
     mechanisms: tuple[RowMechanism, RowMechanism],
     rows: Sequence[Sequence[int]],
     *,
-    unit: str,
-    proven: float = _EPSILON,
+    wrong: WrongDraw | None = None,
     source: Source = "simulated",
-    noise: Callable[[], SecureNoise] = SecureNoise,
-    model: TrustModel = TrustModel.LOCAL,
-    samples: int | None = None,
+    **given: Any,
 ) -> Fault:
     """Return a fault of a sampler, whose first and last rows are the neighbors, and all of whose rows are drawn.
 
@@ -71,31 +69,21 @@ def sampler_fault(
         what: see `Fault`.
         mechanisms: with the fault, and without it; both state the same law.
         rows: what is drawn.
-        unit: see `Case`.
-        proven: see `Case`.
+        wrong: how the noise of deployments draws with the fault; by default rightly.
         source: whose sampler is wrong.
-        noise: makes the noise of deployments with the fault.
-        model: see `Case`.
-        samples: outputs of each neighbor; None for the source's usual number.
+        given: see `fault_of`.
     """
 
-    def case(name: str, mechanism: RowMechanism, make_noise: Callable[[], SecureNoise]) -> Case:
-        return Case(
-            name=name,
-            group=GROUP,
-            unit=unit,
-            relation=NeighboringRelation.REPLACE_ONE,
-            model=model,
-            claimed=proven,
-            proven=proven,
-            pairs=lambda: [_pair(mechanism, rows[0], rows[-1], source, make_noise)],
-            law_checks=lambda: [_check(mechanism, row, source, make_noise) for row in rows],
-        )
+    def sides(is_faulty: bool) -> dict[str, Any]:  # noqa: FBT001  as `fault_of` calls it
+        mechanism = mechanisms[not is_faulty]
+        make_noise = functools.partial(WrongNoise, wrong) if wrong and is_faulty else SecureNoise
+        return {
+            "pairs": lambda: [_pair(mechanism, rows[0], rows[-1], source, make_noise)],
+            "law_checks": lambda: [_check(mechanism, row, source, make_noise) for row in rows],
+        }
 
-    faulty, right = mechanisms
-    if samples is None:
-        samples = SAMPLES if source == "simulated" else SECURE_SAMPLES
-    return Fault(what, case(name, faulty, noise), case(repaired, right, SecureNoise), source, samples)
+    usual: dict[str, Any] = {"proven": _EPSILON}
+    return fault_of((name, repaired), what, sides, source=source, **usual | given)
 
 
 def _pair(
@@ -171,19 +159,14 @@ def _shared_draw() -> Fault:
         [[0, 0], [_STEPS, _STEPS]],
         unit="row",
         source="secure",
-        noise=_SharedNoise,
+        wrong=_with_one_noise,
     )
 
 
-class _SharedNoise(SecureNoise):
-    """Draws for the first number, and adds the same noise to all."""
-
-    def randomize(
-        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
-    ) -> list[int]:
-        """Return one report for each value."""
-        (report,) = super().randomize(mechanism, values[:1], protocol=protocol, phase=phase, place=place)
-        return [value + report - values[0] for value in values]
+def _with_one_noise(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+    """Draw for the first number, and add the same noise to all."""
+    (report,) = rightly(mechanism, values[:1])
+    return [value + report - values[0] for value in values]
 
 
 def _wrong_order_statistic() -> Fault:
@@ -221,18 +204,12 @@ def _halved_release() -> Fault:
         sums,
         unit="voter",
         source="secure",
-        noise=_HalvedNoise,
+        wrong=at_half_the_scale,
         model=TrustModel.CENTRAL,
     )
 
 
-class _HalvedNoise(SecureNoise):
-    """Draws Laplace noise at half its scale."""
-
-    def randomize(
-        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
-    ) -> list[int]:
-        """Return one report for each value."""
-        assert isinstance(mechanism, VectorLaplace)  # noqa: S101  the one that is released by
-        halved = dataclasses.replace(mechanism, scale=mechanism.scale / 2)
-        return super().randomize(halved, values, protocol=protocol, phase=phase, place=place)
+def at_half_the_scale(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+    """Draw Laplace noise at half its scale. See `WrongDraw`."""
+    assert isinstance(mechanism, VectorLaplace)  # noqa: S101  the one that is released by
+    return rightly(dataclasses.replace(mechanism, scale=mechanism.scale / 2), values)

@@ -3,20 +3,23 @@
 The rule that holds here: losses are what the ledger of a party has after the sessions that it took part in.
 """
 
-import math
+import dataclasses
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ...protocol.arrays import FloatArray
+import msgspec
+
+from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.kept import KeptReports
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from .case import Case, Pair
-from .exposures import Exposure
+from .exposures import Exposure, exposure_of_party
 from .machines import SESSION, by_machines, roster_of
 
-__all__ = ["PARTY_SECURE_SHARE", "PARTY_SHARE", "case_of", "charge"]
+__all__ = ["PARTY_SECURE_SHARE", "PARTY_SHARE", "Party", "charge", "of_finest_unit"]
 
 PARTY_SHARE: Final = 0.2
 """Of the outputs that are asked for: one of several numbers takes a few microseconds."""
@@ -51,64 +54,72 @@ def charge(
     return ledger.entries
 
 
-def case_of(
-    protocol: PhasedProtocol[Any, Any],
-    exposure: Callable[[], Exposure],
-    entries: Sequence[LedgerEntry],
-    *,
-    name: str,
-    unit: str,
-    num_sessions: int,
-    names: Sequence[str],
-    are_neighbors: Callable[[int, int], bool] = lambda first, second: first != second,
-    charged: Callable[[LedgerEntry], tuple[float, float]] = lambda entry: (entry.claimed, entry.proven),
-    is_tight: bool = False,
-    share: float = PARTY_SHARE,
-    secure_share: float = PARTY_SECURE_SHARE,
-    note: str = "",
-) -> Case:
-    """Return the audit of whole sessions: the neighbors that lose most by the randomizers' own laws.
-
-    All neighbors among the candidates are tried, in both directions.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Party:
+    """A party of sessions, and what it may hold: all that leaves it is held against what its ledger is charged.
 
     Args:
         protocol: what is run.
-        exposure: makes what leaves the party; called when neighbors are asked for.
-        entries: what the party's ledger has been charged in these sessions (`charge`).
-        name: of the variant, distinct with the number of sessions.
-        unit: in words, without the sessions.
-        num_sessions: as the exposure's.
+        rows: candidates: private rows, shape (c, private columns).
+        public: its public row.
         names: of the candidates.
-        are_neighbors: which candidates differ in the unit alone.
-        charged: what a line of the ledger claims and proves of the unit.
-        is_tight: see `Case`.
-        share: see `Case`.
-        secure_share: see `Case`.
-        note: see `Case`.
     """
-    (relation,) = {entry.relation for entry in entries}
-    (model,) = {entry.model for entry in entries}
-    charges = [charged(entry) for entry in entries]
 
-    def pairs() -> list[Pair]:
-        made = exposure()
-        first, second = _worst(made.losses, are_neighbors)
-        return [made.pair(first, second, name=f"{names[first]}, against {names[second]}")]
+    protocol: PhasedProtocol[Any, Any]
+    rows: IntArray
+    public: Sequence[int]
+    names: Sequence[str]
 
-    return Case(
-        name=name if num_sessions == 1 else f"{name}, twice",
-        group=protocol.name,
-        unit=unit if num_sessions == 1 else f"{unit}, {num_sessions} sessions",
-        relation=relation,
-        model=model,
-        claimed=math.fsum(claimed for claimed, _ in charges),
-        proven=math.fsum(proven for _, proven in charges),
-        pairs=pairs,
-        is_tight=is_tight,
-        note=note,
-        share=share,
-        secure_share=secure_share,
-    )
+    def charge(self, num_sessions: int = 1) -> Sequence[LedgerEntry]:
+        """Return the lines of its ledger. See `charge`."""
+        return charge(self.protocol, self.rows[0].tolist(), self.public, num_sessions=num_sessions)
+
+    def case(
+        self,
+        name: str,
+        unit: str,
+        *,
+        num_sessions: int = 1,
+        exposure: Callable[[], Exposure] | None = None,
+        entries: Sequence[LedgerEntry] | None = None,
+        are_neighbors: Callable[[int, int], bool] = operator.ne,
+        **given: Any,
+    ) -> Case:
+        """Return the audit of whole sessions: the neighbors that lose most by the randomizers' own laws.
+
+        All neighbors among the candidates are tried, in both directions.
+
+        Args:
+            name: of the variant, distinct with the number of sessions.
+            unit: in words, without the sessions.
+            num_sessions: how often.
+            exposure: makes what leaves the party, when neighbors are asked for; by default its reports.
+            entries: what is claimed and proven of the unit in all sessions; by default the lines of its ledger.
+            are_neighbors: which candidates differ in the unit alone.
+            given: other fields of `Case`.
+        """
+
+        def pairs() -> list[Pair]:
+            made = exposure() if exposure else self._reports(num_sessions)
+            first, second = _worst(made.losses, are_neighbors)
+            return [made.pair(first, second, name=f"{self.names[first]}, against {self.names[second]}")]
+
+        return Case.against(
+            self.charge(num_sessions) if entries is None else entries,
+            name=name if num_sessions == 1 else f"{name}, twice",
+            group=self.protocol.name,
+            unit=unit if num_sessions == 1 else f"{unit}, {num_sessions} sessions",
+            pairs=pairs,
+            **{"share": PARTY_SHARE, "secure_share": PARTY_SECURE_SHARE} | given,
+        )
+
+    def _reports(self, num_sessions: int) -> Exposure:
+        return exposure_of_party(self.protocol, self.rows, self.public, num_sessions=num_sessions)
+
+
+def of_finest_unit(entry: LedgerEntry) -> LedgerEntry:
+    """Return a line with the numbers of the smallest unit that it states: of one answer, or one record."""
+    return msgspec.structs.replace(entry, claimed=entry.finest.claimed, proven=entry.finest.proven)
 
 
 def _worst(losses: FloatArray, are_neighbors: Callable[[int, int], bool]) -> tuple[int, int]:

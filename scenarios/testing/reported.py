@@ -204,7 +204,6 @@ def _audit(case: ProtocolCase, draws: tuple[OutputSampler, OutputSampler], *, pr
         name=case.protocol.name,
         group=SESSION,
         unit="row",
-        relation=NeighboringRelation.REPLACE_ONE,
         model=case.protocol.model,
         claimed=proven,
         proven=proven,

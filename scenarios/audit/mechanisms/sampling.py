@@ -7,16 +7,15 @@ Simulated outputs are `SimulatedNoise`'s uniforms through `randomize_rows`, as t
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from ....agents.noise import SecureNoise
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import RowMechanism
-from ....protocol.privacy import NeighboringRelation, TrustModel
 from ....protocol.randomness import SimulatedNoise
-from ..case import NO_PLACE, Case, LawCheck, OutputSampler, Pair, Score
+from ..case import NO_PLACE, Case, OutputSampler, Pair, Score
 
 __all__ = [
     "EPSILONS",
@@ -47,12 +46,9 @@ def local_case(
     pairs: Callable[[], Sequence[Pair]],
     *,
     proven: float,
-    claimed: float | None = None,
-    note: str = "",
-    secure_share: float = 1.0,
-    law_checks: Callable[[], Sequence[LawCheck]] = tuple,
+    **given: Any,
 ) -> Case:
-    """Return the case of a local randomizer whose proof is tight: a party's own values are replaced by others.
+    """Return the case of a local randomizer whose proof is tight, and is all that is claimed unless more is given.
 
     Args:
         name: see `Case`.
@@ -60,25 +56,10 @@ def local_case(
         unit: see `Case`.
         pairs: see `Case`.
         proven: ε that is proven, in nats.
-        claimed: ε that the paper states; by default the proven one.
-        note: see `Case`.
-        secure_share: see `Case`.
-        law_checks: see `Case`.
+        given: other fields of `Case`.
     """
-    return Case(
-        name=name,
-        group=group,
-        unit=unit,
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=proven if claimed is None else claimed,
-        proven=proven,
-        pairs=pairs,
-        is_tight=True,
-        note=note,
-        secure_share=secure_share,
-        law_checks=law_checks,
-    )
+    stated: dict[str, Any] = {"claimed": proven, "is_tight": True}
+    return Case(name=name, group=group, unit=unit, proven=proven, pairs=pairs, **stated | given)
 
 
 def simulated_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:

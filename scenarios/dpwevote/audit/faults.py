@@ -10,7 +10,6 @@ import numpy as np
 
 from ....agents.client import Client
 from ....agents.modes import Mode
-from ....agents.noise import SecureNoise
 from ....protocol.arrays import FloatArray
 from ....protocol.client_machine import ClientMachine
 from ....protocol.dpwevote import DPWeVote, Parameters
@@ -20,7 +19,7 @@ from ....protocol.mechanisms import RowMechanism
 from ....protocol.messages import Message, Report
 from ....protocol.phases import Inputs, PhasedProtocol
 from ....protocol.randomness import NoiseSource, SimulatedNoise
-from ...audit.fault import Fault
+from ...audit.fault import Drawing, Fault, WrongNoise
 from ...audit.machines import (
     HeldSession,
     by_agents,
@@ -30,7 +29,7 @@ from ...audit.machines import (
     roster_of,
     source_of_each,
 )
-from ...audit.planting import Sessions, alike, planted
+from ...audit.planting import Sessions
 from ...audit.whole_sessions import charge
 from .sessions import vote_with_matrices
 
@@ -68,15 +67,12 @@ def _shared_by_two_parties() -> Fault:
     other = table.private[2]  # what the second party has, whatever the first one's row is
     rosters = [roster_of(vote, [row, other], [(), ()]) for row in table.private[:2]]
     entries = charge(vote, table.private[0].tolist(), (), num_sessions=1)
-    right = Sessions((rosters[0], rosters[1]), entries, reports_of_all, by_arrays)
-    return planted(
-        vote,
+    return Sessions(vote, (rosters[0], rosters[1]), entries, reports_of_all, by_arrays).planted(
         "noise shared by two parties",
         "All parties of a session randomize by the uniforms of one place: another one's report tells them.",
-        dataclasses.replace(right, make_noise=source_of_each(_SharedNoise)),
-        ("noise of each party's own", right),
-        source="simulated",
+        "noise of each party's own",
         samples=_SAMPLES_OF_ARRAYS,
+        make_noise=source_of_each(_SharedNoise),
     )
 
 
@@ -120,63 +116,47 @@ class _RawPartner(Client):
 def _raw_in_agents() -> Fault:
     vote = _vote("a")
     rows = vote.encode({"weight": [2, 2], "a": [0, 1]}).private
-    entries = charge(vote, rows[0].tolist(), (), num_sessions=1)
-    rosters = alike(vote, rows[0], ()), alike(vote, rows[1], ())
-    return planted(
-        vote,
+    return Sessions.of_rows(vote, rows, hold=by_agents).planted(
         "raw values in the agents",
         "Agents randomize what they report in the first phase, and in the second report the opinion itself.",
-        Sessions(rosters, entries, hold=functools.partial(by_agents, client=_RawPartner)),
-        ("randomized in every phase", Sessions(rosters, entries, hold=by_agents)),
-        source="simulated",
+        "randomized in every phase",
         samples=_SAMPLES,
+        hold=functools.partial(by_agents, client=_RawPartner),
     )
 
 
-class _SharedDraw(SecureNoise):
-    """Secure noise that draws once for a row: whether the first value is told decides for all."""
-
-    def randomize(
-        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
-    ) -> list[int]:
-        """Return reports that are all true or all false, as one draw for the first value decides."""
-        (report,) = super().randomize(mechanism, values[:1], protocol=protocol, phase=phase, place=place)
-        low, high = mechanism.value_range
-        return [report, *((value if report == values[0] else low + high - value) for value in values[1:])]
+def _by_one_draw(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+    """Return reports that are all true or all false, as one draw for the first value decides."""
+    (report,) = rightly(mechanism, values[:1])
+    low, high = mechanism.value_range
+    return [report, *((value if report == values[0] else low + high - value) for value in values[1:])]
 
 
 def _shared_by_two_candidates() -> Fault:
     vote = _vote("a", "b")
     rows = vote.encode({"weight": [2, 2], "a": [0, 0], "b": [0, 1]}).private
-    entries = charge(vote, rows[0].tolist(), (), num_sessions=1)
-    rosters = alike(vote, rows[0], ()), alike(vote, rows[1], ())
-
-    return planted(
-        vote,
+    return Sessions.of_rows(vote, rows).planted(
         "secure draw shared by candidates",
         "One secure draw randomizes the opinions on two candidates: they agree exactly if their reports do.",
-        Sessions(rosters, entries, make_noise=one_source(_SharedDraw)),
-        ("a secure draw for each candidate", Sessions(rosters, entries)),
+        "a secure draw for each candidate",
         source="secure",
         samples=_SAMPLES,
+        make_noise=one_source(functools.partial(WrongNoise, _by_one_draw)),
     )
 
 
 def _stated_loss_of_matrices() -> Fault:
     vote = vote_with_matrices("a")
     rows = vote.encode({"weight": [1, 2], "a": [0, 1]}).private
-    entries = charge(vote, rows[0].tolist(), (), num_sessions=1)
+    right = Sessions.of_rows(vote, rows, hold=by_arrays)
     # The usual ε of 1, half for either report, beside matrices whose own loss is ln 5 + ln 8.
-    stated = [msgspec.structs.replace(entry, claimed=_STATED, proven=_STATED) for entry in entries]
-    right = Sessions((alike(vote, rows[0], ()), alike(vote, rows[1], ())), entries, hold=by_arrays)
-    return planted(
-        vote,
+    stated = [msgspec.structs.replace(entry, claimed=_STATED, proven=_STATED) for entry in right.entries]
+    return right.planted(
         "a matrix stated with too small a loss",
         "Matrices of one's own are charged by the ε that stands beside them, and not by the ratios in their columns.",
-        dataclasses.replace(right, entries=stated),
-        ("a matrix charged by its own loss", right),
-        source="simulated",
+        "a matrix charged by its own loss",
         samples=_SAMPLES,
+        entries=stated,
     )
 
 
@@ -196,18 +176,14 @@ def _forgetful(
 def _weight_drawn_again() -> Fault:
     vote = DPWeVote(Parameters(candidates=("a",), epsilon_weight=2.0, epsilon_opinion=0.5, game="board"))
     rows = vote.encode({"weight": [1, 3], "a": [1, 1]}).private  # they differ in the weight alone
-    charged = charge(vote, rows[0].tolist(), (), num_sessions=2)
-    entries = [entry for entry in charged if entry.unit == "weight"]
-    rosters = alike(vote, rows[0], ()), alike(vote, rows[1], ())
-    right = Sessions(rosters, entries, hold=by_arrays, num_sessions=2)
-    return planted(
-        vote,
+    right = Sessions.of_rows(vote, rows, hold=by_arrays, num_sessions=2)
+    of_weight = [entry for entry in right.entries if entry.unit == "weight"]
+    return dataclasses.replace(right, entries=of_weight).planted(
         "a weight drawn again",
         "In the second vote of a game the weight is drawn again, where the ledger charges one report.",
-        dataclasses.replace(right, hold=_forgetful),
-        ("a weight kept in its game", right),
-        source="simulated",
+        "a weight kept in its game",
         samples=_SAMPLES_OF_ARRAYS,
+        hold=_forgetful,
     )
 
 

@@ -6,16 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from ....protocol.arrays import IntArray
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VariantName
-from ....protocol.privacy import LedgerEntry
 from ...audit.case import Case
-from ...audit.exposures import exposure_of_party
 from ...audit.jointly import two_party_cases
-from ...audit.whole_sessions import case_of, charge
+from ...audit.whole_sessions import Party
 
-__all__ = ["case_of_partner", "dpwevote_cases", "vote_with_matrices"]
+__all__ = ["case_of_partner", "dpwevote_cases", "party_of", "vote_with_matrices"]
 
 # Neither of them symmetric: losses of ln 5 and ln 8.
 _OF_WEIGHTS: Final = (("5/8", "1/4", "1/8"), ("1/8", "3/4", "1/8"), ("1/4", "1/4", "1/2"))
@@ -64,10 +61,8 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     public = DPWeVote(Parameters(candidates=_CANDIDATES, variant="joint", epsilon=epsilon, public_weights=True))
     for weight in public.parameters.weights[::-1]:  # every public row
         yield case_of_partner(public, f"joint, public weight {weight:g}", num_sessions=2, public_weight=weight)
-    vote = _vote("joint", epsilon)
-    rows, own_public, names, _ = _candidates(vote)
-    other = rows[-1], own_public
-    yield from two_party_cases(vote, rows, own_public, other, name="joint", unit=_ALL, names=names)
+    party = party_of(_vote("joint", epsilon))
+    yield from two_party_cases(party, (party.rows[-1], party.public), name="joint", unit=_ALL)
 
 
 def vote_with_matrices(*candidates: str, variant: VariantName = "joint") -> DPWeVote:
@@ -89,18 +84,8 @@ def case_of_partner(
         note: see `Case`.
         public_weight: the partner's, where weights are public.
     """
-    rows, public, names, _ = _candidates(vote, public_weight)
-    return case_of(
-        vote,
-        lambda: exposure_of_party(vote, rows, public, num_sessions=num_sessions),
-        charge(vote, rows[0].tolist(), public, num_sessions=num_sessions),
-        name=name,
-        unit="opinions" if vote.parameters.public_weights else _ALL,
-        num_sessions=num_sessions,
-        names=names,
-        is_tight=True,
-        note=note,
-    )
+    unit = "opinions" if vote.parameters.public_weights else _ALL
+    return party_of(vote, public_weight).case(name, unit, num_sessions=num_sessions, is_tight=True, note=note)
 
 
 def _vote(variant: VariantName, epsilon: float, *, candidates: tuple[str, ...] = _CANDIDATES) -> DPWeVote:
@@ -109,35 +94,30 @@ def _vote(variant: VariantName, epsilon: float, *, candidates: tuple[str, ...] =
 
 def _weight_alone(vote: DPWeVote, name: str = "two candidates, the weight alone") -> Case:
     """Return the audit of what two votes tell of the weight alone: what the lines of that unit add up to."""
-    rows, public, names, opinions = _candidates(vote)
-
-    def charged(entry: LedgerEntry) -> tuple[float, float]:
-        return (entry.claimed, entry.proven) if entry.unit == "weight" else (0.0, 0.0)
-
-    return case_of(
-        vote,
-        lambda: exposure_of_party(vote, rows, public, num_sessions=2),
-        charge(vote, rows[0].tolist(), public, num_sessions=2),
-        name=f"joint, {name}",
-        unit="weight",
+    party = party_of(vote)
+    opinions: list[list[int]] = party.rows[:, 1 : 1 + len(vote.parameters.candidates)].tolist()
+    return party.case(
+        f"joint, {name}",
+        "weight",
         num_sessions=2,
-        names=names,
+        entries=[entry for entry in party.charge(2) if entry.unit == "weight"],
         are_neighbors=lambda first, second: first != second and opinions[first] == opinions[second],
-        charged=charged,
         is_tight=True,
     )
 
 
-def _candidates(
-    vote: DPWeVote, public_weight: float | None = None
-) -> tuple[IntArray, list[int], list[str], list[tuple[int, ...]]]:
-    """Return every row that a partner may have, its public row, and names and opinions of the rows."""
+def party_of(vote: DPWeVote, public_weight: float | None = None) -> Party:
+    """Return a partner with every row that it may have.
+
+    Args:
+        vote: what is run.
+        public_weight: the partner's, where weights are public: neighbors have the same.
+    """
     parameters = vote.parameters
-    # Where weights are public, neighbors have the same.
     weights = parameters.weights if public_weight is None else (public_weight,)
     choices = list(itertools.product(weights, itertools.product((0, 1), repeat=len(parameters.candidates))))
     columns = np.array([opinions for _, opinions in choices], dtype=np.int64).T
     table = dict(zip(parameters.candidates, columns, strict=True))
     inputs = vote.encode({"weight": [weight for weight, _ in choices], **table})
     names = [f"weight {weight:g}, {'/'.join(['no', 'yes'][each] for each in own)}" for weight, own in choices]
-    return inputs.private, inputs.public[0].tolist(), names, [opinions for _, opinions in choices]
+    return Party(vote, inputs.private, inputs.public[0].tolist(), names)

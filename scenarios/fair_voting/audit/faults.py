@@ -1,19 +1,16 @@
 """Faults planted into votes: samplers that draw wrong, a group charged half its loss, a private group told in clear."""
 
-import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import msgspec
+from msgspec import structs
 
-from ....agents.noise import SecureNoise
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.mechanisms import RowMechanism
-from ....protocol.privacy import Ledger, LedgerEntry
-from ...audit.fault import Fault
+from ...audit.fault import Drawing, Fault, WrongNoise
 from ...audit.machines import one_source
-from ...audit.planting import Sessions, alike, planted
-from ...audit.whole_sessions import charge
+from ...audit.planting import Sessions
 from .sampler_faults import coin_fault, subsample_fault
 
 __all__ = ["planted_faults"]
@@ -39,33 +36,23 @@ def planted_faults() -> Iterator[Fault]:
             epsilon=2.0,
         )
     )
-    rankings = [0, 1, 2], [2, 1, 0]
-    rosters = alike(vote, rankings[0], _SECOND), alike(vote, rankings[1], _SECOND)
-    entries = (charge(vote, rankings[0], _SECOND, num_sessions=1, ledger=ledger) for ledger in _ledgers())
-    halved, right = (Sessions(rosters, own) for own in entries)
-    yield planted(
-        vote,
+    right = Sessions.of_rows(vote, ([0, 1, 2], [2, 1, 0]), _SECOND)
+    halves = [structs.replace(own, claimed=own.claimed / 2, proven=own.proven / 2) for own in right.entries]
+    yield right.planted(
         "loss halved for the second group",
         "The ledgers of one group's voters are charged half of what leaves them; the first group's are right.",
-        halved,
-        ("loss of the second group", right),
-        source="simulated",
+        "loss of the second group",
         samples=_SAMPLES,
+        entries=halves,
     )
 
 
-class _GroupInClear(SecureNoise):
-    """Noise of voters who report a sign for their own group alone: the answer is randomized, and the group is not."""
-
-    def randomize(
-        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
-    ) -> list[int]:
-        """Return the report with its sign moved to the voter's own group."""
-        report = super().randomize(mechanism, values, protocol=protocol, phase=phase, place=place)
-        question, *signs = report
-        (sign,) = filter(None, signs)
-        group = values[0] // len(values)
-        return [question, *(sign if other == group else 0 for other in range(len(signs)))]
+def _in_clear(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+    """Return the report with its sign moved to the voter's own group: the answer is randomized, the group is not."""
+    question, *signs = rightly(mechanism, values)
+    (sign,) = filter(None, signs)
+    group = values[0] // len(values)
+    return [question, *(sign if other == group else 0 for other in range(len(signs)))]
 
 
 def _group_in_clear() -> Fault:
@@ -79,32 +66,11 @@ def _group_in_clear() -> Fault:
         )
     )
     rows: list[list[int]] = vote.encode({"group": ["left", "right"], "ranking": ["a>b>c"] * 2}).private.tolist()
-    entries = charge(vote, rows[0], (), num_sessions=1)
-    right = Sessions((alike(vote, rows[0], ()), alike(vote, rows[1], ())), entries)
-    return planted(
-        vote,
+    return Sessions.of_rows(vote, rows).planted(
         "a group told in clear",
         "Voters whose group is private randomize their answer, and report it as their own group's.",
-        dataclasses.replace(right, make_noise=one_source(_GroupInClear)),
-        ("group and answer randomized together", right),
+        "group and answer randomized together",
         source="secure",
         samples=_FEW_SAMPLES,
+        make_noise=one_source(functools.partial(WrongNoise, _in_clear)),
     )
-
-
-class _HalvedLedger(Ledger):
-    """A ledger that records half of each loss."""
-
-    __slots__ = ()
-
-    @property
-    def entries(self) -> Sequence[LedgerEntry]:
-        """All entries so far, halved."""
-        return [
-            msgspec.structs.replace(entry, claimed=entry.claimed / 2, proven=entry.proven / 2)
-            for entry in super().entries
-        ]
-
-
-def _ledgers() -> tuple[Ledger, Ledger]:
-    return _HalvedLedger("voter"), Ledger("voter")

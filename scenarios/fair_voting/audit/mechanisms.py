@@ -175,14 +175,11 @@ def _choice_cases() -> Iterator[Case]:
     """Yield the three mechanisms; of the last one what the paper claims, its label, beside what is proven."""
     scoring = Scoring(make_scores("borda", _NUM_ALTERNATIVES))
     for epsilon in _EPSILONS:
+        is_secure = epsilon == _SECURE_CHOICES
         for group, is_flipped in (("exponential", False), ("permute-and-flip", True)):
             choice = ExponentialChoice(scoring, _SIZES, Objective("parity"), epsilon, is_flipped=is_flipped)
-            for voter, proven in enumerate(choice.proven):
-                pairs = _all_profiles(choice, voter, is_secure=epsilon == _SECURE_CHOICES)
-                name = f"{group}, ε = {epsilon:g}, group of {_SIZES[voter]}"
-                checks = _profile_checks(choice)
-                yield _case(name, group, claimed=proven, proven=proven, pairs=pairs, law_checks=checks)
-            if epsilon == _SECURE_CHOICES:
+            yield from _of_groups(choice, f"{group}, ε = {epsilon:g}", group, is_secure=is_secure)
+            if is_secure:
                 objective = Objective("welfare_constrained", welfare_share=Fraction(3, 4))
                 floored = dataclasses.replace(choice, objective=objective)
                 yield from _of_groups(floored, f"{group} above a floor, ε = {epsilon:g}", group, claimed=epsilon)
@@ -193,15 +190,9 @@ def _choice_cases() -> Iterator[Case]:
         yield from _of_groups(choice, name, "sampled-choice", claimed=claimed)
     overlapping = Objective("penalized", partitions=_FEATURES)
     choice = ExponentialChoice(scoring, _CROSSINGS, overlapping, _SECURE_CHOICES)
-    for voter, proven in enumerate(choice.proven):
-        yield _case(
-            f"exponential, two features, ε = {_SECURE_CHOICES:g}, crossing {voter + 1}",
-            "exponential",
-            claimed=proven,
-            proven=proven,
-            pairs=_all_profiles(choice, voter, is_secure=False),
-            law_checks=_profile_checks(choice),
-        )
+    for voter in range(len(_CROSSINGS)):
+        name = f"exponential, two features, ε = {_SECURE_CHOICES:g}, crossing {voter + 1}"
+        yield _of_voter(choice, voter, name, "exponential")
     three = Parameters(
         alternatives=_NAMES[:_NUM_ALTERNATIVES],
         groups=("one", "both", "other"),
@@ -212,31 +203,18 @@ def _choice_cases() -> Iterator[Case]:
         features=(Feature(name="first", of=("a", "a", "b")), Feature(name="second", of=("a", "b", "b"))),
     )
     sampled = FairVoting(three).disclosed.elects_by(SampledChoice)
-    yield _case(
-        "Algorithm 2, two features, one sample",
-        "sampled-choice",
-        claimed=three.claimed,
-        proven=sampled.proven[1],
-        pairs=_all_profiles(sampled, 1, is_secure=False),
-        law_checks=_profile_checks(sampled),
-    )
+    name = "Algorithm 2, two features, one sample"
+    yield _of_voter(sampled, 1, name, "sampled-choice", claimed=three.claimed)
     scales: tuple[SampleScale, ...] = ("unbiased", "printed")
-    for scale, gamma in itertools.product(scales, (0.01, 0.05)):
-        vote = _vote(mechanism="sampling", gamma=gamma, scale=scale)
+    large = [
+        (f"{scale}, γ = {gamma:g}", {"scale": scale, "gamma": gamma}) for scale in scales for gamma in (0.01, 0.05)
+    ]
+    large += [(f"{scale}, proven ε = 1", {"scale": scale, "calibration": "proven"}) for scale in scales]
+    for words, given in large:
+        vote = _vote(mechanism="sampling", **given)
         choice = vote.disclosed.elects_by(SampledChoice)
         yield _case(
-            f"Algorithm 2, {scale}, γ = {gamma:g}",
-            "sampled-choice",
-            claimed=vote.parameters.epsilon,
-            proven=choice.proven[0],
-            pairs=_searched(choice),
-            law_checks=_sampled_checks(choice),
-        )
-    for scale in scales:
-        vote = _vote(mechanism="sampling", calibration="proven", scale=scale)
-        choice = vote.disclosed.elects_by(SampledChoice)
-        yield _case(
-            f"Algorithm 2, {scale}, proven ε = {vote.parameters.epsilon:g}",
+            f"Algorithm 2, {words}",
             "sampled-choice",
             claimed=vote.parameters.claimed,
             proven=choice.proven[0],
@@ -245,17 +223,26 @@ def _choice_cases() -> Iterator[Case]:
         )
 
 
-def _of_groups(choice: Choice, name: str, group: str, *, claimed: float) -> Iterator[Case]:
+def _of_groups(
+    choice: Choice, name: str, group: str, *, claimed: float | None = None, is_secure: bool = False
+) -> Iterator[Case]:
     """Yield the cases of a voter of each group, over all small profiles."""
-    for voter, proven in enumerate(choice.proven):
-        yield _case(
-            f"{name}, group of {choice.group_sizes[voter]}",
-            group,
-            claimed=claimed,
-            proven=proven,
-            pairs=_all_profiles(choice, voter, is_secure=False),
-            law_checks=_profile_checks(choice),
-        )
+    for voter, size in enumerate(choice.group_sizes):
+        yield _of_voter(choice, voter, f"{name}, group of {size}", group, claimed=claimed, is_secure=is_secure)
+
+
+def _of_voter(
+    choice: Choice, voter: int, name: str, group: str, *, claimed: float | None = None, is_secure: bool = False
+) -> Case:
+    """Return the case of a voter of one group, over all small profiles; what is proven is claimed unless less is."""
+    return _case(
+        name,
+        group,
+        claimed=choice.proven[voter] if claimed is None else claimed,
+        proven=choice.proven[voter],
+        pairs=_all_profiles(choice, voter, is_secure=is_secure),
+        law_checks=_profile_checks(choice),
+    )
 
 
 def _few(**given: Any) -> FairVoting:
@@ -305,7 +292,6 @@ def _subsample_case() -> Case:
         name=f"{_SUBSAMPLED.num_samples} voters of {sizes}",
         group="subsample",
         unit="voter",
-        relation=NeighboringRelation.REPLACE_ONE,
         model=TrustModel.CENTRAL,
         claimed=0.0,
         proven=0.0,
@@ -404,7 +390,6 @@ def _case(
         name=name,
         group=group,
         unit="voter",
-        relation=NeighboringRelation.REPLACE_ONE,
         model=TrustModel.CENTRAL,
         claimed=claimed,
         proven=proven,

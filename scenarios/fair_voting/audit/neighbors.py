@@ -63,10 +63,9 @@ def case_of_profiles(
         is_secure: whether sessions are held with the noise of deployments too.
     """
     parameters = vote.parameters
-    (entry,) = charge(vote, _rankings(vote)[0].tolist(), (group,), num_sessions=1)
-    details = (
-        f"{parameters.reading}, {parameters.scale}" if parameters.mechanism == "sampling" else entry.relation.value
-    )
+    entries = charge(vote, _rankings(vote)[0].tolist(), (group,), num_sessions=1)
+    is_sampled = parameters.mechanism == "sampling"
+    details = f"{parameters.reading}, {parameters.scale}" if is_sampled else parameters.relation.value
 
     def pairs() -> list[Pair]:
         profiles = neighbors()
@@ -78,14 +77,11 @@ def case_of_profiles(
         secure = (_held(vote, profiles[0], side=0), _held(vote, profiles[1], side=1)) if is_secure else None
         return [Pair(name=f"a voter: {voters}", laws=laws, draws=draws, secure=secure)]
 
-    return Case(
+    return Case.against(
+        entries,
         name=f"{parameters.mechanism}, {details}{suffix}",
         group=vote.name,
-        unit=entry.unit,
-        relation=entry.relation,
-        model=entry.model,
-        claimed=entry.claimed,
-        proven=entry.proven,
+        unit=entries[0].unit,
         pairs=pairs,
         share=share,
         secure_share=_SECURE_SHARE,

@@ -6,10 +6,11 @@ every change of one voter, by the exact law of the winner, and of Algorithm 2 a 
 for it. Where the groups' voters pay differently, each group is held against what a voter of it pays.
 """
 
+import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,10 +21,10 @@ from ....protocol.fair_voting.parameters import JOINT, LOCAL
 from ....protocol.mechanisms import code_of_rankings
 from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
-from ...audit.exposures import Exposure, exposure_of_party, exposure_of_release
+from ...audit.exposures import Exposure, exposure_of_release
 from ...audit.jointly import two_party_cases
 from ...audit.machines import roster_of
-from ...audit.whole_sessions import case_of, charge
+from ...audit.whole_sessions import Party
 from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
 __all__ = ["LABEL", "LARGE_SIZES", "disliked_alternative", "exposure_by_algorithm_1", "fair_voting_cases"]
@@ -57,9 +58,9 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     for mechanism in JOINT:
         yield _local(_vote(mechanism=mechanism, alternatives=_ALTERNATIVES[:3], epsilon=epsilon))
     vote = _vote(mechanism="whole_ranking", alternatives=_ALTERNATIVES[:3], epsilon=epsilon)
-    rows, names = _rankings(vote)
-    other = rows[-1], (1,)  # of the other group
-    yield from two_party_cases(vote, rows, _PUBLIC, other, name="whole_ranking", unit=_UNIT, names=names)
+    party = _party(vote, _PUBLIC)
+    other = party.rows[-1], (1,)  # of the other group
+    yield from two_party_cases(party, other, name="whole_ranking", unit=_UNIT)
     for calibration, relation in itertools.product(("tight", "printed"), (_REPLACE, _REMOVE)):
         yield _algorithm_1(_vote(calibration=calibration, relation=relation, epsilon=epsilon))
     yield _algorithm_1(_vote(group_sizes=_UNEQUAL_SIZES, epsilon=epsilon), group=1)
@@ -159,37 +160,31 @@ def disliked_alternative(vote: FairVoting) -> tuple[RankingCounts, RankingCounts
 
 def _local(vote: FairVoting) -> Case:
     """Return the audit of a local mechanism, over two votes."""
-    rows, names = _rankings(vote)
-    public = () if vote.parameters.is_joint else _PUBLIC
-    return case_of(
-        vote,
-        lambda: exposure_of_party(vote, rows, public, num_sessions=2),
-        charge(vote, rows[0].tolist(), public, num_sessions=2),
-        name=vote.parameters.mechanism,
-        unit=_UNIT,
-        num_sessions=2,
-        names=names,
-        is_tight=True,
-    )
+    party = _party(vote, () if vote.parameters.is_joint else _PUBLIC)
+    return party.case(vote.parameters.mechanism, _UNIT, num_sessions=2, is_tight=True)
 
 
 def _algorithm_1(vote: FairVoting, *, group: int = 0) -> Case:
     """Return the audit of Algorithm 1, over two votes."""
     parameters = vote.parameters
     is_removed = parameters.relation is _REMOVE
-    rows, names = _rankings(vote)
-    return case_of(
-        vote,
-        lambda: exposure_by_algorithm_1(vote, num_sessions=2, group=group),
-        charge(vote, rows[0].tolist(), (group,), num_sessions=2),
-        name=f"laplace, {parameters.calibration} scale, {parameters.relation.value}{_suffix(vote, group)}",
-        unit=_UNIT,
+    party = _party(vote, (group,))
+    party = dataclasses.replace(party, names=[_ABSENT, *party.names]) if is_removed else party
+    return party.case(
+        f"laplace, {parameters.calibration} scale, {parameters.relation.value}{_suffix(vote, group)}",
+        _UNIT,
         num_sessions=2,
-        names=[_ABSENT, *names] if is_removed else names,
+        exposure=lambda: exposure_by_algorithm_1(vote, num_sessions=2, group=group),
         are_neighbors=lambda first, second: first != second and (not is_removed or 0 in {first, second}),
         is_tight=True,
         secure_share=_SECURE_SHARE_OF_RELEASES,
     )
+
+
+def _party(vote: FairVoting, public: Sequence[int]) -> Party:
+    """Return a voter with every ranking; where groups are private, within every group."""
+    rows, names = _rankings(vote)
+    return Party(vote, rows, public, names)
 
 
 def _rankings(vote: FairVoting) -> tuple[IntArray, list[str]]:

@@ -1,14 +1,11 @@
 """Faults planted into the release of a trusted server: half of the noise, and a voter in all societies."""
 
-import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ....agents.noise import SecureNoise
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.kept import KeptReports
-from ....protocol.mechanisms import RowMechanism, VectorLaplace
 from ....protocol.moral_preferences import (
     DisclosedPhase,
     MoralPreferences,
@@ -21,9 +18,10 @@ from ....protocol.phases import Inputs, PhasedProtocol
 from ....protocol.population import run_population
 from ....protocol.randomness import NoiseSource, SimulatedNoise
 from ....protocol.tally import Tally
-from ...audit.fault import Fault
+from ...audit.fault import Fault, WrongNoise
 from ...audit.machines import HeldSession, one_source, roster_of
-from ...audit.planting import Sessions, planted
+from ...audit.planting import Sessions
+from ...audit.sampler_faults import at_half_the_scale
 from ...audit.whole_sessions import charge
 from .sessions import read_sums
 
@@ -42,15 +40,15 @@ def planted_faults() -> Iterator[Fault]:
     bound = protocol.summary.bound
     # A voter that is as far to one side as it may be, or to the other; and one in the middle.
     first, second = (roster_of(protocol, [[place], [0]], [(), ()]) for place in (-bound, bound))
-    right = Sessions((first, second), charge(protocol, [0], (), num_sessions=1), functools.partial(_released, protocol))
-    yield planted(
-        protocol,
+    entries = charge(protocol, [0], (), num_sessions=1)
+    right = Sessions(protocol, (first, second), entries, functools.partial(_released, protocol))
+    yield right.planted(
         "server's secure noise halved",
         "The trusted server draws its secure noise by half the scale; simulations draw it rightly.",
-        dataclasses.replace(right, make_noise=one_source(_HalvedNoise)),
-        ("server's secure noise", right),
+        "server's secure noise",
         source="secure",
         samples=_SAMPLES,
+        make_noise=one_source(functools.partial(WrongNoise, at_half_the_scale)),
     )
 
 
@@ -92,19 +90,17 @@ def _counted_twice() -> Fault:
     bound = protocol.summary.bound
     publics = [[place] for place in range(len(_SOCIETIES))]
     first, second = (roster_of(protocol, [[place], [0], [0]], publics) for place in (-bound, bound))
-    rosters, entries = (first, second), charge(protocol, [0], [0], num_sessions=1)
-    faulty, right = (
-        Sessions(rosters, entries, functools.partial(_released, protocol), hold=functools.partial(_by_arrays, held))
-        for held in (_FaultySocieties(protocol.parameters), protocol)
+    entries = charge(protocol, [0], [0], num_sessions=1)
+    rightly, wrongly = (
+        functools.partial(_by_arrays, held) for held in (protocol, _FaultySocieties(protocol.parameters))
     )
-    return planted(
-        protocol,
+    right = Sessions(protocol, (first, second), entries, functools.partial(_released, protocol), rightly)
+    return right.planted(
         "voter counted in all societies",
         "The trusted server adds what a voter says to each society's sum; its ledger has one release.",
-        faulty,
-        ("voter counted in its own society", right),
-        source="simulated",
+        "voter counted in its own society",
         samples=_SAMPLES,
+        hold=wrongly,
     )
 
 
@@ -121,18 +117,6 @@ def _by_arrays(
     del protocol, session, kept
     assert isinstance(noise, SimulatedNoise)  # noqa: S101  what the fault's source is
     return HeldSession([], run_population(held, inputs, noise=noise).outcome)
-
-
-class _HalvedNoise(SecureNoise):
-    """Secure noise that draws Laplace noise by half the scale."""
-
-    def randomize(
-        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
-    ) -> list[int]:
-        """Return values with noise of half the stated scale, where it is Laplace noise."""
-        if isinstance(mechanism, VectorLaplace):
-            mechanism = dataclasses.replace(mechanism, scale=mechanism.scale / 2)
-        return super().randomize(mechanism, values, protocol=protocol, phase=phase, place=place)
 
 
 def _released(protocol: MoralPreferences, held: HeldSession) -> Sequence[Sequence[int]]:

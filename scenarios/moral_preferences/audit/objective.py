@@ -12,7 +12,6 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.moral_preferences.functional import NoisyObjective
-from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case, LawCheck, Pair
 from ...audit.mechanisms.checking import checks_of
 from ...audit.mechanisms.sampling import pair_of
@@ -34,7 +33,6 @@ def moral_cases() -> Iterator[Case]:
             name=f"mechanism {entry.name}",
             group="moral-preferences",
             unit=entry.loss.unit,
-            relation=NeighboringRelation.REPLACE_ONE,
             model=entry.protocol.parameters.paradigm.model,
             claimed=entry.loss.claimed,
             proven=entry.loss.proven,

@@ -26,12 +26,11 @@ from ....protocol.moral_preferences import (
 )
 from ....protocol.moral_preferences.parameters import MechanismName
 from ....protocol.phases import Inputs
-from ....protocol.privacy import LedgerEntry, total_of
 from ...audit.case import Case, OutputSampler, Pair, Score, Source
 from ...audit.exposures import Exposure, exposure_of_party, exposure_of_release
 from ...audit.jointly import two_party_cases
 from ...audit.machines import HeldSession, noise_of, roster_of, session_sampler
-from ...audit.whole_sessions import case_of, charge
+from ...audit.whole_sessions import Party, of_finest_unit
 from .audit_list import audit_list
 
 __all__ = ["exposure_of_preferences", "moral_preferences_cases", "read_sums"]
@@ -85,11 +84,9 @@ def moral_preferences_cases() -> Iterator[Case]:
         yield _case(given, unit="voter", num_sessions=2, public=[place], suffix=f", own ε = {level:g}")
     # Of different ε, so that an array is perturbed group by group.
     protocol = _protocol({"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS})
-    rows = _rows(protocol)
-    other = rows[1], [len(_LEVELS) - 1]
-    yield from two_party_cases(
-        protocol, rows, [0], other, name=f"VLDP laplace, own ε = {_LEVELS[0]:g}", unit="voter", names=_NAMES
-    )
+    party = Party(protocol, _rows(protocol), [0], _NAMES)
+    other = party.rows[1], [len(_LEVELS) - 1]
+    yield from two_party_cases(party, other, name=f"VLDP laplace, own ε = {_LEVELS[0]:g}", unit="voter")
 
 
 def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *, num_sessions: int) -> Exposure:
@@ -119,21 +116,15 @@ def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequen
     """
     protocol = _protocol(given)
     parameters = protocol.parameters
-    is_part = unit == Level.RECORD.value
-
-    def charged(entry: LedgerEntry) -> tuple[float, float]:
-        return (entry.part.claimed, entry.part.proven) if is_part and entry.part else (entry.claimed, entry.proven)
-
+    party = Party(protocol, _rows(protocol), public, _NAMES if parameters.public_number is None else _PRESENCE)
+    entries = party.charge(num_sessions)
     printed = ", printed Δ" if parameters.sensitivity == "printed" else ""
-    return case_of(
-        protocol,
-        lambda: exposure_of_preferences(protocol, public, num_sessions=num_sessions),
-        _charge(protocol, public, num_sessions=num_sessions),
-        name=f"{parameters.paradigm.value} {parameters.mechanism}{printed}, {unit}{suffix}",
-        unit=unit if parameters.max_records == 1 else f"{unit} of {parameters.max_records} records",
+    return party.case(
+        f"{parameters.paradigm.value} {parameters.mechanism}{printed}, {unit}{suffix}",
+        unit if parameters.max_records == 1 else f"{unit} of {parameters.max_records} records",
         num_sessions=num_sessions,
-        names=_NAMES if parameters.public_number is None else _PRESENCE,
-        charged=charged,
+        exposure=lambda: exposure_of_preferences(protocol, public, num_sessions=num_sessions),
+        entries=[of_finest_unit(entry) for entry in entries] if unit == Level.RECORD.value else entries,
         # A vector's greatest change is attained; that of coefficients is bounded, and found to be somewhat less.
         is_tight=parameters.mechanism == "laplace",
         # Each output is the maximum of an objective of its own.
@@ -149,7 +140,7 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
     """Return the audit of what a trusted server releases, where sums cannot be read off it."""
     protocol = _protocol(given)
     parameters = protocol.parameters
-    entries = _charge(protocol, (0,) * len(parameters.names_of_societies[:1]), num_sessions=1)
+    public = (0,) * len(parameters.names_of_societies[:1])
 
     def shown(held: HeldSession) -> Sequence[Sequence[int]]:
         assert isinstance(held.outcome, Outcome)  # noqa: S101  this protocol's
@@ -167,17 +158,13 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
         name = f"{_NAMES[0]}, against {_NAMES[1]}"
         return [Pair(name, draws=draws("simulated"), score=_line_between(protocol), secure=draws("secure"))]
 
-    total = total_of(entries)
     societies = ", of a society" if parameters.names_of_societies else ""
     said = f"{parameters.paradigm.value} {parameters.mechanism}, ε = {parameters.epsilon:g}, {unit}{societies}"
-    return Case(
+    return Case.against(
+        Party(protocol, _rows(protocol), public, _NAMES).charge(),
         name=f"{said}, as released",
         group=protocol.name,
         unit=unit,
-        relation=total.relation,
-        model=total.model,
-        claimed=total.claimed,
-        proven=total.proven,
         pairs=pairs,
         share=_SHARE_OF_RELEASES,
         secure_share=_SECURE_SHARE_OF_RELEASES,
@@ -196,11 +183,6 @@ def _line_between(protocol: MoralPreferences) -> Score:
 def _protocol(given: dict[str, Any]) -> MoralPreferences:
     values: dict[str, Any] = {"features": _FEATURES, "max_records": 1}
     return MoralPreferences(Parameters(**values | given))
-
-
-def _charge(protocol: MoralPreferences, public: Sequence[int], *, num_sessions: int) -> Sequence[LedgerEntry]:
-    nothing = [0] * protocol.summary.num_values
-    return charge(protocol, nothing, public, num_sessions=num_sessions)
 
 
 def _rows(protocol: MoralPreferences) -> IntArray:

@@ -8,8 +8,9 @@ public rows. Every row is drawn and held against the law of its whole report, or
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -68,113 +69,71 @@ _ANSWERED: Final[Mapping[str, tuple[int, ...]]] = {
 _MIXED_HYPERS: Final = ("[0, .6]", "Beta(2, 3) on [0, .9]")
 
 
+class _Asked(NamedTuple):
+    """What a worker answers.
+
+    Args:
+        label: in words.
+        blocks: the sizes of the answer sets.
+        sizes: that of each answer's set.
+        rows: all that its answers may be.
+        reports: all that a report may be, as numbers go.
+    """
+
+    label: str
+    blocks: tuple[int, ...]
+    sizes: tuple[int, ...]
+    rows: IntArray
+    reports: IntArray
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether answer sets differ: then fewer mechanisms are tried, and fewer drawn one by one."""
+        return len(self.blocks) > 1
+
+
 def answer_cases() -> Iterator[Case]:
     """Yield one layer, two layers with a draw for each worker, and two layers with one for each answer."""
-    yield from _of_one_set()
-    yield from _of_two_sets()
+    for asked in (*_of_one_set(), *_of_two_sets()):
+        for epsilon in (1.0,) if asked.is_mixed else EPSILONS:
+            one_layer = OneLayer.of_epsilon(asked.blocks, epsilon)
+            each = one_layer.epsilon if asked.is_mixed else epsilon
+            losses = len(asked.sizes) * each, len(asked.sizes) * one_layer.epsilon
+            name = f"ε = {epsilon:g}"
+            yield _case(asked, "one layer", name, _ALL, losses, one_layer, is_secure=not asked.is_mixed)
+        for name in _MIXED_HYPERS if asked.is_mixed else _HYPERS:
+            yield from _of_hyper(asked, f"p in {name}", _HYPERS[name])
 
 
-def _of_one_set() -> Iterator[Case]:
+def _of_one_set() -> Iterator[_Asked]:
     for size in _SIZES:
         rows = all_rows(_NUM_ANSWERS, size)
-        for epsilon in EPSILONS:
-            one_layer = OneLayer.of_epsilon((size,), epsilon)
-            yield _case(
-                f"one layer, s = {size}, ε = {epsilon:g}",
-                _ALL,
-                claimed=_NUM_ANSWERS * epsilon,
-                proven=_NUM_ANSWERS * one_layer.epsilon,
-                mechanism=one_layer,
-                rows=rows,
-                is_secure=f"ε = {epsilon:g}" in _SECURE,
-            )
-        for name, hyper in _HYPERS.items():
-            yield from _of_hyper(name, hyper, size, rows)
+        yield _Asked(f"s = {size}", (size,), (size,) * _NUM_ANSWERS, rows, rows)
 
 
-def _of_two_sets() -> Iterator[Case]:
+def _of_two_sets() -> Iterator[_Asked]:
     """Yield public rows of two answer sets."""
     reports = all_rows(_NUM_ANSWERS, sum(_MIXED_SIZES) + 1) + NO_ANSWER
     offsets = block_offsets(_MIXED_SIZES)
     for public, blocks in _ANSWERED.items():
         codes = [[NO_ANSWER] if block == NO_ANSWER else range(offsets[block], offsets[block + 1]) for block in blocks]
         rows = np.array(list(itertools.product(*codes)), dtype=np.int64)
-        sizes = [_MIXED_SIZES[block] for block in blocks if block != NO_ANSWER]
-        one_layer = OneLayer.of_epsilon(_MIXED_SIZES, 1.0)
-        loss = len(sizes) * one_layer.epsilon
-        yield _case(
-            f"one layer, {public}, ε = 1",
-            _ALL,
-            claimed=loss,
-            proven=loss,
-            mechanism=one_layer,
-            rows=rows,
-            is_secure=False,
-            reports=reports,
-        )
-        for name in _MIXED_HYPERS:
-            hyper = _HYPERS[name]
-            shared, fresh = TwoLayer(_MIXED_SIZES, hyper), FreshTwoLayer(_MIXED_SIZES, hyper)
-            losses = [epsilon_of(hyper.mean, size) for size in sizes]
-            for unit, claimed, proven in (
-                (_ALL, sum(losses), loss_of_all_answers(sizes, hyper)),
-                (_ONE, max(losses), loss_of_one_answer(sizes, hyper)),
-            ):
-                yield _case(
-                    f"two layers, {public}, p in {name}",
-                    unit,
-                    claimed=claimed,
-                    proven=proven,
-                    mechanism=shared,
-                    rows=rows,
-                    is_secure=f"p in {name}" in _SECURE and unit == _ALL,
-                    reports=reports,
-                )
-            yield _case(
-                f"two fresh layers, {public}, p in {name}",
-                _ALL,
-                claimed=sum(losses),
-                proven=sum(FreshTwoLayer((size,), hyper).epsilon for size in sizes),
-                mechanism=fresh,
-                rows=rows,
-                is_secure=False,
-                reports=reports,
-            )
+        sizes = tuple(_MIXED_SIZES[block] for block in blocks if block != NO_ANSWER)
+        yield _Asked(public, _MIXED_SIZES, sizes, rows, reports)
 
 
-def _of_hyper(name: str, hyper: HyperDistribution, size: int, rows: IntArray) -> Iterator[Case]:
-    epsilon = epsilon_of(hyper.mean, size)
-    shared, fresh = TwoLayer((size,), hyper), FreshTwoLayer((size,), hyper)
-    label = f"s = {size}, p in {name}"
-    is_secure = f"p in {name}" in _SECURE
-    sizes = (size,) * _NUM_ANSWERS
-    yield _case(
-        f"two layers, {label}",
-        _ALL,
-        claimed=_NUM_ANSWERS * epsilon,
-        proven=loss_of_all_answers(sizes, hyper),
-        mechanism=shared,
-        rows=rows,
-        is_secure=is_secure,
-    )
-    yield _case(
-        f"two layers, {label}",
-        _ONE,
-        claimed=epsilon,
-        proven=loss_of_one_answer(sizes, hyper),
-        mechanism=shared,
-        rows=rows,
-        is_secure=is_secure,
-    )
-    yield _case(
-        f"two fresh layers, {label}",
-        _ALL,
-        claimed=_NUM_ANSWERS * epsilon,
-        proven=_NUM_ANSWERS * fresh.epsilon,
-        mechanism=fresh,
-        rows=rows,
-        is_secure=is_secure,
-    )
+def _of_hyper(asked: _Asked, name: str, hyper: HyperDistribution) -> Iterator[Case]:
+    shared, fresh = TwoLayer(asked.blocks, hyper), FreshTwoLayer(asked.blocks, hyper)
+    claimed = [epsilon_of(hyper.mean, size) for size in asked.sizes]
+    for unit, losses in (
+        (_ALL, (math.fsum(claimed), loss_of_all_answers(asked.sizes, hyper))),
+        (_ONE, (max(claimed), loss_of_one_answer(asked.sizes, hyper))),
+    ):
+        is_secure = not asked.is_mixed or unit == _ALL
+        yield _case(asked, "two layers", name, unit, losses, shared, is_secure=is_secure)
+    anew = math.fsum(FreshTwoLayer((size,), hyper).epsilon for size in asked.sizes)
+    losses = math.fsum(claimed), anew
+    yield _case(asked, "two fresh layers", name, _ALL, losses, fresh, is_secure=not asked.is_mixed)
 
 
 def _differ_in_one(one: IntArray, other: IntArray) -> bool:
@@ -182,45 +141,44 @@ def _differ_in_one(one: IntArray, other: IntArray) -> bool:
 
 
 def _case(
+    asked: _Asked,
+    layers: str,
     name: str,
     unit: str,
-    *,
-    claimed: float,
-    proven: float,
+    losses: tuple[float, float],
     mechanism: RowMechanism,
-    rows: IntArray,
+    *,
     is_secure: bool,
-    reports: IntArray | None = None,
 ) -> Case:
     """Return the case of a mechanism.
 
     Args:
-        name: without the unit.
+        asked: what a worker answers.
+        layers: of the mechanism, in words.
+        name: of what it perturbs by.
         unit: one answer, or all of them.
-        claimed: see `Case`.
-        proven: see `Case`.
+        losses: what is claimed, and what is proven.
         mechanism: the mechanism.
-        rows: all rows of one public row.
-        is_secure: whether neighbors are drawn with the noise of deployments too, as each row is by itself.
-        reports: all that a report may be, as numbers go; by default every row is a report too.
+        is_secure: whether neighbors are drawn with the noise of deployments too, if this name's are.
     """
 
     def pairs() -> Sequence[Pair]:
         return finite_pairs(
             mechanism,
-            rows,
-            is_secure=is_secure,
+            asked.rows,
+            is_secure=is_secure and name in _SECURE,
             are_neighbors=_differ_in_one if unit == _ONE else None,
-            reports=rows if reports is None else reports,
+            reports=asked.reports,
         )
 
+    claimed, proven = losses
     return local_case(
-        f"{name}: {unit}",
+        f"{layers}, {asked.label}, {name}: {unit}",
         "answers",
         unit,
         pairs,
         proven=proven,
         claimed=claimed,
-        note=f"{_NUM_ANSWERS} answers a worker" if reports is None else "",
-        law_checks=lambda: checks_of(mechanism, rows),
+        note="" if asked.is_mixed else f"{_NUM_ANSWERS} answers a worker",
+        law_checks=lambda: checks_of(mechanism, asked.rows),
     )

@@ -10,17 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from ....protocol.arrays import IntArray
 from ....protocol.mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, TruncatedNormal
-from ....protocol.privacy import LedgerEntry
 from ....protocol.truth_discovery import Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
-from ...audit.exposures import exposure_of_party
 from ...audit.jointly import two_party_cases
-from ...audit.whole_sessions import case_of, charge
+from ...audit.whole_sessions import Party, of_finest_unit
 
-__all__ = ["BINARY", "NUM_ANSWERS", "candidates_of", "case_of_worker", "survey_of", "truth_discovery_cases"]
+__all__ = ["BINARY", "NUM_ANSWERS", "case_of_worker", "party_of", "survey_of", "truth_discovery_cases"]
 
 NUM_ANSWERS = 5
 BINARY = ("no", "yes")
@@ -62,9 +59,8 @@ def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     widest = survey_of("two_layer", 0.0, [BINARY] * NUM_ANSWERS)
     note = "Flip probabilities from U(0, 1), which the paper calls ε = 0."
     yield case_of_worker(widest, f"two_layer, {NUM_ANSWERS} answers, claimed 0", num_sessions=1, note=note)
-    rows, public, names = candidates_of(mixed)
-    other = rows[-1], public
-    yield from two_party_cases(mixed, rows, public, other, name="two_layer, 2, 2 and 3 labels", unit=_ALL, names=names)
+    party = party_of(mixed)
+    yield from two_party_cases(party, (party.rows[-1], party.public), name="two_layer, 2, 2 and 3 labels", unit=_ALL)
 
 
 def _cases_of_some_tasks(epsilon: float) -> Iterator[Case]:
@@ -99,27 +95,15 @@ def case_of_worker(
         note: see `Case`.
         asked: the places of its tasks; by default all.
     """
-    rows, public, names = candidates_of(survey, asked)
-
-    def charged(entry: LedgerEntry) -> tuple[float, float]:
-        if not is_one_answer:
-            return entry.claimed, entry.proven
-        return entry.finest.claimed, entry.finest.proven
-
-    def are_neighbors(first: int, second: int) -> bool:
-        num_changed = int(np.count_nonzero(rows[first] != rows[second]))
-        return num_changed == 1 if is_one_answer else num_changed > 0
-
-    return case_of(
-        survey,
-        lambda: exposure_of_party(survey, rows, public, num_sessions=num_sessions),
-        charge(survey, rows[0].tolist(), public, num_sessions=num_sessions),
-        name=f"{name}, one of them" if is_one_answer else name,
-        unit=_ONE if is_one_answer else _ALL,
+    party = party_of(survey, asked)
+    if not is_one_answer:
+        return party.case(name, _ALL, num_sessions=num_sessions, is_tight=True, note=note)
+    return party.case(
+        f"{name}, one of them",
+        _ONE,
         num_sessions=num_sessions,
-        names=names,
-        are_neighbors=are_neighbors,
-        charged=charged,
+        entries=[of_finest_unit(entry) for entry in party.charge(num_sessions)],
+        are_neighbors=lambda first, second: np.count_nonzero(party.rows[first] != party.rows[second]) == 1,
         is_tight=True,
         note=note,
     )
@@ -148,11 +132,16 @@ def survey_of(
     )
 
 
-def candidates_of(survey: TruthDiscovery, asked: Sequence[int] | None = None) -> tuple[IntArray, list[int], list[str]]:
-    """Return every row of answers to a worker's tasks, its public row, and the rows' names."""
+def party_of(survey: TruthDiscovery, asked: Sequence[int] | None = None) -> Party:
+    """Return a worker with every row of answers to its tasks.
+
+    Args:
+        survey: what is run.
+        asked: the places of its tasks; by default all.
+    """
     parameters = survey.parameters
     places = range(len(parameters.tasks)) if asked is None else asked
     choices = list(itertools.product(*(parameters.answer_sets[parameters.set_of_task[place]] for place in places)))
     tasks = [parameters.tasks[place] for place in places]
     inputs = survey.encode({"tasks": [tasks] * len(choices), "answers": [list(own) for own in choices]})
-    return inputs.private, inputs.public[0].tolist(), ["/".join(own) for own in choices]
+    return Party(survey, inputs.private, inputs.public[0].tolist(), ["/".join(own) for own in choices])
