@@ -4,9 +4,9 @@ import gc
 import itertools
 import os
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import coverage
 import hypothesis
@@ -78,12 +78,42 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def _values_of(item: pytest.Item) -> set[tuple[int, str]]:
+    """Return which value of each `parametrize` a case has."""
+    names = cast("Sequence[str]", vars(vars(item)["callspec"])["_idlist"])
+    return set(enumerate(names))
+
+
+def _beyond_few(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases of functions marked `few` that are left out; each value of each `parametrize` stays in one."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("few") and hasattr(item, "callspec"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out: list[pytest.Item] = []
+    for own in cases.values():
+        values = {item: _values_of(item) for item in own}
+        missing = set[tuple[int, str]]().union(*values.values())
+        kept: list[pytest.Item] = []
+        while missing:
+            best = max(own, key=lambda item: len(values[item] & missing))
+            kept.append(best)
+            missing -= values[best]
+        marker = own[0].get_closest_marker("few")
+        most = len(kept) if marker is None else marker.kwargs.get("most", len(kept))
+        kept = [kept[place * len(kept) // most] for place in range(min(most, len(kept)))]
+        left_out += [item for item in own if item not in kept]
+    return left_out
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what only `make verify` runs, and put the longest files first: pytest-xdist hands out in this order."""
     if not IS_FULL:
         left_out = [item for item in items if item.get_closest_marker("full")]
+        left_out += _beyond_few([item for item in items if not item.get_closest_marker("full")])
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("full")]
     folder = Path(__file__).parent
     places = {folder / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))

@@ -85,6 +85,7 @@ def test_a_run_has_a_table_a_picture_an_attack_and_a_poisoner(package: Package) 
     assert [row["estimate"] for row in poisoner["rows"]] == ["tea", "coffee", "water"]
 
 
+@pytest.mark.full("four processes; the page's own checks hold its paths alike")
 @pytest.mark.parametrize("transport", ["array", "slow"])
 def test_every_path_and_the_pages_transport_end_alike(package: Package, transport: str) -> None:
     """The page's own transport is TCP, slowed down; arrays leave adversaries that deviate out, and so does this."""
@@ -96,6 +97,7 @@ def test_every_path_and_the_pages_transport_end_alike(package: Package, transpor
     assert results[0].read_bytes() == results[1].read_bytes()
 
 
+@pytest.mark.full("a process more")
 def test_a_script_has_the_bits_of_the_command(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
     put_on_path(package.site, PAGE, monkeypatch)
     import approval_vote  # pyright: ignore[reportMissingImports]  # noqa: PLC0415  it is on the page, and there now

@@ -163,6 +163,7 @@ def test_other_vector_instructions_give_the_same_bits(here: dict[str, Any], *, l
     assert differing == []
 
 
+@pytest.mark.full("what the processes are compared with")
 def test_every_variant_decides_something_in_this_comparison(here: dict[str, Any]) -> None:
     assert len(here["results"]) == len(VARIANTS)
     for result in here["results"].values():

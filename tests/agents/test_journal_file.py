@@ -167,6 +167,7 @@ def test_a_disk_that_is_full_keeps_all_or_nothing_and_goes_on_when_there_is_room
     assert kept(path).rows == [row(number) for number in range(8)]
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize("size", [0, PAGE, 3 * PAGE])
 def test_a_journal_that_cannot_be_made_for_want_of_room_is_not_there(
     path: Path, child: Callable[..., subprocess.Popen[str]], size: int

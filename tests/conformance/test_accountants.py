@@ -166,6 +166,7 @@ class AccountantSuite(abc.ABC):
         accountant.compose(SelfComposed(SelfComposed(event, 0), 3))
         assert self.epsilon_of(accountant) == 0.0
 
+    @pytest.mark.few
     @pytest.mark.parametrize("event", SUPPORTED)
     @pytest.mark.parametrize("count", [1, 2, 7])
     def test_repeating_is_self_composition_is_a_count(self, event: PrivacyEvent, count: int) -> None:

@@ -62,6 +62,7 @@ def _is_of_agents_alone(fault: Fault) -> bool:
     return any(setting.startswith("transport=") for setting in fault.settings)
 
 
+@pytest.mark.few
 @pytest.mark.parametrize(
     ("fault", "transport"),
     [

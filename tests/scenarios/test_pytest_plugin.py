@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[1]
 
 STRANGER = """
@@ -65,6 +67,7 @@ def ask(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.full("as the manual's page does with the plug-ins of a page")
 def test_what_is_without_a_fault_passes(tmp_path: Path) -> None:
     protocol, transport, role = (f"--psephos-{kind}" for kind in ("protocol", "transport", "role"))
     asked = [protocol, "stranger:make_case", transport, "stranger:MemoryTransport", role, "stranger:Onlooker"]

@@ -94,6 +94,7 @@ CALIBRATED = [
 ]
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.parametrize(("variant", "workload", "quota"), CALIBRATED)
 def test_standard_errors_are_calibrated(variant: str, workload: str, quota: str) -> None:
     """At n = 90, ε = 2. False alarm: 7e-6 for each of two checks."""

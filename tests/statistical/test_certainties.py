@@ -128,6 +128,7 @@ def test_probabilities_of_winners_are_calibrated_under_the_prior_that_they_name(
     check_claims(cells, slack=0.01)
 
 
+@pytest.mark.few
 @pytest.mark.parametrize(
     "mechanism",
     [

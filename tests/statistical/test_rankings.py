@@ -41,6 +41,7 @@ def outcomes_of(vote: FairVoting) -> tuple[list[Outcome], list[list[float]]]:
     return [run_population(vote, inputs, noise=noise).outcome for noise in noises], true
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("given", ESTIMATED, ids=lambda given: "-".join(map(str, given.values())))
 def test_estimates_are_right_on_average_and_errors_are_calibrated(given: dict[str, Any]) -> None:
     """Of three alternatives, two groups and welfare: means of standardized errors within 5 standard deviations.

@@ -46,6 +46,7 @@ def margins_of(vote: DPWeVote, reports: list[IntArray]) -> FloatArray:
     return contributions.reshape(reports[0].shape).sum(axis=1) - (vote.parameters.quota or 0)
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("variant", SIGNED)
 @pytest.mark.parametrize("given", [{}, {"quota_fraction": 2 / 3}, {"quota": 120.0}], ids=str)
 def test_standard_errors_are_calibrated(variant: str, given: dict[str, Any]) -> None:
@@ -80,6 +81,7 @@ def test_standard_errors_are_calibrated(variant: str, given: dict[str, Any]) -> 
     assert float(standardized.var()) == pytest.approx(exact / stated, abs=tolerance)
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("variant", SIGNED)
 def test_whole_sessions_over_arrays_are_calibrated_too(variant: str) -> None:
     """Through `run_population`: sessions of 60, one seed each; 4.5 standard deviations of the mean: 7e-6."""

@@ -89,6 +89,7 @@ TRUTHS: dict[str, tuple[int, ...]] = {
 }
 
 
+@pytest.mark.few
 @pytest.mark.parametrize(
     ("variant", "epsilon"),
     [

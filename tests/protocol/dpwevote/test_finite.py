@@ -149,6 +149,7 @@ def true_quota(vote: DPWeVote, partners: tuple[Partner, ...]) -> float:
     return vote.parameters.fraction * sum(partner.weight for partner in partners)
 
 
+@pytest.mark.few
 @pytest.mark.unmeasured
 @parties
 @quotas
@@ -172,6 +173,7 @@ def test_the_joint_estimates_are_unbiased(
         assert count == pytest.approx(sum(partner.weight == weight for partner in partners), abs=1e-9)
 
 
+@pytest.mark.few
 @pytest.mark.unmeasured
 @parties
 @quotas
@@ -189,6 +191,7 @@ def test_the_printed_bias_is_estimated_without_bias(partners: tuple[Partner, ...
     assert bias == pytest.approx(support - true_support(partners), abs=1e-9)
 
 
+@pytest.mark.few
 @pytest.mark.unmeasured
 @parties
 @quotas

@@ -25,6 +25,7 @@ OF_WEIGHTS: list[dict[str, Any]] = [
 OF_SIGNED_WEIGHTS: list[dict[str, Any]] = [{"quota": 3.0}, {"quota_fraction": 2 / 3}]
 
 
+@pytest.mark.few
 @pytest.mark.parametrize(
     ("variant", "given"),
     [

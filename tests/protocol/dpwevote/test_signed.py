@@ -109,6 +109,7 @@ def test_a_small_session_of_two_points_by_hand() -> None:
     assert candidate.margin.standard_error == pytest.approx(math.sqrt(11 * (c * c - 0.25)), rel=1e-12)
 
 
+@pytest.mark.few
 @every_variant
 @pytest.mark.parametrize(
     "given", [{}, {"quota_fraction": 2 / 3}, {"quota": 2.5}, {"groups": ((1.0,), (2.0, 3.0))}], ids=str
@@ -289,6 +290,6 @@ def test_the_limits_of_the_optimal_mechanism_are_those_that_are_stated(kind: str
 
 def test_the_manual_states_the_same_limits() -> None:
     numbers = re.findall(r"[0-9]+", OPTIMAL_LIMITS)
-    manual = (Path(__file__).parents[3] / "docs" / "dpwevote.md").read_text(encoding="utf-8")
+    manual = (Path(__file__).parents[3] / "docs" / "dpwevote-variants.md").read_text(encoding="utf-8")
     (stated,) = re.findall(r"It is computed, in seconds, for (.*?)\. Beyond", " ".join(manual.split()))
     assert re.findall(r"[0-9]+", stated) == numbers == ["10", "11", "19", "0", "0", "19", "6"]

@@ -209,6 +209,7 @@ def test_the_law_of_sampled_choices_is_that_of_all_counts(given: dict[str, Any])
     assert law == {(place,): chance for place, chance in enumerate(expected) if chance}
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("given", SAMPLED, ids=repr)
 def test_the_law_that_is_computed_is_that_of_all_counts(given: dict[str, Any]) -> None:
@@ -219,6 +220,7 @@ def test_the_law_that_is_computed_is_that_of_all_counts(given: dict[str, Any]) -
     assert choice.probabilities(values) == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("given", SAMPLED, ids=repr)
 def test_simulated_sampled_choices_follow_the_same_law(given: dict[str, Any]) -> None:

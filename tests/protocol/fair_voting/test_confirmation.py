@@ -163,6 +163,7 @@ def test_parity_confirms_no_wrong_winner_more_often_than_its_level(case: str, ki
     assert share <= level + 4.5 * math.sqrt(level / SESSIONS)
 
 
+@pytest.mark.few
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "case",

@@ -157,6 +157,7 @@ def test_a_release_has_every_feature_and_the_objective_takes_the_worst() -> None
 MECHANISMS = sorted(CENTRAL | {*LOCAL, "joint"})
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("objective", ["penalized", "welfare_constrained"])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_agents_arrays_and_reference_agree_with_features_too(mechanism: MechanismName, objective: Any) -> None:

@@ -62,6 +62,7 @@ def told(report: RankingReport, numbers: Sequence[int]) -> list[Fraction]:
     return report.utilities(totals, 1)[0]
 
 
+@pytest.mark.few(most=24)
 @pytest.mark.unmeasured
 @every_report
 def test_estimates_are_unbiased_and_their_mean_variance_is_the_stated_one(
@@ -97,6 +98,7 @@ def test_estimates_are_unbiased_and_their_mean_variance_is_the_stated_one(
         assert float(squares) / size == pytest.approx(report.mean_variance, rel=1e-9)
 
 
+@pytest.mark.few(most=24)
 @pytest.mark.unmeasured
 @every_report
 def test_no_alternative_and_no_pair_has_more_than_the_greatest_variance(
@@ -155,6 +157,7 @@ def test_mean_variances_are_the_printed_formulas(scoring: Scoring, report: Ranki
     assert report.mean_variance == pytest.approx(expected[report.name], rel=1e-6)
 
 
+@pytest.mark.few(most=24)
 @pytest.mark.unmeasured
 @every_report
 def test_the_estimate_of_many_is_the_mean_of_those_of_each(scoring: Scoring, report: RankingReport) -> None:

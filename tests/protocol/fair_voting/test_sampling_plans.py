@@ -42,6 +42,7 @@ def by_hand(parameters: Parameters, plan: SamplingPlan) -> FairVoting:
     )
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("given", VOTES, ids=repr)
 @pytest.mark.parametrize("sizes", [(100, 60), (7, 3, 12)])
 def test_what_is_chosen_is_proven_for_every_group_and_hardly_less(

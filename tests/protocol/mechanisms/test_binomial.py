@@ -66,6 +66,7 @@ def test_the_law_of_many_is_right_to_some_units_in_the_last_place() -> None:
     assert max(abs(a - b) for a, b in zip(masses, reversed(masses), strict=True)) < 1e-15
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.unmeasured
 @every_kind
 def test_a_count_is_that_whose_share_of_the_unit_interval_holds_the_uniform(number: int, probability: Fraction) -> None:

@@ -55,6 +55,7 @@ def test_twenty_one_answers_may_cost_less_than_the_logarithm_of_their_number() -
     assert 0.07 < found.low < 0.08
 
 
+@pytest.mark.few
 @rows
 @units
 def test_every_price_that_a_range_has_is_found_and_used_up(sizes: tuple[int, ...], unit: LossUnit) -> None:
@@ -81,6 +82,7 @@ def test_no_range_costs_less_than_the_least(sizes: tuple[int, ...], unit: LossUn
         assert uniform_of_loss(least + 1e-6, sizes=sizes, unit=unit).mean == pytest.approx(most, abs=1e-2)
 
 
+@pytest.mark.few
 @rows
 @units
 def test_of_both_families_the_range_that_flips_least_is_taken(sizes: tuple[int, ...], unit: LossUnit) -> None:
@@ -95,6 +97,7 @@ def test_of_both_families_the_range_that_flips_least_is_taken(sizes: tuple[int, 
         assert min([mean for loss, mean in tried if loss <= price], default=1.0) >= found.mean * (1 - 1e-6)
 
 
+@pytest.mark.few
 @rows
 @units
 def test_a_smaller_price_flips_more_often(sizes: tuple[int, ...], unit: LossUnit) -> None:

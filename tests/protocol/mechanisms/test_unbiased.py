@@ -73,6 +73,7 @@ def mean(row: Sequence[Fraction], estimates: Sequence[Fraction]) -> Fraction:
     return sum((chance * estimate for chance, estimate in zip(row, estimates, strict=True)), start=Fraction(0))
 
 
+@pytest.mark.few
 @every_maker
 @every_set
 @every_epsilon
@@ -122,6 +123,7 @@ def test_every_column_keeps_the_promise(make: Maker, values: tuple[Fraction, ...
             assert min(column) >= max(column) * true_ratio * (1 - Fraction(1, 2**50))
 
 
+@pytest.mark.few
 @every_maker
 @every_set
 def test_no_privacy_is_left_unused(make: Maker, values: tuple[Fraction, ...]) -> None:
@@ -190,6 +192,7 @@ def test_the_readings_worst_variance() -> None:
     assert report.prior == ()
 
 
+@pytest.mark.few
 @every_set
 @every_epsilon
 def test_the_optimal_mechanism_is_no_worse_than_the_simple_ones(values: tuple[Fraction, ...], epsilon: float) -> None:
@@ -207,6 +210,7 @@ def test_each_objective_is_best_by_its_own_measure() -> None:
     assert average.mean_variance(prior) < 0.999 * worst.mean_variance(prior)
 
 
+@pytest.mark.few(most=2)
 @every_set
 def test_at_little_privacy_lost_two_points_are_nearly_best(values: tuple[Fraction, ...]) -> None:
     """And k-RR is far from it: what it spends on telling values apart that the margin does not need."""
@@ -216,6 +220,7 @@ def test_at_little_privacy_lost_two_points_are_nearly_best(values: tuple[Fractio
         assert best.worst_variance < 0.7 * randomized_response(values, epsilon=1e-3).worst_variance
 
 
+@pytest.mark.few(most=2)
 @every_set
 def test_at_much_privacy_lost_randomized_response_is_nearly_best(values: tuple[Fraction, ...]) -> None:
     """And two points keep the variance that comes from having only two."""
@@ -251,6 +256,7 @@ def test_symmetric_values_have_a_symmetric_law(make: Maker, epsilon: float) -> N
     assert report.variances == pytest.approx(report.variances[::-1], rel=1e-12)
 
 
+@pytest.mark.few
 @every_maker
 @pytest.mark.parametrize(("factor", "shift"), [(Fraction(7, 3), 0), (Fraction(1), 11), (Fraction(1, 1024), -5)])
 def test_moving_and_stretching_the_values_moves_and_stretches_the_reports(
@@ -279,6 +285,7 @@ def test_values_and_their_mirror_images_cost_the_same(make: Maker) -> None:
     assert there.worst_variance == pytest.approx(here.worst_variance, rel=1e-8)
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("make", [MAKERS["k-RR"], MAKERS["worst case"], MAKERS["uniform prior"]])
 @every_set
 @every_epsilon
@@ -359,6 +366,7 @@ def test_what_is_no_prior_is_refused(prior: tuple[float, ...]) -> None:
     assert caught.value.field == "prior"
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 10.0, 15.0])
 @pytest.mark.parametrize(
     "prior", [(1.0, 0.0, 0.0, 0.0), (0.0, 0.5, 0.5, 0.0), (0.0, 1.0, 0.0, 0.0), (0.25, 0.0, 0.0, 0.75)]
@@ -391,6 +399,7 @@ def test_values_that_are_nearly_one_have_an_optimal_report_too(epsilon: float) -
     assert report.greatest_bias <= 1e-12 * near / min(epsilon, 1)
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("epsilon", [1.0, 5.0])
 @pytest.mark.parametrize("values", [signed(1, Fraction(10**7 + 1, 10**7), 3), signed(Fraction(1, 10**9), 1, 10**15)])
 def test_some_values_that_are_nearly_one_keep_the_others_optimal(values: tuple[Fraction, ...], epsilon: float) -> None:

@@ -51,6 +51,7 @@ def errors_of_releases(
     return np.array([outcome.preferences for outcome in outcomes]) - truth, stated
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("paradigm", [Paradigm.VLCP, Paradigm.RLCP])
 @pytest.mark.parametrize(("num_voters", "epsilon"), [(1, 1.0), (5, 0.4)])
 def test_central_noise_is_laplaces_of_scale_2b_over_n_epsilon(

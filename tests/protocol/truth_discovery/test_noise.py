@@ -117,6 +117,7 @@ def test_a_proven_price_is_kept_and_nearly_used_up(mechanism: Any, num_answers: 
         assert price * 0.999 <= of_answer.part.proven <= price * (1 + 1e-12)
 
 
+@pytest.mark.few
 @pytest.mark.parametrize(
     "answer_sets",
     [
@@ -347,6 +348,7 @@ def test_groups_of_two_sets_of_one_size_have_different_names() -> None:
 # "auto"
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("field", ["epsilon_answer", "epsilon_worker"])
 @pytest.mark.parametrize("price", [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
 @pytest.mark.parametrize("num_answers", [1, 2, 5])

@@ -261,6 +261,7 @@ def test_equal_workers_have_equal_weights(estimator: Any) -> None:
     assert all(math.isfinite(told_alone.weight) and 0 <= told_alone.quality <= 1 for told_alone in own.values())
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_answer_sets_of_different_sizes_keep_to_their_own_labels(mechanism: Any, estimator: Any) -> None:
@@ -399,6 +400,7 @@ def crowd(protocol: TruthDiscovery, *, seed: int) -> Inputs:
     return inputs_of(protocol, answers)
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("clean", [False, True])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("name", ESTIMATORS)

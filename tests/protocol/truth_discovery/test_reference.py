@@ -66,6 +66,7 @@ def crowd(mechanism: Any, estimator: Any) -> tuple[TruthDiscovery, Inputs]:
     return protocol, protocol.encode({"tasks": tasks, "answers": answers})
 
 
+@pytest.mark.few
 @pytest.mark.parametrize(("mechanism", "estimator"), list(itertools.product(MECHANISMS, ESTIMATORS)))
 def test_every_mechanism_with_every_estimator_gives_the_same_bits_on_every_path(mechanism: str, estimator: str) -> None:
     protocol, inputs = crowd(mechanism, estimator)

@@ -409,6 +409,7 @@ def test_the_installed_command_is_this_one(tmp_path: Path) -> None:
     assert ended.stdout.startswith("psephos, version ")
 
 
+@pytest.mark.full("a process more")
 def test_a_process_prints_json_alone_over_tcp(tmp_path: Path) -> None:
     ended = in_a_process(*SMALL, "--json", "--transport", "tcp", folder=tmp_path)
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -422,6 +423,7 @@ def test_a_process_with_wrong_input_leaves_one_line(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("transport", ["memory", "array"])
 def test_an_interrupted_run_ends_with_status_130_and_one_line(tmp_path: Path, transport: str) -> None:
     """Arrays take a second from their heading on; agents wait for minutes: connections are cut once all have joined."""
@@ -473,6 +475,7 @@ main()
 """
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize(
     ("number", "status", "said", "drop"),
     [

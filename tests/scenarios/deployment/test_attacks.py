@@ -95,6 +95,7 @@ def test_a_vote_of_fifty_is_held_under_each_attack_by_itself(transport: str, att
     check_held(held, vote.hold(), num_missing=attack in TAKES_SEAT)
 
 
+@pytest.mark.full("two votes of processes")
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to be a stranger by")
 def test_openssls_own_client_gets_no_further_than_the_handshake_and_the_vote_is_held(alone: Held) -> None:
     old = ("-cipher", "ALL:@SECLEVEL=0")

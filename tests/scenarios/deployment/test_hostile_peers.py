@@ -5,7 +5,6 @@ import csv
 import json
 import resource
 import socket
-import stat
 import struct
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -342,14 +341,3 @@ def test_a_name_that_is_a_formula_is_written_as_text_and_its_owner_takes_part(tm
         ]
         endings = [process.ending() for process in (*clients, server)]
     assert [(ended.status, ended.err) for ended in endings] == [(0, "")] * 4
-
-
-def test_what_holds_losses_or_a_roster_is_its_owners_alone(tmp_path: Path, psephos: Psephos) -> None:
-    scenario = write_vote(tmp_path)
-    assert psephos("roster", scenario, "--simulate", "--make-keys", "--out", "drawn").status == 0
-    with serve(tmp_path, scenario=scenario) as (server, address):
-        decide(tmp_path, server, address)
-    for folder in ("drawn", "server", "ann"):
-        assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700, folder
-        for path in (tmp_path / folder).rglob("*"):
-            assert stat.S_IMODE(path.stat().st_mode) in {0o600, 0o700}, path

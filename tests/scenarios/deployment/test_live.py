@@ -139,6 +139,7 @@ def test_a_terminal_shows_who_has_joined_and_who_is_awaited(tmp_path: Path, colu
     assert re.search(r"psephos: interrupted; \S+ keeps [^\n]+\n$", shown)
 
 
+@pytest.mark.full("processes once more")
 def test_a_session_in_a_terminal_writes_to_pipes_what_it_writes_without_one(tmp_path: Path) -> None:
     outs: list[str] = []
     for terminal in (None, Terminal()):

@@ -154,11 +154,12 @@ def test_a_private_key_is_in_its_owners_file_and_nowhere_else(deployment: Deploy
         assert not any(secret in ended.out + ended.err for secret in secrets)
 
 
-def test_invitations_are_for_their_owner_alone(deployment: Deployed) -> None:
+def test_what_holds_losses_or_a_roster_is_its_owners_alone(deployment: Deployed) -> None:
     folder, _ = deployment
-    invitations = folder / "drawn" / "invitations"
-    assert stat.S_IMODE(invitations.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(path.stat().st_mode) for path in invitations.iterdir()} == {0o600}
+    for name in ("drawn", "drawn/invitations", "server", "ann"):
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o700, name
+        for path in (folder / name).rglob("*"):
+            assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
 def test_all_are_shown_the_same_public_transcript_to_compare(deployment: Deployed) -> None:
@@ -286,6 +287,7 @@ def test_a_client_that_is_told_to_end_leaves_what_it_paid_and_the_vote_goes_on(
     assert not (tmp_path / "ann" / "outcome.json").exists()
 
 
+@pytest.mark.full("a process more")
 @pytest.mark.bad_input("Ctrl-C on either side")
 def test_a_server_that_a_script_runs_in_the_background_ends_by_a_signal_and_not_by_the_keyboard(tmp_path: Path) -> None:
     """A script's shell has SIGINT ignored in what it runs so, and whatever that starts inherits it."""

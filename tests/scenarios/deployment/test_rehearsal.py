@@ -305,6 +305,7 @@ def processes_of(folder: Path) -> list[str]:
     return [line for line in listed.stdout.splitlines() if str(folder) in line and "<defunct>" not in line]
 
 
+@pytest.mark.full("processes, of which a whole rehearsal has as many")
 @pytest.mark.bad_input("Ctrl-C on either side")
 @pytest.mark.parametrize(
     ("number", "status"),

@@ -269,6 +269,7 @@ def without(session: Serving, folder: Path, *absent: str) -> Generator[list[conc
         yield heard
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize(
     "absent", [("bob", "cid", "eve"), ("dee", "eve")], ids=["some of both groups", "all of one group"]
 )
@@ -307,7 +308,7 @@ def test_too_few_voters_end_the_vote_on_every_side(tmp_path: Path) -> None:
 FEW = ("ann", "dee", "eve")
 """Those who are processes: one of the north, two of the south."""
 LEVELS = SURVEY.having("paradigm = 'VLDP'", {"ann": ", epsilon = 0.5", "bob": ", epsilon = 2", "cid": ", epsilon = 1"})
-ONE_IS_ENOUGH = pytest.mark.full("processes, which quick tests have of one system")
+ONE_IS_ENOUGH = pytest.mark.full("processes, which quick tests have of weighted votes")
 Deployed = tuple[Surveyed, Path, dict[str, Ending]]
 
 
@@ -321,7 +322,7 @@ def parties_of(system: Surveyed) -> tuple[str, ...]:
     params=[
         pytest.param(PLANS.having("mechanism = 'sampling'"), marks=ONE_IS_ENOUGH, id="rankings, central"),
         pytest.param(LOCAL_PLANS, marks=ONE_IS_ENOUGH, id="rankings"),
-        pytest.param(LEVELS, id="preferences"),
+        pytest.param(LEVELS, marks=ONE_IS_ENOUGH, id="preferences"),
         pytest.param(QUIZ, marks=ONE_IS_ENOUGH, id="answers"),
         pytest.param(SURVEY.having(SURVEY.lines, SOCIETIES), marks=ONE_IS_ENOUGH, id="societies"),
         pytest.param(

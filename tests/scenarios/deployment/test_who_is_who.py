@@ -104,6 +104,7 @@ def refusals_at(folder: Path, *, number: int = 0) -> dict[str, int]:
         threading.Event().wait(0.01)
 
 
+@pytest.mark.full("processes; within one, others read and change bytes")
 def test_a_relay_reads_nothing_and_what_it_changes_counts_for_nothing(tmp_path: Path, drawn: Drawn) -> None:
     folder, invitations = drawn
 

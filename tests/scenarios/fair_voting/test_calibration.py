@@ -12,6 +12,7 @@ from psephos.scenarios.fair_voting.calibration import CALIBRATION, PROFILES, SET
 CLEAR = Setting((3_000, 2_000), 20.0, 20.0)
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("objective", ["parity", "constrained", "penalized", "welfare_constrained"])
 @pytest.mark.parametrize("mechanism", ["laplace", "noisy_scores", "sampled_pair", "joint_pair", "joint_scores"])
 def test_with_little_noise_winners_are_the_best_and_said_to_be(

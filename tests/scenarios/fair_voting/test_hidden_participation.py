@@ -98,6 +98,7 @@ def by_agents(vote: FairVoting, inputs: Inputs, present: Collection[int], transp
     return trio.run(session)
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("present", SUBSETS, ids=str)
 @pytest.mark.parametrize("mechanism", list(MECHANISMS))
 def test_whoever_takes_part_the_bits_are_the_same_on_every_path(mechanism: str, present: tuple[int, ...]) -> None:

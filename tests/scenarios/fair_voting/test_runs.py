@@ -176,6 +176,7 @@ def test_every_variant_is_alike_on_every_path(tmp_path: Path, settings: tuple[st
     assert len(results_of("two-societies", tmp_path, *SMALL, *settings)) == 1
 
 
+@pytest.mark.few(most=4)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_real_breakfasts_are_alike_on_every_path(tmp_path: Path, real_sets: Path, mechanism: str) -> None:
     few = ("voters.alternatives=['1', '2', '3', '4', '5']",) if mechanism in {"whole_ranking", "joint_ranking"} else ()
@@ -186,6 +187,7 @@ def test_real_breakfasts_are_alike_on_every_path(tmp_path: Path, real_sets: Path
     assert "truth" in result  # what is public record may be shown
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("settings", [(), ("reading=subsample",)], ids=["usual", "subsample"])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_run_is_the_reference_run_of_the_protocol(tmp_path: Path, mechanism: str, settings: tuple[str, ...]) -> None:
@@ -223,6 +225,7 @@ def test_ones_own_voters_are_alike_on_every_path(
     assert load_scenario("two-societies", SOURCES[source]).seed is None
 
 
+@pytest.mark.few(most=4)
 @pytest.mark.parametrize("source", list(SOURCES))
 def test_a_runs_scenario_runs_again_from_its_own_folder(
     psephos: Psephos, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
@@ -399,6 +402,7 @@ def price(entry: LedgerEntry) -> bytes:
     return msgspec.json.encode({key: own[key] for key in own if key not in {"person", "num_persons"}})
 
 
+@pytest.mark.few(most=7)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_arrays_charge_in_groups_what_agents_are_charged_one_by_one(tmp_path: Path, mechanism: str) -> None:
     """Thirteen voters; where a smaller group pays more, there is a line for each group."""
@@ -498,6 +502,7 @@ def test_a_run_leaves_these_files(psephos: Psephos) -> None:
     assert {path.name for path in Path("drawn").iterdir()} >= {*LEFT, "estimates.svg", "estimates.png"}
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("noise", ["simulated", "secure"])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_without_record_no_file_tells_what_anybody_prefers(
@@ -583,6 +588,7 @@ def test_the_truth_names_the_winners_of_well_known_rules(tmp_path: Path, write: 
 # The smallest and the odd.
 
 
+@pytest.mark.few(most=4)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_two_voters_of_two_alternatives_are_enough(tmp_path: Path, write: Write, mechanism: str) -> None:
     path = write("v.csv", "voter,group,ranking\nann,n,a>b\nbob,s,b>a\n")
@@ -591,6 +597,7 @@ def test_two_voters_of_two_alternatives_are_enough(tmp_path: Path, write: Write,
     assert result["outcome"]["group_sizes"] == [1, 1]
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_many_groups_of_one_voter_each_are_allowed(tmp_path: Path, write: Write, mechanism: str) -> None:
     rows = "".join(f"v{number},g{number},{'a>b>c' if number % 2 else 'c>a>b'}\n" for number in range(30))

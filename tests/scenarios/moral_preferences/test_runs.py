@@ -325,6 +325,7 @@ def test_levels_that_are_set_must_hold_every_voters_epsilon(write: Write) -> Non
 # Running again.
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize(
     "source",
     [

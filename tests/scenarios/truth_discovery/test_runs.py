@@ -277,6 +277,7 @@ def test_an_answer_set_that_is_given_is_the_one_that_answers_are_held_to(write: 
 # Running again.
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize(
     "source",
     [

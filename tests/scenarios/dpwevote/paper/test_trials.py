@@ -59,6 +59,7 @@ def at_once(vote: DPWeVote, workload: Workload, num_partners: int, trials: int) 
     return run_trials(vote, workload, num_partners=num_partners, trials=trials, seed=SEED, cell=CELL)
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("workload", [UNIFORM, FEW_HEAVY], ids=lambda workload: workload.name)
 @pytest.mark.parametrize("num_partners", [4, 25])
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -62,6 +62,7 @@ def test_one_factor_is_uniform() -> None:
     assert ProductOfUniforms(0.0, 0.5, 1).density(0.0) == 2
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.parametrize("law", LAWS, ids=name)
 def test_the_density_integrates_to_one_and_to_the_moments(law: ProductOfUniforms) -> None:
     """In the logarithm of Δ, where nothing is infinite; below 1e-30 of the greatest nothing counts."""
@@ -81,6 +82,7 @@ def test_the_density_integrates_to_one_and_to_the_moments(law: ProductOfUniforms
     assert law.mean == pytest.approx(moment(1), rel=1e-6)
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.parametrize("law", LAWS, ids=name)
 def test_the_distribution_is_the_densitys_integral(law: ProductOfUniforms) -> None:
     for low, high in [(0.2, 0.3), (0.5, 0.9), (0.05, 0.95)]:
@@ -92,6 +94,7 @@ def test_the_distribution_is_the_densitys_integral(law: ProductOfUniforms) -> No
         assert math.fsum(map(float, pieces)) == pytest.approx(high - low, rel=1e-6)
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.parametrize("law", LAWS, ids=name)
 def test_quantiles_invert_the_distribution(law: ProductOfUniforms) -> None:
     assert law.quantile(0.0) == law.least
@@ -111,6 +114,7 @@ def chance_of_such_draws(changes: FloatArray, law: ProductOfUniforms) -> float:
     return float(stats.kstest(law.distribution(changes), "uniform").pvalue)
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.parametrize("law", LAWS, ids=name)
 def test_draws_follow_the_law(law: ProductOfUniforms) -> None:
     """Kolmogorov and Smirnov's test, fixed seed: false alarm 1e-4 each, .002 for all twenty."""
