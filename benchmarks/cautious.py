@@ -43,7 +43,7 @@ from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.truth_discovery import make_noise
 from psephos.protocol.truth_discovery.inference import known_noise
 from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.experiments.sheets import Sheet, listed, markdown_of
+from psephos.scenarios.tables import Table, listed, markdown_of
 from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
 from psephos.scenarios.truth_discovery.data.published import CROWDS, load_crowd
 from psephos.scenarios.truth_discovery.data.synthetic import make_crowd, skewed_crowd
@@ -187,7 +187,7 @@ def _points(share: float) -> str:
     return f"{100 * share:+.1f}"
 
 
-def _by_crowd(cells: Sequence[_Cell]) -> Sheet:
+def _by_crowd(cells: Sequence[_Cell]) -> Table:
     rows: list[tuple[str, ...]] = []
     for crowd in dict.fromkeys(cell.crowd for cell in cells):
         own, others = [c for c in cells if c.crowd == crowd], [c for c in cells if c.crowd != crowd]
@@ -205,14 +205,13 @@ def _by_crowd(cells: Sequence[_Cell]) -> Sheet:
         )
     rows.append(("**mean**", *(f"{100 * _mean(cells, name):.2f}" for name in cells[0].accuracies), *[""] * 5))
     names = ("majority", "TD", "before", "entropy", "auto")
-    return Sheet(
-        headers=("crowd", *names, "behind TD", "at least", "behind majority", "odds", "left out"),
+    return Table(
+        columns=("crowd", *names, "behind TD", "at least", "behind majority", "odds", "left out"),
         rows=rows,
-        title="Crowd by crowd",
+        caption="Crowd by crowd",
         note="Mean accuracy over all cells of the crowd, in percent; TD: truth discovery by itself. behind: by how "
         "many points auto is behind in the cell where it is worst; at least: the greatest of the lower bounds. odds: "
         "fitted without the crowd, and how far behind TD auto is with those at worst.",
-        num_labels=1,
     )
 
 
@@ -220,7 +219,7 @@ def _mean(cells: Sequence[_Cell], name: str) -> float:
     return float(np.mean([cell.mean(name) for cell in cells]))
 
 
-def _by_cell(cells: Sequence[_Cell]) -> Sheet:
+def _by_cell(cells: Sequence[_Cell]) -> Table:
     return listed(
         cells,
         [
@@ -236,9 +235,9 @@ def _by_cell(cells: Sequence[_Cell]) -> Sheet:
             ("behind TD", lambda cell: _points(cell.deficit())),
             ("at least", lambda cell: _points(cell.least_deficit("auto", len(cells)))),
         ],
-        title="Cell by cell",
+        caption="Cell by cell",
         note="at least: the lower bound of what auto is behind truth discovery, all cells together at 95 %.",
-        num_labels=3,
+        labels=3,
     )
 
 

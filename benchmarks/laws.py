@@ -44,7 +44,7 @@ from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.truth_discovery import Noise, make_noise
 from psephos.protocol.truth_discovery.inference import known_noise
 from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.experiments.sheets import Sheet, markdown_of
+from psephos.scenarios.tables import Table, markdown_of
 from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
 from psephos.scenarios.truth_discovery.paper.workloads import load_workloads
 from table import rewrite_between_marks
@@ -136,7 +136,7 @@ def _cells(crowd: str, layout: Layout, trials: int) -> Iterator[_Cell]:
         yield _Cell(crowd, law, float(np.mean(noise.flip_probabilities)), one_answer, accuracies)
 
 
-def _by_crowd(cells: Sequence[_Cell]) -> Sheet:
+def _by_crowd(cells: Sequence[_Cell]) -> Table:
     rows = [
         (
             cell.crowd,
@@ -148,10 +148,10 @@ def _by_crowd(cells: Sequence[_Cell]) -> Sheet:
         for cell in cells
     ]
     headers = ("crowd", "law", "flips", "R", *_ESTIMATORS)
-    return Sheet(headers=headers, rows=rows, title="Crowd by crowd", note="Accuracy in percent.", num_labels=2)
+    return Table(columns=headers, rows=rows, caption="Crowd by crowd", note="Accuracy in percent.", labels=2)
 
 
-def _means(cells: Sequence[_Cell], trials: int) -> Sheet:
+def _means(cells: Sequence[_Cell], trials: int) -> Table:
     """Return the means over crowds, with the greatest standard error in the note."""
     rows: list[tuple[str, ...]] = []
     errors: list[float] = []
@@ -163,15 +163,14 @@ def _means(cells: Sequence[_Cell], trials: int) -> Sheet:
         one_answer = np.mean([cell.one_answer for cell in own])
         rows.append((law, f"{flips:.3f}", f"{one_answer:.2f}", *(f"{100 * float(mean.mean()):.1f}" for mean in means)))
     crowds = len({cell.crowd for cell in cells})
-    return Sheet(
-        headers=("law", "flips", "R", *_ESTIMATORS),
+    return Table(
+        columns=("law", "flips", "R", *_ESTIMATORS),
         rows=rows,
-        title="Laws and weights at one proven loss",
+        caption="Laws and weights at one proven loss",
         note=f"Accuracy in percent, the mean of {crowds} crowds and {trials} trials of each, with standard errors of "
         f"at most {max(errors):.1f}. All answers of the worker who gives most, m, cost J = {_PRICE:g}·m by any law. "
         "flips: how often an answer is flipped, on average; R: what one answer costs, the others known. ÷ all: the "
         "log-odds of right answers over the number of all tasks, as equation 3 prints it.",
-        num_labels=1,
     )
 
 

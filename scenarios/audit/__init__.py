@@ -1,8 +1,9 @@
 """Audits: every privacy loss bounded from below by telling neighbors apart, and held against what is proven."""
 
+from ..verdicts import AuditVerdict
 from .case import Case, LawCheck, OutputSampler, Pair, Score, Source, View
 from .engine import audit
-from .verdict import Audited, AuditVerdict
+from .verdict import Audited
 
 __all__ = [
     "AuditVerdict",

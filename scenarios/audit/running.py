@@ -21,10 +21,11 @@ from ..running.config import shipped_scenarios
 from ..running.processes import num_cores, open_worker
 from ..running.progress import OnStep
 from ..system import load_each, protocol_names
+from ..verdicts import AuditVerdict
 from .case import Case, Source
 from .engine import audit, check_confidence, check_samples
 from .mechanisms import shared_cases
-from .verdict import Audited, AuditVerdict
+from .verdict import Audited
 
 __all__ = [
     "ALL",

@@ -7,9 +7,10 @@ from rich.text import Text
 from ...agents.noise import check_opendp
 from ..presentation.terminal import show_note, show_table
 from ..running.progress import OnStep
+from ..tables import Cell, listed
+from ..verdicts import AuditVerdict
 from .engine import audit
 from .faults import CONFIDENCE, Fault, planted_faults
-from .verdict import AuditVerdict
 
 __all__ = ["FaultResult", "run_self_test", "show_self_test"]
 
@@ -100,21 +101,21 @@ def _samples_of(fault: Fault, samples: int | None) -> int:
 
 def show_self_test(console: Console, results: list[FaultResult]) -> None:
     """Print a row for each fault."""
-    rows = [
-        (
-            result.name,
-            result.unit,
-            f"{result.proven:.3f}",
-            "–" if result.audited is None else f"{result.audited:.3f}",
-            Text(result.verdict.value, style="" if result.is_right else "bold red"),
-            "–" if result.repaired_audited is None else f"{result.repaired_audited:.3f}",
-            result.repaired_verdict.value,
-        )
-        for result in results
-    ]
-    headers = ("claimed", "audited", "verdict", "repaired", "its verdict")
+    table = listed(
+        results,
+        [
+            ("fault", lambda each: each.name),
+            ("unit", lambda each: each.unit),
+            ("claimed", lambda each: f"{each.proven:.3f}"),
+            ("audited", lambda each: _number(each.audited)),
+            ("verdict", lambda each: Cell(each.verdict, tone="" if each.is_right else "poor")),
+            ("repaired", lambda each: _number(each.repaired_audited)),
+            ("its verdict", lambda each: each.repaired_verdict),
+        ],
+        labels=2,
+    )
     console.print()
-    show_table(console, ("fault", "unit"), headers, rows=rows)
+    show_table(console, table)
     for result in results:
         told_by = f" Told by {result.told_by}." if result.told_by else ""
         show_note(console, f"{result.name}: {result.what}{told_by}")
@@ -125,3 +126,7 @@ def show_self_test(console: Console, results: list[FaultResult]) -> None:
             f"with a probability of at most {1 - CONFIDENCE:.0e}."
         )
     )
+
+
+def _number(epsilon: float | None) -> str:
+    return "–" if epsilon is None else f"{epsilon:.3f}"

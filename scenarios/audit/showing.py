@@ -1,28 +1,23 @@
 """What a terminal and a folder show of audits: a row for each case, and in two sentences what it means."""
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from ..presentation.numbers import some
-from ..presentation.terminal import Cell, show_note, show_table
+from ..presentation.terminal import show_note, show_table
 from ..running.folder import RunFolder
+from ..tables import listed
+from ..verdicts import AuditVerdict
 from .running import AuditReport, AuditRow
-from .verdict import Audited, AuditVerdict
+from .verdict import Audited
 
 __all__ = ["show_report", "write_report"]
 
-_STYLES = {
-    AuditVerdict.CONSISTENT: "",
-    AuditVerdict.CLAIM_REFUTED: "yellow",
-    AuditVerdict.PROOF_REFUTED: "bold red",
-    AuditVerdict.NO_STATEMENT: "dim",
-}
 _NOTHING = "–"
-_MECHANISM = "mechanism"
-_NUMBERS = ("claimed", "proven", "audited", "by", "tightness", "verdict")
 _LARGE = 1e6
 
 
@@ -105,30 +100,27 @@ def write_report(folder: RunFolder, report: AuditReport) -> None:
 
 def _show_group(console: Console, group: str, rows: Sequence[AuditRow]) -> None:
     """Print a group's table; what all its rows have in common stands in its heading."""
-    columns = {"unit": [row.unit for row in rows], "relation": [row.relation for row in rows]}
-    common = {name: cells[0] for name, cells in columns.items() if len(set(cells)) == 1}
+    texts = {"unit": [row.unit for row in rows], "relation": [row.relation for row in rows]}
+    common = {name: cells[0] for name, cells in texts.items() if len(set(cells)) == 1}
     told = [f"unit: {common['unit']}"] if "unit" in common else []
     told += [f"{common['relation']} neighbors"] if "relation" in common else []
     console.print(Text.assemble("\n", (group, "bold"), (f"   {', '.join(told)}" if told else "", "dim")))
-    own = [name for name in columns if name not in common]
-    show_table(
-        console,
-        (_MECHANISM, *own),
-        _NUMBERS,
-        rows=[(row.name, *(columns[name][place] for name in own), *_cells(row)) for place, row in enumerate(rows)],
-        drop=("by",),
+    own = [name for name in texts if name not in common]
+    table = listed(
+        rows,
+        [
+            ("mechanism", lambda row: row.name),
+            *((name, operator.attrgetter(name)) for name in own),
+            ("claimed", lambda row: _number(row.claimed)),
+            ("proven", lambda row: _number(row.proven)),
+            ("audited", lambda row: _NOTHING if row.audited is None else _number(row.audited)),
+            ("by", lambda row: _ways(row.audits)),
+            ("tightness", lambda row: _NOTHING if row.tightness is None else f"{100 * row.tightness:.0f} %"),
+            ("verdict", lambda row: row.verdict.cell),
+        ],
+        labels=1 + len(own),
     )
-
-
-def _cells(row: AuditRow) -> Sequence[Cell]:
-    return (
-        _number(row.claimed),
-        _number(row.proven),
-        _NOTHING if row.audited is None else _number(row.audited),
-        _ways(row.audits),
-        _NOTHING if row.tightness is None else f"{100 * row.tightness:.0f} %",
-        Text(row.verdict.value, style=_STYLES[row.verdict]),
-    )
+    show_table(console, table, drop=("by",))
 
 
 def _number(loss: float) -> str:

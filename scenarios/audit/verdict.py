@@ -3,7 +3,6 @@
 Not refuting a proof proves nothing.
 """
 
-import enum
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
@@ -11,28 +10,16 @@ import msgspec
 import numpy as np
 
 from ...protocol.arrays import FloatArray
+from ..verdicts import AuditVerdict
 from .bounds import exact_delta, exact_epsilon, exact_mu, exact_trade_off
 from .case import Case, Source
 from .holding import NOTHING_HELD, Held
 
-__all__ = ["TOLERANCE", "AuditVerdict", "Audited", "Bounds", "Evidence", "judge"]
+__all__ = ["TOLERANCE", "Audited", "Bounds", "Evidence", "judge"]
 
 TOLERANCE: Final = 1e-9
 """What an exact ε may exceed the proven one by: laws are written in floats."""
 _NUM_CORNERS: Final = 65
-
-
-class AuditVerdict(enum.StrEnum):
-    """What an audit says of a loss."""
-
-    CONSISTENT = "consistent"
-    """Nothing was found that is more than claimed or proven; which is no proof."""
-    CLAIM_REFUTED = "claim refuted"
-    """The loss is more than the paper claims, and no more than is proven."""
-    PROOF_REFUTED = "proof refuted"
-    """The loss is more than is proven, or the sampler does not have the law of which it is proven."""
-    NO_STATEMENT = "no statement"
-    """The outputs were too few to tell the neighbors apart at all."""
 
 
 class Audited(msgspec.Struct, frozen=True, kw_only=True):

@@ -168,6 +168,7 @@ def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *
 
     from ...protocol.privacy import NeighboringRelation, total_of
     from ..presentation.terminal import show_table
+    from ..tables import Table
 
     rows: list[tuple[str, ...]] = []
     room = 0.0
@@ -180,8 +181,8 @@ def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *
         if each.first is not None:
             kept = f"{each.num_acknowledged} of {each.num_drawn}"
             rows.append((each.first.session, each.first.party, _state_of(each, now), kept, f"{paid:g}", f"{held:g}"))
-    headers = ("Reports at server", "ε lost", "ε reserved")
-    show_table(console, ("Session", "As", "State"), headers, rows=rows, drop=("As",))
+    columns = ("Session", "As", "State", "Reports at server", "ε lost", "ε reserved")
+    show_table(console, Table(columns=columns, rows=rows, labels=3), drop=("As",))
     for each in sessions:
         for drawn in each.reports_kept:
             if drawn.kept is not None and not drawn.entries and each.first is not None:

@@ -18,9 +18,10 @@ from ...protocol.dpwevote import CandidateOutcome, DPWeVote, Parameters
 from ...protocol.dpwevote.error_prior import ErrorPrior
 from ...protocol.estimators import Verdict
 from ...protocol.mechanisms import FiniteMechanism
-from ..experiments.calibration import Calibration, Claims, Drawn, Table, claims_of
+from ..experiments.calibration import Calibration, Claims, Drawn, claims_of
 from ..experiments.pooling import CLAIM_COLUMNS, pool, written_share
-from ..experiments.sheets import listed
+from ..experiments.sheets import flat
+from ..tables import Table, listed
 
 __all__ = ["CALIBRATION", "PRIORS", "Cell", "Prior", "matrices_of", "measure"]
 
@@ -253,30 +254,27 @@ def _tables(asked: Drawn) -> Iterator[Table]:
             pool([cell for cell in of_prior if cell.variant == variant], shares=("decided", "verdicts_wrong"))
             for variant in _VARIANTS
         ]
-        sheet = listed(
+        yield listed(
             pooled,
             [("variant", lambda row: row.variant), *_COLUMNS],
-            title=f"Electorates drawn by `{prior}`",
+            caption=f"Electorates drawn by `{prior}`",
             note=f"{law.words}. Over {', '.join(f'{n:,}' for n in _PARTNERS)} partners (Laplace noise up to "
             f"{_MOST_DRAWN:,}) and ε = {', '.join(f'{e:g}' for e in _EPSILONS)}.",
-            num_labels=1,
+            name=prior,
+            full=flat(of_prior),
         )
-        yield Table(prior, of_prior, sheet)
     named = [cell for cell in cells if cell.prior == next(iter(PRIORS))]
-    yield Table(
-        "cells",
+    yield listed(
         named,
-        listed(
-            named,
-            [
-                ("variant", lambda row: row.variant),
-                ("partners", lambda row: f"{row.num_partners:,}"),
-                ("ε", lambda row: f"{row.epsilon:g}"),
-                *_COLUMNS,
-            ],
-            title="Each cell under the named prior",
-            num_labels=1,
-        ),
+        [
+            ("variant", lambda row: row.variant),
+            ("partners", lambda row: f"{row.num_partners:,}"),
+            ("ε", lambda row: f"{row.epsilon:g}"),
+            *_COLUMNS,
+        ],
+        caption="Each cell under the named prior",
+        name="cells",
+        full=flat(named),
     )
     yield from _of_coins(asked)
 
@@ -307,7 +305,7 @@ def _of_coins(asked: Drawn) -> Iterator[Table]:
         for error_prior in get_args(ErrorPrior)
     }
     cells = by_prior["mixed"]
-    sheet = listed(
+    yield listed(
         cells,
         [
             ("variant", lambda cell: cell.variant),
@@ -315,25 +313,26 @@ def _of_coins(asked: Drawn) -> Iterator[Table]:
             ("decided and wrong", lambda cell: written_share(cell.verdicts_wrong)),
             ("right if one just decides", lambda cell: written_share(1 - cell.found)),
         ],
-        title="Power: 100 partners who toss fair coins, ε = 1",
+        caption="Power: 100 partners who toss fair coins, ε = 1",
         note=f"{_POWER_TIMES * asked.trials:,} electorates each. What is nearly a coin toss is rarely decided at 5 %.",
-        num_labels=1,
+        name="power",
+        full=flat(cells),
     )
-    yield Table("power", cells, sheet)
     claims = [(error_prior, cell) for error_prior, of_prior in by_prior.items() for cell in of_prior]
-    sheet = listed(
+    yield listed(
         claims,
         [
             ("claims by", lambda row: row[0]),
             ("variant", lambda row: row[1].variant),
             *((header, lambda row, cell=cell: cell(row[1])) for header, cell in _COLUMNS[:5]),
         ],
-        title="The same electorates: claims by the two priors",
+        caption="The same electorates: claims by the two priors",
         note="Where all votes are coin tosses, a claim below 5 % is mostly luck of the noise, and wrong several times "
         "as often as it says; the mixture makes far fewer such claims.",
-        num_labels=2,
+        labels=2,
+        name="claims-on-coins",
+        full=flat(cell for _, cell in claims),
     )
-    yield Table("claims-on-coins", [cell for _, cell in claims], sheet)
 
 
 CALIBRATION: Final = Calibration(

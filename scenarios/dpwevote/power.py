@@ -37,9 +37,10 @@ from ..presentation.drawing import (
     size_of_rows,
 )
 from ..presentation.numbers import some
-from ..presentation.terminal import Cell, percent, show_facts, show_note, show_table
+from ..presentation.terminal import percent, show_facts, show_note, show_table
 from ..running.folder import RunFolder
 from ..running.resolution import Resolved
+from ..tables import Table
 
 __all__ = ["Powers", "measure_power", "show_power", "simulated_power", "write_power"]
 
@@ -181,11 +182,12 @@ def show_power(console: Console, powers: Powers) -> None:
     console.print()
     show_facts(console, _facts_of(powers))
     has_orders = all(member.shapley_shubik is not None for member in powers.members)
-    headers = ["Share", *(["Shapley-Shubik"] if has_orders else []), "Banzhaf", "Decides", "Moves the release"]
-    rows: list[Sequence[Cell]] = []
+    orders = ["Shapley-Shubik"] * has_orders
+    columns = ["Weight", "Partners", "Share", *orders, "Banzhaf", "Decides", "Moves the release"]
+    rows: list[Sequence[str]] = []
     for weight, places in powers.by_weight().items():
         member, released = powers.members[places[0]], powers.released[places[0]]
-        cells: list[Cell] = [f"{weight:g}", _named([powers.names[place] for place in places])]
+        cells = [f"{weight:g}", _named([powers.names[place] for place in places])]
         cells.append(f"{weight / math.fsum(powers.weights):.4f}")
         if member.shapley_shubik is not None:
             cells.append(f"{float(member.shapley_shubik):.4f}")
@@ -193,7 +195,7 @@ def show_power(console: Console, powers: Powers) -> None:
         error = f" ± {released.standard_error:.1g}" if powers.is_simulated else ""
         cells.append(f"{released.value:.4g}{error}")
         rows.append(cells)
-    show_table(console, ("Weight", "Partners"), headers, rows=rows, drop=("Share",))
+    show_table(console, Table(columns=columns, rows=rows, labels=2), drop=("Share",))
     for note in _notes_of(powers):
         show_note(console, note)
 

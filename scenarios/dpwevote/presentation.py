@@ -27,8 +27,10 @@ from ..presentation.drawing import (
 )
 from ..presentation.numbers import listed, some
 from ..presentation.plain import PLAIN, columns_of
-from ..presentation.presenter import Brief, Known, Presenter, Rows
-from ..presentation.terminal import Cell, estimate_text, percent, show_note, show_table
+from ..presentation.presenter import Brief, Known, Presenter
+from ..presentation.terminal import estimate_text, percent, show_note, show_table, styled
+from ..tables import Cell, Entry, Rows, Table
+from ..verdicts import cell_of_decision
 
 __all__ = ["PRESENTERS"]
 
@@ -36,16 +38,15 @@ __all__ = ["PRESENTERS"]
 def _show(console: Console, outcome: Outcome, known: Known) -> None:
     # Reports of signed weights tell the margin alone.
     with_support = all(candidate.support is not None for candidate in outcome.candidates)
-    numbers = [*(["Support", "Quota"] if with_support else []), "Margin", "P(wrong)"]
+    columns = ["Candidate", "Decision", f"At {_level(outcome)}", *["Support", "Quota"] * with_support]
     truth = known.truth
-    if truth is not None:
-        numbers += ["True margin"]
-    rows: list[Sequence[Cell]] = []
+    columns += ["Margin", "P(wrong)", *(() if truth is None else ("True margin",))]
+    rows: list[Sequence[Entry]] = []
     for candidate in outcome.candidates:
-        cells: list[Cell] = [
+        cells = [
             candidate.name,
             _decision(candidate),
-            _verdict(candidate),
+            cell_of_decision(candidate.verdict.verdict.value),
             *(estimate_text(shown) for shown in (candidate.support, candidate.quota) if shown is not None),
             estimate_text(candidate.margin, signed=True),
             percent(candidate.error_probability),
@@ -54,21 +55,15 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
             cells += [f"{truth[candidate.name] - truth['quota']:+,.6g}"]
         rows.append(cells)
     # The margin is what the decision rests on, and it says most of what support and quota say.
-    show_table(
-        console,
-        ("Candidate", "Decision", f"At {_level(outcome)}"),
-        numbers,
-        rows=rows,
-        drop=("True margin", "Quota", "Support", "P(wrong)"),
-        whole=known.table,
-    )
+    drop = ("True margin", "Quota", "Support", "P(wrong)")
+    show_table(console, Table(columns=columns, rows=rows, labels=3), drop=drop, whole=known.table)
     if outcome.weight_counts:
         console.print()
-        counts: list[Sequence[Cell]] = []
+        counts: list[Sequence[Entry]] = []
         for count in outcome.weight_counts:
             possible = "" if count.projected is None else f"   (nearest possible {count.projected:,.1f})"
             counts.append((f"{count.weight:g}", estimate_text(count.count) + Text(possible)))
-        show_table(console, ("Weight",), ("Partners",), rows=counts)
+        show_table(console, Table(columns=("Weight", "Partners"), rows=counts))
     for note in _noise(outcome):
         show_note(console, note, style="yellow")
     biased = [candidate for candidate in outcome.candidates if candidate.bias]
@@ -93,13 +88,8 @@ _PRIORS: Final = {
     "uniform": "if any share of yes is equally likely",
 }
 """The priors in words."""
-_STYLES: Final = {Verdict.PASSES: "bold green", Verdict.FAILS: "bold red", Verdict.TOO_CLOSE: "yellow"}
 # So many estimates that are nothing but noise are listed.
 _MOST_NOISE: Final = 6
-
-
-def _verdict(candidate: CandidateOutcome) -> Text:
-    return Text(candidate.verdict.verdict.value, style=_STYLES[candidate.verdict.verdict])
 
 
 def _level(outcome: Outcome) -> str:
@@ -145,8 +135,8 @@ def _short(value: float) -> str:
     return f"{value:,.1f}".removesuffix(".0")
 
 
-def _decision(candidate: CandidateOutcome) -> Text:
-    return Text("passes", style="bold green") if candidate.passed else Text("fails", style="bold red")
+def _decision(candidate: CandidateOutcome) -> Cell:
+    return Cell("passes", tone="good") if candidate.passed else Cell("fails", tone="poor")
 
 
 def _rows(outcome: Outcome, known: Known) -> Rows:
@@ -244,7 +234,7 @@ def _brief(outcome: Outcome) -> list[Brief]:
     """Return each candidate's decision, and how sure it is, with the margin that it rests on."""
     briefs: list[Brief] = []
     for candidate in outcome.candidates:
-        said = _decision(candidate)
+        said = styled(_decision(candidate))
         if candidate.verdict.verdict is Verdict.TOO_CLOSE:
             said.append(f" ({Verdict.TOO_CLOSE.value})", style="yellow")
         briefs.append(Brief(candidate.name, said, candidate.margin, _told(candidate, outcome.total_weight)))
@@ -253,7 +243,7 @@ def _brief(outcome: Outcome) -> list[Brief]:
 
 def _told(candidate: CandidateOutcome, total: Estimate | None) -> str:
     """Return a decision with the numbers that it rests on: "passes: 208 ± 53 of 600, quota 301 ± 21"."""
-    decision = _decision(candidate).plain
+    decision = _decision(candidate).words
     if candidate.support is None or candidate.quota is None or total is None:
         return f"{decision}: {estimate_text(candidate.margin, signed=True).plain} from the quota"
     support, of, quota = (estimate_text(each).plain for each in (candidate.support, total, candidate.quota))

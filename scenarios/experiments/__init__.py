@@ -8,12 +8,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .calibration import Calibration, Claims, Drawn, Table, calibrate, claims_of, page_of_calibration
-    from .findings import BoundedFinding, Certainty, Finding, Judgement
+    from .calibration import Calibration, Claims, Drawn, calibrate, claims_of, page_of_calibration
+    from .findings import BoundedFinding, Certainty, Finding
     from .measurements import Measurement, deviation, mean_of, share_of
     from .paper import Paper
     from .reproductions import Asked, Experiments, PaperReproduction, Part, page_of, reproduce, show_reproduction
-    from .sheets import Sheet, flatten, markdown_of, show_sheet
 
 __all__ = [
     "Asked",
@@ -24,28 +23,22 @@ __all__ = [
     "Drawn",
     "Experiments",
     "Finding",
-    "Judgement",
     "Measurement",
     "Paper",
     "PaperReproduction",
     "Part",
-    "Sheet",
-    "Table",
     "calibrate",
     "claims_of",
     "deviation",
-    "flatten",
-    "markdown_of",
     "mean_of",
     "page_of",
     "page_of_calibration",
     "reproduce",
     "share_of",
     "show_reproduction",
-    "show_sheet",
 ]
 
-_HOMES = ("paper", "calibration", "findings", "measurements", "sheets", "reproductions")
+_HOMES = ("paper", "calibration", "findings", "measurements", "reproductions")
 
 
 def __getattr__(name: str) -> Any:

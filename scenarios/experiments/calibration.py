@@ -19,10 +19,11 @@ from rich.text import Text
 
 from ...protocol.arrays import FloatArray
 from ...protocol.errors import ConfigurationError, one_of
+from ..presentation.terminal import show_sheet
 from ..running.folder import RunFolder
 from ..running.progress import OnStep
 from ..system import load_each, names_with
-from .sheets import Sheet, flatten, markdown_of, show_sheet
+from ..tables import Table, markdown_of
 
 __all__ = [
     "ALL",
@@ -30,7 +31,6 @@ __all__ = [
     "Calibration",
     "Claims",
     "Drawn",
-    "Table",
     "calibrate",
     "check_calibration",
     "claims_of",
@@ -57,17 +57,6 @@ class Drawn(NamedTuple):
     """Is told what begins."""
 
 
-class Table(NamedTuple):
-    """A table of a calibration."""
-
-    name: str
-    """Of its file: small letters and hyphens."""
-    rows: Sequence[msgspec.Struct]
-    """Flat ones, as programs read them."""
-    sheet: Sheet
-    """The same, as people read it."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Calibration:
     """How well a system's claims hold: its part `calibration`.
@@ -75,7 +64,7 @@ class Calibration:
     Args:
         title: the section's.
         about: its first paragraphs: what is claimed, under which prior, and how it is held against what is true.
-        tables: makes the tables, one by one.
+        tables: makes the tables, one by one, each with the name of its file.
         steps: how often it tells what begins; 0 where that is not known.
     """
 
@@ -192,7 +181,7 @@ def calibrate(
     if folder is not None:
         for system, tables in found.items():
             for table in tables:
-                folder.write_table(f"{system}-{table.name}.csv", [flatten(row) for row in table.rows])
+                folder.write_table(f"{system}-{table.name}.csv", table.full)
         (folder.path / "calibration.md").write_text(
             page_of_calibration(found, trials=trials, seed=seed), encoding="utf-8"
         )
@@ -221,7 +210,7 @@ def page_of_calibration(found: Mapping[str, Sequence[Table]], *, trials: int, se
     ]
     for system, part in _parts(found):
         parts += [f"## {part.title}", part.about]
-        parts += [markdown_of(table.sheet) for table in found[system]]
+        parts += [markdown_of(table) for table in found[system]]
     return "\n\n".join(parts) + "\n"
 
 
@@ -232,7 +221,7 @@ def show_calibration(console: Console, found: Mapping[str, Sequence[Table]]) -> 
         console.print(Text(part.title, style="bold underline"))
         console.print(Text(part.about))
         for table in found[system]:
-            show_sheet(console, table.sheet)
+            show_sheet(console, table)
 
 
 def _parts(found: Mapping[str, Sequence[Table]]) -> Iterator[tuple[str, Calibration]]:

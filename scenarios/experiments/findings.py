@@ -13,6 +13,7 @@ from typing import Final, Literal
 import msgspec
 
 from ..system import load_each
+from ..verdicts import Judgement
 
 __all__ = [
     "AUDIT",
@@ -21,7 +22,6 @@ __all__ = [
     "Certainty",
     "Finding",
     "Judged",
-    "Judgement",
     "findings_on_papers",
     "in_a_row",
 ]
@@ -33,21 +33,6 @@ READINGS: Final = "docs/readings.md"
 
 # Laws are written in floats.
 _ROUNDING: Final = 1e-6
-
-
-class Judgement(enum.StrEnum):
-    """What becomes of a claim."""
-
-    HOLDS = "holds"
-    """It is as claimed."""
-    IN_PART = "in part"
-    """It is not, and there are cases in which it is."""
-    REFUTED = "refuted"
-    """It is not."""
-    OPEN = "open"
-    """What is known of the number decides nothing."""
-    SILENT = "silent"
-    """The paper names no number."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):

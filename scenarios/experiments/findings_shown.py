@@ -9,8 +9,9 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ..presentation.terminal import show_facts
-from .findings import READINGS, BoundedFinding, Certainty, Finding, Judged, Judgement
+from ..presentation.terminal import STYLES, show_facts
+from ..verdicts import Judgement
+from .findings import READINGS, BoundedFinding, Certainty, Finding, Judged
 
 __all__ = [
     "bounded_finding_as_data",
@@ -20,13 +21,6 @@ __all__ = [
     "show_findings",
 ]
 
-_STYLES: Final = {
-    Judgement.HOLDS: "green",
-    Judgement.IN_PART: "yellow",
-    Judgement.REFUTED: "bold red",
-    Judgement.OPEN: "cyan",
-    Judgement.SILENT: "cyan",
-}
 _WORDS: Final = {Judgement.HOLDS: "holds", Judgement.REFUTED: "does not hold"}
 """As sentences have it."""
 _MEANINGS: Final = {
@@ -72,7 +66,7 @@ def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -
     console.print(Text(heading, style="bold"))
     console.print(Text(count_in_words(findings)))
     for finding in findings:
-        verdict = f"{_WORDS[finding.judgement]}: ", f"bold {_STYLES[finding.judgement]}"
+        verdict = f"{_WORDS[finding.judgement]}: ", STYLES[finding.judgement.tone]
         words = Text.assemble(verdict, finding.claim, (f" ({finding.source})", "cyan"))
         console.print()
         console.print(words)
@@ -98,7 +92,7 @@ def show_bounded_findings(console: Console, findings: Sequence[BoundedFinding]) 
         for finding in of_paper:
             console.print()
             judgement = finding.judgement
-            console.print(Text.assemble((finding.key, "bold"), "  ", (judgement, _STYLES[judgement])))
+            console.print(Text.assemble((finding.key, "bold"), "  ", (judgement, STYLES[judgement.tone])))
             show_facts(console, _facts(finding), spaced=False)
 
 

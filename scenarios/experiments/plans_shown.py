@@ -11,14 +11,15 @@ from rich.text import Text
 from ...protocol.privacy import TrustModel
 from ..presentation.drawing import save_picture
 from ..presentation.numbers import listed, some
-from ..presentation.terminal import Cell, show_note, show_table
+from ..presentation.terminal import show_note, show_table
 from ..running.folder import RunFolder
 from ..running.parties import sources_of
 from ..running.statements import certainty_of, meaning_of, up_to, warning_of
+from ..tables import Entry, Table
 from .plans import Option, Plan, Planned
 from .plans_drawn import picture_of
 from .variants import Offered, VariantTable
-from .variants_shown import trusting
+from .variants_shown import best_of, trusting
 
 __all__ = ["plan_in_json", "show_plan", "verdict_of_plan", "write_plan"]
 
@@ -97,13 +98,15 @@ def _show_variants(console: Console, plan: Plan, table: VariantTable) -> None:
     best = {each.name for each in plan.best}
     is_trust_told = len({each.model for each in plan.variants}) > 1
     numbers = _headers(table)[plan.sought != "people" :]  # else it is the same number in each line
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for each in plan.variants:
         texts = [each.name, _trusted(each.model, table)] if is_trust_told else [each.name]
         cells = [*texts, *_cells(each, plan, table)[-len(numbers) :]]
-        rows.append([Text(cell, style="bold green") for cell in cells] if each.name in best else cells)
-    headers = ("Variant", "Trusted") if is_trust_told else ("Variant",)
-    show_table(console, headers, numbers, rows=rows, drop=("Certainty",), whole=_TABLE)
+        rows.append(best_of(cells) if each.name in best else cells)
+    texts = ("Variant", "Trusted") if is_trust_told else ("Variant",)
+    show_table(
+        console, Table(columns=(*texts, *numbers), rows=rows, labels=len(texts)), drop=("Certainty",), whole=_TABLE
+    )
 
 
 def _trusted(model: TrustModel, table: VariantTable) -> str:
@@ -132,12 +135,13 @@ def _error_text(share: float, standard_error: float, plan: Plan, *, people: int)
 
 def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
     unit = msgspec.structs.replace(plan.unit, noun="")  # shares alone, which more people have too
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for option in plan.options:
         error = unit.short(option.share, standard_error=option.standard_error)
         do = option.do if option.name == plan.best[0].name else f"{option.do} ({option.name})"
         rows.append([do, *_numbers(option.people, option.epsilon, error)])
-    show_table(console, (_HEADINGS[plan.sought],), _headers(table), rows=rows, drop=("Certainty",), whole="plan.json")
+    shown = Table(columns=(_HEADINGS[plan.sought], *_headers(table)), rows=rows)
+    show_table(console, shown, drop=("Certainty",), whole="plan.json")
 
 
 def _notes(plan: Plan, table: VariantTable) -> list[str]:

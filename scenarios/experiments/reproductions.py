@@ -18,12 +18,14 @@ from rich.text import Text
 from ...protocol.errors import ConfigurationError
 from ..plugins import load
 from ..presentation.drawing import Picture, save_pictures
+from ..presentation.terminal import show_sheet
 from ..running.folder import RunFolder
 from ..running.progress import OnStep
+from ..tables import Table, markdown_of
 from .findings import Finding
 from .findings_shown import count_in_words, findings_in_markdown, show_findings
 from .paper import Paper
-from .sheets import Sheet, flatten, markdown_of, show_sheet
+from .sheets import flat
 
 __all__ = [
     "Asked",
@@ -134,7 +136,7 @@ class Experiments(Generic[_FoundT]):
     parts: Callable[[Asked], Iterable[Part]]
     on_paper: Callable[[_FoundT], Iterable[Finding]]
     additions: Callable[[_FoundT], Iterable[Finding]]
-    sheets: Callable[[_FoundT], Iterable[Sheet]]
+    sheets: Callable[[_FoundT], Iterable[Table]]
     pictures: Callable[[_FoundT], Mapping[str, Picture]]
     captions: Mapping[str, str]
     title: str
@@ -228,7 +230,7 @@ def _versions() -> dict[str, str]:
 
 
 def _write(folder: RunFolder, found: PaperReproduction, *, page: str) -> None:
-    tables = {name: [flatten(row) for row in rows] for name, rows in found.tables.items() if rows}
+    tables = {name: flat(rows) for name, rows in found.tables.items() if rows}
     for name, rows in tables.items():
         folder.write_table(f"{name}.csv", rows)
     folder.write_json("reproduction.json", {**{name: getattr(found, name) for name in found.kept}, "tables": tables})

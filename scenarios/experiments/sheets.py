@@ -1,62 +1,19 @@
-"""Tables as people read them: the same cells in a terminal and in Markdown; and rows as programs read them."""
+"""Flat rows of measurements: set out in lines and columns for people, and in columns alone for programs."""
 
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from ..tables import Rows
 from .measurements import Measurement
 
-__all__ = ["Pivot", "Sheet", "flatten", "in_percent", "listed", "markdown_of", "pivot", "show_sheet"]
+__all__ = ["Pivot", "flat", "flatten", "in_percent", "pivot"]
 
 RowT = TypeVar("RowT")
 IndexT = TypeVar("IndexT", bound=Hashable)
 ColumnT = TypeVar("ColumnT", bound=Hashable)
-
-
-class Sheet(msgspec.Struct, frozen=True, kw_only=True):
-    """A table to be read.
-
-    Args:
-        title: one line.
-        headers: one for each column.
-        rows: one cell for each header.
-        note: what the reader needs to know to read it.
-        num_labels: so many columns hold words, and begin at their left.
-    """
-
-    title: str
-    headers: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    note: str = ""
-    num_labels: int = 0
-
-
-def listed(
-    rows: Iterable[RowT],
-    columns: Sequence[tuple[str, Callable[[RowT], str]]],
-    *,
-    title: str,
-    note: str = "",
-    num_labels: int = 0,
-) -> Sheet:
-    """Return a table with a line for each row.
-
-    Args:
-        rows: flat ones.
-        columns: the header of each, and the cell of a row.
-        title: see `Sheet`.
-        note: see `Sheet`.
-        num_labels: see `Sheet`.
-    """
-    lines = [[cell(row) for _, cell in columns] for row in rows]
-    headers = [header for header, _ in columns]
-    return Sheet(title=title, headers=headers, rows=lines, note=note, num_labels=num_labels)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,27 +68,9 @@ def in_percent(measurement: Measurement, *, signed: bool = False) -> str:
     return f"{100 * measurement.value:{sign}.1f} ± {100 * measurement.standard_error:.1f}"
 
 
-def markdown_of(sheet: Sheet) -> str:
-    """Return a table in Markdown: its title in bold, numbers to the right, the note below."""
-    lines = [f"**{sheet.title}**", "", _line(sheet.headers), _line(_rules(sheet))]
-    lines += [_line([cell.replace("|", "\\|") for cell in row]) for row in sheet.rows]
-    if sheet.note:
-        lines += ["", sheet.note]
-    return "\n".join(lines)
-
-
-def show_sheet(console: Console, sheet: Sheet) -> None:
-    """Print a table to a terminal."""
-    console.print()
-    console.print(Text(sheet.title, style="bold"))
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False, padding=(0, 1, 0, 0))
-    for place, header in enumerate(sheet.headers):
-        table.add_column(Text(header), justify="left" if place < sheet.num_labels else "right", no_wrap=True)
-    for row in sheet.rows:
-        table.add_row(*map(Text, row))
-    console.print(table)
-    if sheet.note:
-        console.print(Text(sheet.note, style="dim"))
+def flat(rows: Iterable[msgspec.Struct]) -> Rows:
+    """Return rows by column: see `flatten`."""
+    return [flatten(row) for row in rows]
 
 
 def flatten(row: msgspec.Struct) -> dict[str, object]:
@@ -153,11 +92,3 @@ def flatten(row: msgspec.Struct) -> dict[str, object]:
 
 
 _MEASURED = (Measurement, Measurement | None)
-
-
-def _rules(sheet: Sheet) -> list[str]:
-    return [":---" if place < sheet.num_labels else "---:" for place in range(len(sheet.headers))]
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"

@@ -19,8 +19,9 @@ from rich.text import Text
 
 from ..presentation.drawing import save_picture
 from ..presentation.numbers import decimals_of, rounded
-from ..presentation.terminal import Cell, show_note, show_table, title_of
+from ..presentation.terminal import show_note, show_table, title_of
 from ..running.folder import RunFolder
+from ..tables import Table, listed
 from .measurements import Measurement, apart_by, unseen
 from .measures import Measure
 from .summaries import QUANTILES, Summary
@@ -182,22 +183,23 @@ def show_trials(console: Console, cells: Sequence[MeasuredCell]) -> None:
         _show_grid(console, cells)
     if traffic := cells[0].traffic:
         console.print()
-        rows = [
+        table = listed(
+            traffic,
             [
-                phase.phase,
-                *(_plain(number) for number in (phase.messages_up, phase.bytes_up)),
-                *(_plain(number) for number in (phase.messages_down, phase.bytes_down)),
-            ]
-            for phase in traffic
-        ]
-        headers = ("Messages sent", "Bytes sent", "Messages received", "Bytes received")
-        show_table(console, ("Phase",), headers, rows=rows)
+                ("Phase", lambda phase: phase.phase),
+                ("Messages sent", lambda phase: _plain(phase.messages_up)),
+                ("Bytes sent", lambda phase: _plain(phase.bytes_up)),
+                ("Messages received", lambda phase: _plain(phase.messages_down)),
+                ("Bytes received", lambda phase: _plain(phase.bytes_down)),
+            ],
+        )
+        show_table(console, table)
         of = "" if len(cells) == 1 else f", in the first of the {len(cells):,} cells"
         show_note(console, f"of one party, on average{of}; over TCP a frame adds 4 bytes to each, and TLS its own")
 
 
 def _show_cell(console: Console, cell: MeasuredCell) -> None:
-    rows: list[Sequence[Cell]] = []
+    rows: list[list[str]] = []
     for measure in cell.measures:
         summary = cell.summaries.get(measure.name)
         if summary is None or measure.name in {BYTES.name, MESSAGES.name}:
@@ -209,15 +211,9 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
         cells = [next(places) if level in known else "" for level in QUANTILES]
         unit = " %" if measure.is_share else ""
         rows.append([title_of(measure.name), written(summary, measure), " to ".join(between) + unit, *cells])
-    headers = ("Mean", _WITHIN, *(_SHARES[level] for level in QUANTILES))
-    show_table(
-        console,
-        ("Measure",),
-        headers,
-        rows=rows,
-        drop=(_SHARES[0.05], _SHARES[0.95], "Median", _WITHIN),
-        whole="summary.csv",
-    )
+    columns = ("Measure", "Mean", _WITHIN, *(_SHARES[level] for level in QUANTILES))
+    drop = (_SHARES[0.05], _SHARES[0.95], "Median", _WITHIN)
+    show_table(console, Table(columns=columns, rows=rows), drop=drop, whole="summary.csv")
     words = f"over {len(cell.trials):,} trials of the same parties with fresh noise; ± is one standard error"
     show_note(console, f"{words}; summary.csv has the intervals of quantiles as well")
 
@@ -226,13 +222,13 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell]) -> None:
     keys = [key for key, _ in cells[0].settings]
     leading = [measure for measure in measures_in(cells) if measure.name != MESSAGES.name]
     leading.sort(key=lambda measure: measure.is_detail)
-    rows: list[Sequence[Cell]] = []
+    rows: list[list[str]] = []
     for cell in cells:
         found = [(measure, cell.summaries.get(measure.name)) for measure in leading]
         written_ = ["" if summary is None else written(summary, measure) for measure, summary in found]
         rows.append([*(value for _, value in cell.settings), *written_])
-    headers = [title_of(measure.name) for measure in leading]
-    show_table(console, keys, headers, rows=rows, whole="summary.csv")
+    columns = [*keys, *(title_of(measure.name) for measure in leading)]
+    show_table(console, Table(columns=columns, rows=rows, labels=len(keys)), whole="summary.csv")
     words = f"means over {len(cells[0].trials):,} trials of each cell with fresh noise; ± is one standard error, and "
     words += "missing where all trials agree; summary.csv has intervals, and differences from the first cell"
     show_note(console, words)

@@ -12,12 +12,13 @@ from rich.text import Text
 
 from ...protocol.privacy import TrustModel
 from ..presentation.numbers import some
-from ..presentation.terminal import Cell, show_note, show_table
+from ..presentation.terminal import show_note, show_table
 from ..running.statements import meaning_of
+from ..tables import Cell, Entry, Table
 from .measurements import Measurement, apart_by, deviation, unseen
 from .variants import Offered, Priced, VariantTable
 
-__all__ = ["as_good", "show_variants", "trusting", "variants_in_json", "verdict_of_variants"]
+__all__ = ["as_good", "best_of", "show_variants", "trusting", "variants_in_json", "verdict_of_variants"]
 
 
 def trusting(model: TrustModel, table: VariantTable) -> str:
@@ -118,17 +119,22 @@ def show_variants(
         show_note(console, line)
     console.print()
     headers = list(dict.fromkeys(header for offered in offers for header in offered.cells))
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for offered in offers:
         cells = [offered.name, *(offered.cells.get(header, "") for header in headers)]
         if offered is best:
             cells[0] += mark
-        rows.append([Text(cell, style="bold green") for cell in cells] if offered is best else cells)
-    show_table(console, ("Variant",), headers, rows=rows, drop=table.dropped)
+        rows.append(best_of(cells) if offered is best else cells)
+    show_table(console, Table(columns=["Variant", *headers], rows=rows), drop=table.dropped)
     for note in table.notes(offers):
         show_note(console, note)
     if error is not None:
         _show_prices(console, table, prices, error=error)
+
+
+def best_of(words: Sequence[str]) -> list[Cell]:
+    """Return the row of the best."""
+    return [Cell(each, tone="good") for each in words]
 
 
 def _show_prices(console: Console, table: VariantTable, prices: Sequence[Priced], *, error: float) -> None:
@@ -136,15 +142,14 @@ def _show_prices(console: Console, table: VariantTable, prices: Sequence[Priced]
     known = [priced.offered for priced in prices if priced.offered is not None]
     least = min(known, key=lambda offered: offered.epsilon, default=None)
     console.print()
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for priced in prices:
         offered = priced.offered
         cells = [priced.name, "", ""]
         if offered is not None:
             cells[1:] = [f"{offered.epsilon:.4g}", offered.cells[table.error]]
-        rows.append([Text(cell, style="bold green") for cell in cells] if offered is least and least else cells)
-    header = f"ε in all for {error:g}"
-    show_table(console, ("Variant",), (header, table.error), rows=rows)
+        rows.append(best_of(cells) if offered is least and least else cells)
+    show_table(console, Table(columns=("Variant", f"ε in all for {error:g}", table.error), rows=rows))
     words = f"the least price at which the error is {error:g} or less, within half a percent of it, and the error there"
     show_note(console, f"{words}; empty where no price is known to suffice")
 

@@ -24,9 +24,10 @@ from ...protocol.fair_voting.parameters import JOINT, LOCAL, MechanismName
 from ...protocol.fair_voting.phases import DisclosedRankings
 from ...protocol.fair_voting.posteriors import DIFFERENCES
 from ...protocol.fair_voting.rankings import Rankings
-from ..experiments.calibration import Calibration, Claims, Drawn, Table, claims_of
+from ..experiments.calibration import Calibration, Claims, Drawn, claims_of
 from ..experiments.pooling import CLAIM_COLUMNS, pool, written_share
-from ..experiments.sheets import listed
+from ..experiments.sheets import flat
+from ..tables import Table, listed
 
 __all__ = ["CALIBRATION", "PROFILES", "Cell", "Setting", "measure"]
 
@@ -279,14 +280,15 @@ def _tables(asked: Drawn) -> Iterator[Table]:
             for objective in _OBJECTIVES
             if (same := [cell for cell in rows if (cell.mechanism, cell.objective) == (mechanism, objective)])
         ]
-        sheet = listed(
+        yield listed(
             pooled,
             [("mechanism", lambda cell: cell.mechanism), ("objective", lambda cell: cell.objective), *_COLUMNS],
-            title=f"Profiles: `{profiles}`",
+            caption=f"Profiles: `{profiles}`",
             note=f"{words}. Over {'; '.join(_words(setting) for setting in SETTINGS)}; four alternatives.",
-            num_labels=2,
+            labels=2,
+            name=profiles,
+            full=flat(rows),
         )
-        yield Table(profiles, rows, sheet)
 
 
 def _words(setting: Setting) -> str:

@@ -20,7 +20,8 @@ from ...protocol.fair_voting import Parameters, Scoring
 from ...protocol.fair_voting.joint_reports import JointReport, possible_joint_reports
 from ...protocol.fair_voting.reports import best_report
 from ...protocol.mechanisms import MAX_JOINT_GROUPS, GeneralizedRandomizedResponse
-from ..presentation.terminal import Cell, show_note, show_table
+from ..presentation.terminal import show_note, show_table
+from ..tables import listed
 
 __all__ = ["PRICES", "GroupPrice", "prices_of_groups", "show_group_prices"]
 
@@ -88,28 +89,27 @@ def prices_of_groups(parameters: Parameters, epsilons: Sequence[float] = PRICES)
 def show_group_prices(console: Console, parameters: Parameters) -> None:
     """Print the table for a vote, with its own ε among the others."""
     prices = prices_of_groups(parameters, sorted({*PRICES, parameters.epsilon}))
-    rows: list[Sequence[Cell]] = [
-        (
-            f"{price.epsilon:g}",
-            price.public,
-            price.private,
-            f"{price.public_error:.4g}",
-            f"{price.private_error:.4g}",
-            f"{price.private_error / price.public_error:.3g}",
-            f"{price.one_answer_error:.4g}",
-            f"{price.split_error:.4g}",
-        )
-        for price in prices
-    ]
+    table = listed(
+        prices,
+        [
+            ("ε", lambda price: f"{price.epsilon:g}"),
+            ("Public groups", lambda price: price.public),
+            ("Private groups", lambda price: price.private),
+            ("Public ±", lambda price: f"{price.public_error:.4g}"),
+            ("Private ±", lambda price: f"{price.private_error:.4g}"),
+            ("Times", lambda price: f"{price.private_error / price.public_error:.3g}"),
+            ("One answer ±", lambda price: f"{price.one_answer_error:.4g}"),
+            ("Halves ±", lambda price: f"{price.split_error:.4g}"),
+        ],
+        labels=3,
+    )
     own = next(price for price in prices if price.epsilon == parameters.epsilon)
     times = own.private_error / own.public_error
     console.print(
         Text(f"At ε = {own.epsilon:g}, groups that are private make errors {times:.3g} times as large.", style="bold")
     )
     console.print()
-    texts = ("ε", "Public groups", "Private groups")
-    headers = ("Public ±", "Private ±", "Times", "One answer ±", "Halves ±")
-    show_table(console, texts, headers, rows=rows, drop=("Halves ±", "One answer ±"))
+    show_table(console, table, drop=("Halves ±", "One answer ±"))
     sizes = parameters.group_sizes
     for note in (
         f"± is the standard error of a mean utility to the smallest group, {min(sizes):,} of {sum(sizes):,} voters",

@@ -27,9 +27,10 @@ from ...protocol.moral_preferences import (
     compare_societies,
     decide,
 )
-from ..experiments.calibration import Calibration, Claims, Drawn, Table, claims_of
+from ..experiments.calibration import Calibration, Claims, Drawn, claims_of
 from ..experiments.pooling import CLAIM_COLUMNS, pool, written_share
-from ..experiments.sheets import listed
+from ..experiments.sheets import flat
+from ..tables import Table, listed
 
 __all__ = [
     "CALIBRATION",
@@ -366,14 +367,15 @@ def _tables(asked: Drawn) -> Iterator[Table]:
             for way in WAYS
             for prior in PRIORS
         ]
-        sheet = listed(
+        yield listed(
             pooled,
             [("release", lambda cell: cell.way), ("prior", lambda cell: cell.prior), *_COLUMNS],
-            title=f"Societies: `{society}`",
+            caption=f"Societies: `{society}`",
             note=f"{words}. Over {', '.join(map(str, _FEATURES))} features and three prices each; {_VOTERS} voters.",
-            num_labels=2,
+            labels=2,
+            name=society,
+            full=flat(rows),
         )
-        yield Table(society, rows, sheet)
     yield _table_of_differences(asked)
 
 
@@ -394,7 +396,7 @@ def _table_of_differences(asked: Drawn) -> Table:
         for division in DIVISIONS
         for size in _FEATURES_COMPARED
     ]
-    sheet = listed(
+    return listed(
         cells,
         [
             ("release", lambda cell: cell.way),
@@ -405,13 +407,14 @@ def _table_of_differences(asked: Drawn) -> Table:
             ("sessions with a wrong verdict", lambda cell: written_share(cell.wrong)),
             ("sessions with a missed interval", lambda cell: written_share(cell.missed)),
         ],
-        title="Differences between three societies: all verdicts at once",
+        caption="Differences between three societies: all verdicts at once",
         note=f"{'; '.join(f'{name}: {words}' for name, words in DIVISIONS.items())}. Societies of "
         f"{', '.join(map(str, _SIZES))} voters. By design at most 0.05 of sessions have a wrong verdict or a missed "
         f"interval; shares of {asked.trials:,} sessions scatter by {math.sqrt(0.05 * 0.95 / asked.trials):.3f}.",
-        num_labels=2,
+        labels=2,
+        name="differences",
+        full=flat(cells),
     )
-    return Table("differences", cells, sheet)
 
 
 _COLUMNS: Final[Sequence[tuple[str, Callable[[Cell], str]]]] = (

@@ -32,10 +32,11 @@ from ...protocol.moral_preferences.certainty import check_prior, why_no_certaint
 from ...protocol.moral_preferences.outcome import NoisyMaxima
 from ...protocol.moral_preferences.parameters import MAX_BOUND, MAX_FEATURES_OF_COEFFICIENTS, MAX_RECORDS, MIN_BOUND
 from ..presentation.numbers import some
-from ..presentation.terminal import Cell, show_label, show_note, show_table
+from ..presentation.terminal import show_label, show_note, show_table
 from ..reading.conversion import convert
 from ..reading.files import readable
 from ..running.folder import check_schema
+from ..tables import Cell, Entry, Table
 from .alternatives import AlternativePair
 
 __all__ = [
@@ -225,15 +226,14 @@ def show_decision(
     chances = {"first": decision.probability, "second": None}
     if decision.probability is not None:
         chances["second"] = 1 - decision.probability
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for side, alternative in zip(_SIDES, (pair.first, pair.second), strict=True):
         described = ", ".join(f"{name} {value:g}" for name, value in alternative.items() if value)
         chance = chances[side]
         cells = [side, described or "0 of every feature", *([] if chance is None else [_probability(chance)])]
-        rows.append([Text(cell, style="bold") if side == decision.choice else cell for cell in cells])
-    show_table(
-        console, ("Alternative", "Features"), ("Preferred",) if decision.probability is not None else (), rows=rows
-    )
+        rows.append([Cell(each, tone="strong" if side == decision.choice else "") for each in cells])
+    columns = ("Alternative", "Features", *(() if decision.probability is None else ("Preferred",)))
+    show_table(console, Table(columns=columns, rows=rows, labels=2))
     for note in _notes_of(outcome, [decision]):
         show_note(console, note)
     if societies:
@@ -321,36 +321,32 @@ def _show_table(console: Console, outcome: Outcome, heading: str, decisions: Ite
     """Print a line for each decision, by the name of its pair or its society."""
     with_probability = not outcome.is_direction
     with_certainty, with_verdict = why_no_certainty(outcome) is None, why_no_verdict(outcome) is None
-    numbers = ["Margin", *(["P(first)"] if with_probability else []), *(["Certainty"] if with_certainty else [])]
-    numbers += ["Verdict"] if with_verdict else []
-    rows: list[Sequence[Cell]] = []
+    columns = [heading, "Choice", "Margin", *["P(first)"] * with_probability, *["Certainty"] * with_certainty]
+    columns += ["Verdict"] * with_verdict
+    rows: list[Sequence[Entry]] = []
     for name, decision in decisions:
-        chosen = Text(decision.choice or "neither", style="bold" if decision.choice else "yellow")
-        cells: list[Cell] = [name, chosen, f"{decision.margin:+,.4g}" if decision.margin else "0"]
+        chosen = Cell(decision.choice or "neither", tone="strong" if decision.choice else "warning")
+        cells: list[Entry] = [name, chosen, f"{decision.margin:+,.4g}" if decision.margin else "0"]
         if with_probability:
             cells.append("" if decision.probability is None else _probability(decision.probability))
         if with_certainty:
             cells.append("" if decision.certainty is None else _probability(decision.certainty))
         if with_verdict:
             is_sure = decision.verdict in _SIDES
-            cells.append(Text(decision.verdict or "", style="" if is_sure else "yellow"))
+            cells.append(Cell(decision.verdict or "", tone="" if is_sure else "warning"))
         rows.append(cells)
-    show_table(console, (heading, "Choice"), numbers, rows=rows, drop=("Margin",))
+    show_table(console, Table(columns=columns, rows=rows, labels=2), drop=("Margin",))
 
 
 def show_ranking(console: Console, outcome: Outcome, ranking: Ranking) -> None:
     """Print who wins, then several alternatives from the best to the worst."""
     level = ranking.level
     with_ranges = level is not None and any(each.least_rank is not None for each in ranking.alternatives)
-    numbers = ["Utility", "Rank", *(["Ranks without noise"] if with_ranges else [])]
-    rows: list[Sequence[Cell]] = []
+    columns = ["Alternative", "Utility", "Rank", *["Ranks without noise"] * with_ranges]
+    rows: list[Sequence[Entry]] = []
     for each in ranking.alternatives:
         is_winner = each.name == ranking.winner
-        cells: list[Cell] = [
-            Text(each.name, style="bold" if is_winner else ""),
-            f"{each.utility:+,.4g}",
-            f"{each.rank}",
-        ]
+        cells = [Cell(each.name, tone="strong" if is_winner else ""), f"{each.utility:+,.4g}", f"{each.rank}"]
         if with_ranges:
             is_one = each.least_rank == each.greatest_rank
             cells.append(f"{each.least_rank}" if is_one else f"{each.least_rank} to {each.greatest_rank}")
@@ -358,7 +354,7 @@ def show_ranking(console: Console, outcome: Outcome, ranking: Ranking) -> None:
     console.print()
     _show_verdict(console, _verdict_of_ranking(ranking))
     console.print()
-    show_table(console, ("Alternative",), numbers, rows=rows)
+    show_table(console, Table(columns=columns, rows=rows))
     sure = f" {_probability(ranking.certainty_at_least)}" if ranking.certainty_at_least else ""
     certainty = [
         f"certainty{sure}: at least the chance of the same winner without the noise, on average over societies"

@@ -34,8 +34,9 @@ from ..presentation.drawing import (
     size_of_rows,
 )
 from ..presentation.numbers import decimals_of, listed, rounded, some
-from ..presentation.presenter import Brief, Known, Presenter, Rows
-from ..presentation.terminal import Cell, show_facts, show_note, show_table
+from ..presentation.presenter import Brief, Known, Presenter
+from ..presentation.terminal import show_facts, show_note, show_table
+from ..tables import Cell, Entry, Rows, Table
 from .agreement import agreement_of
 from .societies import draw_societies, rows_of_societies, show_societies, verdict_on_societies
 
@@ -139,7 +140,7 @@ def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
     """Print how many voters have which ε, and how much they count."""
     size = math.ceil(len(levels) / _MOST_LEVELS)
     total = math.fsum(level.weight * level.num_voters for level in levels)
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for start in range(0, len(levels), size):
         joined = levels[start : start + size]
         number = sum(level.num_voters for level in joined)
@@ -148,21 +149,21 @@ def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
         share = f"{100 * weight / total:.1f} %" if total else ""
         rows.append((name, f"{number:,}", f"{weight / number:.3g}", share))
     weights = "Weight of a report" if size == 1 else "Mean weight"
-    show_table(console, ("Voters' own ε",), ("Voters", weights, "Share of the mean"), rows=rows)
+    show_table(console, Table(columns=("Voters' own ε", "Voters", weights, "Share of the mean"), rows=rows))
 
 
 def _show_features(console: Console, features: Sequence[_Feature], decimals: int, table: str) -> None:
     with_clean = any(feature.clean is not None for feature in features)
     greatest = max(abs(feature.value) for feature in features)
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for feature in features:
-        style = "" if feature.is_sure else "dim"
-        cells: list[Cell] = [feature.name, _bar(feature, greatest), Text(feature.written(decimals), style=style)]
+        written = Cell(feature.written(decimals), tone="" if feature.is_sure else "quiet")
+        cells: list[Entry] = [feature.name, _bar(feature, greatest), written]
         if with_clean:
             cells.append("" if feature.clean is None else rounded(feature.clean, decimals, signed=True))
         rows.append(cells)
-    numbers = [_BAR_HEADER, "Preference", *(["Without noise"] if with_clean else [])]
-    show_table(console, ("Feature",), numbers, rows=rows, drop=(_BAR_HEADER, "Without noise"), whole=table)
+    columns = ["Feature", _BAR_HEADER, "Preference", *(["Without noise"] if with_clean else [])]
+    show_table(console, Table(columns=columns, rows=rows), drop=(_BAR_HEADER, "Without noise"), whole=table)
 
 
 def _bar(feature: _Feature, greatest: float) -> Text:

@@ -24,8 +24,9 @@ from ..presentation.drawing import (
     size_of_rows,
 )
 from ..presentation.numbers import decimals_of, rounded, some
-from ..presentation.presenter import Known, Rows
-from ..presentation.terminal import Cell, show_note, show_table
+from ..presentation.presenter import Known
+from ..presentation.terminal import show_note, show_table
+from ..tables import Cell, Entry, Rows, Table
 
 __all__ = [
     "compare_largest",
@@ -67,12 +68,13 @@ def show_societies(console: Console, outcome: Outcome, features: Sequence[str], 
     values = [(society.preferences or ())[place] for society in shown for place in places]
     errors = [error for society in shown for error in society.errors or ()]
     decimals = decimals_of(values, errors or [None])
-    rows: list[Sequence[Cell]] = [("voters", *(f"{society.num_voters:,}" for society in shown))]
+    rows: list[Sequence[Entry]] = [("voters", *(f"{society.num_voters:,}" for society in shown))]
     for feature, place in zip(features, places, strict=True):
         rows.append((feature, *(_cell(society, place, decimals) for society in shown)))
     if errors:
-        rows.append(("± each", *(Text(_error_of(society, decimals), style="dim") for society in shown)))
-    show_table(console, ("Feature",), [fold(society.name, most_lines=1) for society in shown], rows=rows)
+        rows.append(("± each", *(Cell(_error_of(society, decimals), tone="quiet") for society in shown)))
+    names = [fold(society.name, most_lines=1) for society in shown]
+    show_table(console, Table(columns=["Feature", *names], rows=rows))
     left = len(outcome.by_society) - len(shown)
     if left:
         show_note(console, f"… and {left:,} more, with fewer voters, in {table}")
@@ -83,10 +85,10 @@ def show_societies(console: Console, outcome: Outcome, features: Sequence[str], 
     _show_first_differences(console, outcome)
 
 
-def _cell(society: SocietyOutcome, place: int, decimals: int) -> Text:
+def _cell(society: SocietyOutcome, place: int, decimals: int) -> Cell:
     value = (society.preferences or ())[place]
     is_sure = society.errors is None or abs(value) > ERRORS_SHOWN * society.errors[place]
-    return Text(rounded(value, decimals, signed=True), style="" if is_sure else "dim")
+    return Cell(rounded(value, decimals, signed=True), tone="" if is_sure else "quiet")
 
 
 def _error_of(society: SocietyOutcome, decimals: int) -> str:
@@ -126,16 +128,16 @@ def show_differences(
     """
     shown, level = found[:most], found[0].level
     decimals = decimals_of([each.difference for each in shown], [each.standard_error for each in shown])
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for each in shown:
-        style = "" if _stands_out(each) else "dim"
+        tone = "" if _stands_out(each) else "quiet"
         written = f"{rounded(each.difference, decimals, signed=True)} ± {each.standard_error:,.{decimals}f}"
-        cells: list[Cell] = [each.feature, each.more, each.less, Text(written, style=style)]
+        cells = [each.feature, each.more, each.less, Cell(written, tone=tone)]
         if level is not None:
-            cells += [Text(_interval(each, decimals), style=style), Text(each.verdict or "", style=style)]
+            cells += [Cell(_interval(each, decimals), tone=tone), Cell(each.verdict or "", tone=tone)]
         rows.append(cells)
-    numbers = ("by", *(() if level is None else (_INTERVAL, "Verdict")))
-    show_table(console, ("Feature", "counts more to", "than to"), numbers, rows=rows, drop=(_INTERVAL,))
+    columns = ("Feature", "counts more to", "than to", "by", *(() if level is None else (_INTERVAL, "Verdict")))
+    show_table(console, Table(columns=columns, rows=rows, labels=3), drop=(_INTERVAL,))
     console.print()
     number = sum(map(_stands_out, found))
     of_all = f"  {number:,} of {some(len(found), 'difference')}"

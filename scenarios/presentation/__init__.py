@@ -17,11 +17,12 @@ from ...protocol.blaming import is_ours, place_of, reason_of
 from ...protocol.errors import PluginError, PsephosError, printable
 from ...protocol.phases import Truth
 from ..system import load_each
+from ..tables import Rows
 from .drawing import save_picture
 from .lessons import show_lesson, written_lesson
 from .lessons_drawn import draw_lesson
 from .plain import PLAIN, plain_briefs, plain_verdict
-from .presenter import Brief, Known, Presenter, Rows
+from .presenter import Brief, Known, Presenter
 from .terminal import make_console
 
 __all__ = [

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..adversaries.role import Lesson
+from ..tables import Table
 from .terminal import show_note, show_table, title_of
 
 __all__ = ["show_lesson", "written_lesson"]
@@ -38,12 +39,8 @@ def show_lesson(console: Console, lesson: Lesson, *, is_drawn: bool = True) -> N
         headers = list(lesson.rows[0])
         texts = [key for key in headers if isinstance(lesson.rows[0][key], str)]
         ordered = [*texts, *(key for key in headers if key not in texts)]
-        show_table(
-            console,
-            [title_of(key) for key in texts],
-            [title_of(key) for key in ordered[len(texts) :]],
-            rows=[[_cell(row[key]) for key in ordered] for row in lesson.rows],
-        )
+        rows = [[_cell(row[key]) for key in ordered] for row in lesson.rows]
+        show_table(console, Table(columns=[title_of(key) for key in ordered], rows=rows, labels=len(texts)))
     if lesson.figures and is_drawn:
         show_note(console, "What it learnt is drawn in the run's folder, adversary-*.png.")
 

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.estimators import Estimate
-from ..outcomes import Field, Line, Table, number_of, plain, tables_of, truth_of
+from ..outcomes import Field, Line, Part, number_of, plain, tables_of, truth_of
+from ..tables import Rows, Table
 from .drawing import (
     COLORS,
     ERRORS_SHOWN,
@@ -27,8 +28,8 @@ from .drawing import (
     size_of_rows,
 )
 from .numbers import capitalized, decimals_of, listed, rounded, some
-from .presenter import Brief, Known, Presenter, Rows
-from .terminal import Cell, show_note, show_table, title_of
+from .presenter import Brief, Known, Presenter
+from .terminal import show_note, show_table, title_of
 
 __all__ = ["PLAIN", "columns_of", "plain_briefs", "plain_verdict"]
 
@@ -64,13 +65,13 @@ def _columns(column: str, field: Field) -> dict[str, object]:
     return {column: msgspec.to_builtins(field)}
 
 
-def _truth_in(table: Table, line: Line, column: str, known: Known) -> tuple[str, Field] | None:
+def _truth_in(table: Part, line: Line, column: str, known: Known) -> tuple[str, Field] | None:
     """Return what is true of a cell, and the name by which that is told; None where nobody says."""
     truth: Mapping[str, Field] = known.truth or {}
     return next(((name, truth[name]) for name in truth_of(table, line, column) if name in truth), None)
 
 
-def _truths(table: Table, column: str, known: Known) -> list[Field] | None:
+def _truths(table: Part, column: str, known: Known) -> list[Field] | None:
     """Return what is true of a column, None where nobody says; None for a column of which nothing is told."""
     found = [_truth_in(table, line, column, known) for line in table.lines]
     return [None if each is None else each[1] for each in found] if any(found) else None
@@ -89,12 +90,12 @@ def _show(console: Console, outcome: msgspec.Struct, known: Known) -> None:
         show_note(console, "± is one standard error of the randomization.")
 
 
-def _show_table(console: Console, table: Table, known: Known) -> None:
+def _show_table(console: Console, table: Part, known: Known) -> None:
     """Print a table's lines, numbers to the right and what is true beside them."""
-    texts: dict[str, Sequence[Cell]] = {
+    texts: dict[str, Sequence[str]] = {
         title_of(key): [line.keys.get(key, "") for line in table.lines] for key in table.keys
     }
-    numbers: dict[str, Sequence[Cell]] = {}
+    numbers: dict[str, Sequence[str]] = {}
     true: list[str] = []
     for column in table.columns:
         cells = [line.cells.get(column) for line in table.lines]
@@ -108,12 +109,13 @@ def _show_table(console: Console, table: Table, known: Known) -> None:
     rows = list(zip(*texts.values(), *numbers.values(), strict=True))[:_MOST_LINES]
     drop = [*reversed(list(numbers)[1:]), *reversed(list(texts)[1:])]
     drop.sort(key=lambda title: title in true)
-    show_table(console, list(texts), list(numbers), rows=rows, drop=drop, whole=known.table)
+    shown = Table(columns=[*texts, *numbers], rows=rows, labels=len(texts))
+    show_table(console, shown, drop=drop, whole=known.table)
     if len(table.lines) > len(rows):
         show_note(console, f"… and {some(len(table.lines) - len(rows), 'more line')} in {known.table}")
 
 
-def _show_fields(console: Console, tables: Sequence[Table], known: Known) -> None:
+def _show_fields(console: Console, tables: Sequence[Part], known: Known) -> None:
     """Print the outcome's own fields, and what is told to be true of nothing that was shown."""
     told = {
         found[0]
@@ -122,7 +124,7 @@ def _show_fields(console: Console, tables: Sequence[Table], known: Known) -> Non
         for column in table.columns
         if (found := _truth_in(table, line, column, known)) is not None
     }
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[str]] = []
     for table in tables:
         for column in () if table.name else table.columns:
             (line,) = table.lines
@@ -132,10 +134,11 @@ def _show_fields(console: Console, tables: Sequence[Table], known: Known) -> Non
     with_truth = any(row[-1] for row in rows)
     headers = ("Released", "Value", "True") if with_truth else ("Released", "Value")
     if rows:
-        show_table(console, headers, rows=[row[: len(headers)] for row in rows])
+        shown = [row[: len(headers)] for row in rows]
+        show_table(console, Table(columns=headers, rows=shown, labels=len(headers)))
 
 
-def _written(cells: Sequence[Field]) -> list[Cell]:
+def _written(cells: Sequence[Field]) -> list[str]:
     """Return the cells of one column, estimates with as many decimals as the least error deserves."""
     found = [cell for cell in cells if isinstance(cell, Estimate) and _is_drawn(cell)]
     decimals = decimals_of((each.value for each in found), (each.standard_error for each in found)) if found else 0
@@ -173,7 +176,7 @@ def _rows(outcome: msgspec.Struct, known: Known) -> Rows:
     return [{**{column: row.get(column, "") for column in columns}, **beside} for row in rows]
 
 
-def _rows_of(table: Table, known: Known) -> Rows:
+def _rows_of(table: Part, known: Known) -> Rows:
     """Return a table's lines as rows of a file, with what is true of a column behind them."""
     truths = {column: _truths(table, column, known) for column in table.columns}
     rows: Rows = []
@@ -198,9 +201,8 @@ def plain_briefs(outcome: msgspec.Struct) -> Sequence[Brief]:
         for column in table.measured:
             names = [line.name or column.replace("_", " ") for line in table.lines]
             cells = [line.cells.get(column) for line in table.lines]
-            written = [cell if isinstance(cell, Text) else Text(cell) for cell in _written(cells)]
-            told = zip(names, written, cells, strict=True)
-            return [Brief(name, said, cell) for name, said, cell in told if isinstance(cell, Estimate)]
+            told = zip(names, _written(cells), cells, strict=True)
+            return [Brief(name, Text(said), cell) for name, said, cell in told if isinstance(cell, Estimate)]
     for table in sorted(tables, key=lambda table: bool(table.name)):  # the outcome's own fields, where it has any
         return [
             Brief(" ".join([*line.names, column.replace("_", " ")]), Text(plain(cell)))
@@ -254,7 +256,7 @@ def _draw(outcome: msgspec.Struct, known: Known) -> Picture | None:
     )
 
 
-def _panels_of(table: Table, known: Known) -> Iterator[_Panel]:
+def _panels_of(table: Part, known: Known) -> Iterator[_Panel]:
     """Yield what is drawn of a table: a panel for each column; of the outcome's own, one for what is comparable."""
     for column in table.measured if table.name else ():
         bars = [bar for line in table.lines if (bar := _bar(table, line, column, line.name, known)) is not None]
@@ -279,7 +281,7 @@ def _panels_of(table: Table, known: Known) -> Iterator[_Panel]:
     yield from (_Panel("", group) for group in groups)
 
 
-def _bar(table: Table, line: Line, column: str, name: str, known: Known) -> _Bar | None:
+def _bar(table: Part, line: Line, column: str, name: str, known: Known) -> _Bar | None:
     estimate = line.cells.get(column)
     if not isinstance(estimate, Estimate) or not _is_drawn(estimate):
         return None

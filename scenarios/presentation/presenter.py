@@ -9,16 +9,17 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.estimators import Estimate
+from ..tables import Rows
 from .drawing import Picture
 
-__all__ = ["FLAGS", "Brief", "Known", "Presenter", "Rows", "error_of"]
+__all__ = ["FLAGS", "VERDICT", "Brief", "Known", "Presenter", "error_of"]
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
-Rows = list[dict[str, object]]
-
 FLAGS: Final = frozenset({"passed", "wins"})
 """Columns that have 1 for yes, and 0 for no."""
+VERDICT: Final = "verdict"
+"""The column of what is decided at a level: an `estimators.Verdict`."""
 
 
 def error_of(column: str) -> str:

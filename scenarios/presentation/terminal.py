@@ -1,37 +1,47 @@
 """What all that a terminal shows is made of: consoles, tables, cells; plain text where nobody watches."""
 
-import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Final
 
+import rich.table
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 
 from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
+from ..tables import Cell, Entry, Table, Tone
 from .numbers import listed
 
 __all__ = [
-    "Cell",
+    "STYLES",
     "estimate_text",
     "make_console",
     "percent",
     "show_facts",
     "show_label",
     "show_note",
+    "show_sheet",
     "show_table",
+    "styled",
     "title_of",
 ]
 
-Cell: TypeAlias = str | Text
-
+STYLES: Final[Mapping[Tone, str]] = {
+    "": "",
+    "good": "bold green",
+    "poor": "bold red",
+    "warning": "yellow",
+    "quiet": "dim",
+    "strong": "bold",
+    "open": "cyan",
+}
+"""How a terminal shows a tone."""
 _WIDTH_WHEN_PIPED = 110
 _LEAST_WIDTH_WHEN_PIPED = 40
 _PADDING = 2
@@ -97,14 +107,14 @@ class _Console(Console):
         os.close(nowhere)
 
 
-def show_facts(console: Console, facts: Mapping[str, Cell], *, indent: int = 0, spaced: bool = True) -> None:
+def show_facts(console: Console, facts: Mapping[str, Entry], *, indent: int = 0, spaced: bool = True) -> None:
     """Print a line for each fact, behind what it is a fact of, and an empty line below them if `spaced`."""
-    table = Table.grid(padding=(0, 0, 0, _PADDING))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    grid = rich.table.Table.grid(padding=(0, 0, 0, _PADDING))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
     for label, said in facts.items():
-        table.add_row(Text(label, style="bold"), _as_text(said))
-    console.print(Padding(table, (0, 0, 0, indent)))
+        grid.add_row(Text(label, style="bold"), styled(said))
+    console.print(Padding(grid, (0, 0, 0, indent)))
     if spaced:
         console.print()
 
@@ -122,31 +132,20 @@ def show_label(console: Console, label: str, text: str, *, style: str = "dim") -
         console.print(Text.assemble((f"{label}: " if label else "", "bold"), (" ".join(text.split()), style)))
 
 
-def show_table(
-    console: Console,
-    texts: Sequence[str],
-    numbers: Sequence[str] = (),
-    *,
-    rows: Sequence[Sequence[Cell]],
-    drop: Sequence[str] = (),
-    whole: str = "",
-) -> None:
+def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whole: str = "") -> None:
     """Print a table that never breaks a number, nor a word where there is any other way.
 
     A console that is too narrow goes without some columns, and a line below names them.
 
     Args:
         console: where to.
-        texts: the headers of the first columns, whose cells may go on over several lines.
-        numbers: the headers of the others.
-        rows: a cell for each header.
+        table: its labels may go on over several lines.
         drop: headers of columns that a narrow console goes without, the first of them first; after these the last
             numbers, but for the first one.
         whole: what has all of the columns, a file for instance.
     """
-    columns = {
-        header: [_as_text(row[place]) for row in rows] for place, header in enumerate(itertools.chain(texts, numbers))
-    }
+    texts, numbers = table.columns[: table.labels], table.columns[table.labels :]
+    columns = {header: [styled(row[place]) for row in table.rows] for place, header in enumerate(table.columns)}
     left_out: list[str] = []
     for dropped in dict.fromkeys((*drop, *reversed(numbers[1:]))):
         if _spare(console, columns, texts) >= 0:
@@ -154,24 +153,44 @@ def show_table(
         if columns.pop(dropped, None) is not None:
             left_out.append(dropped)
     spare = _spare(console, columns, texts)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False, padding=(0, _PADDING, 0, 0))
+    drawn = _drawn(padding=_PADDING)
     for header, cells in columns.items():
         if header in texts:
             least = _least_width(header, cells, may_wrap=True)
             full = _least_width(header, cells, may_wrap=False)
             width = max(min(full, least + spare), min(full, _LEAST_WIDTH))
             spare -= width - least
-            table.add_column(header, overflow="fold", width=width)
+            drawn.add_column(header, overflow="fold", width=width)
         else:
-            table.add_column(header, justify="right", no_wrap=True)
+            drawn.add_column(header, justify="right", no_wrap=True)
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*row)
-    console.print(table)
+        drawn.add_row(*row)
+    console.print(drawn)
     if left_out:
         named = listed([" ".join(header.split()) for header in left_out])
         where = whole or "a wider terminal"
         them = "it" if len(left_out) == 1 else "them"
         show_note(console, f"no room for the column{'s' * (len(left_out) > 1)} {named}: {where} has {them}")
+
+
+def show_sheet(console: Console, table: Table) -> None:
+    """Print a wide table as it is, below its caption and above its note."""
+    console.print()
+    console.print(Text(table.caption, style="bold"))
+    drawn = _drawn(padding=1)
+    for place, header in enumerate(table.columns):
+        drawn.add_column(Text(header), justify="left" if place < table.labels else "right", no_wrap=True)
+    for row in table.rows:
+        drawn.add_row(*map(styled, row))
+    console.print(drawn)
+    if table.note:
+        console.print(Text(table.note, style="dim"))
+
+
+def _drawn(*, padding: int) -> rich.table.Table:
+    return rich.table.Table(
+        box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False, padding=(0, padding, 0, 0)
+    )
 
 
 def estimate_text(estimate: Estimate, *, signed: bool = False) -> Text:
@@ -208,5 +227,8 @@ def _least_width(header: str, cells: Iterable[Text], *, may_wrap: bool) -> int:
     return max(cell_len(part) for text in texts for part in (text.split() or [""] if may_wrap else [text]))
 
 
-def _as_text(cell: Cell) -> Text:
-    return Text(cell) if isinstance(cell, str) else cell
+def styled(entry: Entry) -> Text:
+    """Return an entry of a table in the colors of its tone."""
+    if isinstance(entry, Cell):
+        return Text(entry.words, style=STYLES[entry.tone])
+    return Text(entry) if isinstance(entry, str) else entry

@@ -1,26 +1,16 @@
 """What an audit left, read again, and as a table: lower bounds beside claims and proofs."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from ..reading.conversion import convert
 from ..running.reader import read_json
-from .page import Cell, Table, Tone, epsilon_cell
+from ..tables import Cell, Table, listed
+from ..verdicts import AuditVerdict
+from .page import epsilon_cell
 
-__all__ = ["TONES", "Audit", "AuditedLoss", "audited_losses", "read_audit"]
-
-TONES: Final[Mapping[str, Tone]] = {
-    "proof refuted": "poor",
-    "claim refuted": "warning",
-    "refuted": "poor",
-    "holds": "good",
-    "in part": "warning",
-    "no statement": "quiet",
-}
-"""How good a verdict is."""
+__all__ = ["Audit", "AuditedLoss", "audited_losses", "read_audit"]
 
 
 class AuditedLoss(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +24,7 @@ class AuditedLoss(msgspec.Struct, frozen=True, kw_only=True):
     proven: float | None
     audited: float | None
     tightness: float | None = None
-    verdict: str
+    verdict: AuditVerdict
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,23 +51,24 @@ def audited_losses(audit: Audit) -> tuple[Table, str]:
     Args:
         audit: what it left.
     """
-    columns = ("Audited", "Unit", "ε claimed", "ε proven", "ε audited", "Tightness", "Verdict")
-    rows = [
+    table = listed(
+        audit.rows,
         [
-            Cell(f"{row.group}: {row.name}"),
-            Cell(row.unit),
-            epsilon_cell(row.claimed),
-            epsilon_cell(row.proven),
-            Cell("–") if row.audited is None else Cell(f"{row.audited:.3f}", row.audited),
-            Cell("–") if row.tightness is None else Cell(f"{100 * row.tightness:.0f} %", row.tightness),
-            Cell(row.verdict, None, TONES.get(row.verdict, "")),
-        ]
-        for row in audit.rows
-    ]
+            ("Audited", lambda row: f"{row.group}: {row.name}"),
+            ("Unit", lambda row: row.unit),
+            ("ε claimed", lambda row: epsilon_cell(row.claimed)),
+            ("ε proven", lambda row: epsilon_cell(row.proven)),
+            ("ε audited", lambda row: "–" if row.audited is None else Cell(f"{row.audited:.3f}", row.audited)),
+            ("Tightness", lambda row: "–" if (part := row.tightness) is None else Cell(f"{100 * part:.0f} %", part)),
+            ("Verdict", lambda row: row.verdict.cell),
+        ],
+        caption="What an audit found",
+        name="audit",
+    )
     samples = " and ".join(f"{number:,} {source} outputs" for source, number in audit.samples.items())
     drawn_of = f", from {samples} of each neighbor at most" if samples else ""
     sure = (
         f"Audited is a lower bound on ε{drawn_of}. All bounds hold at once with confidence {audit.confidence:g}. "
         "Not refuting proves nothing: other neighbors, or more outputs, may tell more."
     )
-    return Table(caption="What an audit found", name="audit", columns=columns, rows=rows), sure
+    return table, sure

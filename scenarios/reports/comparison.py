@@ -17,8 +17,9 @@ from ...protocol.errors import ConfigurationError
 from ..presentation.terminal import show_note, show_table
 from ..running.reader import RunLeft, read_run
 from ..running.statements import rounded_up
+from ..tables import Cell, Entry, Table
 from .estimates import estimates_in
-from .page import Cell, Page, Section, Table, Text, drawn, epsilon_cell
+from .page import Page, Section, Text, drawn, epsilon_cell
 from .run_page import settings_of, verdict_in
 
 __all__ = ["Compared", "compare_runs", "page_of_comparison", "show_comparison"]
@@ -26,6 +27,7 @@ __all__ = ["Compared", "compare_runs", "page_of_comparison", "show_comparison"]
 _RUN: Final = "RUN"
 _FEWEST: Final = 2
 _NOT_SAID: Final = "–"
+_SAME: Final = "The scenarios have the same settings."
 _MOST_CHARACTERS: Final = 60
 """Of a setting in a terminal."""
 
@@ -37,18 +39,18 @@ class Compared:
     Args:
         names: what each is called here.
         runs: what each left.
-        settings: what differs in their scenarios: by name a value for each.
-        estimates: by the name of the estimated, and of what is estimated of it, a cell for each.
+        prices: what one party pays at most, a column for each.
+        estimates: what each estimates of what.
         shared: exact numbers by name that all runs share for all that they estimate, which `estimates` leaves out.
-        prices: by name, such as "ε proven", a cell for each.
+        settings: what differs in their scenarios.
     """
 
     names: Sequence[str]
     runs: Sequence[RunLeft]
-    settings: Mapping[str, Sequence[str]]
-    estimates: Mapping[tuple[str, str], Sequence[Cell]]
+    prices: Table
+    estimates: Table
     shared: Mapping[str, str]
-    prices: Mapping[str, Sequence[Cell]]
+    settings: Table
 
 
 def compare_runs(paths: Sequence[Path]) -> Compared:
@@ -67,15 +69,29 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
     settings = [settings_of(run.scenario or {}) for run in runs]
     keys = dict.fromkeys(key for own in settings for key in own)
     values = {key: [own.get(key, _NOT_SAID) for own in settings] for key in keys}
-    estimates = _estimates(runs)
+    estimates, names = _estimates(runs), _names(paths)
     shared = _shared(estimates)
     return Compared(
-        names=_names(paths),
+        names=names,
         runs=runs,
-        settings={key: each for key, each in values.items() if len(set(each)) > 1},
-        estimates={key: cells for key, cells in estimates.items() if key[1] not in shared},
+        prices=Table(
+            caption="What one party pays at most", name="prices", columns=["Price", *names], rows=_prices(runs)
+        ),
+        estimates=Table(
+            caption="Estimates side by side",
+            name="estimates",
+            columns=["Of", "Estimate", *names],
+            rows=[[*key, *cells] for key, cells in estimates.items() if key[1] not in shared],
+            labels=2,
+        ),
         shared=shared,
-        prices=_prices(runs),
+        settings=Table(
+            caption="What differs",
+            name="settings",
+            columns=["Setting", *names],
+            rows=[[key, *each] for key, each in values.items() if len(set(each)) > 1],
+            labels=1 + len(names),
+        ),
     )
 
 
@@ -108,9 +124,9 @@ def _estimates(runs: Sequence[RunLeft]) -> Mapping[tuple[str, str], Sequence[Cel
     found: dict[tuple[str, str], list[Cell]] = {}
     for place, run in enumerate(runs):
         table = estimates_in(run, is_whole=True)[0]
-        for row in () if table is None else table.rows:
+        for row in () if table is None else table.cells:
             for column, cell in zip(table.columns[1:] if table is not None else (), row[1:], strict=True):
-                cells = found.setdefault((row[0].text, column), [Cell(_NOT_SAID)] * len(runs))
+                cells = found.setdefault((row[0].words, column), [Cell(_NOT_SAID)] * len(runs))
                 cells[place] = cell
     return found
 
@@ -122,9 +138,9 @@ def _shared(estimates: Mapping[tuple[str, str], Sequence[Cell]]) -> Mapping[str,
         lines.setdefault(what, []).extend(cells)
     several = len({of for of, _ in estimates}) > 1
     return {
-        what: cells[0].text
+        what: cells[0].words
         for what, cells in lines.items()
-        if several and len(set(cells)) == 1 and cells[0].value is not None and "±" not in cells[0].text
+        if several and len(set(cells)) == 1 and cells[0].number is not None and "±" not in cells[0].words
     }
 
 
@@ -134,7 +150,7 @@ def _said_of_shared(compared: Compared) -> str:
     return f"The same in all lines: {told}." if told else ""
 
 
-def _prices(runs: Sequence[RunLeft]) -> Mapping[str, Sequence[Cell]]:
+def _prices(runs: Sequence[RunLeft]) -> list[list[Entry]]:
     def certainty(run: RunLeft) -> Cell:
         value = run.person.certainty
         return Cell(_NOT_SAID) if value is None else Cell(rounded_up(value), value)
@@ -144,66 +160,48 @@ def _prices(runs: Sequence[RunLeft]) -> Mapping[str, Sequence[Cell]]:
         hides = run.is_deployment and (run.about is None or run.about.hides_participation)
         return Cell(_NOT_SAID) if number is None or hides else Cell(f"{number:,}", float(number))
 
-    return {
-        "parties": [parties(run) for run in runs],
-        "ε claimed": [epsilon_cell(run.person.claimed) for run in runs],
-        "ε proven": [epsilon_cell(run.person.proven) for run in runs],
-        "certainty at most": [certainty(run) for run in runs],
-    }
+    return [
+        ["parties", *map(parties, runs)],
+        ["ε claimed", *(epsilon_cell(run.person.claimed) for run in runs)],
+        ["ε proven", *(epsilon_cell(run.person.proven) for run in runs)],
+        ["certainty at most", *map(certainty, runs)],
+    ]
 
 
 def show_comparison(console: Console, compared: Compared) -> None:
     """Print runs side by side."""
-    names = list(compared.names)
-    for name, run in zip(names, compared.runs, strict=True):
+    for name, run in zip(compared.names, compared.runs, strict=True):
         console.print()
         console.print(Line(name, style="bold"))
         console.print(Line(" ".join(verdict_in(run)[0])))
     console.print()
-    prices = [[name, *(cell.text for cell in cells)] for name, cells in compared.prices.items()]
-    show_table(console, ("Price",), names, rows=prices)
+    show_table(console, compared.prices)
     console.print()
-    rows = [[of, what, *(cell.text for cell in cells)] for (of, what), cells in compared.estimates.items()]
-    show_table(console, ("Of", "Estimate"), names, rows=rows)
+    show_table(console, compared.estimates)
     show_note(console, "± is one standard error of the randomization")
     if said := _said_of_shared(compared):
         show_note(console, said.removesuffix("."))
     console.print()
-    if compared.settings:
-        settings = [[key, *map(_short, values)] for key, values in compared.settings.items()]
-        show_table(console, ("What differs", *names), rows=settings)
+    if compared.settings.rows:
+        columns, rows = ["What differs", *compared.names], [list(map(_short, row)) for row in compared.settings.cells]
+        show_table(console, dataclasses.replace(compared.settings, columns=columns, rows=rows))
     else:
-        show_note(console, "The scenarios have the same settings.")
+        show_note(console, _SAME)
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} …"
+def _short(cell: Cell) -> str:
+    return cell.words if len(cell.words) <= _MOST_CHARACTERS else f"{cell.words[:_MOST_CHARACTERS]} …"
 
 
 def page_of_comparison(compared: Compared) -> Page:
     """Return the page of runs side by side."""
     names = list(compared.names)
     sections = [
-        Section(
-            title="What it cost",
-            blocks=[
-                Table(
-                    caption="What one party pays at most",
-                    name="prices",
-                    columns=["Price", *names],
-                    rows=[[Cell(name), *cells] for name, cells in compared.prices.items()],
-                ),
-            ],
-        ),
+        Section(title="What it cost", blocks=[compared.prices]),
         Section(
             title="What came of each",
             blocks=[
-                Table(
-                    caption="Estimates side by side",
-                    name="estimates",
-                    columns=["Of", "Estimate", *names],
-                    rows=[[Cell(of), Cell(what), *cells] for (of, what), cells in compared.estimates.items()],
-                ),
+                compared.estimates,
                 Text("± is one standard error of the randomization.", "quiet"),
                 *([Text(said, "quiet")] if (said := _said_of_shared(compared)) else ()),
                 *(
@@ -213,7 +211,9 @@ def page_of_comparison(compared: Compared) -> Page:
                 ),
             ],
         ),
-        Section(title="What differs in the scenarios", blocks=[_differences(compared)]),
+        Section(
+            title="What differs in the scenarios", blocks=[compared.settings if compared.settings.rows else Text(_SAME)]
+        ),
     ]
     return Page(
         kind="Comparison",
@@ -223,11 +223,3 @@ def page_of_comparison(compared: Compared) -> Page:
         sections=sections,
         version=importlib.metadata.version("psephos"),
     )
-
-
-def _differences(compared: Compared) -> Table | Text:
-    if not compared.settings:
-        return Text("The scenarios have the same settings.")
-    rows = [[Cell(key), *map(Cell, values)] for key, values in compared.settings.items()]
-    columns = ["Setting", *compared.names]
-    return Table(caption="What differs", name="settings", columns=columns, rows=rows)

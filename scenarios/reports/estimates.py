@@ -9,12 +9,14 @@ from typing import Final
 from ...protocol.errors import ConfigurationError
 from ..presentation import rows_of
 from ..presentation.numbers import decimals_of, rounded
-from ..presentation.presenter import FLAGS, Rows, error_of
+from ..presentation.presenter import FLAGS, VERDICT, error_of
 from ..presentation.terminal import percent, title_of
 from ..reading.cells import plain_cell
 from ..reading.files import readable
 from ..running.reader import RunLeft
-from .page import MOST_ROWS, Cell, Table, Tone, shown
+from ..tables import Cell, Rows, Table
+from ..verdicts import cell_of_decision
+from .page import MOST_ROWS, shown
 
 __all__ = ["estimates_in", "rows_in", "table_of"]
 
@@ -42,7 +44,7 @@ def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None
     left_out: Mapping[str, Cell] = {} if is_whole else _same_in_all(rows)
     unknown = [key for key in rows[0] if all(row.get(key) is None for row in rows)]
     table = table_of(rows, caption="What was estimated", name="estimates", left_out=[*left_out, *unknown])
-    return table, ", ".join(f"{title_of(key).lower()} {cell.text}" for key, cell in left_out.items())
+    return table, ", ".join(f"{title_of(key).lower()} {cell.words}" for key, cell in left_out.items())
 
 
 def table_of(rows: Rows, *, caption: str, name: str, left_out: Collection[str] = (), is_mixed: bool = False) -> Table:
@@ -148,14 +150,9 @@ def _column(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
     cells: list[Cell] = []
     for value, error in zip(values, errors, strict=True):
         if not isinstance(value, float):
-            cells.append(_judged(shown(value)))
+            cells.append(cell_of_decision(value) if key == VERDICT else shown(value))
         elif isinstance(error, (int, float)) and error:
             cells.append(Cell(f"{rounded(value, decimals)} ± {rounded(error, decimals)}", value))
         else:
             cells.append(Cell(rounded(value, decimals) if decimals else f"{value:,.4g}", value))
     return cells
-
-
-def _judged(cell: Cell) -> Cell:
-    tones: Mapping[str, Tone] = {"passes": "good", "fails": "poor", "too close to tell": "warning"}
-    return Cell(cell.text, cell.value, tones.get(cell.text, ""))

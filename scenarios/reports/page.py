@@ -6,11 +6,9 @@ obey in a name, such as marks that turn the direction of what follows, is taken 
 """
 
 import base64
-import csv
 import dataclasses
 import functools
 import hashlib
-import io
 import math
 import os
 import re
@@ -23,14 +21,13 @@ from typing import Any, Final, Literal, TypeAlias
 import jinja2
 
 from ...protocol.errors import ConfigurationError, printable
-from ..reading.cells import inert_cell
 from ..reading.files import readable
+from ..tables import Cell, Table, Tone, csv_of
 from .drawings import Classes, inlined
 
 __all__ = [
     "MOST_ROWS",
     "Block",
-    "Cell",
     "Code",
     "Drawing",
     "Facts",
@@ -38,17 +35,14 @@ __all__ = [
     "Section",
     "Step",
     "Steps",
-    "Table",
     "Text",
-    "Tone",
+    "download_of",
     "drawn",
     "epsilon_cell",
     "epsilon_text",
     "shown",
     "write_page",
 ]
-
-Tone: TypeAlias = Literal["", "good", "poor", "quiet", "warning"]
 
 MOST_ROWS: Final = 300
 """That a page shows of a table; a longer one is for a file."""
@@ -73,88 +67,6 @@ class Facts:
     """What is said in pairs: of what, and what."""
 
     facts: Mapping[str, str]
-
-
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    """A table's cell.
-
-    Args:
-        text: as people read it.
-        value: what it is sorted by, where that is a number.
-        tone: how good it is.
-        leads_to: the anchor of a part of the page; empty for none.
-    """
-
-    text: str
-    value: float | None = None
-    tone: Tone = ""
-    leads_to: str = ""
-
-    @property
-    def written(self) -> str | float:
-        """What a file has of it: the number, unless it stands beside its error, or for a range."""
-        if self.value is None or " ± " in self.text or " to " in self.text:
-            return self.text
-        return self.value
-
-    @property
-    def key(self) -> str | None:
-        """What a browser sorts it by: the number as JavaScript writes it, which reads "Infinity" and not "inf"."""
-        return None if self.value is None else str(self.value).replace("inf", "Infinity")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table, which sorts, and downloads as CSV.
-
-    Args:
-        caption: what it has.
-        name: of the file that is downloaded, without its end.
-        columns: the headers.
-        rows: a cell for each header; the first of them are enough where `full` has them all.
-        full: what is downloaded instead of the cells: columns with all digits.
-    """
-
-    caption: str
-    name: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    full: Sequence[Mapping[str, object]] = ()
-
-    @property
-    def shown_rows(self) -> Sequence[Sequence[Cell]]:
-        """The rows that the page shows."""
-        return self.rows[:MOST_ROWS]
-
-    @property
-    def num_rows(self) -> int:
-        """How many there are."""
-        return max(len(self.rows), len(self.full))
-
-    @property
-    def is_number(self) -> Sequence[bool]:
-        """Of each column whether its cells are numbers."""
-        return [
-            any(row[place].value is not None for row in self.rows)
-            and all(row[place].value is not None or not row[place].text.strip("–") for row in self.rows)
-            for place in range(len(self.columns))
-        ]
-
-    @property
-    def download(self) -> str:
-        """The table as the address of a file; empty where it is too long to be carried."""
-        if not self.rows or self.num_rows > _MOST_DOWNLOADED:
-            return ""
-        text = io.StringIO(newline="")
-        writer = csv.writer(text)
-        if self.full:
-            writer.writerow(map(inert_cell, self.full[0]))
-            writer.writerows([inert_cell(cell) for cell in row.values()] for row in self.full)
-        else:
-            writer.writerow(map(inert_cell, self.columns))
-            writer.writerows([inert_cell(cell.written) for cell in row] for row in self.rows)
-        return "data:text/csv;charset=utf-8;base64," + base64.b64encode(text.getvalue().encode()).decode()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -329,6 +241,17 @@ def _is_page(path: Path) -> bool:
         return _MARK in file.read(_HEAD_BYTES)
 
 
+def download_of(table: Table) -> str:
+    """Return a table as the address of a file; empty where it is too long to be carried."""
+    if not table.rows or table.num_rows > _MOST_DOWNLOADED:
+        return ""
+    lines = [[cell.written for cell in row] for row in table.cells]
+    if table.full:
+        lines = [list(row.values()) for row in table.full]
+    text = csv_of([table.full[0] if table.full else table.columns, *lines])
+    return "data:text/csv;charset=utf-8;base64," + base64.b64encode(text.encode()).decode()
+
+
 def _render(page: Page) -> str:
     """Return the HTML file of a page."""
     classes = Classes()
@@ -338,6 +261,8 @@ def _render(page: Page) -> str:
     style, script = _part("report.css") + classes.style, _part("report.js")
     return _template().render(
         page=page,
+        most_rows=MOST_ROWS,
+        download_of=download_of,
         next_drawing=lambda: next(drawings),
         style=style,
         script=script,

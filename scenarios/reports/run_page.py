@@ -20,19 +20,17 @@ from ..reading.files import readable
 from ..running.about import About
 from ..running.reader import Learnt, RunLeft
 from ..running.statements import meaning_of, warning_of
+from ..tables import Cell, Entry, Table, Tone, listed
 from .audits import audited_losses, read_audit
 from .estimates import estimates_in
 from .exchange import exchange_of
 from .page import (
     Block,
-    Cell,
     Code,
     Facts,
     Page,
     Section,
-    Table,
     Text,
-    Tone,
     drawn,
     epsilon_cell,
     epsilon_text,
@@ -140,7 +138,7 @@ def _outcome(left: RunLeft) -> Iterator[Block]:
     table, shared = estimates_in(left)
     if table is not None:
         yield table
-        if "standard error" in shared or any("±" in cell.text for row in table.rows for cell in row):
+        if "standard error" in shared or any("±" in cell.words for row in table.cells for cell in row):
             yield Text("± is one standard error of the randomization.", "quiet")
         if shared:
             yield Text(f"The same in all rows: {shared}.", "quiet")
@@ -191,7 +189,7 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
         kinds.setdefault(kind, []).append(entry)
     hides = left.kind == "party" or left.about is None or left.about.hides_participation
     is_alike = len({kind[3:] for kind in kinds}) == 1  # then a sentence says it once
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for kind, paid in kinds.items():
         own: dict[tuple[str, str], list[LedgerEntry]] = {}
         for entry in paid:
@@ -200,7 +198,7 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
         number = sum({entry.person: entry.num_persons for entry in paid}.values())
         rows.append(
             (
-                *map(Cell, kind[:3] if is_alike else kind),
+                *(kind[:3] if is_alike else kind),
                 *(() if hides else (shown(number),)),
                 _range(total.claimed for total in totals),
                 _range(total.proven for total in totals),
@@ -221,17 +219,20 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
 
 
 def _stated(about: About) -> Table:
-    rows = [
-        (
-            *map(Cell, (phase.name, loss.mechanism, loss.unit, loss.relation, _MODELS[loss.model])),
-            epsilon_cell(loss.claimed),
-            epsilon_cell(loss.proven),
-        )
-        for phase in about.phases
-        for loss in phase.losses
-    ]
-    columns = ("Phase", "Mechanism", "Unit", "Neighbors", "Model", "ε claimed", "ε proven")
-    return Table(caption="The most that the session costs any party", name="losses", columns=columns, rows=rows)
+    return listed(
+        [(phase, loss) for phase in about.phases for loss in phase.losses],
+        [
+            ("Phase", lambda each: each[0].name),
+            ("Mechanism", lambda each: each[1].mechanism),
+            ("Unit", lambda each: each[1].unit),
+            ("Neighbors", lambda each: each[1].relation),
+            ("Model", lambda each: _MODELS[each[1].model]),
+            ("ε claimed", lambda each: epsilon_cell(each[1].claimed)),
+            ("ε proven", lambda each: epsilon_cell(each[1].proven)),
+        ],
+        caption="The most that the session costs any party",
+        name="losses",
+    )
 
 
 def _range(numbers: Iterable[float]) -> Cell:
@@ -268,7 +269,7 @@ def _happened(left: RunLeft) -> Iterator[Block]:
             yield Text("This run was computed by arrays: the same numbers, without messages.", "quiet")
     if left.run is not None and left.run.traffic:
         rows = [
-            (Cell(each.phase), *map(shown, (each.messages_up, each.bytes_up, each.messages_down, each.bytes_down)))
+            (each.phase, *map(shown, (each.messages_up, each.bytes_up, each.messages_down, each.bytes_down)))
             for each in left.run.traffic
         ]
         columns = ("Phase", "Messages up", "Bytes up", "Messages down", "Bytes down")
@@ -289,8 +290,8 @@ def _lost(left: RunLeft) -> Iterator[Block]:
         yield Table(caption="Parties that were dropped", name="dropped", columns=("Party", "Phase", "Why"), rows=rows)
     endings = {} if left.run is None else left.run.parties_without_outcome
     if endings:
-        rows = [[Cell(name), Cell(error)] for name, error in endings.items()]
-        yield Table(caption="Parties without the outcome", name="unheard", columns=("Party", "Why"), rows=rows)
+        columns, rows = ("Party", "Why"), list(endings.items())
+        yield Table(caption="Parties without the outcome", name="unheard", columns=columns, rows=rows)
 
 
 def _dropped(path: Path) -> Sequence[Mapping[str, Any]]:

@@ -14,8 +14,9 @@ from ..presentation.numbers import some
 from ..running.reader import Released, RunLeft, read_run
 from ..running.series_shown import say_limit
 from ..running.statements import LITTLE, little_of, meaning_of, odds_of
+from ..tables import Cell, Entry, Table
 from .estimates import estimates_in, rows_in
-from .page import Block, Cell, Drawing, Facts, Section, Table, Text, drawn, epsilon_text, shown
+from .page import Block, Drawing, Facts, Section, Text, drawn, epsilon_text, shown
 
 __all__ = ["losses_of_persons", "price_of_series", "sections_of_votes", "table_of_votes"]
 
@@ -35,7 +36,7 @@ def table_of_votes(left: RunLeft) -> Iterator[Table]:
     """
     if left.result is None or not left.result.votes:
         return
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for place, vote in enumerate(left.result.votes, start=1):
         outcome = vote.get("failure") or _said_of_vote(left, vote)
         refused = len(vote.get("refused", ()))
@@ -47,7 +48,7 @@ def table_of_votes(left: RunLeft) -> Iterator[Table]:
                 Cell(title or f"Vote {place}", leads_to=leads_to),
                 shown(vote.get("num_parties")),
                 shown(refused),
-                Cell(outcome),
+                outcome,
             )
         )
     columns = ("Vote", "What is decided", "Parties", "Refused: no budget", "What came of it")

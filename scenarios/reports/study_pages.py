@@ -17,14 +17,15 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError
 from ..presentation.numbers import decimals_of, rounded, some
-from ..presentation.presenter import Rows
 from ..presentation.terminal import title_of
 from ..reading.conversion import convert
 from ..reading.files import readable
 from ..running.reader import check_files, read_json
-from .audits import TONES, audited_losses, read_audit
+from ..tables import Rows, Table, Tone, listed
+from ..verdicts import AuditVerdict, Judgement
+from .audits import audited_losses, read_audit
 from .estimates import rows_in, table_of
-from .page import Block, Cell, Page, Section, Table, Text, Tone, drawn
+from .page import Block, Page, Section, Text, drawn
 from .repeating import repeated
 
 __all__ = ["page_of_study", "sections_of_studies"]
@@ -146,8 +147,8 @@ def _blocks_of(study: _Study, folder: Path) -> Iterator[Block]:
 def _of_audit(folder: Path) -> Page:
     audit = read_audit(folder / "audit.json")
     table, sure = audited_losses(audit)
-    counts = Counter(row[-1].text for row in table.rows)
-    refuted = counts["proof refuted"]
+    counts = Counter(row.verdict for row in audit.rows)
+    refuted = counts[AuditVerdict.PROOF_REFUTED]
     said = ", ".join(f"{number:,} {verdict}" for verdict, number in counts.items())
     head = (
         "No proof is refuted."
@@ -183,9 +184,8 @@ def _of_trials(folder: Path) -> Page:
         table = table_of(traffic, caption="Messages and bytes of one party, on average", name="traffic", is_mixed=True)
         sections.append(Section(title="What was sent", blocks=[table]))
     if trials.measures:
-        listed = [[Cell(name), Cell(words)] for name, words in trials.measures.items()]
-        columns = ("Measure", "What it is")
-        table = Table(caption="The measures", name="measures", columns=columns, rows=listed)
+        columns, listing = ("Measure", "What it is"), list(trials.measures.items())
+        table = Table(caption="The measures", name="measures", columns=columns, rows=listing)
         sections.append(Section(title="What the measures are", blocks=[table]))
     return _page(
         kind="Trials",
@@ -271,18 +271,17 @@ def _table_in(folder: Path, name: str, *, file: str) -> Rows:
 def _findings(findings: Sequence[_Finding], caption: str) -> Iterator[Table]:
     if not findings:
         return
-    words = {True: "holds", False: "refuted"}
-    rows = [
+    yield listed(
+        findings,
         [
-            Cell(each.claim),
-            Cell(words[each.holds], None, TONES[words[each.holds]]),
-            Cell(each.numbers),
-            Cell(each.source),
-        ]
-        for each in findings
-    ]
-    name = caption.lower().replace("'", "").replace(" ", "-")
-    yield Table(caption=caption, name=name, columns=("Claim", "Verdict", "Numbers", "Source"), rows=rows)
+            ("Claim", lambda each: each.claim),
+            ("Verdict", lambda each: (Judgement.HOLDS if each.holds else Judgement.REFUTED).cell),
+            ("Numbers", lambda each: each.numbers),
+            ("Source", lambda each: each.source),
+        ],
+        caption=caption,
+        name=caption.lower().replace("'", "").replace(" ", "-"),
+    )
 
 
 def _text_of(path: Path) -> str:

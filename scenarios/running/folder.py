@@ -17,8 +17,6 @@ such a run, `events.jsonl`, `ledger.jsonl` and what adversaries learnt are for n
 
 import collections
 import contextlib
-import csv
-import io
 import json
 import logging
 import math
@@ -35,7 +33,7 @@ from ...agents.events import Log
 from ...protocol.errors import ConfigurationError
 from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
-from ..reading.cells import inert_cell
+from ..tables import csv_of
 
 __all__ = ["SCHEMA", "RunFolder", "add_ledgers", "check_schema", "open_event_log", "read_ledger", "to_json"]
 
@@ -172,12 +170,8 @@ class RunFolder:
 
     def write_table(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Write rows with the same keys as CSV. No cell is a formula."""
-        text = io.StringIO(newline="")
-        writer = csv.writer(text)
         columns = list(rows[0])
-        writer.writerow(map(inert_cell, columns))
-        writer.writerows([inert_cell(row[name]) for name in columns] for row in rows)
-        self._write(name, text.getvalue().encode())
+        self._write(name, csv_of([columns, *([row[name] for name in columns] for row in rows)]).encode())
 
     def write_recording(self, recording: Mapping[str, object], views: Iterable[View]) -> None:
         """Write what only a simulation may write: seed, private inputs, the truth, views."""

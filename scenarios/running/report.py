@@ -21,7 +21,8 @@ from ...protocol.privacy import (
 )
 from ...protocol.rules import JOIN
 from ..presentation import said_of
-from ..presentation.terminal import Cell, show_label, show_note, show_table
+from ..presentation.terminal import show_label, show_note, show_table
+from ..tables import Cell, Entry, Table
 from .statements import meaning_of, warning_of
 
 __all__ = [
@@ -104,7 +105,7 @@ def show_privacy(
     if warning := warning_of(losses):
         console.print(Text(warning, style="yellow"))
     console.print()
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for name, of_phase in paid:
         for _, kind in itertools.groupby(of_phase, key=_alike):
             alike = list(kind)
@@ -113,15 +114,10 @@ def show_privacy(
             rows.append((name, alike[0].mechanism, alike[0].unit, str(len(alike)), *numbers))
             rows += _part_rows(alike)
     in_all = ("in all", "", "", str(len(losses)), f"{total.claimed:g}", f"{total.proven:g}")
-    rows.append([Text(cell, style="bold") for cell in in_all])
+    rows.append([Cell(words, tone="strong") for words in in_all])
     who = "Each party paid at most" if public is None else "You paid"
-    show_table(
-        console,
-        (who, "Mechanism", "Unit"),
-        ("Reports", "ε claimed", "ε proven"),
-        rows=rows,
-        drop=("Reports", "Unit"),
-    )
+    columns = (who, "Mechanism", "Unit", "Reports", "ε claimed", "ε proven")
+    show_table(console, Table(columns=columns, rows=rows, labels=3), drop=("Reports", "Unit"))
     for phase in protocol.phases:
         if phase.name in kept:
             show_note(console, f"{phase.name}: kept from an earlier session of {phase.kept}, nothing paid", style="")
@@ -154,7 +150,7 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
     if delta is not None:
         tightest = _tightest(persons, totals, delta)
         line += f", or ε = {tightest:.6g} at δ = {delta:g} for sessions fixed in advance"
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for (_, phase, mechanism, unit, *_), paid in _grouped(shown, _kind).items():
         number = sum({entry.person: entry.num_persons for entry in paid}.values())
         of_persons = _grouped(paid, lambda entry: entry.person).values()
@@ -163,8 +159,8 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
         )
         rows.append((phase, mechanism, unit, f"{number:,}", claimed, proven))
         rows += _part_rows(paid)
-    headers = ("Persons", "ε claimed", "ε proven")
-    show_table(console, ("Phase", "Mechanism", "Unit"), headers, rows=rows, drop=("Persons", "Unit"))
+    columns = ("Phase", "Mechanism", "Unit", "Persons", "ε claimed", "ε proven")
+    show_table(console, Table(columns=columns, rows=rows, labels=3), drop=("Persons", "Unit"))
     console.print(Text(line, style="bold"))
     for session in dict.fromkeys(entry.session for entry in entries):
         show_note(console, f"session {session}")
@@ -188,8 +184,8 @@ def show_scenarios(
         origins: where each of these is from, and how large it is.
         variable: the environment's name for the folder of data sets.
     """
-    headers = ("Scenario", "Protocol", "What is decided", "Needs")
-    show_table(console, headers, rows=list(rows), drop=("Protocol",))
+    columns = ("Scenario", "Protocol", "What is decided", "Needs")
+    show_table(console, Table(columns=columns, rows=list(rows), labels=4), drop=("Protocol",))
     if origins:
         show_note(
             console,
@@ -207,7 +203,7 @@ def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     for unit, alike in _grouped(parts, lambda part: part.unit).items():
         numbers = [_range(part.claimed for part in alike), _range(part.proven for part in alike)]
-        rows.append([Text(cell, style="dim") for cell in (f"  of which {unit}", "", "", "", *numbers)])
+        rows.append([Cell(words, tone="quiet") for words in (f"  of which {unit}", "", "", "", *numbers)])
     return rows
 
 

@@ -30,8 +30,9 @@ from ..presentation.drawing import (
 )
 from ..presentation.numbers import some
 from ..presentation.presenter import Brief
-from ..presentation.terminal import Cell, show_label, show_note, show_table
+from ..presentation.terminal import show_label, show_note, show_table
 from ..reading.times import say_period
+from ..tables import Cell, Entry, Table
 from .series import Series, Vote
 from .series_run import FinishedSeries, Held
 from .statements import meaning_of
@@ -95,7 +96,7 @@ def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
         series: whose votes.
         held: what became of them.
     """
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for each in held:
         vote = each.vote
         title = vote.scenario.title.removeprefix(f"{series.title}, ")  # what it is called that names itself nothing
@@ -103,7 +104,8 @@ def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
     if all(each.vote.at is None for each in held):
         rows = [(row[0], *row[2:]) for row in rows]
     texts = ("", *(["When"] if any(each.vote.at for each in held) else []), "Vote", "Outcome")
-    show_table(console, texts, (f"{series.client_role.capitalize()}s",), rows=rows, drop=("When",))
+    columns = (*texts, f"{series.client_role.capitalize()}s")
+    show_table(console, Table(columns=columns, rows=rows, labels=len(texts)), drop=("When",))
     for note in _refusals(series, held):
         show_note(console, note, style="yellow")
     for each in held:
@@ -131,17 +133,17 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries) -> N
     votes = [f"Vote {each.vote.number}" for each in finished.held] if with_votes else []
     allowance = series.allowance
     last = finished.held[-1].vote.at
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[Entry]] = []
     for names, paid in list(alike)[:_MOST_LINES]:
-        cells: list[Cell] = [_named(names, series.client_role)]
+        cells: list[Entry] = [_named(names, series.client_role)]
         if with_votes:
             cells += [_number_or_dash(number) for number in paid]
-        cells.append(Text(f"{_total(paid):g}", style="bold"))
+        cells.append(Cell(f"{_total(paid):g}", tone="strong"))
         if allowance.budget is not None:
             cells.append(f"{finished.accounts.remaining(names[0], last):g}")
         rows.append(cells)
-    numbers = [*votes, "In all", *(["Left"] if allowance.budget is not None else [])]
-    show_table(console, ("ε proven",), numbers, rows=rows, drop=votes)
+    columns = ["ε proven", *votes, "In all", *(["Left"] if allowance.budget is not None else [])]
+    show_table(console, Table(columns=columns, rows=rows), drop=votes)
     if len(alike) > _MOST_LINES:
         show_note(console, f"… and {some(len(alike) - _MOST_LINES, 'more row')} in losses.csv")
     if said := say_allowance(series):
@@ -297,8 +299,8 @@ def _named(names: Sequence[str], role: str) -> str:
     return ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names):,} {role}s"
 
 
-def _number_or_dash(number: float | None) -> Cell:
-    return Text("–", style="dim") if number is None else f"{number:g}"
+def _number_or_dash(number: float | None) -> Entry:
+    return Cell("–", tone="quiet") if number is None else f"{number:g}"
 
 
 def _when(vote: Vote) -> str:

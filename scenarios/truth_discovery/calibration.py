@@ -20,8 +20,9 @@ from ...protocol.estimators.truth_inference import KnownNoise, debiased_majority
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.truth_discovery import CREDITS, find_truths, make_noise
 from ..datasets import DATA_VARIABLE
-from ..experiments.calibration import Calibration, Drawn, Table
-from ..experiments.sheets import listed
+from ..experiments.calibration import Calibration, Drawn
+from ..experiments.sheets import flat
+from ..tables import Table, listed
 from .crowd_reports import Layout, draw_labels, renumbering
 from .data.published import CROWDS, load_crowd
 from .data.synthetic import make_crowd, skewed_crowd
@@ -317,7 +318,7 @@ def _credits(published: Sequence[str], held: Mapping[tuple[str, str], Mapping[st
         for estimator in _CALIBRATED
         for mechanism in _MECHANISMS
     ]
-    sheet = listed(
+    return listed(
         rows,
         [
             ("estimator", lambda row: row.estimator),
@@ -332,14 +333,15 @@ def _credits(published: Sequence[str], held: Mapping[tuple[str, str], Mapping[st
             ("error", lambda row: f"{row.error:.3f}"),
             ("error, left out", lambda row: f"{row.error_left_out:.3f}"),
         ],
-        title="Confidences over published crowds",
+        caption="Confidences over published crowds",
         note=f"{len(published)} crowds of one weight each, ε = {', '.join(f'{e:g}' for e in _EPSILONS)}. credit: what "
         "is kept of an estimator's confidence beyond chance; fitted: to these sessions, and without one crowd, the "
         "least and the greatest; model: its own confidence, claimed: the outcome's; error: of calibration, over tenths "
         "of confidence; left out: each crowd with the credit that the others fit.",
-        num_labels=2,
+        labels=2,
+        name="confidences",
+        full=flat(rows),
     )
-    return Table("confidences", rows, sheet)
 
 
 def _crowds(names: Sequence[str], held: Mapping[tuple[str, str], Mapping[str, Confidences]]) -> Table:
@@ -360,7 +362,7 @@ def _crowds(names: Sequence[str], held: Mapping[tuple[str, str], Mapping[str, Co
                     majority=float(of_crowd["majority"].is_right.mean()),
                 )
             )
-    sheet = listed(
+    return listed(
         rows,
         [
             ("crowd", lambda row: row.crowd),
@@ -372,19 +374,20 @@ def _crowds(names: Sequence[str], held: Mapping[tuple[str, str], Mapping[str, Co
             ("the paper's", lambda row: f"{row.paper:.3f}"),
             ("majority", lambda row: f"{row.majority:.3f}"),
         ],
-        title="Confidences of `auto`, crowd by crowd",
+        caption="Confidences of `auto`, crowd by crowd",
         note="A crowd may be far from the average: the workers of `ducks` err together, and no confidence sees it. "
         "Made-up crowds took no part in the fit; workers err independently there, and the model is nearer to truth. "
         "The paper's, majority: what these have right in the same reports. Labels are renumbered at random, so that "
         "ties favor none. The majority is the better one in some rows, by far on `ducks`; no rule was found that sees "
         "it beforehand.",
-        num_labels=2,
+        labels=2,
+        name="crowds",
+        full=flat(rows),
     )
-    return Table("crowds", rows, sheet)
 
 
 def _supports(rows: Sequence[SupportRow]) -> Table:
-    sheet = listed(
+    return listed(
         rows,
         [
             ("crowd", lambda row: row.crowd),
@@ -394,14 +397,15 @@ def _supports(rows: Sequence[SupportRow]) -> Table:
             ("label of most", lambda row: f"{row.bias:+.2f}"),
             ("limits missed", lambda row: f"{row.missed:.3f}"),
         ],
-        title=f"Supports at ε = {_SUPPORTED_AT:g}",
+        caption=f"Supports at ε = {_SUPPORTED_AT:g}",
         note="found label: by how much the estimate of the label that was found is above the workers who gave it, on "
         "average: what choosing it by the same reports does; label of most: the same of the label that most gave, "
         "which no report chooses, and whose estimate has no bias; "
         f"limits missed: the share of the found labels outside their limits, at most {_LEVEL:g} by design.",
-        num_labels=2,
+        labels=2,
+        name="supports",
+        full=flat(rows),
     )
-    return Table("supports", rows, sheet)
 
 
 CALIBRATION: Final = Calibration(

@@ -36,8 +36,9 @@ from ..presentation.drawing import (
 )
 from ..presentation.numbers import listed, some
 from ..presentation.plain import PLAIN
-from ..presentation.presenter import Brief, Known, Presenter, Rows
-from ..presentation.terminal import Cell, show_note, show_table
+from ..presentation.presenter import Brief, Known, Presenter
+from ..presentation.terminal import show_note, show_table
+from ..tables import Cell, Entry, Rows, Table
 
 __all__ = ["PRESENTERS"]
 
@@ -148,26 +149,24 @@ def _meaning(estimator: str) -> list[str]:
 
 def _show_tasks(console: Console, tasks: Sequence[_Task], known: Known) -> None:
     with_clean, with_gold = known.truth is not None, any(task.gold is not None for task in tasks)
-    texts, numbers = ["Task", "Truth found"], ["Confidence", "Support"]
-    texts += ["Clean answers"] * with_clean + ["True", "Verdict"] * with_gold
-    rows: list[Sequence[Cell]] = []
+    texts = ["Task", "Truth found", *["Clean answers"] * with_clean, *["True", "Verdict"] * with_gold]
+    rows: list[Sequence[Entry]] = []
     for task in tasks:
-        cells: list[Cell] = [task.name, Text(task.found or "none", style="bold" if task.found else "dim")]
+        cells: list[Entry] = [task.name, Cell(task.found or "none", tone="strong" if task.found else "quiet")]
         if with_clean:
-            cells.append(Text(task.clean or "", style="" if task.clean == task.found else "yellow"))
+            cells.append(Cell(task.clean or "", tone="" if task.clean == task.found else "warning"))
         if with_gold:
             cells += [task.gold or "", _verdict(task)]
         cells += [_confidence(task.confidence), _support(task)]
         rows.append(cells)
-    show_table(
-        console, texts, numbers, rows=rows, drop=("Clean answers", "Support", "True", "Confidence"), whole=known.table
-    )
+    shown = Table(columns=[*texts, "Confidence", "Support"], rows=rows, labels=len(texts))
+    show_table(console, shown, drop=("Clean answers", "Support", "True", "Confidence"), whole=known.table)
 
 
-def _verdict(task: _Task) -> Text:
+def _verdict(task: _Task) -> Cell:
     if task.is_right is None:
-        return Text()
-    return Text(_VERDICTS[task.is_right], style="bold green" if task.is_right else "bold red")
+        return Cell("")
+    return Cell(_VERDICTS[task.is_right], tone="good" if task.is_right else "poor")
 
 
 def _confidence(confidence: float | None) -> str:
@@ -178,11 +177,11 @@ def _confidence(confidence: float | None) -> str:
     return "> 99.9 %" if almost <= confidence < 1 else f"{100 * confidence:.1f} %"
 
 
-def _support(task: _Task) -> Text:
+def _support(task: _Task) -> str:
     if task.counted is None:
-        return Text(f"of {task.num_answers:,}" if task.num_answers else "")
+        return f"of {task.num_answers:,}" if task.num_answers else ""
     low, high = task.counted
-    return Text(f"{low:,} to {high:,} of {task.num_answers:,}" if low < high else f"{low:,} of {task.num_answers:,}")
+    return f"{low:,} to {high:,} of {task.num_answers:,}" if low < high else f"{low:,} of {task.num_answers:,}"
 
 
 def _show_source(console: Console, outcome: Outcome) -> None:
@@ -383,7 +382,7 @@ def _show_own(console: Console, own: OwnOutcome, _known: Known) -> None:
         ("quality", _confidence(own.quality)),
         ("answers that counted", f"{own.num_answers:,}"),
     ]
-    show_table(console, ("Told to you alone",), ("Value",), rows=rows)
+    show_table(console, Table(columns=("Told to you alone", "Value"), rows=rows))
     show_note(console, "Weight: how much each of your reports counted; one below 0 spoke against its label.")
     show_note(
         console,

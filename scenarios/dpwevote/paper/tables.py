@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from ...experiments.measurements import Measurement
-from ...experiments.sheets import Sheet, in_percent, pivot
+from ...experiments.sheets import in_percent, pivot
+from ...tables import Table
 from .published import PARTNERS_OF_FIGURE, PARTNERS_OF_TABLES
 from .rows import Cell, Cost, PublishedCell, Reproduction
 
@@ -30,7 +31,7 @@ _EPSILONS_OF_SKEWED = (1.0, 2.0, 3.0, 5.0)
 _LARGE, _TINY = 1000, 1e-4
 
 
-def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
+def sheets_of(reproduction: Reproduction) -> Iterator[Table]:
     """Yield all tables, in the order in which they are read."""
     for num_partners in PARTNERS_OF_TABLES:
         title = f"Table 3, accuracy in percent: n = {num_partners}"
@@ -45,7 +46,7 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
         yield _costs([cost for cost in reproduction.costs if cost.price == price], price)
 
 
-def _published(cells: Sequence[PublishedCell], num_partners: int, title: str, *, are_shares: bool) -> Sheet:
+def _published(cells: Sequence[PublishedCell], num_partners: int, title: str, *, are_shares: bool) -> Table:
     found = pivot(
         (cell for name in _ALGORITHMS for cell in cells if (cell.num_partners, cell.variant) == (num_partners, name)),
         lines=lambda cell: cell.epsilon,
@@ -57,18 +58,19 @@ def _published(cells: Sequence[PublishedCell], num_partners: int, title: str, *,
         lambda cell: f"{100 * cell.published.value:.2f}" if are_shares else _number(cell.published.value),
         lambda cell: f"{cell.difference:+.1f}",
     )
-    return Sheet(
-        title=title,
-        headers=["ε", *(header for algorithm in found.columns for header in (algorithm, "paper", "diff"))],
+    return Table(
+        caption=title,
+        columns=["ε", *(header for algorithm in found.columns for header in (algorithm, "paper", "diff"))],
         rows=rows,
         note=(
             "DPWeVote: variant printed, Baseline: variant laplace, both ours ± the standard error; diff: ours less the "
             "paper's, in joint standard errors"
         ),
+        labels=0,
     )
 
 
-def _skewed(cells: Sequence[Cell], title: str) -> Sheet:
+def _skewed(cells: Sequence[Cell], title: str) -> Table:
     found = pivot(
         (cell for cell in cells if cell.epsilon in _EPSILONS_OF_SKEWED),
         lines=lambda cell: (cell.num_partners, cell.epsilon),
@@ -86,10 +88,10 @@ def _skewed(cells: Sequence[Cell], title: str) -> Sheet:
         "accuracy in percent; normal: approximated by the normal law of the margin, with the term of its skewness; at "
         f"n = {min(PARTNERS_OF_FIGURE)} the trials differ from it by up to {100 * off:.1f} percentage points"
     )
-    return Sheet(title=f"Skewed votes, {title}", headers=headers, rows=rows, note=note)
+    return Table(caption=f"Skewed votes, {title}", columns=headers, rows=rows, note=note, labels=0)
 
 
-def _mechanisms(reproduction: Reproduction) -> Iterator[Sheet]:
+def _mechanisms(reproduction: Reproduction) -> Iterator[Table]:
     found = pivot(reproduction.mechanisms, lines=lambda row: row.mechanism, columns=lambda row: row.epsilon)
     headers = ["variant", *(f"ε = {epsilon:g}" for epsilon in found.columns)]
     moments = found.rows(lambda name: [name], lambda row: f"{row.second_moment:.4g}")
@@ -99,24 +101,22 @@ def _mechanisms(reproduction: Reproduction) -> Iterator[Sheet]:
         "E[t²] of one report, t standing for ±1, ±2 or ±3 alike; printed is biased, the others are not; the prototype "
         "is a first program, which shares nothing with Psephos"
     )
-    yield Sheet(
-        title="Second moment of a report at the same ε (reading W8: weight and opinion in one report)",
-        headers=headers,
+    yield Table(
+        caption="Second moment of a report at the same ε (reading W8: weight and opinion in one report)",
+        columns=headers,
         rows=moments,
         note=note,
-        num_labels=1,
     )
     accuracies = found.rows(lambda name: [name], lambda row: in_percent(row.accuracy))
     for name in ("printed", "optimal, uniform prior"):
         label = f"prototype of reading W8, {name.partition(',')[0]}"
         accuracies.append([label, *found.line(name, lambda row: _or_empty(row.prototype_accuracy, ".1f", times=100))])
     note = "100 partners, uniform votes, ten times as many trials as elsewhere"
-    yield Sheet(
-        title="Accuracy in percent at the same ε",
-        headers=headers,
+    yield Table(
+        caption="Accuracy in percent at the same ε",
+        columns=headers,
         rows=accuracies,
         note=note,
-        num_labels=1,
     )
     bounds: list[list[str]] = []
     for name in dict.fromkeys(row.mechanism for row in reproduction.mechanisms if row.lower_bound is not None):
@@ -124,12 +124,10 @@ def _mechanisms(reproduction: Reproduction) -> Iterator[Sheet]:
         above = found.line(name, lambda row: _or_empty(row.gap, ".0e"))
         bounds += [[f"{name}: least possible", *least], [f"{name}: at most above it", *above]]
     note = "least possible, proven: no unbiased mechanism has less in the worst case (or on average over the prior)"
-    yield Sheet(
-        title="The optimal mechanism's certificate: variance", headers=headers, rows=bounds, note=note, num_labels=1
-    )
+    yield Table(caption="The optimal mechanism's certificate: variance", columns=headers, rows=bounds, note=note)
 
 
-def _costs(costs: Sequence[Cost], price: float) -> Sheet:
+def _costs(costs: Sequence[Cost], price: float) -> Table:
     found = pivot(costs, lines=lambda cost: cost.variant, columns=lambda cost: cost.num_candidates)
     rows = [["ε a candidate", *(f"{price / number:.3g}" for number in found.columns)]]
     for variant in found.lines:
@@ -144,7 +142,7 @@ def _costs(costs: Sequence[Cost], price: float) -> Sheet:
         "greater than that of the best unbiased variant. `joint` has the split that suits it best."
     )
     title = f"One price for the whole session: ε = {price:g}"
-    return Sheet(title=title, headers=headers, rows=rows, note=note, num_labels=1)
+    return Table(caption=title, columns=headers, rows=rows, note=note)
 
 
 def _worse_from(cost: Cost) -> str:

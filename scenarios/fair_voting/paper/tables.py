@@ -1,12 +1,12 @@
 """The reproduction's tables as people read them."""
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-import msgspec
-
 from ...experiments.measurements import Measurement
-from ...experiments.sheets import Sheet, listed, pivot
+from ...experiments.sheets import pivot
+from ...tables import Table, listed
 from .cells import DELTA, FAIRNESS_WEIGHTS, GAMMA, OBJECTIVES
 from .local_table import PRICES
 from .published import EPSILONS, SIZES
@@ -47,7 +47,7 @@ _Elected: TypeAlias = EqualLossRow | ObjectiveRow | RealRow | RuleRow | Sampling
 _CELL: Final = "each ± its standard error"
 
 
-def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
+def sheets_of(reproduction: Reproduction) -> Iterator[Table]:
     """Yield all tables, in the order in which they are read."""
     for setting in SETTINGS:
         yield _table_1(reproduction, setting.name)
@@ -73,7 +73,7 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
             yield _real(reproduction, name, objective)
 
 
-def _table_1(reproduction: Reproduction, society: str) -> Sheet:
+def _table_1(reproduction: Reproduction, society: str) -> Table:
     rows = [row for row in reproduction.table_1 if row.society == society]
     return listed(
         rows,
@@ -94,11 +94,11 @@ def _table_1(reproduction: Reproduction, society: str) -> Sheet:
             ),
             ("proven, replace", lambda row: f"{row.epsilon_replace:.2f}"),
         ),
-        title=f"Table 1, {TITLES[society]} ({society})",
+        caption=f"Table 1, {TITLES[society]} ({society})",
         note=f"ours {_CELL}; diff: ours less the paper's, in joint standard errors, the paper's elections scattering "
         f"as ours; n_s of ε·min n_k, with δ = {DELTA:g} and γ = {GAMMA:g}; in brackets what comes where there is no "
         "cell, if the elections are run all the same",
-        num_labels=2,
+        labels=2,
     )
 
 
@@ -122,7 +122,7 @@ def _deviation(value: float | None) -> str:
     return "" if value is None else f"{value:+.1f}"
 
 
-def _societies(reproduction: Reproduction) -> Sheet:
+def _societies(reproduction: Reproduction) -> Table:
     found = listed(
         reproduction.societies,
         (
@@ -142,19 +142,19 @@ def _societies(reproduction: Reproduction) -> Sheet:
             (f"ε = {EPSILONS[2]:g}", lambda row: f"{row.sampling_disparity_3:.2f}, {row.sampling_welfare_3:.2f}"),
             ("distance", lambda row: f"{row.distance:.3f}"),
         ),
-        title="Which societies give Table 1: ΔW and W in large groups, computed",
+        caption="Which societies give Table 1: ΔW and W in large groups, computed",
         note="the best of each pair of centers, of all 24 and dispersions in steps of .01 that come within .03 of the "
         "Laplace rows; then the two societies of the tables above; elected: the alternative with the least ΔW; "
         "lead: by how much its ΔW is less than the next one's; distance: the root of the mean squared difference "
         "from the paper's eight numbers",
-        num_labels=2,
+        labels=2,
     )
     published = ["the paper, mean over sizes", "", "", "", "", "", "0.450, 0.680", ""]
     published += ["0.47, 0.76", "0.56, 0.95", "0.64, 1.05", "0"]
-    return msgspec.structs.replace(found, rows=[*found.rows, published])
+    return dataclasses.replace(found, rows=[*found.rows, published])
 
 
-def _samplings(reproduction: Reproduction, society: str) -> Sheet:
+def _samplings(reproduction: Reproduction, society: str) -> Table:
     found = [row for row in reproduction.samplings if row.society == society]
     table = pivot(
         found, lines=lambda row: (row.size_1, row.size_2, row.epsilon), columns=lambda row: (row.reading, row.scale)
@@ -163,15 +163,14 @@ def _samplings(reproduction: Reproduction, society: str) -> Sheet:
         lambda place: [f"{place[0]:,} and {place[1]:,}", f"{place[2]:g}"],
         lambda row: f"{_disparity_and_welfare(row)}, {row.epsilon_proven:.2f}",
     )
-    return Sheet(
-        title=f"Algorithm 2's readings (F3, F4), {TITLES[society]}: ΔW, W and proven ε",
-        headers=["n₁ and n₂", "ε", *(f"{scale}, from the {reading}" for reading, scale in table.columns)],
+    return Table(
+        caption=f"Algorithm 2's readings (F3, F4), {TITLES[society]}: ΔW, W and proven ε",
+        columns=["n₁ and n₂", "ε", *(f"{scale}, from the {reading}" for reading, scale in table.columns)],
         rows=rows,
         note=(
             "printed: S_k/n_k (line 17); unbiased: S_k/n_s; from the group: line 9 as printed; from the subsample: of "
             "line 4, which n_s > n_k does not allow"
         ),
-        num_labels=1,
     )
 
 
@@ -183,7 +182,7 @@ def _right(row: ObjectiveRow | EqualLossRow) -> str:
     return f"{100 * row.agreement.value:.0f}"
 
 
-def _objectives(reproduction: Reproduction, society: str, sizes: tuple[int, int]) -> Sheet:
+def _objectives(reproduction: Reproduction, society: str, sizes: tuple[int, int]) -> Table:
     found = [row for row in reproduction.objectives if (row.society, row.sizes) == (society, sizes)]
     table = pivot(
         (row for objective in OBJECTIVES for row in found if row.objective == objective),
@@ -201,9 +200,10 @@ def _objectives(reproduction: Reproduction, society: str, sizes: tuple[int, int]
         for at in table.lines
     ]
     limit = next(setting.max_disparity for setting in SETTINGS if setting.name == society)
-    return Sheet(
-        title=f"Table 1 continued: all mechanisms by all objectives, {sizes[0]:,} and {sizes[1]:,} voters ({society})",
-        headers=[
+    return Table(
+        caption="Table 1 continued: all mechanisms by all objectives, "
+        f"{sizes[0]:,} and {sizes[1]:,} voters ({society})",
+        columns=[
             "mechanism",
             "ε",
             "proven",
@@ -215,25 +215,24 @@ def _objectives(reproduction: Reproduction, society: str, sizes: tuple[int, int]
             f"parity: the least ΔW (the paper's); constrained: the most W with ΔW ≤ {limit:g}; penalized: the most "
             "W − ΔW; right: how often the winner is one without privacy; proven: for replacing a voter's ranking"
         ),
-        num_labels=1,
     )
 
 
-def _rules(reproduction: Reproduction) -> Sheet:
+def _rules(reproduction: Reproduction) -> Table:
     table = pivot(
         reproduction.rules, lines=lambda row: (row.society, row.size_1, row.size_2), columns=lambda row: row.rule
     )
     rows = table.rows(lambda place: [place[0], f"{place[1]:,} and {place[2]:,}"], _disparity_and_welfare)
-    return Sheet(
-        title="Rules without privacy: ΔW and W",
-        headers=["society", "n₁ and n₂", *(RULE_NAMES.get(name, name) for name in table.columns)],
+    return Table(
+        caption="Rules without privacy: ΔW and W",
+        columns=["society", "n₁ and n₂", *(RULE_NAMES.get(name, name) for name in table.columns)],
         rows=rows,
         note="egalitarian: the best worst position, ties by Borda; of many voters some rank each alternative last",
-        num_labels=2,
+        labels=2,
     )
 
 
-def _losses(reproduction: Reproduction) -> Sheet:
+def _losses(reproduction: Reproduction) -> Table:
     return listed(
         reproduction.losses,
         (
@@ -246,13 +245,12 @@ def _losses(reproduction: Reproduction) -> Sheet:
             ("printed scale", lambda row: f"{row.epsilon_printed_scale:.2f}"),
             ("or (0, δ)", lambda row: f"{row.delta:.3f}"),
         ),
-        title="What Algorithm 2 proves of the voter who pays most (reading F4)",
+        caption="What Algorithm 2 proves of the voter who pays most (reading F4)",
         note="simple: by how seldom the voter is looked at; the others: the least of all bounds; ties fall at random",
-        num_labels=1,
     )
 
 
-def _searches(reproduction: Reproduction) -> Sheet:
+def _searches(reproduction: Reproduction) -> Table:
     first = reproduction.searches[0]
     return listed(
         reproduction.searches,
@@ -264,14 +262,14 @@ def _searches(reproduction: Reproduction) -> Sheet:
             ("found", lambda row: f"{row.epsilon_found:.3f}"),
             ("proven", lambda row: f"{row.epsilon_proven:.3f}" if row.ties == "random" else ""),
         ),
-        title="Algorithm 2 against its label: the loss between two neighboring electorates that a search found, "
+        caption="Algorithm 2 against its label: the loss between two neighboring electorates that a search found, "
         f"{first.size_1:,} and {first.size_2:,} voters",
         note="found: computed exactly, and so a lower bound on any ε; a search that finds less proves nothing",
-        num_labels=2,
+        labels=2,
     )
 
 
-def _noises(reproduction: Reproduction) -> Sheet:
+def _noises(reproduction: Reproduction) -> Table:
     table = pivot(
         reproduction.noises,
         lines=lambda row: (row.society, row.epsilon_proven),
@@ -280,15 +278,14 @@ def _noises(reproduction: Reproduction) -> Sheet:
     rows = table.rows(
         lambda place: [place[0], f"{place[1]:g}"], lambda row: f"{row.scale:,.0f}: {100 * row.agreement.value:.1f}"
     )
-    return Sheet(
-        title=(
+    return Table(
+        caption=(
             f"Algorithm 1's noise at equal proven loss (reading F1), {SIZES[0][0]:,} and {SIZES[0][1]:,} voters: its "
             "scale, and how often the winner is that without privacy, in percent"
         ),
-        headers=["society", "proven ε", *table.columns],
+        columns=["society", "proven ε", *table.columns],
         rows=rows,
         note="scale: of the noise on a group's sum of utilities; centered: utilities are counted from (m − 1)/2",
-        num_labels=1,
     )
 
 
@@ -296,7 +293,7 @@ _RELATIONS: Final = {"replace-one": "replace", "add-remove-one": "add/remove"}
 _KINDS: Final = {"printed": "as printed", "tight": "tight and centered"}
 
 
-def _equal_losses(reproduction: Reproduction, society: str, objective: str) -> Sheet:
+def _equal_losses(reproduction: Reproduction, society: str, objective: str) -> Table:
     found = [row for row in reproduction.equal_losses if (row.society, row.objective) == (society, objective)]
     table = pivot(found, lines=lambda row: row.epsilon_proven, columns=lambda row: row.mechanism)
     rows = [
@@ -308,12 +305,12 @@ def _equal_losses(reproduction: Reproduction, society: str, objective: str) -> S
         ]
         for price in table.lines
     ]
-    return Sheet(
-        title=(
+    return Table(
+        caption=(
             f"At equal proven loss: {objective}, {SIZES[0][0]:,} and {SIZES[0][1]:,} voters, {TITLES[society]} "
             f"({society})"
         ),
-        headers=[
+        columns=[
             "proven ε",
             *(f"ΔW, W: {_SHORT[mechanism]}" for mechanism in table.columns),
             *(f"right, %: {_SHORT[mechanism]}" for mechanism in table.columns),
@@ -324,6 +321,7 @@ def _equal_losses(reproduction: Reproduction, society: str, objective: str) -> S
             "for replacing a voter's ranking; sampling has the γ that suits it best, and about the most samples that "
             "it may have" + (f"; {SOFT_BOUND}" if objective == "constrained" else "")
         ),
+        labels=0,
     )
 
 
@@ -334,7 +332,7 @@ def _best_sampling(row: EqualLossRow | RealRow | None) -> str:
     return "" if row is None or row.samples is None else f"{row.gamma:g}, {row.samples:,}"
 
 
-def _variances(reproduction: Reproduction) -> Sheet:
+def _variances(reproduction: Reproduction) -> Table:
     table = pivot(
         (row for row in reproduction.variances if row.epsilon in PRICES),
         lines=lambda row: (row.alternatives, row.epsilon),
@@ -344,15 +342,16 @@ def _variances(reproduction: Reproduction) -> Sheet:
         lambda place: [f"{place[0]}", f"{place[1]:g}"],
         lambda row: f"{row.variance:,.4g}" + " (least)" * (row.ratio == 1),
     )
-    return Sheet(
-        title="Local mechanisms: the variance of one voter's estimated utilities, Borda scores",
-        headers=["m", "ε", *(MECHANISM_NAMES[name] for name in table.columns)],
+    return Table(
+        caption="Local mechanisms: the variance of one voter's estimated utilities, Borda scores",
+        columns=["m", "ε", *(MECHANISM_NAMES[name] for name in table.columns)],
         rows=rows,
         note="averaged over the alternatives, in squared units of the scores; whole rankings for at most 8 of them",
+        labels=0,
     )
 
 
-def _crossings(reproduction: Reproduction) -> Sheet:
+def _crossings(reproduction: Reproduction) -> Table:
     return listed(
         reproduction.crossings,
         (
@@ -361,12 +360,13 @@ def _crossings(reproduction: Reproduction) -> Sheet:
             ("best below", lambda row: MECHANISM_NAMES[row.below]),
             ("best above", lambda row: MECHANISM_NAMES[row.above]),
         ),
-        title="Where another local mechanism becomes the best one",
+        caption="Where another local mechanism becomes the best one",
         note="for ε from 0.05 to 20",
+        labels=0,
     )
 
 
-def _real_set(reproduction: Reproduction, name: str) -> Sheet:
+def _real_set(reproduction: Reproduction, name: str) -> Table:
     found = [row for row in reproduction.real_sets if row.name == name]
     return listed(
         found,
@@ -376,13 +376,13 @@ def _real_set(reproduction: Reproduction, name: str) -> Sheet:
             ("ΔW", lambda row: f"{row.disparity:.2f}"),
             ("W", lambda row: f"{row.welfare:.2f}"),
         ),
-        title=f"{found[0].title}, without privacy ({name})",
+        caption=f"{found[0].title}, without privacy ({name})",
         note=f"groups: {found[0].groups}; utilities from 0 to {found[0].alternatives - 1}",
-        num_labels=2,
+        labels=2,
     )
 
 
-def _real(reproduction: Reproduction, name: str, objective: str) -> Sheet:
+def _real(reproduction: Reproduction, name: str, objective: str) -> Table:
     found = [row for row in reproduction.real if (row.name, row.objective) == (name, objective)]
     table = pivot(found, lines=lambda row: row.epsilon_proven, columns=lambda row: row.mechanism)
     rows: list[list[str]] = []
@@ -391,12 +391,13 @@ def _real(reproduction: Reproduction, name: str, objective: str) -> Sheet:
         by = "" if local is None or local.reported_by is None else MECHANISM_NAMES[local.reported_by]
         sampling = _best_sampling(table.places.get((price, "sampling")))
         rows.append([f"{price:g}", *table.line(price, _disparity_and_welfare), sampling, by])
-    return Sheet(
-        title=f"Fairness, welfare and proven ε: {name}, {objective}",
-        headers=["proven ε", *(f"ΔW, W: {_SHORT[mechanism]}" for mechanism in table.columns), "γ, n_s", "local by"],
+    return Table(
+        caption=f"Fairness, welfare and proven ε: {name}, {objective}",
+        columns=["proven ε", *(f"ΔW, W: {_SHORT[mechanism]}" for mechanism in table.columns), "γ, n_s", "local by"],
         rows=rows,
         note=(
             "for replacing a voter's ranking; mean ΔW and W of the winners"
             + (f"; {SOFT_BOUND}" if objective == "constrained" else "")
         ),
+        labels=0,
     )

@@ -16,7 +16,8 @@ from ....protocol.estimators import Estimate
 from ....protocol.fair_voting import Feature, FeatureOutcome, Outcome
 from ....protocol.fair_voting.parameters import BY_QUALITY
 from ...presentation.numbers import decimals_of
-from ...presentation.presenter import Known, Rows
+from ...presentation.presenter import Known
+from ...tables import Rows
 from ..comparisons import PRICED
 
 __all__ = [

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from ....protocol.fair_voting.parameters import BY_QUALITY
 from ...experiments.measurements import Measurement
-from ...experiments.sheets import flatten
+from ...experiments.sheets import flat
 from ...presentation.drawing import (
     BEYOND,
     COLORS,
@@ -23,8 +23,9 @@ from ...presentation.drawing import (
     save_picture,
 )
 from ...presentation.numbers import listed
-from ...presentation.terminal import Cell, show_note, show_table
+from ...presentation.terminal import show_note, show_table
 from ...running.folder import RunFolder
+from ...tables import Table
 from ..comparisons import PRICED
 from ..trade_offs import TradeOff, TradeOffRow
 
@@ -67,7 +68,7 @@ def show_trade_off(console: Console, found: TradeOff) -> None:
     """Print a row for each mechanism and price."""
     parameters = found.parameters
     disparity, welfare = found.clean
-    rows: list[Sequence[Cell]] = [
+    rows: list[Sequence[str]] = [
         (
             row.mechanism,
             f"{row.epsilon:g}",
@@ -80,8 +81,8 @@ def show_trade_off(console: Console, found: TradeOff) -> None:
         for row in found.rows
     ]
     rows.append(("without privacy", "", "", "", f"{disparity:.3f}", f"{welfare:.3f}", "100 %"))
-    headers = ("ε", "ε claimed", "ε proven", "Disparity", "Welfare", "Right")
-    show_table(console, ("Mechanism",), headers, rows=rows, drop=("ε claimed",))
+    columns = ("Mechanism", "ε", "ε claimed", "ε proven", "Disparity", "Welfare", "Right")
+    show_table(console, Table(columns=columns, rows=rows), drop=("ε claimed",))
     for name, reason in found.left_out.items():
         show_note(console, f"{name} is left out at some ε: {reason}", style="yellow")
     trials = max((row.trials for row in found.rows), default=0)
@@ -109,7 +110,7 @@ def save_trade_off(folder: RunFolder, found: TradeOff, *, title: str, setting: s
         setting: the same.
     """
     if found.rows:
-        folder.write_table("trade-off.csv", [flatten(row) for row in found.rows])
+        folder.write_table("trade-off.csv", flat(found.rows))
         save_picture(picture_of_trade_off(found), folder=folder.path, name="trade-off", title=title, setting=setting)
 
 

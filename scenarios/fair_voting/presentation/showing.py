@@ -21,7 +21,8 @@ from ....protocol.privacy import TrustModel
 from ...presentation.drawing import MOST_ROWS
 from ...presentation.numbers import rounded
 from ...presentation.presenter import Known
-from ...presentation.terminal import Cell, show_facts, show_note, show_table
+from ...presentation.terminal import show_facts, show_note, show_table
+from ...tables import Cell, Entry, Table
 from .alternatives import (
     CROSSINGS,
     Alternative,
@@ -120,7 +121,7 @@ _PRIORS: Final = {
 
 def _show_facts(console: Console, outcome: Outcome) -> None:
     """Print what was elected by whom and by what, and how sure that is."""
-    said: dict[str, Cell] = {
+    said: dict[str, Entry] = {
         "Objective": _objective(outcome),
         "Features": _features(outcome),
         "Truly the best": _probability(outcome.assurance),
@@ -217,6 +218,18 @@ def _short(name: str) -> str:
     return text.plain
 
 
+_LEFT_OUT: Final = ("Greatest", "Best off", "Worst off", "Least")
+"""Where a line is too narrow, the first of them first."""
+
+
+def _names_of(alternatives: Sequence[Alternative]) -> list[Cell]:
+    return [Cell(own.name, tone="good" if own.is_winner else "") for own in alternatives]
+
+
+def _by_columns(columns: Mapping[str, Sequence[Entry]]) -> Table:
+    return Table(columns=list(columns), rows=list(zip(*columns.values(), strict=True)))
+
+
 def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequence[Alternative], known: Known) -> None:
     """Print a row for each alternative: estimates, and the truth beside them; or the truth alone.
 
@@ -233,18 +246,11 @@ def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequenc
         digits = decimals_of_estimates([own.welfare for own in served])
         truths["True welfare"] = [rounded(own.welfare.value, digits) for own in true]
         truths["True disparity"] = [f"{own.disparity:,.{decimals}f}" for own in true]
-    names: list[Cell] = [Text(own.name, style="bold green" if own.is_winner else "") for own in shown]
+    names = _names_of(shown)
     ends = {"Welfare": welfare}, {"Disparity": disparity}
     numbers = {**ends[0], **ends[1]} if outcome.features else _by_groups(console, outcome, shown, *ends)
-    columns: list[Sequence[Cell]] = [names, *numbers.values(), *truths.values()]
-    show_table(
-        console,
-        ("Alternative",),
-        (*numbers, *truths),
-        rows=list(zip(*columns, strict=True)),
-        drop=("True welfare", "True disparity", "Greatest", "Best off", "Worst off", "Least"),
-        whole=known.table,
-    )
+    drop = ("True welfare", "True disparity", *_LEFT_OUT)
+    show_table(console, _by_columns({"Alternative": names, **numbers, **truths}), drop=drop, whole=known.table)
     if len(alternatives) > len(shown):
         show_note(console, f"… and {len(alternatives) - len(shown)} more alternatives in {known.table}")
 
@@ -256,16 +262,8 @@ def _show_crossings(console: Console, outcome: Outcome, alternatives: Sequence[A
     decimals = decimals_of_disparity(served)
     disparity = [f"{own.disparity_of_groups:,.{decimals}f}" for own in served]
     numbers = _by_groups(console, outcome, shown, {}, {f"Disparity of {CROSSINGS}": disparity})
-    names: list[Cell] = [Text(own.name, style="bold green" if own.is_winner else "") for own in shown]
-    columns: list[Sequence[Cell]] = [names, *numbers.values()]
-    show_table(
-        console,
-        ("Alternative",),
-        tuple(numbers),
-        rows=list(zip(*columns, strict=True)),
-        drop=("Greatest", "Best off", "Worst off", "Least"),
-        whole=known.table,
-    )
+    names = _names_of(shown)
+    show_table(console, _by_columns({"Alternative": names, **numbers}), drop=_LEFT_OUT, whole=known.table)
 
 
 def _by_groups(
@@ -300,7 +298,7 @@ def _show_feature(
     """Print what each alternative is worth to the groups of one of several features, as it is known."""
     shown = alternatives[:MOST_ROWS]
     served = [own.features[number] for alternative in shown if (own := alternative.known) is not None]
-    names: list[Cell] = [Text(own.name, style="bold green" if own.is_winner else "") for own in shown]
+    names = _names_of(shown)
     sizes = zip(feature.groups, feature.sizes(outcome.group_sizes), strict=True)
     numbers = {
         f"{_short(group)} ({size:,})": _column([own.utilities[place] for own in served])
@@ -308,9 +306,8 @@ def _show_feature(
     }
     decimals = decimals_of_estimates([utility for own in served for utility in own.utilities])
     disparity = [f"{own.disparity:,.{decimals}f}" for own in served]
-    columns: list[Sequence[Cell]] = [names, *numbers.values(), disparity]
-    headers = (*numbers, f"Disparity of {_short(feature.name)}")
-    show_table(console, ("Alternative",), headers, rows=list(zip(*columns, strict=True)), drop=tuple(numbers))
+    last = {f"Disparity of {_short(feature.name)}": disparity}
+    show_table(console, _by_columns({"Alternative": names, **numbers, **last}), drop=tuple(numbers))
 
 
 def _features(outcome: Outcome) -> str:
@@ -349,13 +346,13 @@ def _show_rules(
     for rule in _RULES:
         strictly = ", its limit kept" if rule == _RULES[0] and has_a_price(outcome) else ""
         rules_of.setdefault(truth[rule], []).append(rule + strictly)
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[str]] = []
     for joined, rules in rules_of.items():
         tied = [served[name] for name in _tied(joined, outcome.candidates)]
         welfare = _range((own.welfare.value for own in tied), decimals)
         rows.append((joined, ", ".join(rules), welfare, _range((own.disparity for own in tied), decimals)))
-    texts, numbers = ("Non-private winner", "By"), ("Its welfare", "Its disparity")
-    show_table(console, texts, numbers, rows=rows, drop=("Its welfare",))
+    columns = ("Non-private winner", "By", "Its welfare", "Its disparity")
+    show_table(console, Table(columns=columns, rows=rows, labels=2), drop=("Its welfare",))
 
 
 def _tied(joined: str, candidates: Sequence[str]) -> Sequence[str]:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...experiments.sheets import Sheet, in_percent, listed, pivot
+from ...experiments.sheets import in_percent, pivot
+from ...tables import Table, listed
 from .methods import METHODS
 from .rows import CurvePoint, Reproduction
 from .societies import MACHINE_LIKE, SYNTHETIC
@@ -40,7 +41,7 @@ _TITLES: Final = {
 }
 
 
-def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
+def sheets_of(reproduction: Reproduction) -> Iterator[Table]:
     """Yield all tables, in the order in which they are read."""
     for figure in range(1, 11):
         panels = list(dict.fromkeys(point.panel for point in reproduction.of_figure(figure)))
@@ -58,7 +59,7 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
     yield _sensitivities(reproduction)
 
 
-def _figure(reproduction: Reproduction, figure: int, panel: str) -> Sheet:
+def _figure(reproduction: Reproduction, figure: int, panel: str) -> Table:
     found = reproduction.of_figure(figure, panel)
     is_ratio = figure == 10  # noqa: PLR2004  the one of ratios
     table = pivot(found, lines=lambda point: point.at, columns=lambda point: _column(point, found))
@@ -71,7 +72,9 @@ def _figure(reproduction: Reproduction, figure: int, panel: str) -> Sheet:
     note = _NOTE
     if is_ratio:
         note = "in percent, with its standard error; (a) N = 50, n = 100; (b) a stand-in, N = 200, n = 13"
-    return Sheet(title=title, headers=[_VARIED_NAMES[found[0].varied], *table.columns], rows=rows, note=note)
+    return Table(
+        caption=title, columns=[_VARIED_NAMES[found[0].varied], *table.columns], rows=rows, note=note, labels=0
+    )
 
 
 def _column(point: CurvePoint, among: Sequence[CurvePoint]) -> str:
@@ -91,7 +94,7 @@ def _column(point: CurvePoint, among: Sequence[CurvePoint]) -> str:
     return " ".join(parts) or "accuracy"
 
 
-def _baselines(reproduction: Reproduction) -> Sheet:
+def _baselines(reproduction: Reproduction) -> Table:
     return listed(
         reproduction.baselines,
         (
@@ -104,13 +107,12 @@ def _baselines(reproduction: Reproduction) -> Sheet:
             ("voter", lambda row: in_percent(row.voter)),
             ("paper", lambda row: "" if row.published is None else f"{100 * row.published:.1f}"),
         ),
-        title="Without privacy (Section 5.3, reading M2)",
+        caption="Without privacy (Section 5.3, reading M2)",
         note=f"{_NOTE}; society: the mean of all fits; voter: the mean over voters of the accuracy of each one's fit",
-        num_labels=1,
     )
 
 
-def _variants(reproduction: Reproduction, setting: str, paradigm: str) -> Sheet:
+def _variants(reproduction: Reproduction, setting: str, paradigm: str) -> Table:
     found = [row for row in reproduction.variants if (row.setting, row.paradigm) == (setting, paradigm)]
     table = pivot(found, lines=lambda row: row.method, columns=lambda row: row.epsilon)
     rows = table.rows(
@@ -119,19 +121,18 @@ def _variants(reproduction: Reproduction, setting: str, paradigm: str) -> Sheet:
             f"{100 * row.accuracy.value:.1f}" + ("" if row.lead_in_errors is None else f" ({row.lead_in_errors:+.0f})")
         ),
     )
-    return Sheet(
-        title=f"{paradigm}, all methods at equal ε: {_KIND_NAMES[setting]}",
-        headers=["method", *("clean" if epsilon is None else f"ε={epsilon:g}" for epsilon in table.columns)],
+    return Table(
+        caption=f"{paradigm}, all methods at equal ε: {_KIND_NAMES[setting]}",
+        columns=["method", *("clean" if epsilon is None else f"ε={epsilon:g}" for epsilon in table.columns)],
         rows=rows,
         note=(
             "accuracy in percent; in brackets by how many standard errors, repetition by repetition, it is ahead of "
             "the paper's own; clean: without noise"
         ),
-        num_labels=1,
     )
 
 
-def _weights(reproduction: Reproduction) -> Sheet:
+def _weights(reproduction: Reproduction) -> Table:
     return listed(
         reproduction.weights,
         (
@@ -142,13 +143,13 @@ def _weights(reproduction: Reproduction) -> Sheet:
             ("weighted", lambda row: in_percent(row.weighted)),
             ("gain", lambda row: in_percent(row.gain, signed=True)),
         ),
-        title="Plain and weighted means, voters with an ε of their own (reading M9)",
+        caption="Plain and weighted means, voters with an ε of their own (reading M9)",
         note=f"{_NOTE}; fixed: the same voters in all repetitions, with noise and ε drawn afresh",
-        num_labels=2,
+        labels=2,
     )
 
 
-def _projections(reproduction: Reproduction) -> Sheet:
+def _projections(reproduction: Reproduction) -> Table:
     return listed(
         reproduction.projections,
         (
@@ -160,13 +161,13 @@ def _projections(reproduction: Reproduction) -> Sheet:
             ("accuracy", lambda row: in_percent(row.accuracy)),
             ("gain", lambda row: in_percent(row.gain, signed=True)),
         ),
-        title="Released means projected to the ball",
+        caption="Released means projected to the ball",
         note="error: mean squared ℓ₂ distance from the mean without noise; accuracy in percent; gain: by projecting",
-        num_labels=2,
+        labels=2,
     )
 
 
-def _sensitivities(reproduction: Reproduction) -> Sheet:
+def _sensitivities(reproduction: Reproduction) -> Table:
     return listed(
         reproduction.sensitivities,
         (
@@ -175,6 +176,7 @@ def _sensitivities(reproduction: Reproduction) -> Sheet:
             ("proven", lambda row: f"{row.tight:.2f}"),
             ("found", lambda row: f"{row.found:.2f}"),
         ),
-        title="The functional mechanism's sensitivity (reading M6)",
+        caption="The functional mechanism's sensitivity (reading M6)",
         note="found: the greatest change by one record that a search found; no bound can be below",
+        labels=0,
     )

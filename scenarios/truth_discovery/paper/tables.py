@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...experiments.sheets import Sheet, in_percent, listed, pivot
+from ...experiments.sheets import in_percent, pivot
+from ...tables import Table, listed
 from .cells import MECHANISM_NAMES
 from .rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
 
@@ -28,7 +29,7 @@ _LAYERS: Final = {"one_layer": "one", "two_layer": "two"}
 _TITLES: Final = {"table_2": "Table 2, peer grading (a made-up stand-in)", "table_3": "Table 3, Duchenne smiles"}
 
 
-def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
+def sheets_of(reproduction: Reproduction) -> Iterator[Table]:
     """Yield all tables, in the order in which they are read."""
     yield _crowds(reproduction)
     for name, cells in (("table_2", reproduction.table_2), ("table_3", reproduction.table_3)):
@@ -50,7 +51,7 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Sheet]:
     yield _bounds(reproduction)
 
 
-def _crowds(reproduction: Reproduction) -> Sheet:
+def _crowds(reproduction: Reproduction) -> Table:
     return listed(
         reproduction.crowds,
         (
@@ -66,16 +67,15 @@ def _crowds(reproduction: Reproduction) -> Sheet:
             ("TD", lambda row: f"{100 * row.truth_discovery:.1f}"),
             ("auto", lambda row: f"{100 * row.auto:.1f}"),
         ),
-        title="The crowds, and the accuracy of what is found in their clean answers, in percent",
+        caption="The crowds, and the accuracy of what is found in their clean answers, in percent",
         note="gold: tasks with a known truth and an answer; most: answers of one worker; const: always the "
         "most frequent truth; MV: majority voting; TD: the paper's truth discovery; auto: our choice. "
         "peer-grading is a made-up stand-in of the size that Table 1 gives: the paper's own data are not "
         "published.",
-        num_labels=1,
     )
 
 
-def _published(cells: Sequence[PublishedCell], title: str) -> Sheet:
+def _published(cells: Sequence[PublishedCell], title: str) -> Table:
     found = pivot(cells, lines=lambda cell: cell.epsilon, columns=lambda cell: (cell.estimator, cell.method[:2]))
     rows = found.rows(
         lambda epsilon: [f"{epsilon:g}"],
@@ -88,10 +88,10 @@ def _published(cells: Sequence[PublishedCell], title: str) -> Sheet:
         "ours ± the standard error; diff: ours less the paper's, in joint standard errors, the paper's means being "
         "taken as of 100 trials that spread as ours do"
     )
-    return Sheet(title=title, headers=headers, rows=rows, note=note)
+    return Table(caption=title, columns=headers, rows=rows, note=note, labels=0)
 
 
-def _absolute(cells: Sequence[PublishedCell], title: str) -> Sheet:
+def _absolute(cells: Sequence[PublishedCell], title: str) -> Table:
     found = pivot(cells, lines=lambda cell: cell.epsilon, columns=lambda cell: cell.method)
     majority = [cell for cell in cells if cell.estimator == "majority"]
     proven = pivot(majority, lines=lambda cell: cell.epsilon, columns=lambda cell: cell.mechanism)
@@ -111,10 +111,10 @@ def _absolute(cells: Sequence[PublishedCell], title: str) -> Sheet:
         "answer and for all answers of the worker with most answers, with one layer and with two; the paper says ε "
         "for both"
     )
-    return Sheet(title=title, headers=headers, rows=rows, note=note)
+    return Table(caption=title, columns=headers, rows=rows, note=note, labels=0)
 
 
-def _mechanisms(choices: Sequence[ChoiceRow], comparisons: Sequence[ComparisonRow], title: str) -> Sheet:
+def _mechanisms(choices: Sequence[ChoiceRow], comparisons: Sequence[ComparisonRow], title: str) -> Table:
     found = pivot(
         (row for estimator in ("truth_discovery", "auto") for row in comparisons if row.estimator == estimator),
         lines=lambda row: (row.crowd, row.unit, row.price),
@@ -132,10 +132,10 @@ def _mechanisms(choices: Sequence[ChoiceRow], comparisons: Sequence[ComparisonRo
         "accuracy in percent; flips: the probability that an answer is reported as another label, on average; gain: "
         "TD with two layers less TD with one; –: two layers cannot have this price"
     )
-    return Sheet(title=title, headers=headers, rows=rows, note=note, num_labels=1)
+    return Table(caption=title, columns=headers, rows=rows, note=note)
 
 
-def _estimators(reproduction: Reproduction, mechanism: str) -> Sheet:
+def _estimators(reproduction: Reproduction, mechanism: str) -> Table:
     found = pivot(
         (
             row
@@ -147,16 +147,15 @@ def _estimators(reproduction: Reproduction, mechanism: str) -> Sheet:
         columns=lambda row: row.estimator,
     )
     rows = found.rows(lambda place: [place[0], f"{place[1]:g}"], _accuracy_or_lead)
-    return Sheet(
-        title=f"What else finds truths, {MECHANISM_NAMES[mechanism]}, at equal claimed ε",
-        headers=["crowd", "ε", *_HEADERS.values()],
+    return Table(
+        caption=f"What else finds truths, {MECHANISM_NAMES[mechanism]}, at equal claimed ε",
+        columns=["crowd", "ε", *_HEADERS.values()],
         rows=rows,
         note=(
             "TD: accuracy in percent; others: points more or less, on the same reports. MV: majority voting, 1C: one "
             "coin, DS: Dawid-Skene, NA and NADS: the two that know the perturbation. comparisons.csv has each lead's "
             "error."
         ),
-        num_labels=1,
     )
 
 
@@ -168,7 +167,7 @@ def _accuracy_or_lead(row: ComparisonRow) -> str:
     return in_percent(row.lead, signed=True) if row.estimator == "auto" else f"{100 * row.lead.value:+.1f}"
 
 
-def _choices(choices: Sequence[ChoiceRow], title: str) -> Sheet:
+def _choices(choices: Sequence[ChoiceRow], title: str) -> Table:
     note = (
         "accuracy in percent; at equal claimed ε the mechanism is the paper's, two layers; at equal proven loss TD has "
         "the mechanism that is better for it, which a user would have to know; lead: auto less TD, trial by trial"
@@ -186,13 +185,12 @@ def _choices(choices: Sequence[ChoiceRow], title: str) -> Sheet:
             ("auto", lambda choice: f"{100 * choice.auto.value:.1f}"),
             ("lead", lambda choice: in_percent(choice.auto_lead, signed=True)),
         ),
-        title=title,
+        caption=title,
         note=note,
-        num_labels=1,
     )
 
 
-def _hypers(reproduction: Reproduction) -> Iterator[Sheet]:
+def _hypers(reproduction: Reproduction) -> Iterator[Table]:
     for epsilon in dict.fromkeys(row.epsilon for row in reproduction.hypers):
         found = [row for row in reproduction.hypers if row.epsilon == epsilon]
         table = pivot(found, lines=lambda row: row.hyper, columns=lambda row: row.num_answers)
@@ -200,16 +198,15 @@ def _hypers(reproduction: Reproduction) -> Iterator[Sheet]:
             lambda name: [name], lambda row: f"{row.all_answers:.3f}", lambda row: f"{row.one_answer:.3f}"
         )
         headers = ["hyper-distribution", *(f"{what} m = {number}" for number in table.columns for what in ("J", "R"))]
-        yield Sheet(
-            title=f"Hyper-distributions of mean {found[0].mean:.3f}, claimed ε = {epsilon:.3g}, two labels",
-            headers=headers,
+        yield Table(
+            caption=f"Hyper-distributions of mean {found[0].mean:.3f}, claimed ε = {epsilon:.3g}, two labels",
+            columns=headers,
             rows=rows,
             note="what is proven for a worker with m answers: J for all of them, R for one, the others known",
-            num_labels=1,
         )
 
 
-def _bounds(reproduction: Reproduction) -> Sheet:
+def _bounds(reproduction: Reproduction) -> Table:
     return listed(
         reproduction.bounds,
         (
@@ -219,8 +216,9 @@ def _bounds(reproduction: Reproduction) -> Sheet:
             ("bound (7)", lambda row: f"{row.printed:.3g}"),
             ("Chernoff's", lambda row: f"{row.chernoff:.3g}"),
         ),
-        title="The error bound (7), workers all alike (reading T8)",
+        caption="The error bound (7), workers all alike (reading T8)",
         note="p in the paper's folding: ½ is the worst worker; a bound below the error is none",
+        labels=0,
     )
 
 

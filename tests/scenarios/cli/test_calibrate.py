@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from bad_input import Psephos
 from psephos.scenarios.dpwevote import calibration
-from psephos.scenarios.experiments.calibration import Calibration, Drawn, Table
-from psephos.scenarios.experiments.sheets import listed
+from psephos.scenarios.experiments.calibration import Calibration, Drawn
+from psephos.scenarios.tables import Table, listed
 
 
 class Row(msgspec.Struct):
@@ -31,7 +31,8 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     def tables(asked: Drawn) -> Iterator[Table]:
         asked.tell("drawing")
         rows = [Row(asked.trials, asked.seed)]
-        yield Table("asked", rows, listed(rows, COLUMNS, title="What was asked"))
+        full = [msgspec.structs.asdict(row) for row in rows]
+        yield listed(rows, COLUMNS, caption="What was asked", name="asked", full=full)
 
     monkeypatch.setattr(calibration, "CALIBRATION", Calibration(title="A vote", about="It claims.", tables=tables))
 

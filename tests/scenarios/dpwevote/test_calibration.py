@@ -48,10 +48,10 @@ def test_there_is_a_table_for_each_prior_one_of_cells_and_the_power(monkeypatch:
     told: list[str] = []
     tables = {table.name: table for table in CALIBRATION.tables(Drawn(10, 1, told.append))}
     assert list(tables) == [*PRIORS, "cells", "power", "claims-on-coins"]
-    assert all(len(tables[prior].rows) == 8 for prior in PRIORS)
-    assert len(tables["cells"].sheet.rows) == 8
-    assert len(tables["power"].sheet.rows) == 8
-    assert len(tables["claims-on-coins"].sheet.rows) == 16
+    assert all(len(tables[prior].full) == 8 for prior in PRIORS)
+    assert len(tables["cells"].rows) == 8
+    assert len(tables["power"].rows) == 8
+    assert len(tables["claims-on-coins"].rows) == 16
     assert told[-1] == "dpwevote: fair coins"
 
 

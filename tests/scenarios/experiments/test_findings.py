@@ -12,8 +12,9 @@ import click
 import numpy as np
 import pytest
 from psephos.scenarios.cli.group import cli
-from psephos.scenarios.experiments.findings import BoundedFinding, Certainty, Judgement, findings_on_papers, in_a_row
+from psephos.scenarios.experiments.findings import BoundedFinding, Certainty, findings_on_papers, in_a_row
 from psephos.scenarios.experiments.findings_shown import bounded_finding_as_data, show_bounded_findings
+from psephos.scenarios.verdicts import Judgement
 from rich.console import Console
 
 # Of which the command audits each by itself, beside the claims.

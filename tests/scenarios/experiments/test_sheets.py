@@ -3,13 +3,17 @@
 import io
 
 import msgspec
-from psephos.scenarios.experiments import Finding, Measurement, Sheet, flatten, markdown_of, show_sheet
+from psephos.scenarios.experiments import Finding, Measurement
 from psephos.scenarios.experiments.findings_shown import findings_in_markdown
-from psephos.scenarios.experiments.sheets import in_percent, listed, pivot
+from psephos.scenarios.experiments.sheets import flatten, in_percent, pivot
+from psephos.scenarios.presentation.terminal import show_sheet
+from psephos.scenarios.tables import Table, listed, markdown_of
 from rich.console import Console
 
-SHEET = Sheet(title="Votes", headers=("n", "share"), rows=(("10", "0.5 ± 0.1"), ("500", "a|b")), note="of all")
-LABELED = Sheet(title="Votes", headers=("who", "n"), rows=(("a", "1"),), num_labels=1)
+SHEET = Table(
+    caption="Votes", columns=("n", "share"), rows=(("10", "0.5 ± 0.1"), ("500", "a|b")), note="of all", labels=0
+)
+LABELED = Table(caption="Votes", columns=("who", "n"), rows=(("a", "1"),))
 
 
 class Row(msgspec.Struct):
@@ -32,7 +36,7 @@ def test_a_terminal_shows_every_cell() -> None:
     file = io.StringIO()
     show_sheet(Console(file=file, width=100), SHEET)
     text = file.getvalue()
-    assert all(cell in text for row in (SHEET.headers, *SHEET.rows) for cell in row)
+    assert all(str(cell) in text for row in (SHEET.columns, *SHEET.rows) for cell in row)
     assert "of all" in text
 
 
@@ -50,8 +54,10 @@ def test_a_finding_says_its_verdict_first() -> None:
 
 
 def test_a_table_has_a_line_for_each_row_and_a_header_for_each_cell() -> None:
-    sheet = listed([("b", 2), ("a", 1)], (("who", lambda row: row[0]), ("n", lambda row: f"{row[1]}")), title="Votes")
-    assert sheet == Sheet(title="Votes", headers=["who", "n"], rows=[["b", "2"], ["a", "1"]])
+    sheet = listed(
+        [("b", 2), ("a", 1)], (("who", lambda row: row[0]), ("n", lambda row: f"{row[1]}")), caption="Votes", labels=0
+    )
+    assert sheet == Table(caption="Votes", columns=["who", "n"], rows=[["b", "2"], ["a", "1"]], labels=0)
 
 
 def test_flat_rows_are_set_out_in_lines_and_columns() -> None:

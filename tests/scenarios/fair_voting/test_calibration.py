@@ -62,5 +62,5 @@ def test_there_is_a_table_for_each_law_of_profiles(monkeypatch: pytest.MonkeyPat
     tables = list(CALIBRATION.tables(Drawn(10, 1, told.append)))
     assert [table.name for table in tables] == list(PROFILES)
     assert len(told) == 7
-    numbers = {table.name: len(table.sheet.rows) for table in tables}
+    numbers = {table.name: len(table.rows) for table in tables}
     assert numbers == {name: 2 * 3 if name == "prior" else 2 * 7 for name in PROFILES}

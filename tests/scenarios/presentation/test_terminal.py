@@ -13,8 +13,9 @@ from psephos.scenarios.presentation.terminal import (
     show_note,
     show_table,
 )
+from psephos.scenarios.tables import Cell, Table
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Drawn
 from rich.text import Text
 
 
@@ -56,7 +57,7 @@ def test_a_console_takes_out_what_a_terminal_would_obey() -> None:
     console = make_console()
     console.file = io.StringIO()
     console.print("vote\x1b[2J \x9b1m\u202eturned", Text("styled\x1b]0;title\x07\nsecond line"))
-    table = Table("\x1b[31mheader")
+    table = Drawn("\x1b[31mheader")
     table.add_row("cell\x1b[1m")
     console.print(table)
     shown = console.file.getvalue()
@@ -98,7 +99,8 @@ def test_a_paragraph_stands_behind_what_it_is_about_and_is_left_out_where_it_say
 def test_no_line_ends_with_blanks() -> None:
     console, file = written(30)
     show_facts(console, {"Mechanism": "noise on the utilities of the groups", "By": "laplace"})
-    show_table(console, ("Name", "Said"), ("Number",), rows=[("a", "two words that wrap", "1"), ("b", "", "")])
+    rows = [("a", "two words that wrap", "1"), ("b", "", "")]
+    show_table(console, Table(columns=("Name", "Said", "Number"), rows=rows, labels=2))
     console.print(Text("word   "), "more  ", Text("red  ", style="red"))
     console.print("one  \ntwo  \n\nthree")
     lines = file.getvalue().split("\n")
@@ -116,9 +118,8 @@ def test_blanks_at_the_beginning_and_within_a_line_stay() -> None:
 def test_a_narrow_table_goes_without_columns_and_names_them() -> None:
     console, file = written(40)
     row = ("rail corridors", "+52.8 ± 19.0", "215 ± 19", "0.26 %")
-    show_table(
-        console, ("Candidate",), ("Margin", "Support", "P(wrong)"), rows=[row], drop=("Support",), whole="all.csv"
-    )
+    table = Table(columns=("Candidate", "Margin", "Support", "P(wrong)"), rows=[row])
+    show_table(console, table, drop=("Support",), whole="all.csv")
     text = file.getvalue()
     assert "Support  " not in text
     assert "P(wrong)" in text
@@ -129,7 +130,7 @@ def test_a_narrow_table_goes_without_columns_and_names_them() -> None:
 def test_where_nobody_says_what_to_leave_out_the_last_numbers_go_first_and_no_cell_is_cut() -> None:
     console, file = written(40)
     headers = tuple(f"Number {place}" for place in range(6))
-    show_table(console, ("Name",), headers, rows=[("a", *("1234567" for _ in headers))])
+    show_table(console, Table(columns=("Name", *headers), rows=[("a", *("1234567" for _ in headers))]))
     text = file.getvalue()
     assert "…" not in text
     assert text.splitlines()[0].split() == ["Name", "Number", "0", "Number", "1", "Number", "2"]
@@ -139,8 +140,19 @@ def test_where_nobody_says_what_to_leave_out_the_last_numbers_go_first_and_no_ce
 
 def test_a_wide_table_names_no_column_as_left_out() -> None:
     console, file = written()
-    show_table(console, ("Name",), ("Number",), rows=[("a", "1")], drop=("Absent", "Number"))
+    show_table(console, Table(columns=("Name", "Number"), rows=[("a", "1")]), drop=("Absent", "Number"))
     assert "no room" not in file.getvalue()
+
+
+def test_a_cell_has_the_color_of_its_tone_whatever_its_words_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    console = make_console()
+    console.file = io.StringIO()
+    rows = [("a", Cell("fails", tone="good")), ("b", "passes")]
+    show_table(console, Table(columns=("Name", "Said"), rows=rows, labels=2))
+    assert "\x1b[1;32mfails" in console.file.getvalue()
+    assert "mpasses" not in console.file.getvalue()
 
 
 def test_a_console_on_a_terminal_keeps_colors_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from psephos.protocol.truth_discovery import CREDITS
 from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.experiments.calibration import Drawn, Table
+from psephos.scenarios.experiments.calibration import Drawn
+from psephos.scenarios.tables import Table
 from psephos.scenarios.truth_discovery import calibration
 from psephos.scenarios.truth_discovery.calibration import (
     CALIBRATION,
@@ -57,7 +59,7 @@ def tables() -> Mapping[str, Table]:
 def test_each_estimator_is_fitted_and_each_crowd_is_shown() -> None:
     found = tables()
     assert list(found) == ["confidences", "crowds", "supports"]
-    fitted = [row for row in found["confidences"].rows if isinstance(row, CreditRow)]
+    fitted = msgspec.convert(found["confidences"].full, list[CreditRow])
     assert [(row.estimator, row.mechanism) for row in fitted] == [
         (estimator, mechanism)
         for estimator in CREDITS
@@ -68,15 +70,15 @@ def test_each_estimator_is_fitted_and_each_crowd_is_shown() -> None:
         assert row.least_left_out <= row.fitted <= row.most_left_out
         assert row.credit == CREDITS[row.estimator]
         assert 0 < row.claimed <= row.model + 1e-9 or row.estimator == "majority"
-    crowds = [row for row in found["crowds"].rows if isinstance(row, CrowdRow)]
+    crowds = msgspec.convert(found["crowds"].full, list[CrowdRow])
     assert [row.crowd for row in crowds] == ["ours", "ours", "theirs", "theirs", "made up", "made up"]
-    supports = [row for row in found["supports"].rows if isinstance(row, SupportRow)]
+    supports = msgspec.convert(found["supports"].full, list[SupportRow])
     assert [row.crowd for row in supports] == ["ours", "theirs", "made up"] * 2
     for row in supports:
         # At ε = 1 an estimate of five answers has a standard error of 2.1, the mean of 60 of them .28.
         assert abs(row.bias) < 4 * 0.28  # false alarm below 4e-4 for all six together
         assert row.lifted > row.bias
-    assert all(len(table.sheet.rows) == len(table.rows) for table in found.values())
+    assert all(len(table.rows) == len(table.full) for table in found.values())
 
 
 def test_without_published_crowds_nothing_is_fitted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

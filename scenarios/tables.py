@@ -1,0 +1,150 @@
+"""A table as one value, whatever shows it: columns, cells, whose numbers stand apart from their words, and a note.
+
+A terminal (`presentation.terminal`), a page (`reports.page`), a notebook, Markdown and CSV render the same value. How
+good a cell is, its tone says, and never its words.
+"""
+
+import csv
+import dataclasses
+import functools
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+
+from .reading.cells import inert_cell
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = ["Cell", "Entry", "Rows", "Table", "Tone", "cell_of", "csv_of", "listed", "markdown_of"]
+
+RowT = TypeVar("RowT")
+Tone: TypeAlias = Literal["", "good", "poor", "warning", "quiet", "strong", "open"]
+"""How good something is, or how much it stands out; each renderer has its colors."""
+Rows: TypeAlias = list[dict[str, object]]
+"""A table for programs: numbers with all digits, by the names of their columns."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A table's cell.
+
+    Args:
+        words: as people read it.
+        number: what it is sorted by, where that is a number.
+        tone: how good it is.
+        leads_to: the anchor of a part of the page; empty for none.
+    """
+
+    words: str
+    number: float | None = None
+    tone: Tone = ""
+    leads_to: str = ""
+
+    @property
+    def written(self) -> str | float:
+        """What a file has of it: the number, unless it stands beside its error, or for a range."""
+        if self.number is None or " ± " in self.words or " to " in self.words:
+            return self.words
+        return self.number
+
+    @property
+    def key(self) -> str | None:
+        """What a browser sorts it by: the number as JavaScript writes it, which reads "Infinity" and not "inf"."""
+        return None if self.number is None else str(self.number).replace("inf", "Infinity")
+
+
+Entry: TypeAlias = "Cell | Text | str"
+"""A cell, its words alone, or, of what only a terminal shows, words in several styles."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table.
+
+    Args:
+        columns: the headers.
+        rows: an entry for each header; the first of them are enough where `full` has them all.
+        labels: so many of the first columns hold words, and begin at their left.
+        caption: what it has; one line.
+        note: what its reader needs to know.
+        name: of its file, without the end.
+        full: the same for programs: what a file has instead of the cells.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Entry]]
+    labels: int = 1
+    caption: str = ""
+    note: str = ""
+    name: str = ""
+    full: Sequence[Mapping[str, object]] = ()
+
+    @functools.cached_property
+    def cells(self) -> list[list[Cell]]:
+        """The rows as cells."""
+        return [list(map(cell_of, row)) for row in self.rows]
+
+    @property
+    def num_rows(self) -> int:
+        """How many there are."""
+        return max(len(self.rows), len(self.full))
+
+    @property
+    def is_number(self) -> Sequence[bool]:
+        """Of each column whether its cells are numbers."""
+        return [
+            any(cell.number is not None for cell in column)
+            and all(cell.number is not None or not cell.words.strip("–") for cell in column)
+            for column in zip(*self.cells, strict=True)
+        ] or [False] * len(self.columns)
+
+
+def cell_of(entry: Entry) -> Cell:
+    """Return an entry as a cell: words alone have no number and no tone."""
+    return entry if isinstance(entry, Cell) else Cell(str(entry))
+
+
+def listed(
+    items: Iterable[RowT],
+    columns: Sequence[tuple[str, Callable[[RowT], Entry]]],
+    *,
+    labels: int = 1,
+    caption: str = "",
+    note: str = "",
+    name: str = "",
+    full: Sequence[Mapping[str, object]] = (),
+) -> Table:
+    """Return a table with a line for each item.
+
+    Args:
+        items: of which the rows are.
+        columns: the header of each, and the entry of an item.
+        labels: see `Table`.
+        caption: see `Table`.
+        note: see `Table`.
+        name: see `Table`.
+        full: see `Table`.
+    """
+    headers = [header for header, _ in columns]
+    rows = [[entry(item) for _, entry in columns] for item in items]
+    return Table(columns=headers, rows=rows, labels=labels, caption=caption, note=note, name=name, full=full)
+
+
+def csv_of(lines: Iterable[Iterable[object]]) -> str:
+    """Return lines, the header first, as CSV, in which no cell is a formula."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(map(inert_cell, line) for line in lines)
+    return text.getvalue()
+
+
+def markdown_of(table: Table) -> str:
+    """Return a table in Markdown: its caption in bold, numbers to the right, the note below."""
+    rules = [":---" if place < table.labels else "---:" for place in range(len(table.columns))]
+    lines = [f"**{table.caption}**", "", _line(table.columns), _line(rules)]
+    lines += [_line(cell.words.replace("|", "\\|") for cell in row) for row in table.cells]
+    return "\n".join([*lines, "", table.note] if table.note else lines)
+
+
+def _line(words: Iterable[str]) -> str:
+    return f"| {' | '.join(words)} |"

@@ -1,0 +1,69 @@
+"""What is said of a claim, a proof or a candidate: a value, its words, and the tone in which everything shows it."""
+
+import enum
+from collections.abc import Mapping
+from typing import Final, Self
+
+from ..protocol.estimators import Verdict as Decision
+from .tables import Cell, Tone
+
+__all__ = ["AuditVerdict", "Judgement", "Verdict", "cell_of_decision"]
+
+
+class Verdict(enum.StrEnum):
+    """A verdict: each member has its words, which are its value, and its tone."""
+
+    tone: Tone
+
+    def __new__(cls, words: str, tone: Tone = "") -> Self:
+        """Make a member of its words and its tone."""
+        member = str.__new__(cls, words)
+        member._value_ = words
+        member.tone = tone
+        return member
+
+    @property
+    def cell(self) -> Cell:
+        """The verdict in a table."""
+        return Cell(self.value, tone=self.tone)
+
+
+class AuditVerdict(Verdict):
+    """What an audit says of a loss."""
+
+    CONSISTENT = "consistent"
+    """Nothing was found that is more than claimed or proven; which is no proof."""
+    CLAIM_REFUTED = "claim refuted", "warning"
+    """The loss is more than the paper claims, and no more than is proven."""
+    PROOF_REFUTED = "proof refuted", "poor"
+    """The loss is more than is proven, or the sampler does not have the law of which it is proven."""
+    NO_STATEMENT = "no statement", "quiet"
+    """The outputs were too few to tell the neighbors apart at all."""
+
+
+class Judgement(Verdict):
+    """What becomes of a claim."""
+
+    HOLDS = "holds", "good"
+    """It is as claimed."""
+    IN_PART = "in part", "warning"
+    """It is not, and there are cases in which it is."""
+    REFUTED = "refuted", "poor"
+    """It is not."""
+    OPEN = "open", "open"
+    """What is known of the number decides nothing."""
+    SILENT = "silent", "open"
+    """The paper names no number."""
+
+
+_DECISIONS: Final[Mapping[str, Tone]] = {
+    Decision.PASSES.value: "good",
+    Decision.FAILS.value: "poor",
+    Decision.TOO_CLOSE.value: "warning",
+}
+
+
+def cell_of_decision(decision: object) -> Cell:
+    """Return what a vote says of a candidate at a level, as files have it; anything else has no tone."""
+    words = "–" if decision is None else str(decision)
+    return Cell(words, tone=_DECISIONS.get(words, ""))
