@@ -4,12 +4,15 @@
 alone, in some four minutes.
 
 Generated and tracked: `states.md`, drawn from the machines' tables, which `make docs` writes too; and by `make papers`
-pictures of a report, of scenarios and of trials, the tables of `which-mechanism.md`, `calibration.md`,
-`dpwevote-reproduced.md`, `truth-discovery-reproduced.md`, `moral-preferences-reproduced.md` and
-`fair-voting-reproduced.md` with their pictures, from runs of `psephos reproduce`. The report's picture needs Chromium.
+pictures of a report, of scenarios and of trials, the tables of `which-mechanism.md`, `calibration.md`, and the pages of
+each reproduced paper with their pictures, from runs of `psephos reproduce`. The report's picture needs Chromium.
 Truth discovery and fair voting need a folder of data sets (PSEPHOS_DATA); without one their pages stay as they are.
+
+The tables of these pages, and of `truth-discovery-auto.md`, are CSV files under `tables/`, which the pages link; a
+reproduction that would be longer than a page may be becomes three: what holds, what we add, pictures and tables.
 """
 
+import csv
 import os
 import re
 import shlex
@@ -20,13 +23,15 @@ import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from matplotlib.figure import Figure
 from PIL import Image
 from psephos.protocol import Side
 from psephos.protocol.states import mermaid
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.experiments import Paper, calibrate, page_of, reproduce
+from psephos.scenarios.presentation.drawing import COLORS, GRID, MARKERS, RULE
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.system import load_each
 from tour import find_browser, photograph
@@ -43,6 +48,20 @@ _COLORS: Final = 256
 _SCREEN: Final = "1080,1150"
 """Pixels of a picture of a report: to the end of its first table."""
 _MERMAID: Final = "mermaid@11.17.2"
+_MOST_WORDS: Final = 2_500
+"""Of a page."""
+_TABLE: Final = re.compile(
+    r"\*\*(?P<title>[^\n]+)\*\*\n\n(?P<lines>(?:\|[^\n]*\n)+)(?:\n(?P<note>(?![#*|!<-])[^\n]+)\n)?"
+)
+"""A table as `markdown_of` writes it: its title in bold, its lines, and its note."""
+_READING: Final = re.compile(r" \([^()]*\[[^]]*\]\([^()]*\)[^()]*\)")
+"""What a title says of a reading, with the link to it: it stands behind the link to the table."""
+_CALIBRATION: Final = (
+    "![Claimed probabilities of an error beside the share that was wrong, a point for each line of the tables: near "
+    "the diagonal but where the truth is drawn by another prior than the claim's.](calibration.png)"
+)
+_MEASURED: Final = ("calibration.md", "truth-discovery-auto.md")
+"""Pages with tables beside the reproduced ones."""
 
 
 def write_states() -> None:
@@ -120,8 +139,57 @@ def keep_reproduction(paper: Paper, prefix: str) -> None:
         found = reproduce(paper, out, data=data, on_progress=print)
         for picture in out.path.glob("*.png"):
             keep_small(picture, DOCS / f"{prefix}{picture.name}")
-        page = link_readings(page_of(paper, found, prefix=prefix))
-        (DOCS / f"{prefix}reproduced.md").write_text(page, encoding="utf-8")
+        write_reproduction(link_readings(page_of(paper, found, prefix=prefix)), prefix)
+
+
+def write_reproduction(page: str, prefix: str) -> None:
+    """Write a reproduction's page, or its three parts where it is too long: each for readers of its own."""
+    name = f"{prefix}reproduced"
+    page = move_tables(page, name)
+    if len(page.split()) > _MOST_WORDS:
+        title = page.partition("\n")[0]
+        page, added, shown = re.split(r"^(?=## What we add|## Pictures)", page, flags=re.MULTILINE)
+        for part, heading, text in (("added", "what we add", added), ("tables", "pictures and tables", shown)):
+            begin = f"{title}: {heading}\n\nThis page belongs to [what the paper says and what holds]({name}.md).\n\n"
+            (DOCS / f"{prefix}{part}.md").write_text(f"{begin}{text.rstrip()}\n", encoding="utf-8")
+        others = (
+            f"[What we add]({prefix}added.md) and [pictures and tables]({prefix}tables.md) have pages of their own."
+        )
+        page = page.replace("## What the paper says", f"{others}\n\n## What the paper says").rstrip() + "\n"
+    (DOCS / f"{name}.md").write_text(page, encoding="utf-8")
+
+
+def move_tables(page: str, name: str) -> str:
+    """Write each table of a page into a CSV file, and return the page with links to them; notes are said once.
+
+    Args:
+        page: in Markdown, with tables as `markdown_of` writes them.
+        name: of the page, whose folder under `tables/` gets the files and loses those of before.
+    """
+    folder = DOCS / "tables" / name
+    if _TABLE.search(page):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    said = ""
+
+    def move(found: re.Match[str]) -> str:
+        nonlocal said
+        aside = _READING.search(found["title"])
+        title, note = _READING.sub("", found["title"]), found["note"] or ""
+        file = folder / f"{re.sub(r'[^a-z0-9]+', '-', title.lower())[:60].strip('-')}.csv"
+        if file.exists():
+            file = file.with_stem(f"{file.stem}-{len(list(folder.iterdir())) + 1}")
+        header, _, *rows = (
+            [cell.strip().strip("*").replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            for line in found["lines"].splitlines()
+        )
+        with file.open("w", encoding="utf-8", newline="") as opened:
+            csv.writer(opened, lineterminator="\n").writerows([header, *rows])
+        is_new, said = note != said, note
+        line = f"- [{title}]({file.relative_to(DOCS).as_posix()})" + (aside[0] if aside else "")
+        return line + (f": {note}" if note and is_new else "") + "\n"
+
+    return re.sub(r"^(- \[[^\n]*\n)\n(?=- \[)", r"\1", _TABLE.sub(move, page), flags=re.MULTILINE)
 
 
 def link_readings(page: str) -> str:
@@ -140,7 +208,54 @@ def keep_calibration() -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = RunFolder(Path(folder) / "run")
         calibrate("all", trials=400, folder=out, on_progress=print)
-        shutil.copy(out.path / "calibration.md", DOCS / "calibration.md")
+        page = (out.path / "calibration.md").read_text(encoding="utf-8")
+        (DOCS / "calibration.md").write_text(page.replace("## ", f"{_CALIBRATION}\n\n## ", 1), encoding="utf-8")
+
+
+def draw_tables() -> None:
+    """Draw what the tables of calibration say, and those of `auto`: a picture for each page."""
+    figure: Any = Figure(figsize=(6.4, 4.4), layout="constrained")
+    axes = figure.add_subplot(xlabel="claimed probability of an error", ylabel="share that was wrong")
+    axes.axline((0, 0), slope=1, color=RULE, linewidth=1)
+    for (system, pattern), color, marker in zip(_CLAIMS.items(), COLORS.values(), MARKERS, strict=False):
+        rows = [row for file in sorted((DOCS / "tables" / "calibration").glob(pattern)) for row in _rows_of(file)]
+        errors = [(float(row["claimed"]), float(row.get("found") or row["right"]), "found" in row) for row in rows]
+        claimed, found = zip(*((c, f) if is_error else (1 - c, 1 - f) for c, f, is_error in errors), strict=True)
+        axes.scatter(claimed, found, s=16, color=color, marker=marker, label=system)
+    axes.legend(frameon=False)
+    _keep_figure(figure, "calibration.png")
+    crowds = _rows_of(DOCS / "tables" / "truth-discovery-auto" / "crowd-by-crowd.csv")
+    crowds = [row for row in reversed(crowds) if row["odds"]]  # the last line is a mean
+    figure = Figure(figsize=(6.4, 6.0), layout="constrained")
+    axes = figure.add_subplot(xlabel="accuracy in percent, on average over all cells of a crowd")
+    for (name, title), color, marker in zip(_AUTO.items(), COLORS.values(), MARKERS, strict=False):
+        accuracies = [float(row[name]) for row in crowds]
+        axes.scatter(accuracies, range(len(crowds)), s=20, color=color, marker=marker, label=title)
+    axes.set_yticks(range(len(crowds)), [row["crowd"] for row in crowds])
+    axes.grid(axis="y", color=GRID)
+    axes.set_axisbelow(True)
+    axes.legend(frameon=False, loc="lower right")
+    _keep_figure(figure, "truth-discovery-auto.png")
+
+
+_CLAIMS: Final = {
+    "DPWeVote": "electorates-*.csv",
+    "truth discovery": "confidences-of-auto*.csv",
+    "moral preferences": "societies-*.csv",
+    "fair voting": "profiles-*.csv",
+}
+_AUTO: Final = {"majority": "majority", "TD": "truth discovery", "auto": "auto"}
+
+
+def _rows_of(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as opened:
+        return list(csv.DictReader(opened))
+
+
+def _keep_figure(figure: Any, name: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        figure.savefig(Path(folder) / name, dpi=150)
+        keep_small(Path(folder) / name, DOCS / name)
 
 
 def keep_tables(page: Path) -> None:
@@ -215,6 +330,12 @@ if __name__ == "__main__":
         run_papers()
     if {"papers", "tables"} & set(sys.argv[1:]):
         keep_tables(DOCS / "which-mechanism.md")
+    for name in _MEASURED:
+        measured = DOCS / name
+        page = measured.read_text(encoding="utf-8")
+        if (moved := move_tables(page, measured.stem)) != page:
+            measured.write_text(moved, encoding="utf-8")
+            draw_tables()
     write_states()
     fetch_mermaid()
     status = build_pages()
