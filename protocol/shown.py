@@ -1,11 +1,12 @@
 """What people look at in a REPL or a notebook: a text to read, one exact line, a frame, a table.
 
-The exact line is made here. The others need presenters, pandas and markup, which are the business of
-`scenarios.presentation.objects`. This module alone imports that one, and late: when somebody looks. Nothing that a
-session computes, sends or records depends on it.
+The exact line is made here. The others need presenters, pandas and markup: whoever has these registers a function for
+each way to show (entry points `psephos.showing`), which is looked for when somebody looks. Nothing that a session
+computes, sends or records depends on it.
 """
 
-from collections.abc import Collection, Mapping
+import functools
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
@@ -24,14 +25,10 @@ class Tabled:
 
     def to_frame(self) -> "pd.DataFrame":
         """Return it as a pandas frame."""
-        from ..scenarios.presentation.objects import frame_of  # noqa: PLC0415  only who looks needs it
-
-        return frame_of(self)
+        return _way("frame")(self)
 
     def _repr_html_(self) -> str:
-        from ..scenarios.presentation.objects import html_of  # noqa: PLC0415  only who looks needs it
-
-        return html_of(self)
+        return _way("html")(self)
 
 
 class Shown(Tabled):
@@ -44,12 +41,19 @@ class Shown(Tabled):
     __slots__ = ()
 
     def __str__(self) -> str:
-        from ..scenarios.presentation.objects import text_of  # noqa: PLC0415  only who looks needs it
-
-        return text_of(self)
+        return _way("text")(self)
 
     def __repr__(self) -> str:
         return exact_line(self)
+
+
+@functools.cache
+def _way(name: str) -> Callable[[object], Any]:
+    """Return what shows an object in a way; reading entry points takes as long as a small session, and is done once."""
+    import importlib.metadata  # noqa: PLC0415  only who looks needs it
+
+    (registered,) = importlib.metadata.entry_points(group="psephos.showing", name=name)
+    return registered.load()
 
 
 def exact_line(value: Any) -> str:

@@ -64,10 +64,10 @@ ALSO = {
 }
 
 # What single files may import where somebody asks for it alone, inside a function or for its types, and nothing that a
-# session computes depends on: an outcome's frame and table are made by what shows outcomes, and who tries a mechanism
+# session computes depends on: what shows outcomes is found where it registered itself, and who tries a mechanism
 # on an array by its own methods needs simulated noise and estimators, which come after it.
 LATE = {
-    "protocol/shown.py": frozenset({"pandas", "psephos.scenarios.presentation.objects"}),
+    "protocol/shown.py": frozenset({"importlib.metadata", "pandas"}),
     "protocol/mechanisms/mechanism.py": frozenset({"psephos.protocol.estimators", "psephos.protocol.trying"}),
 }
 
@@ -411,7 +411,8 @@ def test_errors_roles_messages_states_phases_machine_is_the_order() -> None:
             "psephos.scenarios",
         ),
         ("protocol/shown.py", "from ..scenarios.presentation.objects import text_of", "psephos.scenarios"),
-        ("protocol/shown.py", "def f():\n    from ..scenarios.presentation import verdict_of", "psephos.scenarios"),
+        ("protocol/shown.py", "def f():\n    from ..scenarios.presentation import objects", "psephos.scenarios"),
+        ("protocol/shown.py", "import importlib.metadata", "importlib.metadata"),
         ("protocol/shown.py", "import pandas as pd", "pandas"),
         ("protocol/mechanisms/mechanism.py", "from ..trying import perturb", "may not import trying"),
         ("protocol/mechanisms/mechanism.py", "def f():\n    from ..randomness import stream_key", "import randomness"),
@@ -479,7 +480,7 @@ def test_a_planted_violation_is_caught(file: str, source: str, named: str) -> No
         ("protocol/dpwevote/finite.py", "PrivacyLoss(model=TrustModel.LOCAL)"),
         ("protocol/fair_voting/parameters.py", "TrustModel.CENTRAL if name in CENTRAL else TrustModel.LOCAL"),
         ("protocol/rules.py", "import numpy as np\nnp.random.Generator(np.random.Philox(key=1))"),
-        ("protocol/shown.py", "def f():\n    from ..scenarios.presentation.objects import text_of"),
+        ("protocol/shown.py", "def f():\n    import importlib.metadata"),
         ("protocol/shown.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import pandas as pd"),
         ("protocol/dpwevote/protocol.py", "from ..server_machine import JOIN\nfrom .outcome import Outcome"),
         ("protocol/privacy/accountants.py", "def f():\n    from dp_accounting.pld import common"),
