@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .running.config import Scenario, load_scenario, shipped_scenarios
     from .running.folder import RunFolder, read_ledger
     from .running.from_python import RunResult, load, run
-    from .running.resolution import Resolved, resolve
+    from .running.resolution import Local, Resolved, Served, Streamed, resolve, resolve_served
     from .running.run import Finished, run_in_folder, run_session
     from .running.series import Series, load_series
     from .running.series_run import FinishedSeries, resolve_series, run_series
@@ -20,18 +20,22 @@ __all__ = [
     "AgentClasses",
     "Finished",
     "FinishedSeries",
+    "Local",
     "Resolved",
     "RunFolder",
     "RunResult",
     "Scenario",
     "Series",
+    "Served",
     "SessionRecord",
+    "Streamed",
     "load",
     "load_scenario",
     "load_series",
     "read_ledger",
     "resolve",
     "resolve_series",
+    "resolve_served",
     "run",
     "run_agents",
     "run_arrays",
@@ -46,7 +50,7 @@ _HOMES = {
     "running.config": ("Scenario", "load_scenario", "shipped_scenarios"),
     "running.folder": ("RunFolder", "read_ledger"),
     "running.from_python": ("RunResult", "load", "run"),
-    "running.resolution": ("Resolved", "resolve"),
+    "running.resolution": ("Local", "Resolved", "Served", "Streamed", "resolve", "resolve_served"),
     "running.run": ("Finished", "run_in_folder", "run_session"),
     "running.series": ("Series", "load_series"),
     "running.series_run": ("FinishedSeries", "resolve_series", "run_series"),

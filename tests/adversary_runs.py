@@ -10,7 +10,7 @@ import pytest
 from psephos.protocol.errors import PsephosError
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.adversaries import Lesson
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 
 SMALL: Final = {
     "dpwevote": ("consortium", ["partners.count=4"]),
@@ -47,7 +47,7 @@ class Played:
 
 
 @pytest.fixture
-def stage() -> Callable[..., Resolved]:
+def stage() -> Callable[..., Local]:
     """Puts adversaries' tables on a small session: `stage(protocol, *tables, transport=…, settings=…, parties=…)`.
 
     `parties` is a setting in the place of the four parties.
@@ -59,7 +59,7 @@ def stage() -> Callable[..., Resolved]:
         transport: str = "memory",
         settings: Sequence[str] = (),
         parties: str = "",
-    ) -> Resolved:
+    ) -> Local:
         name, small = SMALL[protocol]
         of_parties = [parties] if parties else small
         scenario = load_scenario(name, [*of_parties, "seed=11", f"transport={transport}", *settings])
@@ -69,7 +69,7 @@ def stage() -> Callable[..., Resolved]:
 
 
 @pytest.fixture
-def play(tmp_path: Path, stage: Callable[..., Resolved]) -> Callable[..., Played]:
+def play(tmp_path: Path, stage: Callable[..., Local]) -> Callable[..., Played]:
     """Runs such a session, also one that fails: `play(protocol, *tables, …)`."""
 
     def played(*words: Any, pictures: bool = False, **options: Any) -> Played:

@@ -46,7 +46,7 @@ from psephos.protocol.messages import (
     encode,
 )
 from psephos.protocol.privacy import Ledger
-from psephos.scenarios import Resolved, load_scenario, resolve
+from psephos.scenarios import Served, deployment, load_scenario, resolve_served
 from psephos.scenarios.deployment import (
     Invitation,
     Joining,
@@ -260,7 +260,7 @@ class Serving:
         effects: of the server's machine, so far.
     """
 
-    def __init__(self, side: Resolved, *, seed: int | None, folder: Path | None = None) -> None:
+    def __init__(self, side: Served, *, seed: int | None, folder: Path | None = None) -> None:
         self.side = side
         self.transport = "tcp" if folder is None else "tls"
         self._charter, self._keys = NO_CHARTER, None
@@ -291,12 +291,14 @@ class Serving:
         with trio.CancelScope() as scope:
             self._stop = lambda: self._token.run_sync_soon(scope.cancel)
             return await serve(
-                self.side,
-                address=address,
-                transport=self.transport,
-                keys=self._keys,
-                charter=self._charter,
-                mode=mode,
+                deployment.Serving(
+                    side=self.side,
+                    address=address,
+                    transport=self.transport,
+                    keys=self._keys,
+                    charter=self._charter,
+                    mode=mode,
+                ),
                 log=self,
                 listener=self.effects.append,
                 on_listening=self._on_listening,
@@ -397,7 +399,7 @@ def serving(
     scenario: str, *settings: str, seed: int | None = SEED, roster: Path | None = None, address: str = "127.0.0.1:0"
 ) -> Generator[Serving]:
     """Serve a scenario until the block is left, over TLS where there is a folder of `psephos roster`, else over TCP."""
-    side = resolve(load_scenario(scenario, settings), is_served=True, roster=roster)
+    side = resolve_served(load_scenario(scenario, settings), roster=roster)
     session = Serving(side, seed=seed, folder=roster if side.fingerprints is not None else None)
     try:
         session.open(address)
@@ -408,11 +410,11 @@ def serving(
 
 def invitations_to(scenario: str, *settings: str) -> dict[str, Invitation]:
     """Return everybody's invitation to a simulation over TCP."""
-    side = resolve(load_scenario(scenario, settings), is_served=True)
+    side = resolve_served(load_scenario(scenario, settings))
     return {each.party: each for each in invitations_of(side, kind=SessionKind.SIMULATION)}
 
 
-def invitations_of(side: Resolved, *, kind: SessionKind) -> list[Invitation]:
+def invitations_of(side: Served, *, kind: SessionKind) -> list[Invitation]:
     """Return invitations to a session over TCP: nothing is agreed on certificates and what follows from them."""
     drawn = draw_session(side.protocol, side.roster, session=side.scenario.name, kind=kind)
     plain = {"session_id": "", "roster": "", "expires": 0, "server": "", "certificate": "", "key": ""}

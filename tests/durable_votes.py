@@ -18,7 +18,7 @@ from psephos.agents.session_journal import SESSION
 from psephos.protocol.messages import Report, decode
 from psephos.protocol.population import tally_batch
 from psephos.protocol.records import Accepted, Drawn, PhaseClosed, PhaseOpened, ServerRecord
-from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.deployment import find_invitation
 from psephos.scenarios.deployment.journals import journal_file
 from psephos.scenarios.deployment.server import JOURNAL_FILE
@@ -199,7 +199,7 @@ class Vote:
 
     def outcome_by_arrays(self) -> Any:
         """Return the outcome of the accepted reports that the server's journal holds, computed without its machine."""
-        side = resolve(load_scenario(self._scenario, ()), is_served=True)
+        side = resolve_served(load_scenario(self._scenario, ()))
         protocol = side.protocol
         records = self.server_records()
         tallies: list[Any] = []

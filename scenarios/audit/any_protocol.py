@@ -31,7 +31,7 @@ from ..reading.conversion import convert
 from ..reading.settings import Tables, read_setting, set_value
 from ..running.blaming import blaming
 from ..running.config import load_scenario
-from ..running.resolution import resolve
+from ..running.resolution import Streamed, resolve
 from ..system import find_protocol, protocol_names, systems
 from .case import Case, LawCheck, OutputSampler, Pair
 from .exposed_parts import ExposedPart, OwnRelease, Released, Reported, draw_releases
@@ -116,7 +116,7 @@ def cases_of_scenario(source: str, settings: Sequence[str] = (), *, data: str = 
     else:
         scenario = load_scenario(source, [*settings, "adversary=[]", "noise=simulated", "transport=array"])
         resolved = resolve(msgspec.structs.replace(scenario, data=data) if data else scenario)
-        protocol, public = resolved.protocol, None if resolved.stream else resolved.inputs.public
+        protocol, public = resolved.protocol, None if isinstance(resolved, Streamed) else resolved.inputs.public
     system = systems().get(protocol.name)
     if system is not None and system.session_cases:
         allowed = f"of a protocol without audits of its own: psephos audit {protocol.name} runs those of its system"

@@ -89,7 +89,7 @@ def roster(
     from ..deployment import draw_session, read_enrollments, write_session
     from ..deployment.common import naming_address
     from ..deployment.server import roster_rows
-    from ..running.resolution import resolve
+    from ..running.resolution import resolve_served
 
     if (enrolled is None) is not make_keys:
         value = "both given" if make_keys else "both left out"
@@ -97,7 +97,7 @@ def roster(
         raise ConfigurationError(field="--enrolled and --make-keys", value=value, allowed=allowed)
     with naming_address(address, field="--address"):
         TCPTransport().stays_on_this_machine(address)
-    side = resolve(load(scenario, settings, data), is_served=True)
+    side = resolve_served(load(scenario, settings, data))
     drawn = draw_session(
         side.protocol,
         side.roster,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..deployment.rehearsal import Ended, Plan
     from ..running.config import Scenario
-    from ..running.resolution import Resolved
+    from ..running.resolution import Local
 
 __all__ = ["rehearse"]
 
@@ -171,7 +171,7 @@ def _folder_of(out: Path | None) -> Generator[Path]:
 
 
 def _show_plan(
-    console: "Console", scenario: "Scenario", resolved: "Resolved", plan: "Plan", *, is_kept: bool, shows_all: bool
+    console: "Console", scenario: "Scenario", resolved: "Local", plan: "Plan", *, is_kept: bool, shows_all: bool
 ) -> None:
     from ..running.report import show_heading
 

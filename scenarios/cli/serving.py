@@ -1,8 +1,9 @@
 """`serve`: the server of a session whose parties are processes of their own."""
 
 import contextlib
+import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,11 +23,9 @@ from .reports import report_option, reporting
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ...agents.modes import Mode
-    from ...protocol.messages import Charter
-    from ..deployment import Keys
+    from ..deployment import Serving
     from ..deployment.status import Status
-    from ..running.resolution import Resolved
+    from ..running.resolution import Served
 
 __all__ = ["serve"]
 
@@ -98,26 +97,26 @@ def serve(
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...agents.noise import check_secure_noise
     from ...protocol.roles import Side
-    from ..deployment import serve_in_folder
+    from ..deployment import Serving, serve_in_folder
     from ..deployment.common import check_address, check_seed, find_transport, make_mode
     from ..deployment.earlier import read_kept
     from ..deployment.live import watch_server
-    from ..deployment.server import check_authenticated
     from ..presentation import make_console, show_outcome, show_verdict
     from ..running.limits import reserve_for_server
     from ..running.report import show_privacy
-    from ..running.resolution import resolve
+    from ..running.resolution import resolve_served
 
     check_seed(simulate=simulate, seed=seed)
-    side = resolve(load(scenario, settings, data), is_served=True, roster=roster_file)
+    side = resolve_served(load(scenario, settings, data), roster=roster_file)
     mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
     if seed is None:
         check_secure_noise(side.protocol, sides=[Side.SERVER])
-    check_authenticated(side, kind=mode.kind, transport=transport)
-    opened = _open_session(side, mode, listen=listen, roster_file=roster_file)
-    check_address(opened.address, field="--listen", transport=find_transport(transport, keys=opened.keys))
+    serving = Serving(side=side, address=listen or "", mode=mode, transport=transport)
+    serving.check_authenticated()
+    serving = _opened(serving, roster_file)
+    check_address(serving.address, field="--listen", transport=find_transport(transport, keys=serving.keys))
     reserve_for_server(num_parties=len(side.names))
-    kept = read_kept(side, after, kind=mode.kind)
+    serving = dataclasses.replace(serving, kept=read_kept(side, after, kind=mode.kind))
     console = make_console()
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))
@@ -137,21 +136,13 @@ def serve(
         def tell_address(address: str) -> None:
             hides = side.protocol.hides_participation
             where = "who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"
-            whom = f"{len(side.names):,} {side.protocol.client_role}s"
-            click.echo(f"listening on {address} for {whom}; {where}", err=as_json)
+            click.echo(f"listening on {address} for {side.parties}; {where}", err=as_json)
             if page is not None:
                 click.echo(str(page), err=as_json)
 
         left = serve_in_folder(
-            side,
+            serving,
             folder,
-            address=opened.address,
-            transport=transport,
-            keys=opened.keys,
-            charter=opened.charter,
-            mode=mode,
-            journal=opened.journal,
-            kept=kept,
             on_resuming=lambda told: click.echo(f"going on with this session: {told}", err=as_json),
             pictures=pictures,
             listener=watching.listener,
@@ -169,40 +160,38 @@ def serve(
     tell_folder(console, folder)
 
 
-class _Opened(NamedTuple):
-    """What a server needs of the session that it holds."""
-
-    address: str
-    keys: "Keys | None"
-    charter: "Charter"
-    journal: Path | None
-
-
-def _open_session(side: "Resolved", mode: "Mode", *, listen: str | None, roster_file: Path | None) -> _Opened:
-    """Return the session that was drawn up, or a new one where nothing was.
+def _opened(serving: "Serving", roster_file: Path | None) -> "Serving":
+    """Return how the session is served that was drawn up, or a new one where nothing was.
 
     Raises:
         ConfigurationError: it is another scenario's, or over, or nobody says an address.
     """
     from ...agents.modes import draw_session_id
     from ...protocol.errors import ConfigurationError
-    from ...protocol.messages import NO_CHARTER, Charter
+    from ...protocol.messages import Charter
     from ...protocol.roles import SessionKind
     from ..deployment.invitations import check_expiry, read_opening
     from ..deployment.server import JOURNAL_FILE
 
+    side, mode = serving.side, serving.mode
     is_deployment = mode.kind is SessionKind.DEPLOYMENT
     if side.fingerprints is None or roster_file is None:
-        if not listen:
+        if not serving.address:
             allowed = "given where no invitations say an address"
             raise ConfigurationError(field="--listen", value="left out", allowed=allowed)
         # Parties that keep journals know a session by its id.
-        return _Opened(listen, None, Charter(draw_session_id()) if is_deployment else NO_CHARTER, None)
+        return dataclasses.replace(serving, charter=Charter(draw_session_id())) if is_deployment else serving
     folder = roster_file if roster_file.is_dir() else roster_file.parent
     opening, keys = read_opening(folder, fingerprints=side.fingerprints)
     opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
     check_expiry(opening.charter, field="--roster")
-    return _Opened(listen or opening.address, keys, opening.charter, folder / JOURNAL_FILE if is_deployment else None)
+    return dataclasses.replace(
+        serving,
+        address=serving.address or opening.address,
+        keys=keys,
+        charter=opening.charter,
+        journal=folder / JOURNAL_FILE if is_deployment else None,
+    )
 
 
 def _open_status(address: str | None) -> "contextlib.AbstractContextManager[Status | None]":
@@ -214,13 +203,13 @@ def _open_status(address: str | None) -> "contextlib.AbstractContextManager[Stat
     return open_status(address)
 
 
-def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:
+def _show_session(console: "Console", side: "Served", *, kind: str) -> None:
     from ..running.report import show_heading
     from ..running.statements import trust_in
 
     scenario, protocol = side.scenario, side.protocol
     facts = [
-        f"{len(side.names):,} {protocol.client_role}s",
+        side.parties,
         f"protocol {protocol.name}",
         kind,
         "known by their certificates" if side.fingerprints is not None else "known by their names alone",
@@ -231,7 +220,7 @@ def _show_session(console: "Console", side: "Resolved", *, kind: str) -> None:
     show_heading(console, title=title, facts=facts, description=side.note, trust=trust)
 
 
-def _waiting_of(side: "Resolved") -> list[str]:
+def _waiting_of(side: "Served") -> list[str]:
     """Return how long phases last whose end does not depend on who comes, since that is private."""
     from ...protocol.rules import JOIN, hidden_phases
 

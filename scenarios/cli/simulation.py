@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...protocol.privacy import LedgerEntry
     from ..adversaries import Lesson
     from ..running.folder import RunFolder
-    from ..running.resolution import Resolved
+    from ..running.resolution import Local
     from ..running.run import Finished
     from ..running.series import Series
 
@@ -170,7 +170,7 @@ def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:
         raise ConfigurationError(field="--party", value=party, allowed=allowed)
 
 
-def _run(resolved: "Resolved", folder: "RunFolder", *, as_json: bool, pictures: bool, with_report: bool) -> None:
+def _run(resolved: "Local", folder: "RunFolder", *, as_json: bool, pictures: bool, with_report: bool) -> None:
     from ..presentation import make_console, show_lesson
     from ..running.progress import watch
     from ..running.run import run_in_folder
@@ -233,7 +233,7 @@ def _run_series(
     if not as_json:
         _show_series(console, series, resolved[0])
 
-    def watching(side: "Resolved") -> "AbstractContextManager[Watcher]":
+    def watching(side: "Local") -> "AbstractContextManager[Watcher]":
         return watch(console=None, errors=errors, num_parties=len(side.names))
 
     with blaming_plugins(resolved[0].all_plugins, is_private=resolved[0].protocol.keeps_words, is_last=True):
@@ -255,7 +255,7 @@ def _run_series(
     tell_folder(console, folder)
 
 
-def _show_series(console: "Console", series: "Series", first: "Resolved") -> None:
+def _show_series(console: "Console", series: "Series", first: "Local") -> None:
     from ..running.report import show_heading
 
     transport = first.scenario.transport
@@ -268,7 +268,7 @@ def _show_series(console: "Console", series: "Series", first: "Resolved") -> Non
     show_heading(console, title=series.title, facts=facts, description="", trust="")
 
 
-def _show_trust_of_series(console: "Console", series: "Series", first: "Resolved") -> None:
+def _show_trust_of_series(console: "Console", series: "Series", first: "Local") -> None:
     """Print who was trusted with what, and what the series is about."""
     from ..presentation.terminal import show_label
     from ..running.series_shown import say_allowance
@@ -283,12 +283,12 @@ def _show_trust_of_series(console: "Console", series: "Series", first: "Resolved
     show_label(console, "About", series.description)
 
 
-def _show_beginning(console: "Console", resolved: "Resolved") -> None:
+def _show_beginning(console: "Console", resolved: "Local") -> None:
     from ..running.report import show_heading
 
     scenario, protocol = resolved.scenario, resolved.protocol
     facts = [
-        f"streamed {protocol.client_role}s" if resolved.stream else f"{len(resolved.names):,} {protocol.client_role}s",
+        resolved.parties,
         f"protocol {protocol.name}",
         *([f"variant {protocol.parameters.variant}"] if hasattr(protocol.parameters, "variant") else []),
         {"array": "arrays, no agents"}.get(scenario.transport, f"agents over {scenario.transport}"),
@@ -297,7 +297,7 @@ def _show_beginning(console: "Console", resolved: "Resolved") -> None:
     show_heading(console, title=scenario.title or scenario.name, facts=facts, description="", trust="")
 
 
-def _show_trust(console: "Console", resolved: "Resolved") -> None:
+def _show_trust(console: "Console", resolved: "Local") -> None:
     """Print who was trusted with what, and what the scenario is about."""
     from ..presentation.terminal import show_label
     from ..running.statements import trust_in
@@ -307,7 +307,7 @@ def _show_trust(console: "Console", resolved: "Resolved") -> None:
     show_label(console, "About", f"{scenario.description} {resolved.note}")
 
 
-def _show_end(console: "Console", resolved: "Resolved", finished: "Finished") -> None:
+def _show_end(console: "Console", resolved: "Local", finished: "Finished") -> None:
     from ..presentation import show_outcome, show_verdict
     from ..presentation.terminal import show_note
     from ..running.offers import best_offer, sentence_of

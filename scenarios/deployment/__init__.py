@@ -9,7 +9,7 @@ from .client import join, join_in_folder
 from .common import Keys
 from .invitations import Drawn, Invitation, draw_session, find_invitation, write_session
 from .keys import Enrollment, enroll, read_enrollments
-from .server import serve, serve_in_folder
+from .server import Serving, serve, serve_in_folder
 
 __all__ = [
     "DEFAULT_BUDGET",
@@ -19,6 +19,7 @@ __all__ = [
     "Invitation",
     "Joining",
     "Keys",
+    "Serving",
     "draw_session",
     "enroll",
     "find_invitation",

@@ -19,7 +19,7 @@ from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ..reading.conversion import convert
 from ..running.blaming import blaming
-from ..running.resolution import Resolved
+from ..running.resolution import Served
 from ..running.rosters import PARAMETERS_FILE, fingerprints_in, read_roster
 from .server import JOURNAL_FILE
 
@@ -29,7 +29,7 @@ _AFTER: Final = "--after"
 _decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 
 
-def read_kept(side: Resolved, folders: Sequence[Path], *, kind: SessionKind) -> ReceivedReports:
+def read_kept(side: Served, folders: Sequence[Path], *, kind: SessionKind) -> ReceivedReports:
     """Return what parties of a session reported in earlier ones, in phases that keep their reports.
 
     Args:
@@ -69,7 +69,7 @@ def read_kept(side: Resolved, folders: Sequence[Path], *, kind: SessionKind) -> 
     return kept
 
 
-def _protocol_of(side: Resolved, folder: Path) -> PhasedProtocol[Any, Any]:
+def _protocol_of(side: Served, folder: Path) -> PhasedProtocol[Any, Any]:
     kind = type(side.protocol)
     path = folder / PARAMETERS_FILE
     try:

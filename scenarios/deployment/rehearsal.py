@@ -26,7 +26,7 @@ from ...transports.keys import write_private
 from ..running.config import Scenario
 from ..running.parties import read_parties
 from ..running.processes import num_cores
-from ..running.resolution import Resolved, resolve
+from ..running.resolution import Local, resolve, resolve_served
 from .agreement import check_trust
 from .invitations import INVITATIONS, stems_of
 from .own_entries import own_file_of
@@ -155,7 +155,7 @@ def most_parties() -> int:
     return max(1, min(MOST_PARTIES, int(_SHARE_OF_MEMORY * memory / _BYTES_OF_PARTY)))
 
 
-def check_rehearsed(scenario: Scenario, *, trusts_server: bool, seed: int | None = None) -> Resolved:
+def check_rehearsed(scenario: Scenario, *, trusts_server: bool, seed: int | None = None) -> Local:
     """Return what is rehearsed, with the parties' values, which are held against the protocol as a run does it.
 
     Args:
@@ -167,7 +167,7 @@ def check_rehearsed(scenario: Scenario, *, trusts_server: bool, seed: int | None
         ConfigurationError: something is not allowed, a private column is missing, there are too many parties, the
             server has to be trusted and is not, or what draws a deployment's noise is not installed.
     """
-    served = resolve(scenario, is_served=True)
+    served = resolve_served(scenario)
     check_trust(served.protocol, trusts_server=trusts_server)
     if seed is None:
         check_secure_noise(served.protocol)
@@ -185,7 +185,7 @@ def check_rehearsed(scenario: Scenario, *, trusts_server: bool, seed: int | None
 
 
 def make_plan(
-    resolved: Resolved,
+    resolved: Local,
     folder: Path,
     *,
     address: str,
@@ -232,7 +232,7 @@ def make_plan(
     )
 
 
-def values_of(resolved: Resolved) -> list[bytes]:
+def values_of(resolved: Local) -> list[bytes]:
     """Return what the file of each party's values holds, in roster order.
 
     Args:
@@ -244,7 +244,7 @@ def values_of(resolved: Resolved) -> list[bytes]:
     return [own_file_of(resolved.protocol, entries) for entries in _entries_of(resolved)]
 
 
-def _entries_of(resolved: Resolved) -> list[dict[str, Any]]:
+def _entries_of(resolved: Local) -> list[dict[str, Any]]:
     """Return each party's entries by column, in roster order."""
     own, protocol = resolved.scenario, resolved.protocol
     parties = read_parties(own.parties, parameters=own.parameters, protocol=type(protocol), data=own.data)
@@ -252,7 +252,7 @@ def _entries_of(resolved: Resolved) -> list[dict[str, Any]]:
     return [{name: parties.table[name][place] for name in known} for place in range(len(parties.names))]
 
 
-def _choices_of(resolved: Resolved) -> list[list[str]]:
+def _choices_of(resolved: Local) -> list[list[str]]:
     """Return for each party, in roster order, the words by which `join` is told what it chooses."""
     names = [column.name for column in resolved.protocol.columns() if column.chosen]
     if not names:

@@ -1,6 +1,7 @@
 """The server of a session whose clients are elsewhere."""
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 from collections.abc import Callable, Generator, Sequence
@@ -14,7 +15,6 @@ from ...agents.driver import EffectListener
 from ...agents.events import Log
 from ...agents.journals import SittingOfServer
 from ...agents.modes import Mode
-from ...agents.server import Server
 from ...agents.session_journal import SessionJournal
 from ...agents.standing import Companion
 from ...protocol.errors import ConfigurationError, UnheardError
@@ -26,51 +26,72 @@ from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, hidden_phases
 from ...protocol.server_machine import SessionResult
 from ...protocol.traffic import TrafficMeter
-from ...transports.abc import Transport
 from ..plugins import find_server_role
 from ..running.blaming import Plugin, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.limits import calm_collector, reserve_for_server
-from ..running.resolution import Resolved
+from ..running.resolution import Served
 from ..running.results import published
 from ..running.rosters import FINGERPRINT_COLUMN
 from ..running.statements import setting_of
 from ..running.writing import describe_failure, open_run, write_outcome
 from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, naming_address
 
-__all__ = ["JOURNAL_FILE", "check_authenticated", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
+__all__ = ["JOURNAL_FILE", "Serving", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
 
 JOURNAL_FILE: Final = "journal.sqlite"
 """A session's journal, in the folder that `psephos roster` wrote."""
 
 
-def check_authenticated(side: Resolved, *, kind: SessionKind, transport: str) -> None:
-    """Raise ConfigurationError unless the parties prove who they are where they have to.
-
-    Where it is private who takes part, a seat that is taken is refused to whoever else comes in its name; with
-    certificates nobody else can.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Serving:
+    """How one session is served; how a party takes part is a `Joining`.
 
     Args:
         side: what is served.
-        kind: the session's; a simulation protects nothing.
+        address: where, in the transport's form; of TCP HOST:PORT, where port 0 lets the system choose.
+        mode: a deployment, or a simulation, which protects nothing.
         transport: over which, by its name.
+        keys: for TLS.
+        charter: what makes the session this one, as its invitations say.
+        journal: the file of the session's journal, made if it is not there, with which it goes on after a restart.
+        kept: the reports of earlier sessions, by phase and party (`earlier.read_kept`).
     """
-    has_certificates = side.fingerprints is not None
-    if side.protocol.hides_participation and not has_certificates and kind is SessionKind.DEPLOYMENT:
-        allowed = "given, with certificates: participation is private here, and without them anybody could ask who came"
-        raise ConfigurationError(field="--roster", value="left out or without certificates", allowed=allowed)
-    if transport == DEFAULT_TRANSPORT and not has_certificates:
-        allowed = (
-            "given, as `psephos roster` draws it up: parties are known by their certificates. On one machine, "
-            "--transport tcp takes them by their names"
-        )
-        raise ConfigurationError(field="--roster", value="left out or without certificates", allowed=allowed)
-    if transport != DEFAULT_TRANSPORT and has_certificates:
-        allowed = f"{DEFAULT_TRANSPORT!r} where the roster has certificates, which {transport!r} does not show"
-        raise ConfigurationError(field="transport", value=transport, allowed=allowed)
+
+    side: Served
+    address: str
+    mode: Mode
+    transport: str = DEFAULT_TRANSPORT
+    keys: Keys | None = dataclasses.field(default=None, repr=False)
+    charter: Charter = NO_CHARTER
+    journal: Path | None = None
+    kept: ReceivedReports = dataclasses.field(default_factory=dict[str, Any], repr=False)
+
+    def check_authenticated(self) -> None:
+        """Raise ConfigurationError unless the parties prove who they are where they have to.
+
+        Where it is private who takes part, a seat that is taken is refused to whoever else comes in its name; with
+        certificates nobody else can.
+        """
+        has_certificates = self.side.fingerprints is not None
+        hides = self.side.protocol.hides_participation
+        if hides and not has_certificates and self.mode.kind is SessionKind.DEPLOYMENT:
+            allowed = (
+                "given, with certificates: participation is private here, and without them anybody could ask who came"
+            )
+            raise ConfigurationError(field="--roster", value="left out or without certificates", allowed=allowed)
+        if self.transport == DEFAULT_TRANSPORT and not has_certificates:
+            allowed = (
+                "given, as `psephos roster` draws it up: parties are known by their certificates. On one machine, "
+                "--transport tcp takes them by their names"
+            )
+            raise ConfigurationError(field="--roster", value="left out or without certificates", allowed=allowed)
+        if self.transport != DEFAULT_TRANSPORT and has_certificates:
+            allowed = f"{DEFAULT_TRANSPORT!r} where the roster has certificates, which {self.transport!r} does not show"
+            raise ConfigurationError(field="transport", value=self.transport, allowed=allowed)
 
 
-def roster_rows(side: Resolved, roster: Roster) -> list[dict[str, object]]:
+def roster_rows(side: Served, roster: Roster) -> list[dict[str, object]]:
     """Return the lines of a roster's file: names, public columns as they were given, fingerprints if it has them."""
     table = {**side.public_table, **side.protocol.write_public(roster.public)}
     chosen = {column.name for column in side.protocol.columns() if column.chosen}
@@ -86,15 +107,9 @@ def roster_rows(side: Resolved, roster: Roster) -> list[dict[str, object]]:
 
 
 async def serve(
-    side: Resolved,
+    serving: Serving,
     *,
-    address: str,
-    transport: str = DEFAULT_TRANSPORT,
-    keys: Keys | None = None,
-    charter: Charter = NO_CHARTER,
-    mode: Mode,
     sitting: SittingOfServer | None = None,
-    kept: ReceivedReports | None = None,
     log: Log | None = None,
     listener: EffectListener | None = None,
     on_listening: Callable[[str], None] | None = None,
@@ -104,14 +119,8 @@ async def serve(
     """Serve one session at an address.
 
     Args:
-        side: what is served.
-        address: in the transport's form; of TCP HOST:PORT, where port 0 lets the system choose.
-        transport: over which, by its name.
-        keys: for TLS.
-        charter: what makes the session this one, as its invitations say.
-        mode: a deployment or a simulation.
-        sitting: the session's journal, with which it goes on after a restart.
-        kept: the reports of earlier sessions, by phase and party (`earlier.read_kept`).
+        serving: how.
+        sitting: the session's journal, opened (`open_sitting`).
         log: where events go.
         listener: told of every effect of the server's machine.
         on_listening: told of the address once clients can connect.
@@ -119,99 +128,60 @@ async def serve(
         meter: counts the messages of its conversations.
 
     Raises:
-        ConfigurationError: as `check_authenticated`, `find_transport` and `reserve_for_server`, or it is no address.
+        ConfigurationError: as `Serving.check_authenticated`, `find_transport` and `reserve_for_server`, or it is no
+            address.
         QuorumError: a phase closed without its quorum.
         PluginError: somebody's code raised something, or the protocol's breaks its contract.
         OSError: the address is taken, or not this machine's.
     """
-    check_authenticated(side, kind=mode.kind, transport=transport)
-    opened = find_transport(transport, keys=keys)
+    serving.check_authenticated()
+    side, mode, roster = serving.side, serving.mode, serving.side.roster
+    transport = find_transport(serving.transport, keys=serving.keys)
     kind = find_server_role(side.protocol.server_role)
     plugins = (
         parts_of(side.protocol),
         Plugin(f"server role {side.protocol.server_role!r}", (kind,)),
-        Plugin(f"transport {transport!r}", (type(opened),)),
+        Plugin(f"transport {serving.transport!r}", (type(transport),)),
     )
     with blaming_plugins(plugins, is_private=side.protocol.keeps_words, is_last=True):
-        return await _serve(
-            side,
-            kind,
-            address=address,
-            transport=opened,
-            charter=charter,
+        earlier: dict[str, Any] = {"kept": serving.kept} if serving.kept else {}  # another's server need not know of it
+        server = kind(
+            side.protocol,
+            roster=roster,
             mode=mode,
+            charter=charter_of(mode, msgspec.structs.replace(serving.charter, roster=roster.digest)),
+            rules=side.rules,
+            default_rules=side.default_rules,
+            places=reserve_for_server(num_parties=len(side.names)),
             sitting=sitting,
-            kept=kept,
+            **earlier,
             log=log,
             listener=listener,
-            on_listening=on_listening,
-            beside=beside,
             meter=meter,
         )
-
-
-async def _serve(
-    side: Resolved,
-    kind: type[Server],
-    *,
-    address: str,
-    transport: Transport,
-    charter: Charter,
-    mode: Mode,
-    sitting: SittingOfServer | None,
-    kept: ReceivedReports | None,
-    log: Log | None,
-    listener: EffectListener | None,
-    on_listening: Callable[[str], None] | None,
-    beside: Sequence[Companion],
-    meter: TrafficMeter | None,
-) -> SessionResult:
-    roster = side.roster
-    earlier: dict[str, Any] = {"kept": kept} if kept else {}  # another's server need not know of it
-    server = kind(
-        side.protocol,
-        roster=roster,
-        mode=mode,
-        charter=charter_of(mode, msgspec.structs.replace(charter, roster=roster.digest)),
-        rules=side.rules,
-        default_rules=side.default_rules,
-        places=reserve_for_server(num_parties=len(side.names)),
-        sitting=sitting,
-        **earlier,
-        log=log,
-        listener=listener,
-        meter=meter,
-    )
-    with naming_address(address, field="--listen"):
-        listening = await transport.open_listener(address)
-    if on_listening is not None:
-        on_listening(listening.address)
-    with calm_collector(len(side.names)):
-        return await server.serve(listening, beside=beside)
+        with naming_address(serving.address, field="--listen"):
+            listening = await transport.open_listener(serving.address)
+        if on_listening is not None:
+            on_listening(listening.address)
+        with calm_collector(len(side.names)):
+            return await server.serve(listening, beside=beside)
 
 
 @contextlib.contextmanager
 def open_sitting(
-    path: Path | None,
-    side: Resolved,
-    *,
-    charter: Charter,
-    mode: Mode,
-    on_resuming: Callable[[str], None] | None = None,
+    serving: Serving, *, on_resuming: Callable[[str], None] | None = None
 ) -> Generator[SittingOfServer | None]:
     """Yield a session's journal, made if it is not there; None where there is no file for it.
 
     Args:
-        path: the file's.
-        side: what is served.
-        charter: the session's.
-        mode: a deployment.
+        serving: how it is served.
         on_resuming: told how far the session is that goes on; where participation is private, without numbers.
 
     Raises:
         JournalError: it cannot be used.
         ConfigurationError: it is the journal of a session that was set up otherwise.
     """
+    path, side, mode, charter = serving.journal, serving.side, serving.mode, serving.charter
     if path is None:
         yield None
         return
@@ -240,16 +210,9 @@ def open_sitting(
 
 
 def serve_in_folder(
-    side: Resolved,
+    serving: Serving,
     folder: RunFolder,
     *,
-    address: str,
-    transport: str = DEFAULT_TRANSPORT,
-    keys: Keys | None = None,
-    charter: Charter = NO_CHARTER,
-    mode: Mode,
-    journal: Path | None = None,
-    kept: ReceivedReports | None = None,
     on_resuming: Callable[[str], None] | None = None,
     pictures: bool = True,
     listener: EffectListener | None = None,
@@ -258,36 +221,22 @@ def serve_in_folder(
 ) -> SessionResult:
     """Serve a session and leave what came of it in a folder; who paid what is in the clients' own.
 
-    Arguments and errors are those of `serve`, but for `journal`: the file of the session's journal, which is made where
-    there is none, and a `JournalError` where it cannot be used. After an error the folder holds the events, and
+    Arguments and errors are those of `serve` and `open_sitting`. After an error the folder holds the events, and
     `run.json` the failure. Where nobody was there to be told the outcome, that is an `UnheardError`, and the folder
     holds the outcome as well.
     """
-    how = {"transport": transport, "kind": mode.kind.value}
+    side, mode = serving.side, serving.mode
+    how = {"transport": serving.transport, "kind": mode.kind.value}
     if side.note:
         how["parties"] = side.note
     with (
-        open_sitting(journal, side, charter=charter, mode=mode, on_resuming=on_resuming) as sitting,
+        open_sitting(serving, on_resuming=on_resuming) as sitting,
         open_run(folder, side, how, has_ledger=False, is_live=True) as run,
     ):
         meter = None if side.protocol.hides_participation else TrafficMeter(side.protocol)
         has_begun = sitting is not None and bool(sitting.records)  # what was said then, nobody has counted
-        session = functools.partial(
-            serve,
-            side,
-            address=address,
-            transport=transport,
-            keys=keys,
-            charter=charter,
-            mode=mode,
-            sitting=sitting,
-            kept=kept,
-            log=run.log,
-            listener=listener,
-            on_listening=on_listening,
-            beside=beside,
-            meter=meter,
-        )
+        heard = {"listener": listener, "on_listening": on_listening, "beside": beside}
+        session = functools.partial(serve, serving, sitting=sitting, log=run.log, meter=meter, **heard)
         left = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         run.ending["transcript"] = left.transcript
         if meter is not None:

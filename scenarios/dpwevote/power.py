@@ -39,7 +39,7 @@ from ..presentation.drawing import (
 from ..presentation.numbers import some
 from ..presentation.terminal import percent, show_facts, show_note, show_table
 from ..running.folder import RunFolder
-from ..running.resolution import Resolved
+from ..running.resolution import Local
 from ..tables import Table
 
 __all__ = ["Powers", "measure_power", "show_power", "simulated_power", "write_power"]
@@ -94,7 +94,7 @@ class Powers:
         return places
 
 
-def measure_power(side: Resolved, *, trials: int, seed: int) -> Powers:
+def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
     """Return the power of each partner of a vote.
 
     Args:

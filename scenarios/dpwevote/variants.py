@@ -25,7 +25,7 @@ from ...protocol.elementary import square
 from ...protocol.errors import ConfigurationError
 from ..experiments.measurements import Measurement
 from ..experiments.variants import Offered, Unit, VariantTable
-from ..running.resolution import Resolved
+from ..running.resolution import Served
 
 __all__ = ["VoteVariants"]
 
@@ -40,7 +40,7 @@ _UNBIASED: Final[tuple[VariantName, ...]] = ("joint", "two_point", "signed_rr", 
 class VoteVariants(VariantTable):
     """The variants of a vote."""
 
-    def __init__(self, resolved: Resolved, *, trials: int) -> None:
+    def __init__(self, resolved: Served, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
         self._parameters: Parameters = resolved.protocol.parameters
         self._found: dict[tuple[str, float], Offer | None] = {}  # of one partner: the same for any number of them

@@ -17,7 +17,7 @@ from ...protocol.checked import checked_truth
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.tally import Tally
 from ..outcomes import estimates_in
-from ..running.resolution import Resolved
+from ..running.resolution import Local
 from ..system import part_of
 
 __all__ = ["POSITIVE", "EstimateErrors", "Measure", "Measures", "measures_of"]
@@ -142,7 +142,7 @@ def _error_of(name: str) -> str:
     return f"error of {name}"
 
 
-def measures_of(resolved: Resolved) -> Measures:
+def measures_of(resolved: Local) -> Measures:
     """Return what trials of a scenario are measured by."""
     protocol = resolved.protocol
     kind: type[Measures] = part_of(type(protocol), "measures", Measures, is_class=True) or EstimateErrors

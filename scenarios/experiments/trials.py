@@ -33,7 +33,7 @@ from ..running.by_arrays import run_arrays
 from ..running.config import Scenario
 from ..running.processes import num_cores, open_worker, shares_of
 from ..running.progress import OnStep
-from ..running.resolution import Resolved, resolve
+from ..running.resolution import Local, Streamed, resolve
 from ..running.traffic import expect_traffic, traffic_of
 from .grids import Settings
 from .measurements import Measurement, mean_of
@@ -150,7 +150,7 @@ def check_trials(trials: int, workers: int) -> None:
         raise ConfigurationError(field="--workers", value=workers, allowed="at least 1, or 0 for as many as pay")
 
 
-def prepare(scenario: Scenario, *, seed: int | None = None) -> tuple[Scenario, Resolved]:
+def prepare(scenario: Scenario, *, seed: int | None = None) -> tuple[Scenario, Local]:
     """Return a scenario as it is tried, over arrays and with a seed, and what it names.
 
     Args:
@@ -174,7 +174,7 @@ def prepare(scenario: Scenario, *, seed: int | None = None) -> tuple[Scenario, R
     scenario = msgspec.structs.replace(scenario, transport=ARRAY)
     resolved = resolve(scenario)
     role = resolved.protocol.client_role
-    if resolved.stream is not None:
+    if isinstance(resolved, Streamed):
         allowed = f"left out: trials hold outcomes against what {role}s hold, and of a stream nothing is kept"
         raise ConfigurationError(field="stream", value=True, allowed=allowed)
     if not resolved.may_show_truth:
@@ -192,7 +192,7 @@ def run_trials(
     trials: int,
     first: int = 0,
     workers: int = 0,
-    resolved: Mapping[Settings, Resolved] | None = None,
+    resolved: Mapping[Settings, Local] | None = None,
     on_progress: OnStep | None = None,
 ) -> list[MeasuredCell]:
     """Run the trials of all cells.
@@ -246,7 +246,7 @@ def run_trials(
 class _Bench:
     """Runs the trials of one cell."""
 
-    def __init__(self, resolved: Resolved, scenario: Scenario) -> None:
+    def __init__(self, resolved: Local, scenario: Scenario) -> None:
         self._resolved = resolved
         self._scenario = scenario
         self._measures = measures_of(resolved)

@@ -25,7 +25,7 @@ from ...protocol.privacy import PrivacyLoss, TrustModel, total_of
 from ..presentation.numbers import decimals_of
 from ..running.config import Scenario
 from ..running.progress import OnStep
-from ..running.resolution import Resolved, resolve
+from ..running.resolution import Local, Resolved, resolve, resolve_served
 from ..system import find_protocol, names_with, part_of
 from .measurements import Measurement
 from .summaries import Summary
@@ -260,7 +260,7 @@ class VariantTable(abc.ABC):
         Raises:
             ConfigurationError: it is not allowed.
         """
-        return resolve(_with(self.resolved.scenario, settings), is_served=not self.needs_values)
+        return resolve_served(_with(self.resolved.scenario, settings))
 
     def losses_of(self, offered: Offered) -> Sequence[PrivacyLoss]:
         """Return what a variant costs one party, phase by phase."""
@@ -291,9 +291,11 @@ class SimulatedVariants(VariantTable):
     """The parameters that follow from the price, where no party's row depends on them: then a variant's parties are
     made once, and not at each price."""
 
-    def __init__(self, resolved: Resolved, *, trials: int) -> None:
+    resolved: Local
+
+    def __init__(self, resolved: Local, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
-        self._encoded: dict[str, Resolved] = {}
+        self._encoded: dict[str, Local] = {}
         self._tried: dict[tuple[str, float], MeasuredCell] = {}
 
     @property
@@ -403,7 +405,11 @@ class SimulatedVariants(VariantTable):
         is_far = abs(summary.mean - aimed) > _CLEAR * summary.standard_error
         return is_far and not summary.low <= aimed <= summary.high
 
-    def _resolved_at(self, name: str, price: float) -> tuple[Mapping[str, Any], Resolved] | None:
+    def resolved_with(self, settings: Mapping[str, Any]) -> Local:
+        """Return the session with some parameters set anew, with its parties' values."""
+        return resolve(_with(self.resolved.scenario, settings))
+
+    def _resolved_at(self, name: str, price: float) -> tuple[Mapping[str, Any], Local] | None:
         """Return the session of a variant at a price with its settings; None where it cannot have that price."""
         try:
             settings = self.settings(name, price)
@@ -411,7 +417,7 @@ class SimulatedVariants(VariantTable):
         except ConfigurationError:  # this mechanism cannot have this price, or not with these parties
             return None
 
-    def _priced(self, name: str, settings: Mapping[str, Any]) -> Resolved:
+    def _priced(self, name: str, settings: Mapping[str, Any]) -> Local:
         """Return the session of a variant, whose parties are those of another price of it where there was one.
 
         Raises:
@@ -428,7 +434,7 @@ class SimulatedVariants(VariantTable):
         protocol.check_inputs(known.inputs)
         return msgspec.structs.replace(known, scenario=_with(known.scenario, settings), protocol=protocol)
 
-    def _offered(self, name: str, settings: Mapping[str, Any], resolved: Resolved, summary: Summary) -> Offered:
+    def _offered(self, name: str, settings: Mapping[str, Any], resolved: Local, summary: Summary) -> Offered:
         return Offered(
             name=name,
             epsilon=price_of(resolved.protocol),
@@ -438,7 +444,7 @@ class SimulatedVariants(VariantTable):
         )
 
 
-def _cell_of(resolved: Resolved) -> Cell:
+def _cell_of(resolved: Local) -> Cell:
     return Cell(settings=(), scenario=resolved.scenario)
 
 
@@ -548,5 +554,5 @@ def table_of(kind: type[VariantTable], scenario: Scenario, *, trials: int) -> Va
     Raises:
         ConfigurationError: something of the scenario is not allowed, or its variants cannot be compared.
     """
-    resolved = prepare(scenario)[1] if kind.needs_values else resolve(scenario, is_served=True)
+    resolved = prepare(scenario)[1] if kind.needs_values else resolve_served(scenario)
     return kind(resolved, trials=trials)

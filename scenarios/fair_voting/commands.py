@@ -57,7 +57,7 @@ def trade_off(
     from ...protocol.fair_voting import FairVoting
     from ..presentation import make_console
     from ..presentation.numbers import listed
-    from ..running.resolution import resolve
+    from ..running.resolution import Streamed, resolve
     from ..system import find_protocol
     from . import trade_offs
     from .presentation.curves import save_trade_off, show_trade_off
@@ -67,7 +67,7 @@ def trade_off(
         allowed = f"{FairVoting.name!r}, in which fairness and welfare are traded"
         raise ConfigurationError(field="protocol", value=loaded.protocol, allowed=allowed)
     side = resolve(loaded)
-    if side.stream is not None:
+    if isinstance(side, Streamed):
         raise ConfigurationError(field="stream", value=True, allowed="false: elections are held again and again")
     assert isinstance(side.protocol, FairVoting)  # noqa: S101  as was checked
     found = trade_offs.trade_off(
@@ -118,7 +118,7 @@ def group_prices(scenario: str, settings: tuple[str, ...], data: str | None) -> 
     from ...protocol.errors import ConfigurationError
     from ...protocol.fair_voting import FairVoting
     from ..presentation import make_console
-    from ..running.resolution import resolve
+    from ..running.resolution import resolve_served
     from ..system import find_protocol
     from .group_prices import show_group_prices
 
@@ -126,4 +126,4 @@ def group_prices(scenario: str, settings: tuple[str, ...], data: str | None) -> 
     if not issubclass(find_protocol(loaded.protocol), FairVoting):
         allowed = f"{FairVoting.name!r}, whose voters have groups"
         raise ConfigurationError(field="protocol", value=loaded.protocol, allowed=allowed)
-    show_group_prices(make_console(), resolve(loaded, is_served=True).protocol.parameters)
+    show_group_prices(make_console(), resolve_served(loaded).protocol.parameters)

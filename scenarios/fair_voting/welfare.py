@@ -20,7 +20,7 @@ from ...protocol.mechanisms import VectorLaplace
 from ...protocol.privacy import TrustModel
 from ..experiments.measurements import Measurement
 from ..experiments.variants import Offered, Unit, VariantTable
-from ..running.resolution import Resolved
+from ..running.resolution import Local
 from .variants import model_of
 
 __all__ = ["WelfareErrors", "sizes_of"]
@@ -31,7 +31,7 @@ _LAPLACE: Final = "laplace"
 class WelfareErrors(VariantTable):
     """The mechanisms that release mean utilities."""
 
-    def __init__(self, resolved: Resolved, *, trials: int) -> None:
+    def __init__(self, resolved: Local, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
         self._parameters: Parameters = resolved.protocol.parameters
 

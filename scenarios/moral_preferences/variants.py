@@ -17,7 +17,7 @@ from ...protocol.moral_preferences.parameters import MAX_EPSILON, MIN_EPSILON
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import TrustModel
 from ..experiments.variants import Offered, SimulatedVariants, Unit, epsilon_at, price_of
-from ..running.resolution import Resolved
+from ..running.resolution import Local
 from .agreement import agreement_of
 
 __all__ = ["PreferenceVariants"]
@@ -48,7 +48,7 @@ class PreferenceVariants(SimulatedVariants):
     is_lack = True
     of_price = frozenset({"epsilon"})
 
-    def __init__(self, resolved: Resolved, *, trials: int) -> None:
+    def __init__(self, resolved: Local, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
         if self._parameters.is_personal:
             allowed = (

@@ -1,6 +1,6 @@
 """From what a scenario names to what can be run: everything is looked up and checked before anything happens.
 
-One way for all: parties that are read at once, parties that come in batches, and parties that are elsewhere.
+A mode is a type: parties are read at once (`Local`), come in batches (`Streamed`), or are elsewhere (`Served`).
 """
 
 import dataclasses
@@ -38,11 +38,21 @@ from .rosters import FINGERPRINT_COLUMN, check_columns, described_by, fingerprin
 from .streams import PartyStream, is_streamed, open_stream
 from .turnout import Turnout
 
-__all__ = ["Resolved", "dearest_losses", "make_scene", "resolve", "with_adversaries"]
+__all__ = [
+    "Local",
+    "Resolved",
+    "Served",
+    "Streamed",
+    "dearest_losses",
+    "make_scene",
+    "resolve",
+    "resolve_served",
+    "with_adversaries",
+]
 
 
 class Resolved(msgspec.Struct, kw_only=True):
-    """A scenario with everything that it names looked up and checked.
+    """A scenario with everything that it names looked up and checked, whoever its parties are.
 
     Args:
         scenario: as written, with what was set, and with the folder that a data set was found in.
@@ -51,18 +61,7 @@ class Resolved(msgspec.Struct, kw_only=True):
         inputs: their rows; of parties elsewhere the public ones alone.
         rules: by phase.
         default_rules: for the other phases.
-        may_show_truth: whether the truth may stand beside the estimates: in a simulation of nobody real, or of values
-            that are public record.
-        record: whether seed, private inputs and views are kept as well.
-        parameters_of_parties: the parameters that the scenario leaves to its parties, who say them again in a rerun.
-        gold: what is true, where somebody knows: a name's true value. It is no party's, and may always be shown.
         note: what became of the rows of the parties' file, as a line for people.
-        roles: who deviates, watches or infers, one for each adversary of the scenario.
-        away: parties of a series who are not in this vote of it.
-        stream: the parties, where they come in batches.
-        is_served: whether the parties are elsewhere.
-        public_table: of parties elsewhere the public columns, as they were given.
-        fingerprints: of their certificates, where they have any.
     """
 
     scenario: Scenario
@@ -71,22 +70,33 @@ class Resolved(msgspec.Struct, kw_only=True):
     inputs: Inputs
     rules: Mapping[str, PhaseRules]
     default_rules: PhaseRules
-    may_show_truth: bool
-    record: bool
-    parameters_of_parties: frozenset[str] = frozenset()
-    gold: Mapping[str, str] = {}
     note: str = ""
-    roles: tuple[Role, ...] = ()
-    away: frozenset[str] = frozenset()
-    stream: PartyStream | None = None
-    is_served: bool = False
-    public_table: Mapping[str, Entries] = {}
-    fingerprints: Sequence[str] | None = None
 
     @property
-    def roster(self) -> Roster:
-        """Who may take part."""
-        return Roster(self.names, self.inputs.public, fingerprints=self.fingerprints)
+    def parties(self) -> str:
+        """How many there are, and what they are called."""
+        return f"{len(self.names):,} {self.protocol.client_role}s"
+
+
+class Local(Resolved, kw_only=True):
+    """What is run in one process, by agents or arrays, whose parties are read at once.
+
+    Args:
+        may_show_truth: whether the truth may stand beside the estimates: in a simulation of nobody real, or of values
+            that are public record.
+        record: whether seed, private inputs and views are kept as well.
+        parameters_of_parties: the parameters that the scenario leaves to its parties, who say them again in a rerun.
+        gold: what is true, where somebody knows: a name's true value. It is no party's, and may always be shown.
+        roles: who deviates, watches or infers, one for each adversary of the scenario.
+        away: parties of a series who are not in this vote of it.
+    """
+
+    may_show_truth: bool = False
+    record: bool = False
+    parameters_of_parties: frozenset[str] = frozenset()
+    gold: Mapping[str, str] = {}
+    roles: tuple[Role, ...] = ()
+    away: frozenset[str] = frozenset()
 
     @property
     def adversaries(self) -> tuple[Role, ...]:
@@ -116,6 +126,38 @@ class Resolved(msgspec.Struct, kw_only=True):
         return dataclasses.replace(scene, may_show_truth=self.may_show_truth)
 
 
+class Streamed(Local, kw_only=True):
+    """What is run by arrays over parties that come in batches (`streams`): nobody's values are kept.
+
+    Args:
+        stream: the parties.
+    """
+
+    stream: PartyStream
+
+    @property
+    def parties(self) -> str:
+        """What they are called: how many there are is not always known."""
+        return f"streamed {self.protocol.client_role}s"
+
+
+class Served(Resolved, kw_only=True):
+    """What a server runs whose parties are elsewhere: no private column is looked at.
+
+    Args:
+        public_table: the public columns, as they were given.
+        fingerprints: of the parties' certificates, where they have any.
+    """
+
+    public_table: Mapping[str, Entries]
+    fingerprints: Sequence[str] | None
+
+    @property
+    def roster(self) -> Roster:
+        """Who may take part."""
+        return Roster(self.names, self.inputs.public, fingerprints=self.fingerprints)
+
+
 def make_scene(
     scenario: Scenario, protocol: PhasedProtocol[Any, Any], names: Sequence[str], inputs: Inputs, *, seed: int
 ) -> Scene:
@@ -132,98 +174,159 @@ def make_scene(
 
 
 def resolve(
-    scenario: Scenario,
-    *,
-    record: bool = False,
-    is_served: bool = False,
-    roster: Path | None = None,
-    turnout: Turnout | None = None,
-    reads_adversaries: bool = True,
-) -> Resolved:
-    """Look up and check everything that a scenario names.
+    scenario: Scenario, *, record: bool = False, turnout: Turnout | None = None, reads_adversaries: bool = True
+) -> Local:
+    """Look up and check everything that a scenario names, to be run in one process.
 
     Args:
         scenario: what is to be run.
         record: also keep seed, private inputs and what each party sees; for agents in simulations only.
-        is_served: the parties are elsewhere: no private column is looked at.
-        roster: where they are elsewhere, a folder of `psephos roster`, or a CSV of the parties: the role's name, the
-            public columns, `rosters.FINGERPRINT_COLUMN`; by default the scenario's own parties, without certificates.
         turnout: of a vote in a series, who of the scenario's parties is there; by default everybody.
         reads_adversaries: whether the scenario's adversaries are looked up too, or are left to `with_adversaries`.
+
+    Returns:
+        What is run; a `Streamed` where the scenario's parties are.
 
     Raises:
         ConfigurationError: something is not allowed.
     """
-    kind = _find_protocol(scenario, is_served=is_served)
-    stream = None
-    if not is_served and isinstance(scenario.parties, Mapping) and is_streamed(kind, scenario.parties):
-        _check_streamed(scenario, kind)
-        stream = open_stream(kind, scenario.parties)
-    parties = _parties_of(scenario, kind, stream, roster, turnout)
-    if parties.is_of_data_set:
-        scenario = msgspec.structs.replace(scenario, data=_data_folder(scenario))
-    table = {name: entries for name, entries in parties.table.items() if not (is_served and name == FINGERPRINT_COLUMN)}
-    public_table: Mapping[str, Entries] = {}
+    kind = find_protocol(scenario.protocol)
+    if isinstance(scenario.parties, Mapping) and is_streamed(kind, scenario.parties):
+        return _resolve_streamed(scenario, kind, scenario.parties, record=record, turnout=turnout)
+    parties = _own_parties(scenario, kind)
+    parties = parties if turnout is None else turnout.applied(parties, role=kind.client_role)
+    scenario = _in_folder(scenario, parties)
     with blaming(kind):
-        described = parties if roster is None else _described(scenario, kind, parties)
         with parties.naming_lines():
-            given = described.complete(scenario.parameters)
-            if stream is None:
-                given = kind.complete(given, {**described.table, **table})
+            given = kind.complete(parties.complete(scenario.parameters), parties.table)
         protocol = _made(kind, given)
-        if stream is not None:
-            stream.check(protocol)
-            nobody: IntArray = np.empty((0, 0), dtype=np.int64)
-            inputs = Inputs(nobody, nobody)
-        elif is_served:
-            _check_columns(parties, protocol, are_own_known=roster is None)
-            public = [column.name for column in protocol.columns() if not column.is_own]
-            public_table = {name: table[name] for name in public if name in table}
-            with parties.naming_lines():
-                own = [column.name for column in protocol.columns() if column.is_own]
-                protocol.check_columns([*public_table, *own])
-                public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
-            protocol.check_roster(public_rows)
-            inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
-        else:
-            with parties.naming_lines():
-                protocol.check_columns(table)
-                inputs = checked_inputs(protocol, protocol.encode(table), num_parties=len(parties.names))
-            protocol.check_roster(inputs.public)
-            protocol.check_inputs(inputs)
-        protocol.check_loss_groups(inputs.public)  # which makes the phases
-        dearest = dearest_losses(protocol, inputs.public)
-    if not is_served:
-        _check_path(scenario, num_parties=len(parties.names), record=record)
-        _check_budget(scenario, dearest)
-    if is_served or scenario.transport != ARRAY:
-        _check_agents(protocol, inputs.public, is_secure=scenario.noise == "secure" and not is_served)
-    num_parties = len(parties.names) if stream is None else stream.num_parties or stream.most_parties
-    if scenario.quorum is None and not protocol.hides_participation:
-        scenario = msgspec.structs.replace(scenario, quorum=1.0)  # as a run's folder says it
-    rules, default_rules = _make_rules(scenario, protocol, num_parties=num_parties)
+        with parties.naming_lines():
+            protocol.check_columns(parties.table)
+            inputs = checked_inputs(protocol, protocol.encode(parties.table), num_parties=len(parties.names))
+        protocol.check_roster(inputs.public)
+        protocol.check_inputs(inputs)
+        dearest = _checked_losses(protocol, inputs)
+    _check_path(scenario, num_parties=len(parties.names), record=record)
+    _check_budget(scenario, dearest)
+    if scenario.transport != ARRAY:
+        _check_agents(protocol, inputs.public, is_secure=scenario.noise == "secure")
     is_nobody_real = scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record
-    return Resolved(
-        scenario=scenario,
-        protocol=protocol,
+    return Local(
+        **_ruled(scenario, protocol, num_parties=len(parties.names)),
         names=parties.names,
         inputs=inputs,
-        rules=rules,
-        default_rules=default_rules,
-        may_show_truth=is_nobody_real and scenario.noise == "simulated" and stream is None and not is_served,
+        may_show_truth=is_nobody_real and scenario.noise == "simulated",
         record=record,
-        parameters_of_parties=frozenset() if is_served else _said_by(parties, kind) - frozenset(scenario.parameters),
+        parameters_of_parties=_said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
-        note="" if is_served and roster is None else parties.note,  # of what is private, a server says nothing
-        roles=_adversaries_of(scenario, protocol, parties.names, inputs) if reads_adversaries and not is_served else (),
-        stream=stream,
-        is_served=is_served,
-        public_table=public_table,
-        fingerprints=fingerprints_in(parties) if is_served else None,
+        note=parties.note,
+        roles=_adversaries_of(scenario, protocol, parties.names, inputs) if reads_adversaries else (),
     )
 
 
-def with_adversaries(resolved: Resolved, *, away: Collection[str]) -> Resolved:
+def _resolve_streamed(
+    scenario: Scenario,
+    kind: type[PhasedProtocol[Any, Any]],
+    table: Mapping[str, Any],
+    *,
+    record: bool,
+    turnout: Turnout | None,
+) -> Streamed:
+    """Look up and check what is run by arrays over a stream of parties: on a path that keeps nothing of each party."""
+    if scenario.transport != ARRAY:
+        allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
+        raise ConfigurationError(field="transport", value=scenario.transport, allowed=allowed)
+    if scenario.adversary:
+        allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
+        raise ConfigurationError(field="adversary", value=f"{len(scenario.adversary)} given", allowed=allowed)
+    stream = open_stream(kind, table)
+    if turnout is not None:
+        allowed = f"read at once: a series has to know its {kind.client_role}s by their names"
+        raise ConfigurationError(field=f"{kind.client_role}s", value="streamed", allowed=allowed)
+    source = f"the streamed {kind.client_role}s"
+    parties = PartiesTable((), {}, source=source, parameters=stream.parameters, fixed=stream.fixed)
+    nobody: IntArray = np.empty((0, 0), dtype=np.int64)
+    inputs = Inputs(nobody, nobody)
+    with blaming(kind):
+        with parties.naming_lines():
+            given = parties.complete(scenario.parameters)
+        protocol = _made(kind, given)
+        stream.check(protocol)
+        dearest = _checked_losses(protocol, inputs)
+    _check_path(scenario, num_parties=0, record=record)
+    _check_budget(scenario, dearest)
+    return Streamed(
+        **_ruled(scenario, protocol, num_parties=stream.num_parties or stream.most_parties),
+        names=(),
+        inputs=inputs,
+        parameters_of_parties=_said_by(parties, kind) - frozenset(scenario.parameters),
+        stream=stream,
+    )
+
+
+def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
+    """Look up and check everything that a scenario names for its server; the parties are elsewhere.
+
+    Args:
+        scenario: what is to be served.
+        roster: a folder of `psephos roster`, or a CSV of the parties: the role's name, the public columns,
+            `rosters.FINGERPRINT_COLUMN`; by default the scenario's own parties, without certificates.
+
+    Raises:
+        ConfigurationError: something is not allowed.
+    """
+    if scenario.network:
+        raise ConfigurationError(field="network", value=scenario.network, allowed="left out where the network is real")
+    kind = find_protocol(scenario.protocol)
+    parties = _own_parties(scenario, kind) if roster is None else read_roster(roster, kind)
+    scenario = _in_folder(scenario, parties)
+    table = {name: entries for name, entries in parties.table.items() if name != FINGERPRINT_COLUMN}
+    with blaming(kind):
+        described = parties if roster is None else _described(scenario, kind, parties)
+        with parties.naming_lines():
+            given = kind.complete(described.complete(scenario.parameters), {**described.table, **table})
+        protocol = _made(kind, given)
+        _check_columns(parties, protocol, are_own_known=roster is None)
+        public = [column.name for column in protocol.columns() if not column.is_own]
+        public_table = {name: table[name] for name in public if name in table}
+        with parties.naming_lines():
+            own = [column.name for column in protocol.columns() if column.is_own]
+            protocol.check_columns([*public_table, *own])
+            public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
+        protocol.check_roster(public_rows)
+        inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
+        _checked_losses(protocol, inputs)
+    _check_agents(protocol, inputs.public, is_secure=False)
+    return Served(
+        **_ruled(scenario, protocol, num_parties=len(parties.names)),
+        names=parties.names,
+        inputs=inputs,
+        note="" if roster is None else parties.note,  # of what is private, a server says nothing
+        public_table=public_table,
+        fingerprints=fingerprints_in(parties),
+    )
+
+
+def _in_folder(scenario: Scenario, parties: PartiesTable) -> Scenario:
+    """Return a scenario with the folder that its data set was found in."""
+    return msgspec.structs.replace(scenario, data=_data_folder(scenario)) if parties.is_of_data_set else scenario
+
+
+def _checked_losses(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[PrivacyLoss]:
+    """Return the dearest losses of parties; none is stated too low."""
+    protocol.check_loss_groups(inputs.public)  # which makes the phases
+    return dearest_losses(protocol, inputs.public)
+
+
+def _ruled(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> dict[str, Any]:
+    """Return what all modes have in common: scenario, protocol and rules."""
+    if scenario.quorum is None and not protocol.hides_participation:
+        scenario = msgspec.structs.replace(scenario, quorum=1.0)  # as a run's folder says it
+    rules, default_rules = _make_rules(scenario, protocol, num_parties=num_parties)
+    return {"scenario": scenario, "protocol": protocol, "rules": rules, "default_rules": default_rules}
+
+
+def with_adversaries(resolved: Local, *, away: Collection[str]) -> Local:
     """Look up and check the adversaries of what is run.
 
     Args:
@@ -235,12 +338,6 @@ def with_adversaries(resolved: Resolved, *, away: Collection[str]) -> Resolved:
     """
     roles = _adversaries_of(resolved.scenario, resolved.protocol, resolved.names, resolved.inputs, away=away)
     return msgspec.structs.replace(resolved, roles=roles, away=frozenset(away))
-
-
-def _find_protocol(scenario: Scenario, *, is_served: bool) -> type[PhasedProtocol[Any, Any]]:
-    if is_served and scenario.network:
-        raise ConfigurationError(field="network", value=scenario.network, allowed="left out where the network is real")
-    return find_protocol(scenario.protocol)
 
 
 def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list[PrivacyLoss]:
@@ -255,25 +352,6 @@ def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list
         groups = [losses for _, _, losses in phase.loss_groups(public)] if len(public) else [phase.losses]
         dearest += max(groups, key=lambda losses: total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven)
     return dearest
-
-
-def _parties_of(
-    scenario: Scenario,
-    kind: type[PhasedProtocol[Any, Any]],
-    stream: PartyStream | None,
-    roster: Path | None,
-    turnout: Turnout | None,
-) -> PartiesTable:
-    if roster is not None:
-        return read_roster(roster, kind)
-    if stream is not None:
-        if turnout is not None:
-            allowed = f"read at once: a series has to know its {kind.client_role}s by their names"
-            raise ConfigurationError(field=f"{kind.client_role}s", value="streamed", allowed=allowed)
-        source = f"the streamed {kind.client_role}s"
-        return PartiesTable((), {}, source=source, parameters=stream.parameters, fixed=stream.fixed)
-    own = _own_parties(scenario, kind)
-    return own if turnout is None else turnout.applied(own, role=kind.client_role)
 
 
 def _own_parties(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
@@ -389,16 +467,6 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
         raise ConfigurationError(field="--record", value="given", allowed=allowed)
     if record and scenario.noise == "secure":
         raise ConfigurationError(field="--record", value="given", allowed="left out where noise is secure")
-
-
-def _check_streamed(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> None:
-    """Raise ConfigurationError unless the path keeps nothing of each party, and nobody wants to know it."""
-    if scenario.transport != ARRAY:
-        allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
-        raise ConfigurationError(field="transport", value=scenario.transport, allowed=allowed)
-    if scenario.adversary:
-        allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
-        raise ConfigurationError(field="adversary", value=f"{len(scenario.adversary)} given", allowed=allowed)
 
 
 def _check_columns(parties: PartiesTable, protocol: PhasedProtocol[Any, Any], *, are_own_known: bool) -> None:

@@ -13,13 +13,13 @@ from ...protocol.roles import SessionKind
 from ...protocol.server_machine import SessionResult
 from .folder import SCHEMA
 from .record import SessionRecord
-from .resolution import Resolved
+from .resolution import Local
 from .statements import certainty_of
 
 __all__ = ["published", "result_of"]
 
 
-def result_of(resolved: Resolved, record: SessionRecord, *, num_parties: int, truth: Truth | None) -> dict[str, Any]:
+def result_of(resolved: Local, record: SessionRecord, *, num_parties: int, truth: Truth | None) -> dict[str, Any]:
     """Return the content of `result.json`.
 
     Args:

@@ -32,7 +32,7 @@ from ..plugins import ARRAY, make_transport
 from ..presentation import draw_lesson, written_lesson
 from .blaming import Plugin, blaming_plugins
 from .folder import RunFolder
-from .resolution import Resolved
+from .resolution import Local, Streamed
 from .results import result_of
 from .session import SessionRecord, Strangers, run_agents, run_arrays, run_streamed
 from .statements import setting_of
@@ -83,7 +83,7 @@ class Finished(msgspec.Struct, kw_only=True):
 
 
 def run_session(
-    resolved: Resolved,
+    resolved: Local,
     *,
     seed: int,
     log: Log | None = None,
@@ -117,7 +117,7 @@ def run_session(
     """
     scenario = resolved.scenario
     noise = SimulatedNoise(seed, session=scenario.name, round_number=scenario.round)
-    if resolved.stream is not None:
+    if isinstance(resolved, Streamed):
         streamed = streamed or StreamedInputs(resolved.protocol, resolved.stream)
         try:
             with contextlib.closing(streamed.open()) as batches:
@@ -191,7 +191,7 @@ def run_session(
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
 
-def _strangers(resolved: Resolved, scene: Scene, watched: Watched | None) -> Strangers | None:
+def _strangers(resolved: Local, scene: Scene, watched: Watched | None) -> Strangers | None:
     """Return who else tries to take part; None where nobody does."""
     hellos = [hello for role in resolved.adversaries for hello in checked_strangers(role, scene)]
     if not hellos:
@@ -199,7 +199,7 @@ def _strangers(resolved: Resolved, scene: Scene, watched: Watched | None) -> Str
     return Strangers(hellos) if watched is None else Strangers(hellos, watched.attempts)
 
 
-def run_in_memory(resolved: Resolved, *, watched: Watched | None = None) -> Finished:
+def run_in_memory(resolved: Local, *, watched: Watched | None = None) -> Finished:
     """Run a scenario and write nothing; of a failed run, what adversaries learnt is among the error's notes.
 
     Args:
@@ -211,7 +211,7 @@ def run_in_memory(resolved: Resolved, *, watched: Watched | None = None) -> Fini
         UnheardError: nobody heard the outcome.
     """
     seed, entries = _seed_of(resolved), list[LedgerEntry]()
-    streamed = None if resolved.stream is None else StreamedInputs(resolved.protocol, resolved.stream)
+    streamed = StreamedInputs(resolved.protocol, resolved.stream) if isinstance(resolved, Streamed) else None
     started = time.perf_counter()
     try:
         record = run_session(resolved, seed=seed, entries=entries, watched=watched, streamed=streamed)
@@ -230,7 +230,7 @@ def run_in_memory(resolved: Resolved, *, watched: Watched | None = None) -> Fini
 
 
 def run_in_folder(
-    resolved: Resolved,
+    resolved: Local,
     folder: RunFolder,
     *,
     pictures: bool = True,
@@ -264,8 +264,8 @@ def run_in_folder(
     seed = _seed_of(resolved)
     if watched is None and resolved.roles:
         watched = Watched()
-    stream = resolved.stream
-    streamed = None if stream is None else StreamedInputs(protocol, stream, folder=folder.path)
+    is_streamed = isinstance(resolved, Streamed)
+    streamed = StreamedInputs(protocol, resolved.stream, folder=folder.path) if is_streamed else None
     how = {"transport": scenario.transport, "noise": scenario.noise}
     if resolved.note:
         how["parties"] = resolved.note
@@ -322,14 +322,14 @@ def run_in_folder(
     return finished
 
 
-def _seed_of(resolved: Resolved) -> int:
+def _seed_of(resolved: Local) -> int:
     """Return the scenario's seed, or else one that nobody is told."""
     seed = resolved.scenario.seed
     return secrets.randbits(_SEED_BITS) if seed is None else seed
 
 
 def _finished(
-    resolved: Resolved,
+    resolved: Local,
     record: SessionRecord,
     entries: Sequence[LedgerEntry],
     streamed: StreamedInputs | None,
@@ -365,7 +365,7 @@ def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: Wa
 
 
 def _lessons_of(
-    resolved: Resolved,
+    resolved: Local,
     happened: Happened,
     *,
     seed: int,
@@ -389,7 +389,7 @@ def _told(happened: Happened, name: str, on_progress: Callable[[str, int, int], 
 
 
 def _lessons_of_failure(
-    resolved: Resolved, error: PsephosError, watched: Watched | None, entries: Sequence[LedgerEntry], *, seed: int
+    resolved: Local, error: PsephosError, watched: Watched | None, entries: Sequence[LedgerEntry], *, seed: int
 ) -> Sequence[Lesson]:
     """Let adversaries conclude from a session that failed; from one that did not begin, nothing."""
     if not resolved.adversaries or watched is None or not watched.views:
@@ -417,7 +417,7 @@ def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: boo
             draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}", setting=setting)
 
 
-def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:
+def _recording(resolved: Local, *, seed: int) -> dict[str, Any]:
     """Return what only the private folder may hold."""
     return {
         "seed": str(seed),
@@ -429,7 +429,7 @@ def _recording(resolved: Resolved, *, seed: int) -> dict[str, Any]:
     }
 
 
-def _columns_of_private_rows(resolved: Resolved) -> list[str]:
+def _columns_of_private_rows(resolved: Local) -> list[str]:
     """Return what each number of a private row is for: the phase that reports it, and which of its values it is."""
     columns = ["not reported"] * resolved.inputs.private.shape[1]
     for phase in resolved.protocol.phases:

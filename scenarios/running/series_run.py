@@ -30,7 +30,7 @@ from .accounts import Accounts
 from .blaming import blaming_plugins
 from .folder import SCHEMA, RunFolder
 from .progress import Watcher
-from .resolution import Resolved, resolve, with_adversaries
+from .resolution import Local, resolve, with_adversaries
 from .run import Finished, run_in_folder, write_lessons
 from .series import Series, Vote, naming_vote
 from .statements import certainty_of, model_of
@@ -38,7 +38,7 @@ from .writing import describe_failure
 
 __all__ = ["FinishedSeries", "Held", "resolve_series", "run_series"]
 
-Watching = Callable[[Resolved], AbstractContextManager[Watcher]]
+Watching = Callable[[Local], AbstractContextManager[Watcher]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class FinishedSeries:
     setting: str = ""
 
 
-def resolve_series(series: Series, *, record: bool = False) -> list[Resolved]:
+def resolve_series(series: Series, *, record: bool = False) -> list[Local]:
     """Look up and check everything that the votes name, as if each party had room for all of them.
 
     Args:
@@ -95,7 +95,7 @@ def resolve_series(series: Series, *, record: bool = False) -> list[Resolved]:
     Raises:
         ConfigurationError: something is not allowed; the field names the vote.
     """
-    sides: list[Resolved] = []
+    sides: list[Local] = []
     told: dict[tuple[str, str], Kept] = {}
     for vote in series.votes:
         with naming_vote(vote.number):
@@ -103,19 +103,19 @@ def resolve_series(series: Series, *, record: bool = False) -> list[Resolved]:
             _check_kept(side, told)
             sides.append(side)
     everybody = _everybody_in(sides)
-    resolved: list[Resolved] = []
+    resolved: list[Local] = []
     for vote, side in zip(series.votes, sides, strict=True):
         with naming_vote(vote.number):
             resolved.append(with_adversaries(side, away=everybody.difference(side.names)))
     return resolved
 
 
-def _everybody_in(sides: Sequence[Resolved]) -> frozenset[str]:
+def _everybody_in(sides: Sequence[Local]) -> frozenset[str]:
     """Return who is there in any vote."""
     return frozenset(name for side in sides for name in side.names)
 
 
-def _check_kept(side: Resolved, told: dict[tuple[str, str], Kept]) -> None:
+def _check_kept(side: Local, told: dict[tuple[str, str], Kept]) -> None:
     """Refuse a vote that would repeat reports of other values, or of another law, than in a vote before it.
 
     Args:
@@ -137,7 +137,7 @@ def _check_kept(side: Resolved, told: dict[tuple[str, str], Kept]) -> None:
 
 def run_series(
     series: Series,
-    resolved: Sequence[Resolved],
+    resolved: Sequence[Local],
     folder: RunFolder,
     *,
     pictures: bool = True,
@@ -201,7 +201,7 @@ def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[Held]) -> str
     return f"{some(len(persons), party)} · {paid} · {model_of(protocol)}"
 
 
-def _learn(resolved: Sequence[Resolved], held: Sequence[Held]) -> list[Lesson]:
+def _learn(resolved: Sequence[Local], held: Sequence[Held]) -> list[Lesson]:
     """Return what adversaries that every vote has learnt from all of them together."""
     lessons: list[Lesson | None] = []
     for number, table in enumerate(resolved[0].scenario.adversary):
@@ -238,7 +238,7 @@ def _voted(roles: Sequence[Role], held: Sequence[Held]) -> Iterator[Voted]:
 def _hold(
     series: Series,
     vote: Vote,
-    side: Resolved,
+    side: Local,
     accounts: Accounts,
     kept: KeptReports,
     folder: RunFolder,
@@ -289,7 +289,7 @@ def _hold(
     return outcome(names=side.names, paid=_paid(charged, side.names), finished=finished, failure=failure)
 
 
-def _without(side: Resolved, vote: Vote, refused: Mapping[str, BudgetExceededError]) -> Resolved:
+def _without(side: Local, vote: Vote, refused: Mapping[str, BudgetExceededError]) -> Local:
     """Return a vote without those who have no room for it, if its quorum among all who are there is met by the others.
 
     Raises:
@@ -325,7 +325,7 @@ def _without(side: Resolved, vote: Vote, refused: Mapping[str, BudgetExceededErr
 _NO_ROOM: Final = "its budget has no room for this vote"
 
 
-def _repeated(side: Resolved, kept: KeptReports) -> dict[str, Collection[str]]:
+def _repeated(side: Local, kept: KeptReports) -> dict[str, Collection[str]]:
     """Return by phase whose reports a vote repeats."""
     repeated: dict[str, Collection[str]] = {}
     for phase in side.protocol.phases:
@@ -335,7 +335,7 @@ def _repeated(side: Resolved, kept: KeptReports) -> dict[str, Collection[str]]:
     return repeated
 
 
-def _prices(side: Resolved, repeated: Mapping[str, Collection[str]]) -> dict[str, list[tuple[str, PrivacyLoss]]]:
+def _prices(side: Local, repeated: Mapping[str, Collection[str]]) -> dict[str, list[tuple[str, PrivacyLoss]]]:
     """Return what a vote costs each party, with the phase: nothing where it repeats what an earlier vote drew."""
 
     @functools.cache  # many parties have the same public row

@@ -9,7 +9,7 @@ from ...protocol.roles import SessionKind
 from ...protocol.traffic import ExpectedTraffic, PhaseTraffic
 from ..plugins import ARRAY
 from .record import SessionRecord
-from .resolution import Resolved
+from .resolution import Local, Streamed
 
 __all__ = ["expect_traffic", "traffic_of"]
 
@@ -17,13 +17,13 @@ _ANY_SESSION: Final = Charter("0" * 32)
 """Every simulation has an id, and all ids have one length."""
 
 
-def expect_traffic(resolved: Resolved) -> ExpectedTraffic | None:
+def expect_traffic(resolved: Local) -> ExpectedTraffic | None:
     """Return what a session of agents says; None for a stream, and where a message would be too large for agents.
 
     Args:
         resolved: what is run, by whatever path.
     """
-    if resolved.stream is not None:
+    if isinstance(resolved, Streamed):
         return None
     with contextlib.suppress(ValueError):
         return ExpectedTraffic(
@@ -38,7 +38,7 @@ def expect_traffic(resolved: Resolved) -> ExpectedTraffic | None:
 
 
 def traffic_of(
-    resolved: Resolved, record: SessionRecord, expected: ExpectedTraffic | None
+    resolved: Local, record: SessionRecord, expected: ExpectedTraffic | None
 ) -> Sequence[PhaseTraffic] | None:
     """Return how much was said, or, of arrays, would have been; None where nobody knows.
 

@@ -20,7 +20,7 @@ from .about import about
 from .config import Scenario, load_scenario, move_paths, shipped_scenarios
 from .folder import SCHEMA, RunFolder, open_event_log
 from .parties import sources_of
-from .resolution import Resolved
+from .resolution import Local, Resolved, Served
 
 __all__ = ["Run", "describe_failure", "open_run", "write_outcome"]
 
@@ -130,13 +130,12 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
     own = resolved.scenario
     written: dict[str, Any] = msgspec.to_builtins(own)
     parameters: dict[str, Any] = msgspec.to_builtins(resolved.protocol.parameters)
-    written["parameters"] = {
-        name: value for name, value in parameters.items() if name not in resolved.parameters_of_parties
-    }
+    said = resolved.parameters_of_parties if isinstance(resolved, Local) else frozenset[str]()
+    written["parameters"] = {name: value for name, value in parameters.items() if name not in said}
     written.pop("seed")
     if not own.network:
         written.pop("network")
-    if resolved.is_served:
+    if isinstance(resolved, Served):
         return {name: value for name, value in written.items() if name not in {"parties", "data"}}
 
     def move(path: str) -> str:

@@ -21,7 +21,7 @@ from psephos.protocol import (
     UnusablePluginError,
     run_batches,
 )
-from psephos.scenarios import load_scenario, presentation, resolve, run_session, simulate
+from psephos.scenarios import load_scenario, presentation, resolve, resolve_served, run_session, simulate
 from psephos.scenarios.deployment import server
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.presentation.presenter import Presenter
@@ -278,7 +278,7 @@ def test_a_server_whose_release_reaches_nobody_fails_too(
     brought: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     brought()
-    side = resolve(load_scenario(str(tmp_path / "tea.toml")), is_served=True)
+    side = resolve_served(load_scenario(str(tmp_path / "tea.toml")))
     tally = Tally(6, np.array([3]))
 
     async def to_nobody(*_: object, **__: object) -> SessionResult:
@@ -287,10 +287,8 @@ def test_a_server_whose_release_reaches_nobody_fails_too(
     monkeypatch.setattr(server, "serve", to_nobody)
     with pytest.raises(UnheardError, match="told to 0 voters of 6"):
         server.serve_in_folder(
-            side,
+            server.Serving(side=side, address="127.0.0.1:0", mode=make_mode("tea", seed=1)),
             RunFolder(tmp_path / "out"),
-            address="127.0.0.1:0",
-            mode=make_mode("tea", seed=1),
             pictures=False,
         )
     assert json.loads((tmp_path / "out/run.json").read_bytes())["failure"]["error"] == "UnheardError"

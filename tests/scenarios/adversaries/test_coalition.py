@@ -12,9 +12,9 @@ from psephos.scenarios.adversaries import Lesson
 from psephos.scenarios.adversaries import coalition as coalition_module
 from psephos.scenarios.adversaries.trials import try_coalition
 from psephos.scenarios.presentation import written_lesson
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Resolved]
+Stage = Callable[..., Local]
 Play = Callable[..., Any]
 
 WEIGHT = "weight"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from psephos.agents.adversaries import Equivocator
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Resolved]
+Stage = Callable[..., Local]
 Play = Callable[..., Any]
 
 PROTOCOLS = ["dpwevote", "truth-discovery", "moral-preferences", "fair-voting", "central"]

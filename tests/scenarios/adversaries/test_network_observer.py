@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Resolved]
+Stage = Callable[..., Local]
 Play = Callable[..., Any]
 
 OBSERVER: dict[str, Any] = {"role": "network-observer"}

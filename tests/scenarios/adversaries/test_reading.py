@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Resolved]
+Stage = Callable[..., Local]
 
 COALITION = {"role": "coalition", "members": ["partner-2"]}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 
 PARTY = ["partner-1"]
 EVERYBODY = [f"partner-{number}" for number in range(1, 5)]
@@ -121,7 +121,7 @@ REFUSED: dict[tuple[str, str], list[tuple[dict[str, Any], str, str]]] = {
     [(*kind, *case) for kind, cases in REFUSED.items() for case in cases],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(
-    stage: Callable[..., Resolved], role: str, transport: str, keys: dict[str, Any], field: str, words: str
+    stage: Callable[..., Local], role: str, transport: str, keys: dict[str, Any], field: str, words: str
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:
         stage("dpwevote", {"role": role, **keys}, transport=transport)

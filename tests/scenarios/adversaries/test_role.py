@@ -13,9 +13,9 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.privacy import Budget
 from psephos.scenarios.adversaries.reading import find_adversary
 from psephos.scenarios.plugins import ADVERSARIES, names_in
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Resolved]
+Stage = Callable[..., Local]
 Play = Callable[..., Any]
 Psephos = Callable[..., Any]
 Write = Callable[[str, str], Path]

@@ -12,9 +12,9 @@ from psephos.protocol.messages import Report
 from psephos.protocol.tally import Tally
 from psephos.scenarios import read_ledger
 from psephos.scenarios.adversaries import Happened
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Resolved]
+Stage = Callable[..., Local]
 Play = Callable[..., Any]
 
 

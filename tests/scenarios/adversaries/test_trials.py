@@ -9,9 +9,9 @@ from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.scenarios.adversaries import Scene, trials
 from psephos.scenarios.adversaries.trials import try_coalition
 from psephos.scenarios.attacks import Coalition, find_attack, success_bound
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Resolved]
+Stage = Callable[..., Local]
 SERVER = Coalition((), has_server=True)
 WEIGHT, OPINIONS = "weight", "opinions"
 

@@ -15,7 +15,7 @@ import pytest
 from deployments import ENTRIES, PATIENCE, Serving, invitations_of, read_json, serving, write_vote
 from psephos.protocol import Column, Inputs, PhasedProtocol, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.cli import asking
 from psephos.scenarios.deployment import Invitation, agreement, enroll, find_invitation
 from terminals import Terminal
@@ -175,7 +175,7 @@ class Typist:
 
     def enter(self, scenario: str, *settings: str, party: str) -> Mapping[str, Any]:
         """Return the party's entries, and check that all answers were taken."""
-        side = resolve(load_scenario(scenario, settings), is_served=True)
+        side = resolve_served(load_scenario(scenario, settings))
         (invitation,) = [each for each in invitations_of(side, kind=SessionKind.DEPLOYMENT) if each.party == party]
         entries = asking.ask_entries(None, party=party, invitation=invitation, trusts_server=False)
         assert self._answers == []
@@ -201,7 +201,7 @@ def test_a_worker_is_asked_task_by_task_and_may_skip_one(
 def test_a_voter_is_asked_for_the_epsilon_that_it_chooses_before_its_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    side = resolve(load_scenario("own-epsilon"), is_served=True)
+    side = resolve_served(load_scenario("own-epsilon"))
     (invitation,) = [each for each in invitations_of(side, kind=SessionKind.DEPLOYMENT) if each.party == "ada"]
     own = tmp_path / "ada.csv"
     own.write_text("record,choice,lives,law\n1,1,5,0\n1,0,1,1\n", encoding="utf-8")

@@ -28,7 +28,7 @@ from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.errors import BudgetExceededError, PsephosError, RemoteProtocolError, SessionAborted
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Charter, Message, Terms, Welcome, decode, encode
 from psephos.protocol.privacy import Budget, Ledger
-from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.deployment import (
     DEFAULT_BUDGET,
     Agreement,
@@ -61,7 +61,7 @@ def invitation_to(
     scenario: str, *settings: str, party: str = "ann", kind: SessionKind = SessionKind.SIMULATION
 ) -> Invitation:
     """Return an invitation to a scenario over TCP."""
-    side = resolve(load_scenario(scenario, settings), is_served=True)
+    side = resolve_served(load_scenario(scenario, settings))
     return next(each for each in invitations_of(side, kind=kind) if each.party == party)
 
 

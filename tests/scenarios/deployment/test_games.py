@@ -21,8 +21,8 @@ from psephos.protocol.kept import seal_of
 from psephos.protocol.messages import NIL, Report, Request, encode
 from psephos.protocol.privacy import total_of
 from psephos.protocol.records import Accepted, Drawn, Remembered, Reserved, ServerRecord
-from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.deployment import Agreement, Joining, find_invitation, join, serve_in_folder
+from psephos.scenarios import load_scenario, resolve_served
+from psephos.scenarios.deployment import Agreement, Joining, Serving, find_invitation, join, serve_in_folder
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.earlier import read_kept
 from psephos.scenarios.deployment.invitations import read_opening
@@ -70,7 +70,7 @@ class Game:
         """
         folder = self.draw_up(name, *settings)
         rules = tuple(f"phases.{phase}.quorum={quorum}" for phase in ("join", "weights", "opinions"))
-        side = resolve(load_scenario(self.scenario, (*GAME, *settings, *rules)), is_served=True, roster=folder)
+        side = resolve_served(load_scenario(self.scenario, (*GAME, *settings, *rules)), roster=folder)
         assert side.fingerprints is not None
         opening, keys = read_opening(folder, fingerprints=side.fingerprints)
         mode = make_mode(side.scenario.name, seed=None)
@@ -84,14 +84,16 @@ class Game:
         with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
             serving = pool.submit(
                 serve_in_folder,
-                side,
+                Serving(
+                    side=side,
+                    address="127.0.0.1:0",
+                    keys=keys,
+                    charter=opening.charter,
+                    mode=mode,
+                    journal=folder / JOURNAL_FILE,
+                    kept=kept,
+                ),
                 RunFolder(self.folder / f"{name}-server"),
-                address="127.0.0.1:0",
-                keys=keys,
-                charter=opening.charter,
-                mode=mode,
-                journal=folder / JOURNAL_FILE,
-                kept=kept,
                 pictures=False,
                 on_listening=on_listening,
             )
@@ -251,7 +253,7 @@ def test_party_that_lost_its_journal_leaves_before_it_draws(game: Game) -> None:
 def test_other_law_is_refused_by_either_side(game: Game, setting: str, words: str) -> None:
     game.hold("first")
     folder = game.draw_up("second", setting)
-    side = resolve(load_scenario(game.scenario, (*GAME, setting)), is_served=True, roster=folder)
+    side = resolve_served(load_scenario(game.scenario, (*GAME, setting)), roster=folder)
     with pytest.raises(ConfigurationError) as caught:
         read_kept(side, [game.folder / "first"], kind=make_mode("vote", seed=None).kind)
     assert words in str(caught.value)
@@ -264,7 +266,7 @@ def test_another_games_weights_are_refused_by_the_server_and_drawn_anew_by_a_par
     game.hold("first")
     other = "parameters.game=club"
     folder = game.draw_up("second", other)
-    side = resolve(load_scenario(game.scenario, (*GAME, other)), is_served=True, roster=folder)
+    side = resolve_served(load_scenario(game.scenario, (*GAME, other)), roster=folder)
     with pytest.raises(ConfigurationError, match="game must be game 'board', whose reports are kept, got 'club'"):
         read_kept(side, [game.folder / "first"], kind=make_mode("vote", seed=None).kind)
     with game.joining(folder, "ann") as joining:
@@ -276,7 +278,7 @@ def test_another_games_weights_are_refused_by_the_server_and_drawn_anew_by_a_par
 def test_reports_are_not_taken_for_those_of_another_roster(game: Game) -> None:
     game.hold("first")
     folder = game.draw_up("second")
-    side = resolve(load_scenario(game.scenario, GAME), is_served=True, roster=folder)
+    side = resolve_served(load_scenario(game.scenario, GAME), roster=folder)
     kind = make_mode("vote", seed=None).kind
     assert all(read_kept(side, [game.folder / "first"], kind=kind).values())
     file = game.folder / "first" / ROSTER_FILE
@@ -319,13 +321,13 @@ def test_two_sessions_at_once_keep_one_report(tmp_path: Path) -> None:
 
 def test_earlier_folder_that_is_none_is_refused(game: Game, psephos: Psephos) -> None:
     folder = game.draw_up("first")
-    side = resolve(load_scenario(game.scenario, GAME), is_served=True, roster=folder)
+    side = resolve_served(load_scenario(game.scenario, GAME), roster=folder)
     kind = make_mode("vote", seed=None).kind
     with pytest.raises(ConfigurationError, match="--after must be the folder of a session that was held"):
         read_kept(side, [folder], kind=kind)
     with pytest.raises(ConfigurationError, match="--after must be the --roster folder of an earlier session"):
         read_kept(side, [game.folder], kind=kind)
-    apart = resolve(load_scenario(game.scenario, ()), is_served=True, roster=folder)
+    apart = resolve_served(load_scenario(game.scenario, ()), roster=folder)
     with pytest.raises(ConfigurationError, match="--after must be left out where the session keeps no reports"):
         read_kept(apart, [folder], kind=kind)
     ended = psephos("serve", game.scenario, "--roster", folder, "--after", folder, "--out", "out")

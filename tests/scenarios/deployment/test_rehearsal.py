@@ -21,7 +21,7 @@ from bad_input import check_refused
 from deployments import ENTRIES, PATIENCE, SEED, Process, read_json, write_vote
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.errors import ConfigurationError
-from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios import load_scenario, resolve, resolve_served
 from psephos.scenarios.deployment import rehearsal
 from psephos.scenarios.deployment.own_entries import own_file_of, read_own_entries
 from psephos.scenarios.deployment.own_rows import encode_own
@@ -114,8 +114,8 @@ def test_a_server_takes_the_roster_that_was_drawn_up_of_the_same_scenario(
     """Tasks, prices and groups are those of the invitations, and not read anew from what the roster's text says."""
     settings = [word for setting in SMALL[name] for word in ("--set", setting)]
     assert psephos("roster", name, *settings, "--make-keys", "--out", "drawn").status == 0
-    own = resolve(load_scenario(name, SMALL[name]), is_served=True)
-    served = resolve(load_scenario(name, SMALL[name]), is_served=True, roster=tmp_path / "drawn")
+    own = resolve_served(load_scenario(name, SMALL[name]))
+    served = resolve_served(load_scenario(name, SMALL[name]), roster=tmp_path / "drawn")
     assert served.protocol.parameters == own.protocol.parameters
     assert served.inputs.public.tolist() == own.inputs.public.tolist()
 
@@ -132,7 +132,7 @@ def test_a_server_knows_by_its_roster_that_each_partner_has_one_vote(
     )
     assert psephos("roster", scenario, "--make-keys", "--out", "drawn").status == 0
     (tmp_path / "votes.csv").unlink()  # the server need not have it
-    served = resolve(load_scenario(scenario), is_served=True, roster=tmp_path / "drawn").protocol
+    served = resolve_served(load_scenario(scenario), roster=tmp_path / "drawn").protocol
     assert isinstance(served, DPWeVote)
     assert (served.parameters.public_weights, served.parameters.weights) == (True, (1.0,))
 

@@ -11,8 +11,8 @@ from deployments import ENTRIES, SEED, serving, write_vote
 from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.errors import QuorumError
-from psephos.scenarios import Resolved, load_scenario, resolve
-from psephos.scenarios.deployment import draw_session, serve_in_folder, write_session
+from psephos.scenarios import Served, load_scenario, resolve_served
+from psephos.scenarios.deployment import Serving, draw_session, serve_in_folder, write_session
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.server import roster_rows
 from psephos.scenarios.running.folder import RunFolder
@@ -46,19 +46,19 @@ def public(write: Write) -> str:
 def refusal(scenario: str, *settings: str, roster: Path | None = None) -> ConfigurationError:
     """Return why a server refuses."""
     with pytest.raises(ConfigurationError) as caught:
-        resolve(load_scenario(scenario, settings), is_served=True, roster=roster)
+        resolve_served(load_scenario(scenario, settings), roster=roster)
     return caught.value
 
 
 def test_private_columns_may_hold_anything_since_a_server_looks_at_none(public: str, write: Write) -> None:
-    side = resolve(load_scenario(public), is_served=True)
+    side = resolve_served(load_scenario(public))
     assert (side.roster.names, side.roster.fingerprints) == (("ann", "bob", "cid"), None)
     parameters = side.protocol.parameters
     assert isinstance(parameters, Parameters)
     assert (parameters.candidates, parameters.weights) == (("merger",), (2.0, 4.0))
     assert list(side.public_table) == ["weight"]
     mine = write("mine.csv", "partner,weight,merger\nann,heavy,\nbob,nan,maybe\n")
-    side = resolve(load_scenario(public, [f"partners={mine}", "public_weights=false"]), is_served=True)
+    side = resolve_served(load_scenario(public, [f"partners={mine}", "public_weights=false"]))
     assert (side.roster.names, side.public_table) == (("ann", "bob"), {})
     assert side.roster.public.shape == (2, 0)
 
@@ -87,7 +87,7 @@ def write_roster(path: Path, rows: list[dict[str, object]]) -> Path:
     return path
 
 
-def draw_folder(side: Resolved, path: Path) -> Path:
+def draw_folder(side: Served, path: Path) -> Path:
     """Draw up a session as `psephos roster` does, with what was agreed beside the roster."""
     drawn = draw_session(side.protocol, side.roster, session="public", kind=SessionKind.DEPLOYMENT)
     path.mkdir()
@@ -96,7 +96,7 @@ def draw_folder(side: Resolved, path: Path) -> Path:
     return path
 
 
-def draw(side: Resolved, path: Path) -> Path:
+def draw(side: Served, path: Path) -> Path:
     """Draw up a session, and write the roster's file."""
     drawn = draw_session(side.protocol, side.roster, session="public", kind=SessionKind.DEPLOYMENT)
     return write_roster(path, roster_rows(side, drawn.roster))
@@ -115,10 +115,10 @@ def test_a_folder_of_a_roster_says_all_that_the_parties_file_said(tmp_path: Path
     """The server needs no such file, which may hold what only the parties are to know."""
     file, word = write("mine.csv", FILES[protocol]), f"{find_protocol(protocol).client_role}s"
     scenario = load_scenario(str(write("mine.toml", f'protocol = "{protocol}"\n{word} = "{file}"\n')))
-    side = resolve(scenario, is_served=True)
+    side = resolve_served(scenario)
     drawn = draw_folder(side, tmp_path / "drawn")
     file.unlink()
-    again = resolve(scenario, is_served=True, roster=drawn)
+    again = resolve_served(scenario, roster=drawn)
     assert again.protocol.parameters == side.protocol.parameters
     assert again.roster.public.tolist() == side.roster.public.tolist()
     assert tuple(again.roster.names) == tuple(side.roster.names)
@@ -128,13 +128,13 @@ def test_a_folder_of_a_roster_says_all_that_the_parties_file_said(tmp_path: Path
 def test_a_bare_roster_without_the_parties_file_says_what_to_set(tmp_path: Path, write: Write) -> None:
     file = write("mine.csv", FILES["fair-voting"])
     scenario = str(write("mine.toml", f'protocol = "fair-voting"\nvoters = "{file}"\n'))
-    roster = draw(resolve(load_scenario(scenario), is_served=True), tmp_path / "roster.csv")
+    roster = draw(resolve_served(load_scenario(scenario)), tmp_path / "roster.csv")
     file.unlink()
     error = refusal(scenario, roster=roster)
     assert (error.field, error.value) == ("alternatives", "left out")
     assert error.allowed.startswith("set, in the scenario or by --set, or agreed in a folder of `psephos roster`")
     assert "No such file" in error.allowed
-    again = resolve(load_scenario(scenario, ["alternatives=['a', 'b']"]), is_served=True, roster=roster)
+    again = resolve_served(load_scenario(scenario, ["alternatives=['a', 'b']"]), roster=roster)
     assert again.protocol.parameters.alternatives == ("a", "b")
 
 
@@ -148,7 +148,7 @@ def test_a_roster_that_a_spreadsheet_saved_is_read_and_its_form_is_said(
         parameters = { candidates = ["merger"], weights = [1, 2], public_weights = true }
     """
     roster = write("list.csv", "partner;weight\nbjörn;2\nann;1\n".encode(encoding))
-    side = resolve(load_scenario(str(write("mine.toml", text))), is_served=True, roster=roster)
+    side = resolve_served(load_scenario(str(write("mine.toml", text))), roster=roster)
     assert (list(side.roster.names), side.roster.public.tolist()) == (["björn", "ann"], [[1, 1], [0, 0]])
     form = {"cp1252": "Windows-1252, since it is not UTF-8", "utf-16": "UTF-16"}[encoding]
     assert side.note == f"list.csv is read as {form}, with semicolons between entries."
@@ -158,12 +158,12 @@ def test_a_roster_that_a_spreadsheet_saved_is_read_and_its_form_is_said(
 def test_a_rosters_file_holds_names_public_columns_and_fingerprints_and_can_be_read(
     public: str, tmp_path: Path
 ) -> None:
-    side = resolve(load_scenario(public), is_served=True)
+    side = resolve_served(load_scenario(public))
     path = draw(side, tmp_path / "roster.csv")
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == f"partner,weight,{OWN_COLUMN}"
     assert [line.split(",")[:2] for line in lines[1:]] == [["ann", "4"], ["bob", "2"], ["cid", "4"]]
-    again = resolve(load_scenario(public), is_served=True, roster=path)
+    again = resolve_served(load_scenario(public), roster=path)
     assert again.roster.names == side.roster.names
     assert again.roster.fingerprints == tuple(line.split(",")[2] for line in lines[1:])
     assert again.roster.public.tolist() == side.roster.public.tolist()
@@ -171,7 +171,7 @@ def test_a_rosters_file_holds_names_public_columns_and_fingerprints_and_can_be_r
 
 
 def test_a_roster_without_certificates_has_no_column_of_them(public: str) -> None:
-    side = resolve(load_scenario(public), is_served=True)
+    side = resolve_served(load_scenario(public))
     assert [list(row) for row in roster_rows(side, side.roster)] == [["partner", "weight"]] * 3
 
 
@@ -179,15 +179,15 @@ def test_a_roster_leaves_it_to_the_scenario_what_is_voted_on(tmp_path: Path, wri
     # The candidates are the columns of the scenario's own table, and a roster has none of them.
     write("mine.csv", "partner,weight,merger,move\nann,x,x,x\nbob,x,x,x\n")
     scenario = str(write("mine.toml", 'protocol = "dpwevote"\npartners = "mine.csv"\n'))
-    side = resolve(load_scenario(scenario), is_served=True)
-    again = resolve(load_scenario(scenario), is_served=True, roster=draw(side, tmp_path / "roster.csv"))
+    side = resolve_served(load_scenario(scenario))
+    again = resolve_served(load_scenario(scenario), roster=draw(side, tmp_path / "roster.csv"))
     assert again.protocol.parameters == side.protocol.parameters
     assert again.protocol.parameters.candidates == ("merger", "move")
     alone = str(write("alone.toml", 'protocol = "dpwevote"\n'))
     error = refusal(alone, roster=tmp_path / "roster.csv")
     assert (error.field, error.value) == ("candidates", "left out")
     settings = ["candidates=['merger', 'move']"]
-    again = resolve(load_scenario(alone, settings), is_served=True, roster=tmp_path / "roster.csv")
+    again = resolve_served(load_scenario(alone, settings), roster=tmp_path / "roster.csv")
     assert again.protocol.parameters == side.protocol.parameters
 
 
@@ -258,15 +258,16 @@ def test_a_column_that_nobody_knows_is_refused_by_a_server_too(tmp_path: Path, w
     assert (error.field, error.value) == ("marger (three.csv line 1)", "an unknown column")
 
 
-def served_folder(side: Resolved, path: Path, *, address: str, seed: int | None = SEED) -> Mapping[str, object]:
+def served_folder(side: Served, path: Path, *, address: str, seed: int | None = SEED) -> Mapping[str, object]:
     """Serve in a folder until the session fails, and return what `run.json` says."""
+    serving = Serving(side=side, address=address, transport="tcp", mode=make_mode("vote", seed=seed))
     with pytest.raises((OSError, QuorumError)):
-        serve_in_folder(side, RunFolder(path), address=address, transport="tcp", mode=make_mode("vote", seed=seed))
+        serve_in_folder(serving, RunFolder(path))
     return json.loads((path / "run.json").read_bytes())
 
 
 def test_a_taken_address_is_named_and_leaves_no_result(tmp_path: Path) -> None:
-    side = resolve(load_scenario(write_vote(tmp_path)), is_served=True)
+    side = resolve_served(load_scenario(write_vote(tmp_path)))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = format_address(*taken.getsockname())
         run = served_folder(side, tmp_path / "out", address=address)
@@ -276,7 +277,7 @@ def test_a_taken_address_is_named_and_leaves_no_result(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [None, SEED])
 def test_a_session_without_its_quorum_leaves_its_failure_and_no_result(tmp_path: Path, seed: int | None) -> None:
-    side = resolve(load_scenario(write_vote(tmp_path, lines="deadline_seconds = 0.01")), is_served=True)
+    side = resolve_served(load_scenario(write_vote(tmp_path, lines="deadline_seconds = 0.01")))
     run = served_folder(side, tmp_path / "out", address="127.0.0.1:0", seed=seed)
     assert run["kind"] == ("deployment" if seed is None else "simulation")
     failure = run["failure"]
@@ -288,14 +289,12 @@ def test_a_session_without_its_quorum_leaves_its_failure_and_no_result(tmp_path:
 
 def test_what_a_folder_says_was_served_can_be_served_again_with_a_roster(tmp_path: Path) -> None:
     scenario = write_vote(tmp_path, lines='deadline_seconds = 0.01\nquorum = 2\ntitle = "A vote"')
-    side = resolve(load_scenario(scenario, ["epsilon=3"]), is_served=True)
+    side = resolve_served(load_scenario(scenario, ["epsilon=3"]))
     served_folder(side, tmp_path / "out", address="127.0.0.1:0")
     written = json.loads((tmp_path / "out" / "scenario.json").read_bytes())
     assert written.keys().isdisjoint({"parties", "partners", "seed", "data"})
     roster = draw(side, tmp_path / "roster.csv")
-    again = resolve(
-        load_scenario(str(tmp_path / "out" / "scenario.json"), ["name=vote"]), is_served=True, roster=roster
-    )
+    again = resolve_served(load_scenario(str(tmp_path / "out" / "scenario.json"), ["name=vote"]), roster=roster)
     assert again.protocol.parameters == side.protocol.parameters
     assert (again.rules, again.default_rules) == (side.rules, side.default_rules)
     assert (again.roster.names, again.scenario.title) == (side.roster.names, "A vote")

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from deployments import NOBODY_LISTENS, SEED, invitations_to, read_json, serving
 from psephos.protocol import ConfigurationError
-from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios import load_scenario, resolve_served
 from surveyed import LOCAL_PLANS, PLANS, QUIZ, SURVEY, TRUSTED_PLANS, Surveyed
 
 Psephos = Callable[..., Any]
@@ -273,7 +273,7 @@ def test_a_roster_says_again_who_takes_part_and_what_is_public_of_them(
     words = [word for setting in settings for word in ("--set", setting)]
     assert psephos("roster", scenario, *words, "--make-keys", "--out", "drawn").status == 0
     loaded = load_scenario(scenario, settings)
-    own, drawn = resolve(loaded, is_served=True), resolve(loaded, is_served=True, roster=Path("drawn/roster.csv"))
+    own, drawn = resolve_served(loaded), resolve_served(loaded, roster=Path("drawn/roster.csv"))
     assert drawn.protocol.parameters == own.protocol.parameters
     assert list(drawn.roster.names) == list(own.roster.names)
     assert drawn.roster.public.tolist() == own.roster.public.tolist()
@@ -335,6 +335,6 @@ def test_a_fault_in_a_roster_is_named_with_its_line(
 ) -> None:
     scenario = system.write(tmp_path)
     with pytest.raises(ConfigurationError) as caught:
-        resolve(load_scenario(scenario), is_served=True, roster=write("roster.csv", content))
+        resolve_served(load_scenario(scenario), roster=write("roster.csv", content))
     assert caught.value.field == field or not field
     assert allowed in str(caught.value)

@@ -28,7 +28,7 @@ from psephos.scenarios.experiments.searches import OutOfTimeError, SearchClock, 
 from psephos.scenarios.experiments.trials import Cell, run_trials
 from psephos.scenarios.experiments.variants import Offered, SimulatedVariants, Unit, VariantTable
 from psephos.scenarios.fair_voting.welfare import sizes_of
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 from psephos.scenarios.running.session import run_arrays
 from scipy.stats import binom
 from thoroughness import draws
@@ -61,7 +61,7 @@ def planned(plan: Plan, name: str) -> Any:
 # What is planned is what sessions have.
 
 
-def errors_of(resolved: Resolved, of: Callable[[Any], list[float]], *, sessions: int) -> np.ndarray[Any, Any]:
+def errors_of(resolved: Local, of: Callable[[Any], list[float]], *, sessions: int) -> np.ndarray[Any, Any]:
     """Return the mean square of some errors in each of so many sessions."""
     found: list[float] = []
     for number in range(sessions):
@@ -72,7 +72,7 @@ def errors_of(resolved: Resolved, of: Callable[[Any], list[float]], *, sessions:
     return np.array(found)
 
 
-def truth_of(resolved: Resolved) -> dict[str, float]:
+def truth_of(resolved: Local) -> dict[str, float]:
     """Return the numbers that are true of the parties."""
     told = resolved.protocol.truth(resolved.inputs) or {}
     return {name: float(value) for name, value in told.items() if isinstance(value, (int, float))}
@@ -83,7 +83,7 @@ def check_mean(squares: np.ndarray[Any, Any], expected: float) -> None:
     assert abs(float(squares.mean()) - expected) <= 5 * error
 
 
-def session(compared: VariantTable, name: str, aim: float) -> tuple[Resolved, float]:
+def session(compared: VariantTable, name: str, aim: float) -> tuple[Local, float]:
     """Return the session that a plan for an error comes to, and the share that was planned."""
     found = planned(make_plan(compared, error=aim, has_curves=False), name)
     assert found.offered is not None
@@ -513,6 +513,7 @@ def test_a_variant_s_parties_are_the_same_at_every_price(*, are_all: bool) -> No
         anew, own = table("moral-synthetic", *SURVEY, trials=2), compared.at(name, price)
         assert own == anew.at(name, price)
         assert own is not None
+        assert isinstance(anew, SimulatedVariants)
         resolved = anew.resolved_with(own.settings)
         assert resolved.protocol.parameters.epsilon == own.settings["epsilon"]
         reused = run_trials([Cell(settings=(), scenario=resolved.scenario)], trials=2, resolved={(): resolved})

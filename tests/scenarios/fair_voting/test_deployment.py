@@ -9,7 +9,7 @@ import pytest
 from deployments import NOBODY_LISTENS, SEED, invitations_to, serving
 from psephos.protocol import ConfigurationError
 from psephos.protocol.errors import PsephosError
-from psephos.scenarios import load_scenario, resolve, run_session
+from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
 from psephos.scenarios.deployment import Agreement
 from psephos.scenarios.running.folder import read_ledger
 from surveyed import GROUPS, PLANS, RANKINGS, TRUSTED_PLANS
@@ -94,5 +94,5 @@ def test_a_roster_of_fewer_voters_is_what_counts(psephos: Psephos, write: Write)
     assert psephos("roster", "two-societies", "--set", "voters=v.csv", "--make-keys", "--out", "drawn").status == 0
     lines = Path("drawn/roster.csv").read_text(encoding="utf-8").splitlines(keepends=True)
     write("drawn/roster.csv", "".join(lines[:-1]))
-    side = resolve(load_scenario("two-societies", ["voters=v.csv"]), is_served=True, roster=Path("drawn/roster.csv"))
+    side = resolve_served(load_scenario("two-societies", ["voters=v.csv"]), roster=Path("drawn/roster.csv"))
     assert (side.protocol.parameters.groups, side.protocol.parameters.group_sizes) == (("north", "south"), (1, 1))

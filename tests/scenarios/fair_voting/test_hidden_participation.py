@@ -31,8 +31,8 @@ from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Report
 from psephos.protocol.privacy import NeighboringRelation
 from psephos.protocol.rules import PhaseRules
-from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
-from psephos.scenarios.deployment import Invitation, find_invitation, serve
+from psephos.scenarios import RunFolder, load_scenario, resolve, resolve_served, run_in_folder
+from psephos.scenarios.deployment import Invitation, Serving, find_invitation, serve
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.plugins import make_transport
 from psephos.scenarios.running.session import SessionRecord, run_agents, run_arrays
@@ -275,9 +275,9 @@ def test_a_deployment_needs_certificates_where_who_takes_part_is_private(psephos
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.startswith("psephos: --roster must be given, with certificates: participation is private here")
     assert not Path("out").exists()
-    side = resolve(load_scenario(str(path)), is_served=True)
+    side = resolve_served(load_scenario(str(path)))
     with pytest.raises(ConfigurationError, match="--roster must be given, with certificates"):
-        trio.run(lambda: serve(side, address="127.0.0.1:0", mode=make_mode("plans", seed=None)))
+        trio.run(lambda: serve(Serving(side=side, address="127.0.0.1:0", mode=make_mode("plans", seed=None))))
     with serving(str(path), "phases.join.deadline_seconds=0.1", "phases.rankings.deadline_seconds=0.1"):
         pass
 
@@ -363,7 +363,7 @@ def test_servers_to_which_more_fewer_or_no_voters_came_leave_and_show_the_same(t
     write("voters.csv", VOTERS)
     write("ann.csv", "ranking\na > b > c\n")
     path = write("plans.toml", PLANS)
-    side = resolve(load_scenario(str(path)), is_served=True)
+    side = resolve_served(load_scenario(str(path)))
     with contextlib.ExitStack() as stack:
 
         def start(*words: object, terminal: Terminal | None = None) -> Process:

@@ -16,7 +16,7 @@ from psephos.protocol.fair_voting import FairVoting, reference_run
 from psephos.protocol.fair_voting.parameters import CENTRAL, MechanismName
 from psephos.protocol.privacy import LedgerEntry
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.scenarios import Resolved, RunFolder, load_scenario, read_ledger, resolve, run_in_folder
+from psephos.scenarios import Local, RunFolder, load_scenario, read_ledger, resolve, run_in_folder
 from psephos.scenarios.running.run import Finished
 from psephos.scenarios.running.statements import trust_in
 
@@ -83,7 +83,7 @@ v4;50;M;p2,p1,p3
 """
 
 
-def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Resolved, Finished]:
+def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Local, Finished]:
     """Run a scenario in a folder."""
     resolved = resolve(load_scenario(scenario, settings), record=record)
     return resolved, run_in_folder(resolved, RunFolder(folder), pictures=False)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from deployments import NOBODY_LISTENS, SEED, invitations_to, serving
 from psephos.protocol import ConfigurationError
-from psephos.scenarios import load_scenario, resolve, run_session
+from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
 from psephos.scenarios.running.folder import read_ledger
 from surveyed import CHOSEN, DIRECTION, EPSILONS, SURVEY
 
@@ -88,7 +88,7 @@ def test_a_session_without_anything_to_choose_takes_no_choice(tmp_path: Path) ->
 )
 def test_a_voters_file_is_read_in_every_usual_form(write: Write, tmp_path: Path, content: str) -> None:
     survey = SURVEY.write(tmp_path)
-    side = resolve(load_scenario(survey), is_served=True)
+    side = resolve_served(load_scenario(survey))
     whole = resolve(load_scenario(survey)).inputs.private.tolist()
     write("ann.csv", content)
     assert list(side.protocol.encode_own(SURVEY.entries_of("ann", tmp_path), ())) == whole[0]

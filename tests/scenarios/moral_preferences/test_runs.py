@@ -13,7 +13,7 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.moral_preferences import MoralPreferences, reference_run
 from psephos.protocol.privacy import LedgerEntry
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.scenarios import Resolved, RunFolder, load_scenario, read_ledger, resolve, run_in_folder
+from psephos.scenarios import Local, RunFolder, load_scenario, read_ledger, resolve, run_in_folder
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.running.run import Finished
 from psephos.scenarios.running.statements import trust_in
@@ -68,7 +68,7 @@ records = [[[3, 0], [2, 2]]]
 """
 
 
-def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Resolved, Finished]:
+def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Local, Finished]:
     """Run a scenario in a folder."""
     resolved = resolve(load_scenario(scenario, settings), record=record)
     return resolved, run_in_folder(resolved, RunFolder(folder), pictures=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios import Resolved, load_scenario, resolve
+from psephos.scenarios import Local, load_scenario, resolve
 from psephos.scenarios.reading import files
 from psephos.scenarios.reading.text_forms import PLAIN, TextForm, form_of, header_of, open_table, read_rows
 from psephos.scenarios.running import parties
@@ -19,7 +19,7 @@ Write = Callable[[str, str | bytes], Path]
 TEXT = "partner;weight;Straße nach Łódź\nann;1;yes\nbjörn;2;no\n"
 
 
-def vote(write: Write, content: str | bytes, more: str = "") -> Resolved:
+def vote(write: Write, content: str | bytes, more: str = "") -> Local:
     """Resolve a vote over these partners."""
     write("mine.csv", content)
     return resolve(load_scenario(str(write("b.toml", f'protocol = "dpwevote"\n{more}\npartners = "mine.csv"\n'))))

@@ -1,21 +1,21 @@
 """Headers of parties' files against a protocol's columns: for a protocol that nobody here knows, and for ours."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from approval import BALLOTS
 from psephos.protocol import ConfigurationError
-from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios import Scenario, load_scenario, resolve, resolve_served
 from psephos.scenarios.system import find_protocol
 
 
-def refusal(ballots: str, **options: Any) -> ConfigurationError:
+def refusal(ballots: str, resolving: Callable[[Scenario], object] = resolve) -> ConfigurationError:
     """Return why parties of a file are refused."""
     Path("ballots.csv").write_text(ballots, encoding="utf-8")
     with pytest.raises(ConfigurationError) as caught:
-        resolve(load_scenario("tea.toml"), **options)
+        resolving(load_scenario("tea.toml"))
     return caught.value
 
 
@@ -63,7 +63,7 @@ def test_a_server_refuses_a_public_column_that_is_missing(monkeypatch: pytest.Mo
         return (type(first)("district", private=False, description="where"), *columns(self))
 
     monkeypatch.setattr(kind, "columns", with_district)
-    error = refusal(BALLOTS, is_served=True)
+    error = refusal(BALLOTS, resolve_served)
     assert (error.field, error.value) == ("district (ballots.csv line 1)", "no such column")
 
 

@@ -8,7 +8,7 @@ from bad_input import Psephos, check_refused
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.running import meeting
 from psephos.scenarios.running.config import load_scenario
-from psephos.scenarios.running.resolution import resolve
+from psephos.scenarios.running.resolution import resolve, resolve_served
 from psephos.scenarios.running.run import run_session
 from psephos.scenarios.running.session import SessionRecord
 
@@ -101,4 +101,4 @@ def test_a_network_that_cannot_be_is_refused(psephos: Psephos, settings: list[st
 @pytest.mark.bad_input("a network with an unknown fault, a number out of range, or that is real or none")
 def test_a_deployment_has_the_network_that_it_has() -> None:
     with pytest.raises(ConfigurationError, match="network must be left out where the network is real"):
-        resolve(load_scenario("eu-council", ["network.loss=0.1"]), is_served=True)
+        resolve_served(load_scenario("eu-council", ["network.loss=0.1"]))

@@ -5,26 +5,26 @@ from pathlib import Path
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios import Resolved, load_scenario, resolve
+from psephos.scenarios import Local, load_scenario, resolve
 
 Write = Callable[[str, str | bytes], Path]
 
 
 @pytest.fixture
-def read(write: Write) -> Callable[[str | bytes], Resolved]:
+def read(write: Write) -> Callable[[str | bytes], Local]:
     """Resolves a scenario over a file of partners."""
 
-    def resolved(content: str | bytes) -> Resolved:
+    def resolved(content: str | bytes) -> Local:
         write("mine.csv", content)
         return resolve(load_scenario(str(write("b.toml", 'protocol = "dpwevote"\npartners = "mine.csv"\n'))))
 
     return resolved
 
 
-Read = Callable[[str | bytes], Resolved]
+Read = Callable[[str | bytes], Local]
 
 
-def weights_and_opinions(resolved: Resolved) -> list[list[int]]:
+def weights_and_opinions(resolved: Local) -> list[list[int]]:
     """Return the private rows: the weight's group, the opinions, the weight's place."""
     return resolved.inputs.private.tolist()
 
@@ -164,7 +164,7 @@ def test_a_scenario_without_parties_is_refused(write: Write) -> None:
 QUESTIONS = "[parameters]\nanswer_sets = [['no', 'yes']]\n"
 
 
-def crowd_of(write: Write, workers: str, more: str = "") -> Resolved:
+def crowd_of(write: Write, workers: str, more: str = "") -> Local:
     """Resolve a scenario over these workers."""
     text = f'protocol = "truth-discovery"\nworkers = {workers}\n{more}'
     return resolve(load_scenario(str(write("crowd.toml", text))))
@@ -245,7 +245,7 @@ def test_a_fault_in_a_list_of_workers_is_named(write: Write, workers: str, field
 FEATURES = "[parameters]\nfeatures = ['lives', 'law']\nparadigm = 'VLDP'\n"
 
 
-def survey_of(write: Write, voters: str, more: str = "") -> Resolved:
+def survey_of(write: Write, voters: str, more: str = "") -> Local:
     """Resolve a scenario over these voters."""
     text = f'protocol = "moral-preferences"\nvoters = {voters}\n{more}'
     return resolve(load_scenario(str(write("survey.toml", text))))

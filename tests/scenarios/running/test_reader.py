@@ -15,12 +15,12 @@ from psephos.scenarios.reading.files import MAX_FILE_BYTES
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.folder import SCHEMA, RunFolder, read_ledger
 from psephos.scenarios.running.reader import read_run
-from psephos.scenarios.running.resolution import Resolved, resolve
+from psephos.scenarios.running.resolution import Local, resolve
 from psephos.scenarios.running.run import run_in_folder
 from psephos.scenarios.running.statements import trust_in
 
 
-def made() -> Resolved:
+def made() -> Local:
     """Return a small vote."""
     return resolve(load_scenario("consortium", ["count=20", "transport=array"]))
 

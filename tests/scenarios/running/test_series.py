@@ -10,19 +10,19 @@ from bad_input import Psephos, Write, check_refused
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import load_scenario
 from psephos.scenarios.running.config import shipped_series
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 from psephos.scenarios.running.series import Series, is_series, load_series
 from psephos.scenarios.running.series_run import resolve_series
 from series_plans import BUDGET, HEAD, PERIOD, PLAN
 
-Load = Callable[..., tuple[Series, list[Resolved]]]
+Load = Callable[..., tuple[Series, list[Local]]]
 
 
 @pytest.fixture
 def load(write: Write) -> Load:
     """Reads and resolves a series that is written down."""
 
-    def read(text: str, *settings: str) -> tuple[Series, list[Resolved]]:
+    def read(text: str, *settings: str) -> tuple[Series, list[Local]]:
         series = load_series(str(write("plan.toml", text)), settings)
         return series, resolve_series(series)
 

@@ -14,6 +14,7 @@ from psephos.protocol.privacy import LedgerEntry
 from psephos.scenarios import (
     Finished,
     RunFolder,
+    Streamed,
     load_scenario,
     read_ledger,
     resolve,
@@ -414,7 +415,7 @@ def test_what_was_drawn_before_a_failure_is_in_the_ledger_and_temporary_files_ar
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = resolve(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
-    assert session.stream is not None
+    assert isinstance(session, Streamed)
     whole = session.stream.open
 
     def failing(folder: Path) -> Iterator[Batch]:
@@ -441,7 +442,7 @@ def test_what_was_drawn_before_a_failure_is_in_the_ledger_and_temporary_files_ar
 
 def test_temporary_files_go_where_whoever_takes_batches_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = resolve(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
-    assert session.stream is not None
+    assert isinstance(session, Streamed)
     whole = session.stream.open
 
     def temporary(folder: Path) -> Iterator[Batch]:

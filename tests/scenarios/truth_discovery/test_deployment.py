@@ -11,7 +11,7 @@ from deployments import SEED, Serving, invitations_to, read_json, serving
 from psephos.protocol.errors import BudgetExceededError, RemoteProtocolError
 from psephos.protocol.mechanisms import NO_ANSWER
 from psephos.protocol.truth_discovery import NO_TASK, OwnOutcome
-from psephos.scenarios import load_scenario, resolve, run_session
+from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
 from psephos.scenarios.deployment import DEFAULT_BUDGET, Agreement
 from psephos.scenarios.deployment.client import Heard
 from surveyed import ANSWERS, QUIZ, TASKS
@@ -71,7 +71,7 @@ def test_own_outcome_json_is_a_workers_own_and_nobody_elses(quiz: str, tmp_path:
     ],
 )
 def test_a_workers_file_is_read_in_every_usual_form(quiz: str, write: Write, tmp_path: Path, content: str) -> None:
-    side = resolve(load_scenario(quiz), is_served=True)
+    side = resolve_served(load_scenario(quiz))
     write("ann.csv", content)
     own = side.protocol.encode_own(QUIZ.entries_of("ann", tmp_path), tuple(side.roster.public[0].tolist()))
     assert own == (0, 1, NO_ANSWER)

@@ -11,7 +11,7 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.privacy import LedgerEntry
 from psephos.protocol.truth_discovery import OwnOutcome
-from psephos.scenarios import Resolved, RunFolder, load_scenario, read_ledger, resolve, run_in_folder, run_session
+from psephos.scenarios import Local, RunFolder, load_scenario, read_ledger, resolve, run_in_folder, run_session
 from psephos.scenarios.running.run import Finished
 from psephos.scenarios.running.statements import trust_in
 
@@ -37,7 +37,7 @@ def duchenne(tmp_path: Path) -> Path:
     return tmp_path / "sets"
 
 
-def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Resolved, Finished]:
+def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Local, Finished]:
     """Run a scenario in a folder."""
     resolved = resolve(load_scenario(scenario, settings), record=record)
     return resolved, run_in_folder(resolved, RunFolder(folder), pictures=False)

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios import Resolved, load_scenario, resolve
+from psephos.scenarios import Local, load_scenario, resolve, resolve_served
 
 Write = Callable[[str, str | bytes], Path]
 
 
-def vote(write: Write, content: str, partners: str = "'mine.csv'", more: str = "") -> Resolved:
+def vote(write: Write, content: str, partners: str = "'mine.csv'", more: str = "") -> Local:
     """Resolve a vote over these partners."""
     write("mine.csv", content)
     return resolve(load_scenario(str(write("b.toml", f'protocol = "dpwevote"\npartners = {partners}\n{more}\n'))))
 
 
-def opinions(resolved: Resolved) -> list[int]:
+def opinions(resolved: Local) -> list[int]:
     """Return what each partner says of the first candidate, of public weights."""
     return resolved.inputs.private[:, 0].tolist()
 
@@ -61,7 +61,7 @@ def test_names_alone_say_nothing_of_weights(write: Write, content: str) -> None:
         str(write("b.toml", 'protocol = "dpwevote"\npartners = "mine.csv"\n[parameters]\ncandidates = ["m"]\n'))
     )
     write("mine.csv", content)
-    assert not resolve(scenario, is_served=True).protocol.parameters.public_weights
+    assert not resolve_served(scenario).protocol.parameters.public_weights
 
 
 @pytest.mark.bad_input("columns and words of one's own that are none")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from psephos.protocol import ConfigurationError, QuorumError
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Resolved]
+Stage = Callable[..., Local]
 Play = Callable[..., Any]
 
 WINNER = ("mechanism=exponential", "epsilon=4.0")

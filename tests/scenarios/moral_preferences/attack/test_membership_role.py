@@ -15,9 +15,9 @@ from psephos.scenarios import FinishedSeries, RunFolder, load_series, read_ledge
 from psephos.scenarios.adversaries.role import Happened, Scene
 from psephos.scenarios.moral_preferences.attack.inference import MoralAttack
 from psephos.scenarios.moral_preferences.attack.membership_role import repeat_to_crowd
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Resolved]
+Stage = Callable[..., Local]
 Play = Callable[..., Any]
 
 SERVER = ["server"]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from psephos.protocol import ConfigurationError, QuorumError
 from psephos.scenarios import read_ledger
-from psephos.scenarios.running.resolution import Resolved
+from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Resolved]
+Stage = Callable[..., Local]
 Play = Callable[..., Any]
 
 SERVER = ["server"]

@@ -9,7 +9,7 @@ from machine_files import write_moral_machine_like
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.moral_preferences import MoralPreferences
-from psephos.scenarios import Resolved, RunFolder, load_scenario, resolve, run_in_folder
+from psephos.scenarios import Local, RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.datasets import load_data_set
 from psephos.scenarios.moral_preferences.data import moral_machine
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
@@ -46,7 +46,7 @@ def load(folder: Path, name: str, **options: Any) -> PartiesTable:
     return load_data_set({"data": name, **options}, folder=str(folder), parameters={}, protocol=MoralPreferences)
 
 
-def resolved(folder: Path, name: str, *settings: str) -> Resolved:
+def resolved(folder: Path, name: str, *settings: str) -> Local:
     """Return a session of a data set's voters."""
     return resolve(load_scenario("moral-synthetic", [f"voters.data={name}", f"data={folder}", *settings]))
 
