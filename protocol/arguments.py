@@ -22,7 +22,16 @@ from numpy.typing import NDArray
 from .arrays import FloatArray, IntArray
 from .errors import ConfigurationError
 
-__all__ = ["check_aligned", "exact_arguments", "integer_of", "integers_of", "make_fields_exact", "number_of"]
+__all__ = [
+    "check_aligned",
+    "exact_arguments",
+    "integer_of",
+    "integers_of",
+    "make_fields_exact",
+    "number_of",
+    "row_of_integers",
+    "unconverted",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,6 +41,7 @@ Array: TypeAlias = NDArray[Any]
 _Converter: TypeAlias = Callable[[Any, str], Any]
 
 _MOST_INT64: Final = 2**63 - 1
+_UNCONVERTED: Final = "unconverted"
 
 
 def check_aligned(**columns: Sized) -> None:
@@ -187,6 +197,20 @@ def _or_none(convert: _Converter) -> _Converter:
     return lambda value, field: None if value is None else convert(value, field)
 
 
+_OWN_INTEGERS: Final = {int}
+
+
+def row_of_integers(values: Sequence[int], field: str) -> Sequence[int]:
+    """Return a row of integers of any kind as Python's own; one that holds nothing else is taken as it is.
+
+    Raises:
+        ConfigurationError: it is no row, or one of it is a truth value, or no integer.
+    """
+    if type(values) in {tuple, list} and {*map(type, values)} == _OWN_INTEGERS:
+        return values
+    return _row_of_integers(values, field)
+
+
 _row_of_integers = _row_of(integer_of, int)
 _row_of_numbers = _row_of(number_of, float)
 _row_of_fractions = _row_of(_fraction_of, Fraction)
@@ -243,7 +267,13 @@ def exact_arguments(function: Callable[P, T]) -> Callable[P, T]:
         }
         return cast("Callable[..., T]", function)(*placed, *args[len(placed) :], **named)
 
+    setattr(converting, _UNCONVERTED, function)
     return converting
+
+
+def unconverted(function: Any) -> Any:
+    """Return what `exact_arguments` has decorated, for who has numbers that are exact; anything else as it is."""
+    return getattr(function, _UNCONVERTED, function)
 
 
 def make_fields_exact(instance: Any, *, prefix: str = "") -> None:

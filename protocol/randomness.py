@@ -10,22 +10,28 @@ Streams are keyed by (seed, session, round, protocol, phase, purpose), so that r
 Source: Salmon, Moraes, Dror and Shaw (2011), Philox 4×64; row i starts at counter i·slots // 4.
 """
 
+import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 
+from .arguments import row_of_integers
 from .arrays import FloatArray
 from .errors import ConfigurationError
-from .mechanisms import RowMechanism
+from .mechanisms import Mechanism, RowMechanism
 from .roles import SessionKind
 
 __all__ = ["NoiseSource", "SimulatedNoise", "philox_rows", "stream_key"]
 
-# Numbers drawn ahead for the parties that come next: a block costs little more than a single row, since
+# Numbers drawn ahead for the parties that come next, at most: a block costs little more than a single row, since
 # seeding the generator is most of the work.
 _BLOCK_NUMBERS = 4096
+_GROWTH = 16  # of the next block: few parties draw little ahead
+# So many values at most have all their reports drawn ahead, and of so many mechanisms, where persons have their own.
+_MOST_VALUES = 8
+_MOST_MECHANISMS = 16
 _NUMBERS_PER_COUNTER = 4  # Philox 4x64 yields four 64-bit numbers a step
 
 
@@ -114,7 +120,7 @@ class SimulatedNoise:
         self._session = session
         self._round_number = round_number
         self._keys: dict[tuple[str, str], int] = {}
-        self._blocks: dict[tuple[str, str, int], tuple[int, list[list[float]]]] = {}
+        self._blocks: dict[tuple[str, str, int], _Block] = {}
 
     @property
     def kind(self) -> SessionKind:
@@ -126,7 +132,7 @@ class SimulatedNoise:
         """The session whose noise this is."""
         return self._session
 
-    @property
+    @functools.cached_property
     def session_id(self) -> str:
         """The session's id: a digest of seed, session and round; whoever guesses the seed can tell by it that it is."""
         fields = {"protocol": "", "phase": "", "purpose": "session-id"}
@@ -148,9 +154,25 @@ class SimulatedNoise:
         self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
         """Return one report for each value. See `NoiseSource.randomize`."""
-        if not values:
-            return []
-        return mechanism.randomize_row(values, self._row(protocol, phase, place, mechanism.slots_of(len(values))))
+        width = len(values)
+        block = self._blocks.get((protocol, phase, width))
+        if block is None or not 0 <= place - block.start < block.num_rows:
+            if not width:
+                return []
+            block = self._draw_ahead(block, mechanism.slots_of(width), protocol=protocol, phase=phase, place=place)
+            self._blocks[protocol, phase, width] = block
+        reports = block.reports.get(id(mechanism))
+        if reports is not None and width == 1 and type(value := values[0]) is int and value in reports:
+            return [reports[value][place - block.start]]
+        values = row_of_integers(values, "values")
+        if reports is None:
+            if block.uniforms.shape[1] != (slots := mechanism.slots_of(width)):  # another mechanism than asked before
+                block = self._draw_ahead(None, slots, protocol=protocol, phase=phase, place=place)
+            reports = block.reports_by(mechanism)
+        row = place - block.start
+        if reports.keys() >= {*values}:
+            return [reports[value][at] for at, value in enumerate(values, row * width)]
+        return mechanism.draw_row(values, block.uniforms[row].tolist())
 
     def _key(self, protocol: str, phase: str) -> int:
         key = self._keys.get((protocol, phase))
@@ -166,14 +188,52 @@ class SimulatedNoise:
             self._keys[protocol, phase] = key
         return key
 
-    def _row(self, protocol: str, phase: str, place: int, slots: int) -> list[float]:
-        """Return one party's uniforms, from a block that its neighbors in the roster share."""
-        address = (protocol, phase, slots)
-        start, rows = self._blocks.get(address, (0, []))
-        if not start <= place < start + len(rows):
-            # A client that is a process of its own never asks for a second row.
-            block = max(1, _BLOCK_NUMBERS // slots) if rows else 1
-            start = place // block * block
-            rows = self.uniforms(protocol=protocol, phase=phase, start=start, stop=start + block, slots=slots).tolist()
-            self._blocks[address] = (start, rows)
-        return rows[place - start]
+    def _draw_ahead(self, earlier: "_Block | None", slots: int, *, protocol: str, phase: str, place: int) -> "_Block":
+        """Return a party's uniforms, and with them, where others have asked before, those of its neighbors."""
+        # A client that is a process of its own never asks for a second row.
+        num_rows = 1 if earlier is None else max(1, min(_GROWTH * earlier.num_rows, _BLOCK_NUMBERS // slots))
+        start = place // num_rows * num_rows
+        return _Block(
+            start, self.uniforms(protocol=protocol, phase=phase, start=start, stop=start + num_rows, slots=slots)
+        )
+
+
+class _Block:
+    """Uniforms of parties that are next to each other in the roster, and what comes of them.
+
+    Where values are few and each is randomized by itself, that is all that they can be reported as: a mechanism's path
+    for arrays is its path for one party, bit for bit, and many times as fast.
+
+    Args:
+        start: the first party's place.
+        uniforms: theirs, shape (n, slots).
+
+    Attributes:
+        num_rows: n.
+        reports: by the `id` of a mechanism: for each value, what it is reported as in each column of each row.
+    """
+
+    __slots__ = ("_asked", "num_rows", "reports", "start", "uniforms")
+
+    def __init__(self, start: int, uniforms: FloatArray) -> None:
+        self.start = start
+        self.num_rows = len(uniforms)
+        self.uniforms = uniforms
+        self.reports: dict[int, Mapping[int, Sequence[int]]] = {}
+        self._asked: dict[int, RowMechanism] = {}  # held, so that an `id` stays its mechanism's
+
+    def reports_by(self, mechanism: RowMechanism) -> Mapping[int, Sequence[int]]:
+        """Return what each value is reported as; nothing for who asks once, or has many values, or draws whole rows."""
+        if id(mechanism) not in self._asked:
+            if len(self._asked) < min(self.num_rows, _MOST_MECHANISMS):
+                self._asked[id(mechanism)] = mechanism
+            return {}
+        reports: dict[int, Sequence[int]] = {}
+        low, high = mechanism.value_range
+        if high - low < _MOST_VALUES and isinstance(mechanism, Mechanism) and mechanism.draws_singly:
+            uniforms = self.uniforms.reshape(-1, mechanism.slots)
+            for value in range(low, high + 1):
+                values = np.full(len(uniforms), value, dtype=np.int64)
+                reports[value] = mechanism.randomize(values, uniforms).tolist()
+        self.reports[id(mechanism)] = reports
+        return reports

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import exact_arguments
+from ..arguments import exact_arguments, unconverted
 from ..arrays import FloatArray, IntArray
 from ..privacy.events import PrivacyEvent, SelfComposed
 from ..shown import Tabled
@@ -50,6 +50,8 @@ _TAKING_NUMBERS: Final = frozenset(
         "slots_of",
     }
 )
+# Of these, the methods that a session calls for each report, and by which names without another look at its numbers.
+_INNER: Final = {"randomize_one": "draw_one", "randomize_row": "draw_row"}
 
 
 class RowMechanism(abc.ABC):
@@ -65,6 +67,10 @@ class RowMechanism(abc.ABC):
         super().__init_subclass__(**given)
         for name in _TAKING_NUMBERS & vars(cls).keys():
             setattr(cls, name, exact_arguments(vars(cls)[name]))
+        for name, inner in _INNER.items():
+            method = getattr(cls, name, None)
+            if method is not None and not getattr(method, "__isabstractmethod__", False):
+                setattr(cls, inner, unconverted(method))
 
     ignores_order: ClassVar[bool] = False
     """Whether rows whose columns change places have reports whose numbers do, and nothing else changes."""
@@ -143,6 +149,13 @@ class RowMechanism(abc.ABC):
         Raises:
             ValueError: a value is out of range.
         """
+
+    def draw_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        """Return `randomize_row` of Python's own integers and floats, without another look at what they are.
+
+        It is that method itself, whoever writes it, and what a noise source calls that has looked at the values.
+        """
+        return self.randomize_row(values, uniforms)
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return ln P[report | values] for each report, and for each row of values that it may come from.
@@ -366,6 +379,10 @@ class Mechanism(RowMechanism):
             ValueError: the value is out of range.
         """
 
+    def draw_one(self, value: int, uniforms: Sequence[float]) -> int:
+        """Return `randomize_one` of Python's own numbers. See `RowMechanism.draw_row`."""
+        return self.randomize_one(value, uniforms)
+
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return ln P[report | value] of single values, from which `log_likelihoods` of rows are added up.
 
@@ -381,6 +398,11 @@ class Mechanism(RowMechanism):
         """
         del reports, values
         raise NotImplementedError(f"the law of {type(self).__name__} is not written down")
+
+    @property
+    def draws_singly(self) -> bool:
+        """Whether a row is drawn value by value, so that the report of a value depends on its own uniforms alone."""
+        return type(self).draw_row is Mechanism.draw_row
 
     def slots_of(self, num_values: int) -> int:
         """As many as the values take, one after another."""
@@ -402,9 +424,9 @@ class Mechanism(RowMechanism):
         """Randomize each value on its own. See `RowMechanism.randomize_row`."""
         slots = self.slots
         if slots == 1:
-            return [self.randomize_one(value, (uniform,)) for value, uniform in zip(values, uniforms, strict=True)]
+            return [self.draw_one(value, (uniform,)) for value, uniform in zip(values, uniforms, strict=True)]
         starts = range(0, len(uniforms), slots)
-        return [self.randomize_one(value, uniforms[at : at + slots]) for value, at in zip(values, starts, strict=True)]
+        return [self.draw_one(value, uniforms[at : at + slots]) for value, at in zip(values, starts, strict=True)]
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Add up `log_probabilities`, column by column. See `RowMechanism.log_likelihoods`."""

@@ -9,9 +9,10 @@ of the person who paid most.
 Source: Rogers et al. (2016) for filters; Whitehouse et al. (2023), Theorem 1, for the filter of a budget with a δ.
 """
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -165,7 +166,7 @@ class Charge(msgspec.Struct, frozen=True):
     relation: NeighboringRelation
 
 
-class Amount(NamedTuple):
+class Amount(msgspec.Struct, frozen=True, gc=False):
     """What losses add up to in one relation: ε as a pure sum, ρ of zero-concentrated privacy."""
 
     epsilon: float = 0.0
@@ -178,7 +179,20 @@ class Amount(NamedTuple):
     def less(self, other: "Amount") -> "Amount":
         """Return what is left without the other: of each number never less than nothing."""
         # Of what is unbounded nothing is left: infinity less infinity is no number.
-        return Amount(*(own - out if out < own else 0.0 for own, out in zip(self, other, strict=True)))
+        return Amount(
+            self.epsilon - other.epsilon if other.epsilon < self.epsilon else 0.0,
+            self.rho - other.rho if other.rho < self.rho else 0.0,
+        )
+
+    def within(self, other: "Amount") -> "Amount":
+        """Return of each number what the other holds of it."""
+        return Amount(
+            other.epsilon if other.epsilon < self.epsilon else self.epsilon,
+            other.rho if other.rho < self.rho else self.rho,
+        )
+
+
+_NOTHING: Final = Amount()
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
@@ -240,13 +254,13 @@ class Reservation:
 
     def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
         """Charge one of the losses that room was reserved for. See `Ledger.charge`."""
-        amount = self._ledger.amount_of(loss)
-        self._take(Amount(*map(min, amount, self._left)))
+        self._take(self._ledger.amount_of(loss).within(self._left))
         return self._ledger.charge(loss, session=session, phase=phase)
 
     def release(self) -> None:
         """Give back what was not charged."""
-        self._take(self._left)
+        if self._left != _NOTHING:
+            self._take(self._left)
 
     def _take(self, amount: Amount) -> None:
         self._left = self._left.less(amount)
@@ -280,9 +294,9 @@ class Ledger(Shown):
         self._budget = budget
         self._relation = (budget and budget.relation) or NeighboringRelation.REPLACE_ONE
         self._charges: list[Charge] = []
-        self._spent = Amount()
+        self._spent = _NOTHING
         for entry in entries:
-            self._record(entry)
+            self._record(entry, self.amount_of(entry))
         self._reserved = self._sum_of(held)
 
     def __repr__(self) -> str:
@@ -398,8 +412,10 @@ class Ledger(Shown):
         Raises:
             BudgetExceededError, PrivacyError: as `check`; then nothing is charged.
         """
-        self.check((loss,))
-        return self._record(LedgerEntry.of(loss, person=self._person, session=session, phase=phase))
+        amount = self.amount_of(loss)
+        if self._budget is not None:
+            self._check(self._budget, (loss,), amount)
+        return self._record(LedgerEntry.of(loss, person=self._person, session=session, phase=phase), amount)
 
     def amount_of(self, loss: PrivacyLoss | LedgerEntry) -> Amount:
         """Return what a loss counts on this ledger, for its reservations.
@@ -407,7 +423,9 @@ class Ledger(Shown):
         Raises:
             PrivacyError: it counts in no total of the ledger's relation.
         """
-        epsilon = count_of(loss.relation, relation=self._relation) * loss.proven
+        epsilon = loss.proven
+        if loss.relation is not self._relation:
+            epsilon *= count_of(loss.relation, relation=self._relation)
         if self._budget is None or not self._budget.delta:
             return Amount(epsilon)
         event = event_under(loss.event, loss.relation, relation=self._relation)
@@ -417,8 +435,8 @@ class Ledger(Shown):
         """Take reserved room as free again, for this ledger's reservations."""
         self._reserved = self._reserved.less(amount)
 
-    def _record(self, entry: LedgerEntry) -> Charge:
-        self._spent = self._spent.plus(self.amount_of(entry))
+    def _record(self, entry: LedgerEntry, amount: Amount) -> Charge:
+        self._spent = self._spent.plus(amount)
         unspent = math.inf if self._budget is None else self._budget.left_of(self._spent)
         charge = Charge(entry, self.spent, unspent, self._relation)
         self._charges.append(charge)
@@ -434,10 +452,7 @@ class Ledger(Shown):
             )
 
     def _sum_of(self, losses: Iterable[PrivacyLoss | LedgerEntry]) -> Amount:
-        total = Amount()
-        for loss in losses:
-            total = total.plus(self.amount_of(loss))
-        return total
+        return functools.reduce(Amount.plus, map(self.amount_of, losses), _NOTHING)
 
     def _entries_of(self, model: TrustModel | None, unit: str | None) -> list[LedgerEntry]:
         return [entry for entry in self.entries if model in {None, entry.model} and unit in {None, entry.unit}]
