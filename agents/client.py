@@ -191,14 +191,14 @@ class Client:
         outbox = driver.open_outbox(_SERVER, channel)
         driver.act(effects)
         patience, seconds = self._patience_seconds, answer_seconds(self._patience_seconds)
-        if not outbox.is_empty:
+        if outbox.waiting:
             with trio.move_on_after(seconds) as scope:  # a transport may have to hear the server before anything leaves
                 await outbox.flush()
             if scope.cancelled_caught:
                 channel.close()
                 driver.give_up(_SERVER, seconds=seconds)
         await driver.read(_SERVER, channel, patience_seconds=patience, answer_seconds=seconds)
-        if not outbox.is_empty:
+        if outbox.waiting:
             with trio.move_on_after(LINGER_SECONDS):  # a server that does not read holds up nobody who is done
                 await outbox.flush()
         ending = driver.ending()

@@ -186,6 +186,8 @@ class Driver:
             pending = [_without(peer, effect) for effect in self._pending]
             self._pending.clear()
             self._pending.extend(pending)
+        if (replaced := self.outboxes.get(peer)) is not None:
+            replaced.is_replaced = True
         outbox = self.outboxes[peer] = Outbox(channel, self._nursery)
         return outbox
 
@@ -197,20 +199,20 @@ class Driver:
                 that is how the session ends.
         """
         pending = self._pending
-        pending.extend(effects)
+        pending += effects
         if self._is_acting or self._is_keeping:
             return
         self._is_acting = True
         try:
-            while pending or self._skip_waiting():
+            while pending or (self._skips_waiting and self._skip_waiting()):
                 effect = pending.popleft()
-                if isinstance(effect, Keep):
+                if type(effect) is Keep:
                     self._keep([effect.record])
                     if self._is_keeping:
                         return
                     continue
                 self._act_on(effect)
-                if self._log is not None and not isinstance(effect, Send) and not self._is_hidden(effect):
+                if self._log is not None and type(effect) is not Send and not self._is_hidden(effect):
                     log_effect(self._log, session=self._session, party=self._party, effect=effect)
                 if self._listener is not None:
                     self._listener(effect)
@@ -234,7 +236,7 @@ class Driver:
 
         Cancelled, it has handed over every message that it had taken from the channel, unless that was replaced.
         """
-        outbox = self.outboxes.get(peer)
+        outbox = self.outboxes[peer]
         while self._ending is None:
             try:
                 if answer_seconds == math.inf:
@@ -246,19 +248,19 @@ class Driver:
                 self.give_up(peer, seconds=answer_seconds)
                 return False
             except RemoteProtocolError as error:
-                if self.outboxes.get(peer) is outbox:
+                if not outbox.is_replaced:
                     self.act(self._machine.receive_fault(peer, error))
                 return False
             except Exception:  # noqa: BLE001  whatever a connection breaks by, too little memory too, it is gone
-                if self.outboxes.get(peer) is outbox:  # else the peer has come back by another one
+                if not outbox.is_replaced:  # else the peer has come back by another one
                     self.act(self._machine.receive_loss(peer))  # if we closed it, the machine knows already
                 return False
-            if self.outboxes.get(peer) is not outbox:
+            if outbox.is_replaced:
                 break  # replaced in the meantime: whoever comes back says again what it has to say
             answer_seconds = patience_seconds
             is_sound = self.take(peer, payloads)
-            if self._nursery is None and not self.has_ended:
-                await self.outboxes[peer].flush()
+            if self._nursery is None and outbox.waiting and self._ending is None:
+                await outbox.flush()
             if not is_sound:
                 return True
         return True
@@ -269,8 +271,8 @@ class Driver:
 
     def take(self, peer: str, payloads: list[bytes]) -> bool:
         """Feed the machine some payloads from `peer`; return whether they were messages."""
-        self._num_taken += len(payloads)
         for payload in payloads:
+            self._num_taken += 1
             try:
                 message = decode(payload, sender=peer)
             except RemoteProtocolError as error:
@@ -281,7 +283,9 @@ class Driver:
                 return False
             if self._meter is not None:
                 self._meter.note_received(message, len(payload))
-            self.act(self._machine.receive(peer, message))
+            effects = self._machine.receive(peer, message)
+            if effects or self._skips_waiting:
+                self.act(effects)
         return True
 
     async def wait_until_ended(self) -> None:
@@ -307,9 +311,14 @@ class Driver:
                 reached = 0
                 for recipient in recipients:
                     outbox = self.outboxes.get(recipient)
-                    if outbox is not None:
-                        reached += 1
-                        self._put(recipient, outbox, payload)
+                    if outbox is None:
+                        continue
+                    reached += 1
+                    try:
+                        outbox.put(payload)
+                    except OutboxFullError:
+                        error = RemoteProtocolError(f"{recipient} does not read what it is sent", sender=recipient)
+                        self._pending.extend(self._machine.receive_fault(recipient, error))
                 if self._meter is not None:
                     self._meter.note_sent(message, len(payload), times=reached)
             case SetDeadline(phase, seconds):
@@ -355,7 +364,7 @@ class Driver:
 
     def _skip_waiting(self) -> bool:
         """Let the open phase's deadline pass if nothing can come before it; return whether there is more to act on."""
-        phase = self._timed.settled_phase if self._timed is not None and self._skips_waiting else None
+        phase = self._timed.settled_phase if self._timed is not None else None
         if self._timed is None or phase is None:
             return False
         self._pending.extend(self._timed.receive_timeout(phase))
@@ -369,13 +378,6 @@ class Driver:
         if self._nursery is None:
             raise RuntimeError(f"{self._party}'s driver has no nursery for what its machine asks")
         self._nursery.start_soon(task, *arguments)
-
-    def _put(self, peer: str, outbox: Outbox, payload: bytes) -> None:
-        try:
-            outbox.put(payload)
-        except OutboxFullError:
-            error = RemoteProtocolError(f"{peer} does not read what it is sent", sender=peer)
-            self._pending.extend(self._machine.receive_fault(peer, error))
 
     async def _expire(self, phase: str, seconds: float) -> None:
         due = trio.current_time() + seconds

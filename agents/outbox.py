@@ -23,14 +23,29 @@ class Outbox:
         channel: where messages go; the outbox closes it.
         nursery: where the writer runs. Without one there is no writer, and who puts must `flush`: right for a party
             with a single peer, which has nothing else to do while that peer does not read.
+
+    Attributes:
+        waiting: what is queued.
+        is_replaced: whether another channel leads to the peer by now.
     """
 
-    __slots__ = ("_channel", "_has_writer", "_idle", "_is_broken", "_is_closing", "_nursery", "_queue", "_writer")
+    __slots__ = (
+        "_channel",
+        "_has_writer",
+        "_idle",
+        "_is_broken",
+        "_is_closing",
+        "_nursery",
+        "_writer",
+        "is_replaced",
+        "waiting",
+    )
 
     def __init__(self, channel: Channel, nursery: trio.Nursery | None) -> None:
         self._channel = channel
         self._nursery = nursery
-        self._queue: list[bytes] = []
+        self.waiting: list[bytes] = []
+        self.is_replaced = False
         self._has_writer = False
         self._is_broken = False
         self._is_closing = False
@@ -47,40 +62,35 @@ class Outbox:
         """
         if self._is_broken or self._is_closing:
             return
-        if not self._has_writer and not self._queue:
+        if not self._has_writer and not self.waiting:
             try:
                 self._channel.send_nowait(payload)
             except trio.WouldBlock:
-                self._queue.append(payload)
+                self.waiting.append(payload)
                 if self._nursery is not None:
                     self._has_writer = True
                     self._nursery.start_soon(self._write)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._is_broken = True
             return
-        if len(self._queue) >= MAX_QUEUED_MESSAGES:
+        if len(self.waiting) >= MAX_QUEUED_MESSAGES:
             raise OutboxFullError
-        self._queue.append(payload)
+        self.waiting.append(payload)
         if self._writer is not None:
             self._writer.unpark()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing waits in the queue."""
-        return not self._queue
 
     async def flush(self) -> None:
         """Send what waits, in this task; for an outbox without a nursery. Cancelled, the channel can only be closed."""
         try:
-            while self._queue:
-                payloads, self._queue = self._queue, []
+            while self.waiting:
+                payloads, self.waiting = self.waiting, []
                 await self._channel.send(payloads)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self._is_broken = True
 
     async def drain(self) -> None:
         """Wait until everything that was put has been sent, or the channel is broken."""
-        if self._has_writer and not self._is_broken and (self._queue or not self._is_parked):
+        if self._has_writer and not self._is_broken and (self.waiting or not self._is_parked):
             if self._idle is None:
                 self._idle = trio.Event()
             await self._idle.wait()
@@ -103,8 +113,8 @@ class Outbox:
         self._writer = trio.lowlevel.ParkingLot()
         try:
             while True:
-                while self._queue:
-                    payloads, self._queue = self._queue, []
+                while self.waiting:
+                    payloads, self.waiting = self.waiting, []
                     await self._channel.send(payloads)
                 self._say_idle()
                 if self._is_closing:

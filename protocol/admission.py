@@ -157,6 +157,8 @@ class Admission:
     def _why_not_chosen(self, place: int, chosen: Sequence[int]) -> str:
         """Return why a party may not choose this, as the rest of a sentence; empty where it may."""
         number = self._protocol.num_chosen
+        if not number and not chosen:
+            return ""
         if len(chosen) != number:
             return f"chooses {len(chosen)} numbers of its public row, the protocol leaves it {number}"
         if tuple(chosen) == self._chosen.get(place, tuple(chosen)):

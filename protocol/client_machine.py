@@ -388,12 +388,12 @@ class ClientMachine:
             return self._blame(self._unexpected(message))
         if not self._answers.is_complete and not message.is_late:
             return self._blame(self._unexpected(message, "too early a "))
-        decoder = self._protocol.outcome_decoder
+        decoder, of_own = self._protocol.outcome_decoder, self._protocol.own_outcome_decoder
         try:
             problem = f"{self._server}'s release is no {self._protocol.outcome_type.__name__}"
             outcome = decode_payload(message.payload, decoder, sender=self._server, problem=problem)
             problem = f"what {self._server}'s release tells {self._party} alone is not what the protocol declares"
-            own = decode_payload(message.own, self._protocol.own_outcome_decoder, sender=self._server, problem=problem)
+            own = decode_payload(message.own, of_own, sender=self._server, problem=problem)
         except MalformedMessageError as error:
             error.role, error.state, error.message_type = "client", self.state.value, "Release"
             return self._blame(error)

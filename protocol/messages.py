@@ -15,9 +15,10 @@ allow the session, or because a public row does not fit its private one, shows t
 
 import functools
 from collections.abc import Iterable
-from typing import Annotated, ClassVar, Final, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
+import msgspec.inspect
 
 from .errors import MalformedMessageError, PluginError, QuorumError, SessionAborted, StrangerError
 from .roles import SessionKind
@@ -41,6 +42,7 @@ __all__ = [
     "Hello",
     "Inquiry",
     "Message",
+    "PayloadDecoder",
     "Release",
     "Report",
     "Request",
@@ -95,6 +97,17 @@ def encode_payload(value: msgspec.Struct | None) -> msgspec.Raw:
 
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that somebody made up: other types, other text, nesting without end."""
+
+_IMMUTABLE: Final = (
+    msgspec.inspect.IntType,
+    msgspec.inspect.FloatType,
+    msgspec.inspect.StrType,
+    msgspec.inspect.BoolType,
+    msgspec.inspect.NoneType,
+    msgspec.inspect.BytesType,
+    msgspec.inspect.EnumType,
+    msgspec.inspect.LiteralType,
+)
 
 Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=1000)]
 """A name, with room to refuse a foreign one by a better error than its length."""
@@ -334,8 +347,56 @@ def decode(payload: bytes, *, sender: str | None = None) -> Message:
         raise MalformedMessageError(reason, sender=sender) from None
 
 
+class PayloadDecoder(Generic[DecodedT]):
+    """Decodes payloads of one type, and the one that it decoded last not again.
+
+    A process that runs many clients hears the same outcome for each of them. What it decodes once, and nobody can
+    change, is the same for all.
+
+    Args:
+        kind: the type.
+    """
+
+    def __init__(self, kind: Any) -> None:
+        self._decoder: msgspec.msgpack.Decoder[DecodedT] = msgspec.msgpack.Decoder(kind)
+        self._is_shared = _is_immutable(msgspec.inspect.type_info(kind))
+        self._last: tuple[msgspec.Raw, DecodedT] | None = None
+
+    def decode(self, payload: msgspec.Raw | bytes) -> DecodedT:
+        """Return what a payload holds.
+
+        Raises:
+            msgspec.DecodeError, UnicodeDecodeError, RecursionError: it holds something else.
+        """
+        raw = payload if isinstance(payload, msgspec.Raw) else msgspec.Raw(payload)
+        if self._last is not None and self._last[0] == raw:
+            return self._last[1]
+        decoded = self._decoder.decode(raw)
+        if self._is_shared:
+            self._last = raw.copy(), decoded
+        return decoded
+
+
+def _is_immutable(info: Any, within: tuple[type, ...] = ()) -> bool:
+    """Return whether nothing in a value of a type can be changed, by what msgspec knows of the type."""
+    match info:
+        case msgspec.inspect.StructType(cls=kind, fields=fields):
+            parts = [] if kind in within else [field.type for field in fields]
+            return kind.__struct_config__.frozen and all(_is_immutable(part, (*within, kind)) for part in parts)
+        case msgspec.inspect.VarTupleType(item_type=part) | msgspec.inspect.Metadata(type=part):
+            return _is_immutable(part, within)
+        case msgspec.inspect.TupleType(item_types=parts) | msgspec.inspect.UnionType(types=parts):
+            return all(_is_immutable(part, within) for part in parts)
+        case _:
+            return isinstance(info, _IMMUTABLE)
+
+
 def decode_payload(
-    payload: msgspec.Raw, decoder: msgspec.msgpack.Decoder[DecodedT], *, sender: str, problem: str
+    payload: msgspec.Raw,
+    decoder: msgspec.msgpack.Decoder[DecodedT] | PayloadDecoder[DecodedT],
+    *,
+    sender: str,
+    problem: str,
 ) -> DecodedT:
     """Return what a message carries.
 

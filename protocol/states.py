@@ -172,18 +172,15 @@ class Position(Generic[StateT, MoveT]):
 
     Attributes:
         state: where it stands; nothing outside this class changes it.
+        moves: all moves that are allowed from there, and where they lead; empty at the end.
     """
 
-    __slots__ = ("_table", "state")
+    __slots__ = ("_table", "moves", "state")
 
     def __init__(self, table: Mapping[StateT, Mapping[MoveT, StateT]], state: StateT) -> None:
         self._table = table
         self.state = state
-
-    @property
-    def moves(self) -> Mapping[MoveT, StateT]:
-        """All moves that are allowed from here, and where they lead; empty at the end."""
-        return self._table[self.state]
+        self.moves: Mapping[MoveT, StateT] = table[state]
 
     def move(self, move: MoveT) -> None:
         """Make a move.
@@ -191,7 +188,8 @@ class Position(Generic[StateT, MoveT]):
         Raises:
             KeyError: the table forbids it from here.
         """
-        self.state = self._table[self.state][move]
+        self.state = self.moves[move]
+        self.moves = self._table[self.state]
 
 
 def mermaid(side: Side) -> str:

@@ -32,33 +32,46 @@ class Transcript:
         num_phases: how many requests there are in all.
     """
 
-    __slots__ = ("_digest", "_is_released", "_num_missing")
+    __slots__ = ("_is_released", "_num_missing", "_told", "_words")
 
     def __init__(self, *, session: str, protocol: str, kind: str, num_phases: int) -> None:
-        self._digest = hashlib.sha256()
+        self._words = (session, protocol, kind)
+        self._told: list[Welcome | Request | Release] = []
         self._num_missing = num_phases
         self._is_released = False
-        # Each part ends where MessagePack says that it ends: no two sessions have the same bytes.
-        for word in (session, protocol, kind):
-            encoded = word.encode("utf-8", "surrogatepass")
-            self._digest.update(len(encoded).to_bytes(8, "big") + encoded)
 
     def add(self, message: Welcome | Request | Release) -> None:
         """Take note of the next message; of a request that is repeated, once."""
-        match message:
-            case Welcome(parameters=parameters, charter=charter):
-                message = Welcome(PROTOCOL_VERSION, parameters, charter=charter)
-            case Request():
-                self._num_missing -= 1
-            case Release(payload=payload):
-                message = Release(payload)
-                self._is_released = True
-        self._digest.update(encode(message))
+        if type(message) is Request:
+            self._num_missing -= 1
+        elif type(message) is Release:
+            self._is_released = True
+        self._told.append(message)
 
     @property
     def digest(self) -> str | None:
         """SHA-256 in hexadecimal; None before the release, and for a client that has not heard every request."""
-        return self._digest.hexdigest() if self._is_released and not self._num_missing else None
+        if not self._is_released or self._num_missing:
+            return None
+        # Each part ends where MessagePack says that it ends: no two sessions have the same bytes.
+        digest = hashlib.sha256()
+        for word in self._words:
+            encoded = word.encode("utf-8", "surrogatepass")
+            digest.update(len(encoded).to_bytes(8, "big") + encoded)
+        for message in self._told:
+            digest.update(encode(_for_all(message)))
+        return digest.hexdigest()
+
+
+def _for_all(message: Welcome | Request | Release) -> Welcome | Request | Release:
+    """Return what of a message everybody is told."""
+    match message:
+        case Welcome(parameters=parameters, charter=charter):
+            return Welcome(PROTOCOL_VERSION, parameters, charter=charter)
+        case Request():
+            return message
+        case Release(payload=payload):
+            return Release(payload)
 
 
 def show_digest(digest: str) -> str:

@@ -43,14 +43,10 @@ class _Direction:
             task, self.sender = self.sender, None
             trio.lowlevel.reschedule(task)
 
-    async def wait_for_payloads(self) -> None:
-        self.receiver = trio.lowlevel.current_task()
-
-        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            self.receiver = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        await trio.lowlevel.wait_task_rescheduled(abort)
+    def forget_receiver(self, _: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+        """Let a receiver go that is cancelled."""
+        self.receiver = None
+        return trio.lowlevel.Abort.SUCCEEDED
 
     async def wait_for_room(self) -> None:
         self.sender = trio.lowlevel.current_task()
@@ -87,12 +83,14 @@ class _MemoryChannel(Channel):
         outbound = self._outbound
         if self._is_closed or outbound.is_receiver_closed:
             self._check_sending()
-        check_size(payload)
+        if len(payload) > MAX_FRAME_BYTES:
+            check_size(payload)
         if len(outbound.payloads) >= MAX_QUEUED_PAYLOADS or self._is_sending:
             raise trio.WouldBlock
         outbound.payloads.append(payload)
-        if outbound.receiver is not None:
-            outbound.wake_receiver()
+        if (receiver := outbound.receiver) is not None:
+            outbound.receiver = None
+            trio.lowlevel.reschedule(receiver)
 
     async def send(self, payloads: Sequence[bytes]) -> None:
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -122,7 +120,8 @@ class _MemoryChannel(Channel):
                     return self._take_arrived()
                 if inbound.is_sender_closed:
                     raise trio.EndOfChannel
-                await inbound.wait_for_payloads()
+                inbound.receiver = trio.lowlevel.current_task()
+                await trio.lowlevel.wait_task_rescheduled(inbound.forget_receiver)
         finally:
             self._is_receiving = False
 
@@ -138,7 +137,8 @@ class _MemoryChannel(Channel):
                     inbound.payloads = payloads[place:]
                     return payloads[:place]
         inbound.payloads = []
-        inbound.wake_sender()
+        if inbound.sender is not None:
+            inbound.wake_sender()
         return payloads
 
     async def _enqueue(self, payloads: Sequence[bytes]) -> None:

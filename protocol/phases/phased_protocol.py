@@ -17,7 +17,7 @@ from ..arrays import IntArray
 from ..columns import Column, Entries, check_columns
 from ..errors import ConfigurationError
 from ..kept import Scope
-from ..messages import MAX_CHOSEN, encode_payload
+from ..messages import MAX_CHOSEN, PayloadDecoder, encode_payload
 from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
 from .inputs import Inputs
@@ -178,9 +178,9 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         return encode_payload(self.parameters)
 
     @functools.cached_property
-    def outcome_decoder(self) -> msgspec.msgpack.Decoder[msgspec.Struct]:
+    def outcome_decoder(self) -> PayloadDecoder[msgspec.Struct]:
         """Decodes and checks the outcome that a `Release` carries."""
-        return msgspec.msgpack.Decoder(self.outcome_type)
+        return PayloadDecoder(self.outcome_type)
 
     @functools.cached_property
     def own_outcome_decoder(self) -> msgspec.msgpack.Decoder[msgspec.Struct | None]:

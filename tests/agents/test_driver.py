@@ -199,13 +199,20 @@ async def test_everything_but_what_is_sent_is_logged_with_session_and_party() ->
     assert events[1]["reason"] == "it lied"
 
 
+def listening(machine: Script, nursery: trio.Nursery, channel: Channel) -> Driver:
+    """Return the driver of a machine with one peer, at the other end of a channel."""
+    driver = Driver(machine, nursery, party="we", session="s")
+    driver.open_outbox("peer", channel)
+    return driver
+
+
 async def test_the_machine_is_fed_what_arrives_until_the_channel_ends() -> None:
     near, far = await open_channel()
     machine = Script()
     await near.send([say("1"), say("2")])
     await near.aclose()
     async with trio.open_nursery() as nursery:
-        await Driver(machine, nursery, party="we", session="s").read("peer", far)
+        await listening(machine, nursery, far).read("peer", far)
     assert machine.heard == ["peer: 1", "peer: 2", "peer is gone"]
 
 
@@ -214,7 +221,7 @@ async def test_bytes_that_are_no_message_end_the_reading_and_are_a_fault() -> No
     machine = Script()
     await near.send([say("1"), b"\xc1", say("2")])
     async with trio.open_nursery() as nursery:
-        await Driver(machine, nursery, party="we", session="s").read("peer", far)
+        await listening(machine, nursery, far).read("peer", far)
     assert machine.heard == ["peer: 1", "peer erred: MalformedMessageError"]
 
 
@@ -224,7 +231,7 @@ async def test_a_fault_of_the_channel_is_the_peers_fault() -> None:
         host, port = parse_address(listener.address)
         async with await trio.open_tcp_stream(host, port) as stream, await listener.accept() as channel:
             await stream.send_all(b"\xff" * 8)
-            await Driver(machine, nursery, party="we", session="s").read("peer", channel)
+            await listening(machine, nursery, channel).read("peer", channel)
     assert machine.heard == ["peer erred: MalformedMessageError"]
 
 
@@ -232,7 +239,7 @@ async def test_a_channel_that_is_closed_on_this_side_is_a_loss() -> None:
     _, far = await open_channel()
     machine = Script()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Driver(machine, nursery, party="we", session="s").read, "peer", far)
+        nursery.start_soon(listening(machine, nursery, far).read, "peer", far)
         await trio.testing.wait_all_tasks_blocked()
         await far.aclose()
     assert machine.heard == ["peer is gone"]
@@ -242,7 +249,7 @@ async def test_a_cancelled_reader_has_handed_over_what_it_took() -> None:
     near, far = await open_channel()
     machine = Script()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Driver(machine, nursery, party="we", session="s").read, "peer", far)
+        nursery.start_soon(listening(machine, nursery, far).read, "peer", far)
         for number in range(20):
             await near.send([say(str(number))])
             if number == 10:
