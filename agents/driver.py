@@ -9,7 +9,6 @@ What a machine asks to keep is durable before any later effect is acted on. A se
 that wait at a time at once; meanwhile it reads on, and what follows from that waits in turn.
 """
 
-import collections
 import math
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol, TypeAlias
@@ -158,7 +157,7 @@ class Driver:
         self._log = log
         self._listener = listener
         self._journal = journal
-        self._pending: collections.deque[Effect] = collections.deque()
+        self._pending: list[Effect] = []
         self._is_acting = False
         self._is_keeping = False
         self._num_taken = 0
@@ -183,9 +182,7 @@ class Driver:
         What waits for a record to be kept, and was meant for an earlier connection, is not sent by the new one.
         """
         if self._pending:
-            pending = [_without(peer, effect) for effect in self._pending]
-            self._pending.clear()
-            self._pending.extend(pending)
+            self._pending[:] = [_without(peer, effect) for effect in self._pending]
         if (replaced := self.outboxes.get(peer)) is not None:
             replaced.is_replaced = True
         outbox = self.outboxes[peer] = Outbox(channel, self._nursery)
@@ -198,24 +195,22 @@ class Driver:
             JournalError: without a nursery, a record cannot be kept; nothing that follows it was acted on. With one,
                 that is how the session ends.
         """
-        pending = self._pending
-        pending += effects
+        self._pending += effects
         if self._is_acting or self._is_keeping:
             return
         self._is_acting = True
         try:
-            while pending or (self._skips_waiting and self._skip_waiting()):
-                effect = pending.popleft()
-                if type(effect) is Keep:
-                    self._keep([effect.record])
-                    if self._is_keeping:
-                        return
-                    continue
-                self._act_on(effect)
-                if self._log is not None and type(effect) is not Send and not self._is_hidden(effect):
-                    log_effect(self._log, session=self._session, party=self._party, effect=effect)
-                if self._listener is not None:
-                    self._listener(effect)
+            while self._pending or (self._skips_waiting and self._skip_waiting()):
+                # What acting on these brings comes after them.
+                effects, self._pending = self._pending, []
+                for number, effect in enumerate(effects, start=1):
+                    if type(effect) is Keep:
+                        self._pending[:0] = effects[number:]
+                        self._keep([effect.record])
+                        if self._is_keeping:
+                            return
+                        break
+                    self._act_on(effect)
         finally:
             self._is_acting = False
 
@@ -334,6 +329,10 @@ class Driver:
                     self._when_ended.set()
             case Opened() | Closed() | Charged() | Keep():
                 pass  # these are for the log and the listener, or were kept before
+        if self._log is not None and type(effect) is not Send and not self._is_hidden(effect):
+            log_effect(self._log, session=self._session, party=self._party, effect=effect)
+        if self._listener is not None:
+            self._listener(effect)
 
     def _keep(self, records: list[Record]) -> None:
         """Keep records now, or, with a nursery, in a thread and together with all others that wait."""
@@ -342,10 +341,8 @@ class Driver:
         if self._nursery is None:
             self._journal.keep(records)
             return
-        waiting = list(self._pending)
-        records += [effect.record for effect in waiting if isinstance(effect, Keep)]
-        self._pending.clear()
-        self._pending.extend(effect for effect in waiting if not isinstance(effect, Keep))
+        records += [effect.record for effect in self._pending if isinstance(effect, Keep)]
+        self._pending = [effect for effect in self._pending if not isinstance(effect, Keep)]
         self._is_keeping = True
         self._nursery.start_soon(self._keep_in_thread, self._journal, records)
 
@@ -354,10 +351,7 @@ class Driver:
             await self._run_in_thread(journal.keep, records)
         except PsephosError as error:
             self._pending.clear()  # none of it may show outside, nor anything that follows: it is keeping for ever
-            ending = Fail(error)
-            self._act_on(ending)
-            if self._log is not None:
-                log_effect(self._log, session=self._session, party=self._party, effect=ending)
+            self._act_on(Fail(error))
             return
         self._is_keeping = False
         self.act([])

@@ -52,7 +52,7 @@ class Admission:
         ValueError: the parameters, or a release, would not fit into a message, or a Hello into `MAX_GREETING_BYTES`.
     """
 
-    __slots__ = ("_chosen", "_expected", "_protocol", "_roster", "_session_id", "_terms", "public", "welcome")
+    __slots__ = ("_chosen", "_expected", "_protocol", "_roster", "_terms", "public", "welcome")
 
     def __init__(
         self,
@@ -67,8 +67,7 @@ class Admission:
         self._roster = roster
         self._chosen: dict[int, tuple[int, ...]] = {}
         self.public = roster.public.copy() if protocol.num_chosen else roster.public
-        self._expected = {"protocol": protocol.name, "session": session, "kind": kind.value}
-        self._session_id = charter.id
+        self._expected = (protocol.name, session, kind.value, charter.id)
         parameters = protocol.encoded_parameters
         self.welcome = Welcome.of(protocol, charter=charter)
         self._terms = Terms(
@@ -114,18 +113,15 @@ class Admission:
         """
         place = self._check_party(hello, fingerprint)
         self._check_version(hello)
-        for field, ours in self._expected.items():
-            given: str = getattr(hello, field)
-            if given != ours:
-                reason = f"the server's {field} is {ours!r}, {quote(hello.party)} came with {quote(given)}"
-                raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
-        if hello.session_id != self._session_id:
-            reason = f"{quote(hello.party)} came with the id of another session"
-            raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
-        if reason := self._why_not_chosen(place, hello.chosen):
-            raise RemoteProtocolError(
-                f"{quote(hello.party)} {reason}", sender=hello.party, role="server", message_type="Hello"
-            )
+        if (hello.protocol, hello.session, hello.kind, hello.session_id) != self._expected:
+            reason = self._why_another(hello)
+        elif not hello.chosen and not self._protocol.num_chosen:
+            return
+        elif reason := self._why_not_chosen(place, hello.chosen):
+            reason = f"{quote(hello.party)} {reason}"
+        else:
+            return
+        raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
 
     def choose(self, place: int, chosen: Sequence[int]) -> bool:
         """Take note of what a party chooses of its public row; return whether that is new.
@@ -137,9 +133,11 @@ class Admission:
         Raises:
             ValueError: it is not allowed, or not what the party has chosen before.
         """
+        if not chosen and not self._protocol.num_chosen:
+            return False
         if reason := self._why_not_chosen(place, chosen):
             raise ValueError(f"{self._roster.names[place]} {reason}")
-        if not self._protocol.num_chosen or place in self._chosen:
+        if place in self._chosen:
             return False
         self._chosen[place] = tuple(chosen)
         self.public[place, -self._protocol.num_chosen :] = chosen
@@ -157,8 +155,6 @@ class Admission:
     def _why_not_chosen(self, place: int, chosen: Sequence[int]) -> str:
         """Return why a party may not choose this, as the rest of a sentence; empty where it may."""
         number = self._protocol.num_chosen
-        if not number and not chosen:
-            return ""
         if len(chosen) != number:
             return f"chooses {len(chosen)} numbers of its public row, the protocol leaves it {number}"
         if tuple(chosen) == self._chosen.get(place, tuple(chosen)):
@@ -169,6 +165,14 @@ class Admission:
                 return f"chooses what is not allowed: {error}"
             return ""
         return "chose otherwise as it joined, and is held to that"
+
+    def _why_another(self, hello: Hello) -> str:
+        """Return in what a party means another session."""
+        given = (hello.protocol, hello.session, hello.kind)
+        for field, theirs, ours in zip(("protocol", "session", "kind"), given, self._expected, strict=False):
+            if theirs != ours:
+                return f"the server's {field} is {ours!r}, {quote(hello.party)} came with {quote(theirs)}"
+        return f"{quote(hello.party)} came with the id of another session"
 
     def _check_version(self, message: Hello | Inquiry) -> None:
         if message.version != PROTOCOL_VERSION:

@@ -62,7 +62,7 @@ class Answers:
             noise.check(phase.mechanism)
             low, high = phase.mechanism.value_range
             values = row[phase.columns]
-            if len(values) != phase.num_values or not all(low <= value <= high for value in values):
+            if len(values) != phase.num_values or min(values) < low or max(values) > high:
                 # The values are private: the message says what is allowed and not what was given.
                 raise ValueError(f"{party}: phase {phase.name!r} takes {phase.num_values} values in [{low}, {high}]")
         self._kept = dict(kept)
@@ -94,8 +94,12 @@ class Answers:
         Args:
             public: the party's public row.
         """
-        to_draw = (phase for phase in self._protocol.phases[len(self.given) :] if phase.name not in self._kept)
-        return [(phase, loss) for phase in to_draw for loss in phase.losses_of(public)]
+        return [
+            (phase, loss)
+            for phase in self._protocol.phases[len(self.given) :]
+            if phase.name not in self._kept
+            for loss in phase.losses_of(public)
+        ]
 
     def answer(
         self, request: Request, public: Sequence[int], reservation: Reservation, *, session: str
@@ -103,7 +107,7 @@ class Answers:
         """Charge and draw the next phase's report, or repeat an earlier session's.
 
         Args:
-            request: the server's, for the next phase.
+            request: the server's, for the next phase that has no answer.
             public: the party's public row.
             reservation: room on the ledger for all that is to come.
             session: the session's name.
@@ -111,7 +115,7 @@ class Answers:
         Returns:
             The report, and what was charged for it.
         """
-        phase = self._protocol.phases[len(self.given)]
+        phase = self._protocol.phases[request.phase]
         charges: list[Charge] = []
         if (earlier := self._kept.get(phase.name)) is None:
             charges = [reservation.charge(loss, session=session, phase=phase.name) for loss in phase.losses_of(public)]

@@ -237,7 +237,7 @@ class ClientMachine:
             charter=self._agreement.charter,
             chosen=self._agreement.chosen,
         )
-        self._move(Move.HELLO)
+        self._position.move(Move.HELLO)
         return [self._send(hello)]
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
@@ -270,7 +270,7 @@ class ClientMachine:
             return []
         if self._view is not None:
             self._view.record(Happening.LOST, sender)
-        self._move(Move.BREAK)
+        self._close(Move.BREAK)
         # Nothing is kept of it: a durable party may come back, and its room on the ledger waits for it.
         return [Fail(ConnectionLostError(reason="the connection was lost before the release", by=self._server))]
 
@@ -281,7 +281,7 @@ class ClientMachine:
         may try another one.
         """
         if self._is_durable and self.state is State.GREETED:
-            self._move(Move.BREAK)
+            self._close(Move.BREAK)
             return [Fail(ConnectionLostError(reason=f"it has said nothing for {seconds:g} seconds", by=self._server))]
         error = RemoteProtocolError(f"{sender} has said nothing for {seconds:g} seconds", sender=sender, role="client")
         return self.receive_fault(sender, error)
@@ -303,19 +303,19 @@ class ClientMachine:
             return self._blame(error)
         try:
             self._protocol.check_losses(public)
-            losses = self.losses_to_come(public)
-            self._reservation = self._ledger.reserve(loss for _, loss in losses)
+            losses = self._answers.losses_to_come(public)
+            self._reservation = self._ledger.reserve([loss for _, loss in losses])
         except ConfigurationError as error:
             return self._leave(error, "the party's protocol states a loss that is not what it draws")
         except PrivacyError as error:
             return self._leave(error, "the party's privacy budget does not allow it")
         self._transcript.add(message)
-        self._move(Move.WELCOME)
+        self._position.move(Move.WELCOME)
         for request, _ in self._answers.given:
             self._transcript.add(request)
         if self._answers.given:  # in an earlier conversation; in this one it has nothing to answer yet
-            self._move(Move.REQUEST)
-            self._move(Move.REPORT)
+            self._position.move(Move.REQUEST)
+            self._position.move(Move.REPORT)
         if not self._is_durable or self._has_reserved or self._answers.is_complete:
             return []  # who comes back for the release pays nothing
         entries = tuple(
@@ -336,21 +336,22 @@ class ClientMachine:
         ]
 
     def _on_request(self, message: Request) -> list[Effect]:
-        given, moves = self._answers.given, self._position.moves
-        if 0 <= message.phase == len(given) - 1 and Move.REPORT in moves:
+        position, given = self._position, self._answers.given
+        moves, number = position.moves, len(given)
+        if 0 <= message.phase == number - 1 and Move.REPORT in moves:
             request, report = given[message.phase]
             if message != request:
                 return self._blame(self._unexpected(message, "another "))
-            self._move(Move.REPORT)
+            position.move(Move.REPORT)
             return [self._send(report)]
-        if Move.REQUEST not in moves or message.phase != len(given) or self._answers.is_complete:
+        if Move.REQUEST not in moves or message.phase != number or self._answers.is_complete:
             return self._blame(self._unexpected(message))
         if self._reservation is None or self._public is None:
             raise LocalProtocolError("a phase was requested before its loss was reserved", role="client")
         self._transcript.add(message)
-        self._move(Move.REQUEST)
+        position.move(Move.REQUEST)
         report, charges = self._answers.answer(message, self._public, self._reservation, session=self._session)
-        self._move(Move.REPORT)
+        position.move(Move.REPORT)
         effects: list[Effect] = []
         if self._is_durable:
             drawn = Drawn(
@@ -362,7 +363,7 @@ class ClientMachine:
             )
             effects.append(Keep(drawn))
         effects += map(Charged, charges)
-        effects.append(self._send(report))
+        effects += (self._send(report),)
         return effects
 
     def _on_acknowledgement(self, message: Acknowledgement) -> list[Effect]:
@@ -377,7 +378,7 @@ class ClientMachine:
             return self._leave(JournalError(f"{reason}; nothing was drawn"), "the party's journal lacks its own report")
         if Move.ACKNOWLEDGE not in moves:
             return self._blame(self._unexpected(message))
-        self._move(Move.ACKNOWLEDGE)
+        self._position.move(Move.ACKNOWLEDGE)
         if message.phase in self._acknowledged:
             return []
         self._acknowledged.add(message.phase)
@@ -400,7 +401,7 @@ class ClientMachine:
         if message.is_late:
             self._late_phase = self._protocol.phases[self.num_answered - 1].name
         self._transcript.add(message)
-        self._move(Move.RELEASE)
+        self._close(Move.RELEASE)
         # A server that keeps a journal stays until it knows that all have heard.
         heard = (
             [self._send(Acknowledgement(len(self._protocol.phases)))] if self._acknowledged or self._is_durable else []
@@ -412,25 +413,26 @@ class ClientMachine:
 
     def _end(self, error: PsephosError) -> list[Effect]:
         """End the session because the server did."""
-        self._move(Move.BREAK)
+        self._close(Move.BREAK)
         return [*self._leaving(str(error)), Fail(error)]
 
     def _send(self, message: Message) -> Send:
         return send((self._server,), message, view=self._view)
 
-    def _move(self, move: Move) -> None:
+    def _close(self, move: Move) -> None:
+        """Make the last move: what the session did not need of the ledger is others' again."""
         self._position.move(move)
-        if not self._position.moves and self._reservation is not None:
-            self._reservation.release()  # the session is over: what it did not need is others' again
+        if self._reservation is not None:
+            self._reservation.release()
 
     def _blame(self, error: ProtocolError) -> list[Effect]:
         """End the session because the server erred; tell it so."""
-        self._move(Move.BREAK)
+        self._close(Move.BREAK)
         return [*self._leaving(str(error)), self._send(Abort.because(error)), Fail(error)]
 
     def _leave(self, error: PrivacyError | ConfigurationError | JournalError, reason: str) -> list[Effect]:
         """End the session on this side's own account. The server learns the reason, and no number of the ledger's."""
-        self._move(Move.BREAK)
+        self._close(Move.BREAK)
         return [*self._leaving(str(error)), self._send(Abort(reason=reason)), Fail(error)]
 
     def _unexpected(self, message: Message, which: str = "a ") -> UnexpectedMessageError:

@@ -56,8 +56,8 @@ def encode_row(numbers: Sequence[int], *, width: int) -> bytes:
         OverflowError: a number takes more bytes.
     """
     if width == 1:
-        row = msgspec.msgpack.encode(numbers)
-        if len(row) > len(_header(len(numbers))) + len(numbers):
+        row, length = msgspec.msgpack.encode(numbers), len(numbers)
+        if len(row) > length + (1 if length <= _SHORT_ROW else 3 if length <= _ROW else 5):
             raise OverflowError("a number does not fit into 1 byte")  # which one is nobody's business
         return row
     size = width - 1

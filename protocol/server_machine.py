@@ -163,7 +163,7 @@ class ServerMachine:
 
         For who runs all parties alike, and need not wait for a deadline: to others it may tell who takes part.
         """
-        return self._course.name if self._course.is_under_way and not self._seats.num_awaited else None
+        return self._course.name if not self._seats.num_awaited and self._course.is_under_way else None
 
     @property
     def kept(self) -> ReceivedReports:
@@ -242,7 +242,7 @@ class ServerMachine:
         self._admission.check(hello, fingerprint=fingerprint)
         seat = self._seats.by_party[hello.party]
         reason = ""
-        if self._takes_back(seat):
+        if seat.state in _TO_BE_TAKEN_UP and self._takes_back(seat):
             return
         if seat.num_reports and not self._is_durable:
             reason = f"{hello.party!r} has reported; its first report stands, and nothing is drawn again"
@@ -277,10 +277,7 @@ class ServerMachine:
         seat = self._seats.by_party[sender]
         moves = seat.moves
         comes_back = (
-            isinstance(message, Hello)
-            and seat.state is not State.NEW
-            and message.party == sender
-            and self._admits(message)
+            type(message) is Hello and seat.state is not State.NEW and message.party == sender and self._admits(message)
         )
         if not moves and not comes_back:
             # Anything else was on its way when the conversation ended.

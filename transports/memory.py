@@ -161,8 +161,10 @@ class _MemoryChannel(Channel):
             self._inbound.is_receiver_closed = True
             self._inbound.payloads = []
             for direction in (self._outbound, self._inbound):
-                direction.wake_receiver()
-                direction.wake_sender()
+                if direction.receiver is not None:
+                    direction.wake_receiver()
+                if direction.sender is not None:
+                    direction.wake_sender()
 
     def _check_sending(self) -> None:
         if self._is_closed:

@@ -187,8 +187,8 @@ class Amount(msgspec.Struct, frozen=True, gc=False):
     def within(self, other: "Amount") -> "Amount":
         """Return of each number what the other holds of it."""
         return Amount(
-            other.epsilon if other.epsilon < self.epsilon else self.epsilon,
-            other.rho if other.rho < self.rho else self.rho,
+            other.epsilon if other.epsilon < self.epsilon else self.epsilon,  # noqa: FURB136  a call for each loss
+            other.rho if other.rho < self.rho else self.rho,  # noqa: FURB136  likewise
         )
 
 
@@ -254,8 +254,10 @@ class Reservation:
 
     def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
         """Charge one of the losses that room was reserved for. See `Ledger.charge`."""
-        self._take(self._ledger.amount_of(loss).within(self._left))
-        return self._ledger.charge(loss, session=session, phase=phase)
+        ledger = self._ledger
+        amount = ledger.amount_of(loss)
+        self._take(amount.within(self._left))
+        return ledger.charge(loss, session=session, phase=phase, amount=amount)
 
     def release(self) -> None:
         """Give back what was not charged."""
@@ -403,8 +405,14 @@ class Ledger(Shown):
         self._reserved = self._reserved.plus(amount)
         return Reservation(self, amount)
 
-    def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
+    def charge(self, loss: PrivacyLoss, *, session: str, phase: str, amount: Amount | None = None) -> Charge:
         """Check, then record one loss.
+
+        Args:
+            loss: what happens next.
+            session: the session's name.
+            phase: the phase's.
+            amount: its `amount_of`, for who has it.
 
         Returns:
             The entry with the totals after it.
@@ -412,7 +420,8 @@ class Ledger(Shown):
         Raises:
             BudgetExceededError, PrivacyError: as `check`; then nothing is charged.
         """
-        amount = self.amount_of(loss)
+        if amount is None:
+            amount = self.amount_of(loss)
         if self._budget is not None:
             self._check(self._budget, (loss,), amount)
         return self._record(LedgerEntry.of(loss, person=self._person, session=session, phase=phase), amount)
