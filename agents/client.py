@@ -8,7 +8,6 @@ import msgspec
 import trio
 
 from ..protocol.client_machine import ClientMachine
-from ..protocol.effects import Effect
 from ..protocol.errors import RemoteProtocolError, SessionAborted
 from ..protocol.kept import KeptReport
 from ..protocol.messages import PROTOCOL_VERSION, Abort, Charter, Inquiry, Terms, decode, encode
@@ -176,34 +175,35 @@ class Client:
         Cancelled, it closes the channel at once; losses that were charged stay charged, and the room that the ledger
         kept for the others is free again.
         """
+        machine = self._machine
         try:
-            effects = self._machine.start()
+            effects = machine.start()
+            driver = Driver(
+                machine, None, party=machine.party, session=self._session, journal=self._sitting, log=self._log
+            )
+            outbox = driver.open_outbox(_SERVER, channel)
+            patience, seconds = self._patience_seconds, answer_seconds(self._patience_seconds)
             try:
-                return await self._drive(channel, effects)
+                driver.act(effects)
+                if outbox.waiting:
+                    with trio.move_on_after(
+                        seconds
+                    ) as scope:  # a transport may have to hear the server before it sends
+                        await outbox.flush()
+                    if scope.cancelled_caught:
+                        channel.close()
+                        driver.give_up(_SERVER, seconds=seconds)
+                await driver.read(_SERVER, channel, patience_seconds=patience, answer_seconds=seconds)
+                if outbox.waiting:
+                    with trio.move_on_after(LINGER_SECONDS):  # a server that does not read holds up nobody who is done
+                        await outbox.flush()
+                ending = driver.ending()
+                self.own_outcome = ending.own
+                return ending.result
             finally:
-                self._machine.receive_loss(_SERVER)  # nothing after a proper ending; else the machine ends here
+                machine.receive_loss(_SERVER)  # nothing after a proper ending; else the machine ends here
         finally:
             channel.close()
-
-    async def _drive(self, channel: Channel, effects: list[Effect]) -> msgspec.Struct:
-        machine = self._machine
-        driver = Driver(machine, None, party=machine.party, session=self._session, journal=self._sitting, log=self._log)
-        outbox = driver.open_outbox(_SERVER, channel)
-        driver.act(effects)
-        patience, seconds = self._patience_seconds, answer_seconds(self._patience_seconds)
-        if outbox.waiting:
-            with trio.move_on_after(seconds) as scope:  # a transport may have to hear the server before anything leaves
-                await outbox.flush()
-            if scope.cancelled_caught:
-                channel.close()
-                driver.give_up(_SERVER, seconds=seconds)
-        await driver.read(_SERVER, channel, patience_seconds=patience, answer_seconds=seconds)
-        if outbox.waiting:
-            with trio.move_on_after(LINGER_SECONDS):  # a server that does not read holds up nobody who is done
-                await outbox.flush()
-        ending = driver.ending()
-        self.own_outcome = ending.own
-        return ending.result
 
 
 async def inquire(channel: Channel, *, party: str, patience_seconds: float = PATIENCE_SECONDS) -> Terms:

@@ -10,12 +10,12 @@ that wait at a time at once; meanwhile it reads on, and what follows from that w
 """
 
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 import trio
 
-from ..protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline
+from ..protocol.effects import Drop, Effect, Fail, Finish, Keep, Send, SetDeadline
 from ..protocol.errors import LocalProtocolError, PsephosError, RemoteProtocolError
 from ..protocol.messages import Message, decode, encode
 from ..protocol.records import Record
@@ -204,13 +204,18 @@ class Driver:
                 # What acting on these brings comes after them.
                 effects, self._pending = self._pending, []
                 for number, effect in enumerate(effects, start=1):
-                    if type(effect) is Keep:
+                    if type(effect) is Send:
+                        self._send(effect.recipients, effect.message)
+                    elif type(effect) is Keep:
                         self._pending[:0] = effects[number:]
                         self._keep([effect.record])
                         if self._is_keeping:
                             return
                         break
-                    self._act_on(effect)
+                    else:
+                        self._act_on(effect)
+                    if self._listener is not None:
+                        self._listener(effect)
         finally:
             self._is_acting = False
 
@@ -299,23 +304,25 @@ class Driver:
             case None:
                 raise RuntimeError("the session has not ended")
 
+    def _send(self, recipients: Sequence[str], message: Message) -> None:
+        payload = encode(message)
+        reached = 0
+        for recipient in recipients:
+            outbox = self.outboxes.get(recipient)
+            if outbox is None:
+                continue
+            reached += 1
+            try:
+                outbox.put(payload)
+            except OutboxFullError:
+                error = RemoteProtocolError(f"{recipient} does not read what it is sent", sender=recipient)
+                self._pending.extend(self._machine.receive_fault(recipient, error))
+        if self._meter is not None:
+            self._meter.note_sent(message, len(payload), times=reached)
+
     def _act_on(self, effect: Effect) -> None:
+        """Act on an effect that sends nothing."""
         match effect:
-            case Send(recipients, message):
-                payload = encode(message)
-                reached = 0
-                for recipient in recipients:
-                    outbox = self.outboxes.get(recipient)
-                    if outbox is None:
-                        continue
-                    reached += 1
-                    try:
-                        outbox.put(payload)
-                    except OutboxFullError:
-                        error = RemoteProtocolError(f"{recipient} does not read what it is sent", sender=recipient)
-                        self._pending.extend(self._machine.receive_fault(recipient, error))
-                if self._meter is not None:
-                    self._meter.note_sent(message, len(payload), times=reached)
             case SetDeadline(phase, seconds):
                 self.deadlines[phase] = trio.current_time() + seconds
                 self._start(self._expire, phase, seconds)
@@ -327,12 +334,10 @@ class Driver:
                 self._ending = effect
                 if self._when_ended is not None:
                     self._when_ended.set()
-            case Opened() | Closed() | Charged() | Keep():
+            case _:
                 pass  # these are for the log and the listener, or were kept before
-        if self._log is not None and type(effect) is not Send and not self._is_hidden(effect):
+        if self._log is not None and not self._is_hidden(effect):
             log_effect(self._log, session=self._session, party=self._party, effect=effect)
-        if self._listener is not None:
-            self._listener(effect)
 
     def _keep(self, records: list[Record]) -> None:
         """Keep records now, or, with a nursery, in a thread and together with all others that wait."""

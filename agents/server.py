@@ -265,33 +265,31 @@ class Server:
         """Find out who speaks on a new channel, then read it until it ends."""
         try:
             greeting = await self._greet(channel)
-            if greeting is not None:
-                self._lobby.leave(channel)
-                channel.limit_payloads(self._machine.max_received_bytes)
-                await self._listen(channel, driver, *greeting)
+            if greeting is None:
+                return
+            self._lobby.leave(channel)
+            party, payloads = greeting
+            channel.limit_payloads(self._machine.max_received_bytes)
+            if (predecessor := self._channels.get(party)) is not None:
+                predecessor.close()  # half open, for what the server knows; its reader sees that it was replaced
+            self._channels[party] = channel
+            outbox = driver.open_outbox(party, channel)
+            self._readers += 1
+            try:
+                if driver.take(party, payloads) and not await driver.read(party, channel):
+                    return
+                await outbox.drain()
+                if driver.has_ended:
+                    await _read_to_the_end(party, channel, driver)
+            finally:
+                if self._channels.get(party) is channel:
+                    del self._channels[party]
+                self._readers -= 1
+                if not self._readers and self._all_gone is not None:
+                    self._all_gone.set()
         finally:
             self._lobby.leave(channel)
             channel.close()
-
-    async def _listen(self, channel: Channel, driver: Driver, party: str, payloads: list[bytes]) -> None:
-        """Read one client's channel until it ends; `payloads` have come already."""
-        if (predecessor := self._channels.get(party)) is not None:
-            predecessor.close()  # half open, for what the server knows; its reader sees that it was replaced
-        self._channels[party] = channel
-        outbox = driver.open_outbox(party, channel)
-        self._readers += 1
-        try:
-            if driver.take(party, payloads) and not await driver.read(party, channel):
-                return
-            await outbox.drain()
-            if driver.has_ended:
-                await _read_to_the_end(party, channel, driver)
-        finally:
-            if self._channels.get(party) is channel:
-                del self._channels[party]
-            self._readers -= 1
-            if not self._readers and self._all_gone is not None:
-                self._all_gone.set()
 
     async def _greet(self, channel: Channel) -> tuple[str, list[bytes]] | None:
         """Return the party that a channel's first message admits, and everything received; None if it does not."""

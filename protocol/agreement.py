@@ -97,8 +97,8 @@ class Agreement:
 
     def _check_values(self, public: Sequence[int]) -> None:
         """Raise ValueError if the row holds what nobody with this public row may: its loss would be of other values."""
-        for phase in self._protocol.phases:
-            for value, allowed in zip(self._row[phase.columns], phase.values_of(public), strict=True):
+        for phase, values in zip(self._protocol.phases, self._protocol.values_of(public), strict=True):
+            for value, allowed in zip(self._row[phase.columns], values, strict=True):
                 if value not in allowed:
                     raise ValueError("a value is outside what the public row allows")
 

@@ -62,7 +62,10 @@ class Answers:
             noise.check(phase.mechanism)
             low, high = phase.mechanism.value_range
             values = row[phase.columns]
-            if len(values) != phase.num_values or min(values) < low or max(values) > high:
+            is_allowed = len(values) == phase.num_values
+            for value in values:
+                is_allowed = is_allowed and low <= value <= high
+            if not is_allowed:
                 # The values are private: the message says what is allowed and not what was given.
                 raise ValueError(f"{party}: phase {phase.name!r} takes {phase.num_values} values in [{low}, {high}]")
         self._kept = dict(kept)

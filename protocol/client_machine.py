@@ -52,7 +52,7 @@ from .phases import Phase, PhasedProtocol
 from .privacy import Ledger, LedgerEntry, PrivacyLoss, Reservation
 from .randomness import NoiseSource
 from .records import Acknowledged, ClientRecord, Drawn, Left, Reserved
-from .replay import ClientPast, replay_client
+from .replay import replay_client
 from .roles import Side, check_party_name
 from .states import CONVERSATION, Move, Position, State
 from .transcript import Transcript
@@ -105,9 +105,9 @@ class ClientMachine:
         "_answers",
         "_has_reserved",
         "_is_durable",
+        "_kind",
         "_late_phase",
         "_ledger",
-        "_noise",
         "_party",
         "_position",
         "_protocol",
@@ -147,22 +147,25 @@ class ClientMachine:
             protocol, party=party, server=server, charter=charter, row=self._row, public=self._public
         )
         self._session = session
-        self._noise = noise
         self._ledger = ledger
         self._server = server
-        check_view(view, noise.kind)
+        kind = noise.kind
+        if view is not None:
+            check_view(view, kind)
+        self._kind = kind
         self._view = view
         self._reservation: Reservation | None = None
         self._position = Position(_TABLE, State.NEW)
         self._late_phase: str | None = None
         self._transcript = Transcript(
-            session=session, protocol=protocol.name, kind=noise.kind.value, num_phases=len(protocol.phases)
+            session=session, protocol=protocol.name, kind=kind.value, num_phases=len(protocol.phases)
         )
         self._answers = Answers(
             protocol, party=party, place=place, row=self._row, noise=noise, kept=kept or {}, secret=secret
         )
         self._is_durable = records is not None
-        past = ClientPast()
+        self._acknowledged: set[int] = set()
+        self._has_reserved = False  # on record, by an earlier conversation
         if records is not None:
             if not charter.id:
                 raise ConfigurationError(field="charter", value=charter, allowed="with an id where records are kept")
@@ -174,9 +177,9 @@ class ClientMachine:
                 num_phases=len(protocol.phases),
                 chosen=self._agreement.chosen,
             )
-        self._answers.given.extend(past.answered)
-        self._acknowledged = set(past.acknowledged)
-        self._has_reserved = past.has_reserved  # on record, by an earlier conversation
+            self._answers.given.extend(past.answered)
+            self._acknowledged.update(past.acknowledged)
+            self._has_reserved = past.has_reserved
 
     @property
     def state(self) -> State:
@@ -227,13 +230,13 @@ class ClientMachine:
         Raises:
             LocalProtocolError: the machine was started before.
         """
-        if self.state is not State.NEW:
+        if self._position.state is not State.NEW:
             raise LocalProtocolError("a machine starts once", role="client", state=self.state.value)
         hello = Hello.of(
             self._protocol,
             self._party,
             session=self._session,
-            kind=self._noise.kind,
+            kind=self._kind,
             charter=self._agreement.charter,
             chosen=self._agreement.chosen,
         )
@@ -344,7 +347,7 @@ class ClientMachine:
                 return self._blame(self._unexpected(message, "another "))
             position.move(Move.REPORT)
             return [self._send(report)]
-        if Move.REQUEST not in moves or message.phase != number or self._answers.is_complete:
+        if Move.REQUEST not in moves or message.phase != number or number == len(self._protocol.phases):
             return self._blame(self._unexpected(message))
         if self._reservation is None or self._public is None:
             raise LocalProtocolError("a phase was requested before its loss was reserved", role="client")

@@ -135,6 +135,8 @@ class Charter(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unk
 
     def agrees_with(self, other: "Charter") -> bool:
         """Return whether another charter says the same wherever this one says anything."""
+        if self == other:
+            return True
         return all(getattr(other, field) == ours for field in self.__struct_fields__ if (ours := getattr(self, field)))
 
 

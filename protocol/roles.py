@@ -40,7 +40,7 @@ def check_party_name(name: str, *, field: str = "party") -> str:
     Raises:
         ConfigurationError: it cannot.
     """
-    if not 0 < len(name) <= MAX_PARTY_NAME_LENGTH or not name.isprintable() or name.strip() != name:
+    if not 0 < len(name) <= MAX_PARTY_NAME_LENGTH or not name.isprintable() or " " in (name[0], name[-1]):
         allowed = f"1 to {MAX_PARTY_NAME_LENGTH} printable characters without a space at either end"
         raise ConfigurationError(field=field, value=name, allowed=allowed)
     return name

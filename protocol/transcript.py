@@ -10,6 +10,7 @@ each request, in order; the release. Not what is for one client alone: its publi
 """
 
 import hashlib
+from collections.abc import Callable
 from typing import Final
 
 from .messages import PROTOCOL_VERSION, Release, Request, Welcome, encode
@@ -30,28 +31,25 @@ class Transcript:
         protocol: the protocol's.
         kind: deployment or simulation.
         num_phases: how many requests there are in all.
+
+    Attributes:
+        add: takes note of the next message; of a request that is repeated, once. Nothing is digested before somebody
+            asks.
     """
 
-    __slots__ = ("_is_released", "_num_missing", "_told", "_words")
+    __slots__ = ("_num_phases", "_told", "_words", "add")
 
     def __init__(self, *, session: str, protocol: str, kind: str, num_phases: int) -> None:
         self._words = (session, protocol, kind)
+        self._num_phases = num_phases
         self._told: list[Welcome | Request | Release] = []
-        self._num_missing = num_phases
-        self._is_released = False
-
-    def add(self, message: Welcome | Request | Release) -> None:
-        """Take note of the next message; of a request that is repeated, once."""
-        if type(message) is Request:
-            self._num_missing -= 1
-        elif type(message) is Release:
-            self._is_released = True
-        self._told.append(message)
+        self.add: Callable[[Welcome | Request | Release], None] = self._told.append
 
     @property
     def digest(self) -> str | None:
         """SHA-256 in hexadecimal; None before the release, and for a client that has not heard every request."""
-        if not self._is_released or self._num_missing:
+        is_released = bool(self._told) and isinstance(self._told[-1], Release)
+        if not is_released or sum(isinstance(message, Request) for message in self._told) != self._num_phases:
             return None
         # Each part ends where MessagePack says that it ends: no two sessions have the same bytes.
         digest = hashlib.sha256()

@@ -85,9 +85,10 @@ class _MemoryChannel(Channel):
             self._check_sending()
         if len(payload) > MAX_FRAME_BYTES:
             check_size(payload)
-        if len(outbound.payloads) >= MAX_QUEUED_PAYLOADS or self._is_sending:
+        queued = outbound.payloads
+        if self._is_sending or (queued and len(queued) >= MAX_QUEUED_PAYLOADS):
             raise trio.WouldBlock
-        outbound.payloads.append(payload)
+        queued.append(payload)
         if (receiver := outbound.receiver) is not None:
             outbound.receiver = None
             trio.lowlevel.reschedule(receiver)

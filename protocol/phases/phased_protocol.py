@@ -16,6 +16,7 @@ import numpy as np
 from ..arrays import IntArray
 from ..columns import Column, Entries, check_columns
 from ..errors import ConfigurationError
+from ..guard import Values
 from ..kept import Scope
 from ..messages import MAX_CHOSEN, PayloadDecoder, encode_payload
 from ..privacy import PrivacyLoss, TrustModel
@@ -128,6 +129,25 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def _rows_held(self) -> set[tuple[int, ...]]:
         """The public rows whose losses were found to be stated high enough."""
         return set()
+
+    def values_of(self, public: Sequence[int]) -> Sequence[Values]:
+        """Return what a person may hold, phase by phase: see `guard.Guarded.values_of`.
+
+        Args:
+            public: the person's public row; one that was asked for before is not computed again.
+        """
+        row = tuple(public)
+        values = self._values_held.get(row)
+        if values is None:
+            values = [phase.values_of(row) for phase in self.phases]
+            if len(self._values_held) < _MOST_ROWS_HELD:
+                self._values_held[row] = values
+        return values
+
+    @functools.cached_property
+    def _values_held(self) -> dict[tuple[int, ...], Sequence[Values]]:
+        """What persons with these public rows may hold."""
+        return {}
 
     def check_loss_groups(self, public: IntArray) -> None:
         """Run by the maker of a session, before anything is charged: refuse losses of any row that are stated too low.

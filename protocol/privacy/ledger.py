@@ -299,7 +299,7 @@ class Ledger(Shown):
         self._spent = _NOTHING
         for entry in entries:
             self._record(entry, self.amount_of(entry))
-        self._reserved = self._sum_of(held)
+        self._reserved = self._sum_of(held) if held else _NOTHING
 
     def __repr__(self) -> str:
         losses = brief(self.entries) if self._charges else "none"
@@ -319,7 +319,7 @@ class Ledger(Shown):
     @property
     def entries(self) -> Sequence[LedgerEntry]:
         """All entries so far."""
-        return tuple(charge.entry for charge in self._charges)
+        return tuple([charge.entry for charge in self._charges])
 
     @property
     def spent(self) -> float:

@@ -141,14 +141,14 @@ async def run_agents(
             )
             for place, name in enumerate(names)
         }
-        earlier = {name: len(client.ledger.entries) for name, client in clients.items()}
+        earlier = {name: len(clients[name].ledger.entries) for name in (names if ledgers else ())}
         if weather is not None:
             transport = FaultyTransport(transport, weather)
         try:
             result, endings = await meet(server, clients, transport, on_progress, deviations or {}, strangers)
         finally:
             entries.extend(
-                entry for name, client in clients.items() for entry in client.ledger.entries[earlier[name] :]
+                entry for name, client in clients.items() for entry in client.ledger.entries[earlier.get(name, 0) :]
             )
             keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
             views = [] if views is None else views
