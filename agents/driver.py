@@ -269,12 +269,19 @@ class Driver:
         """End the conversation with a peer that has said nothing for so long."""
         self.act(self._machine.receive_silence(peer, seconds))
 
-    def take(self, peer: str, payloads: list[bytes]) -> bool:
-        """Feed the machine some payloads from `peer`; return whether they were messages."""
+    def take(self, peer: str, payloads: list[bytes], *, first: Message | None = None) -> bool:
+        """Feed the machine some payloads from `peer`; return whether they were messages.
+
+        Args:
+            peer: who sent them.
+            payloads: in order.
+            first: what the first of them holds, where that is known.
+        """
         for payload in payloads:
             self._num_taken += 1
             try:
-                message = decode(payload, sender=peer)
+                message = decode(payload, sender=peer) if first is None else first
+                first = None
             except RemoteProtocolError as error:
                 self.act(self._machine.receive_fault(peer, error))
                 return False

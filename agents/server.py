@@ -202,7 +202,8 @@ class Server:
                     party=self.role,
                     session=self._session,
                     timed=machine,
-                    skips_waiting=self._skips_waiting,
+                    # Elsewhere a phase closes as soon as it is settled.
+                    skips_waiting=self._skips_waiting and self._hides_participation,
                     hides_peers=self._hides_participation,
                     journal=self._sitting,
                     run_in_thread=self._run_in_thread,
@@ -268,7 +269,8 @@ class Server:
             if greeting is None:
                 return
             self._lobby.leave(channel)
-            party, payloads = greeting
+            hello, payloads = greeting
+            party = hello.party
             channel.limit_payloads(self._machine.max_received_bytes)
             if (predecessor := self._channels.get(party)) is not None:
                 predecessor.close()  # half open, for what the server knows; its reader sees that it was replaced
@@ -276,7 +278,7 @@ class Server:
             outbox = driver.open_outbox(party, channel)
             self._readers += 1
             try:
-                if driver.take(party, payloads) and not await driver.read(party, channel):
+                if driver.take(party, payloads, first=hello) and not await driver.read(party, channel):
                     return
                 await outbox.drain()
                 if driver.has_ended:
@@ -291,8 +293,8 @@ class Server:
             self._lobby.leave(channel)
             channel.close()
 
-    async def _greet(self, channel: Channel) -> tuple[str, list[bytes]] | None:
-        """Return the party that a channel's first message admits, and everything received; None if it does not."""
+    async def _greet(self, channel: Channel) -> tuple[Hello, list[bytes]] | None:
+        """Return the Hello that admits a channel, and everything from it on that was received; None without one."""
         try:
             payloads = await _hear(channel)
             message = _greeting_in(payloads[0], peer=channel.peer)
@@ -312,7 +314,7 @@ class Server:
         except Exception:  # noqa: BLE001  whatever it is, it is this connection's
             self._lobby.turn_away("failed")
         else:
-            return message.party, payloads
+            return message, payloads
         return None
 
     async def _refuse(self, channel: Channel, error: RemoteProtocolError) -> None:

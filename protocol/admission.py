@@ -74,7 +74,7 @@ class Admission:
             PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, len(roster) - 1, charter=charter
         )
         check_sizes(protocol, roster.public, terms=self._terms, charter=charter)
-        longest = max(roster.names, key=lambda name: len(name.encode()))
+        longest = max(map(str.encode, roster.names), key=len).decode()
         widest = (_WIDEST_CHOICE,) * protocol.num_chosen
         hello = Hello.of(protocol, longest, session=session, kind=kind, charter=charter, chosen=widest)
         num_bytes = len(encode(hello))
@@ -112,7 +112,8 @@ class Admission:
                 allowed, or not what it has chosen before.
         """
         place = self._check_party(hello, fingerprint)
-        self._check_version(hello)
+        if hello.version != PROTOCOL_VERSION:
+            self._check_version(hello)
         if (hello.protocol, hello.session, hello.kind, hello.session_id) != self._expected:
             reason = self._why_another(hello)
         elif not hello.chosen and not self._protocol.num_chosen:
@@ -145,8 +146,9 @@ class Admission:
 
     def welcome_of(self, place: int) -> Welcome:
         """Return what the party at this place is told as it joins."""
-        public = self.public_row(place)
-        return msgspec.structs.replace(self.welcome, public=public) if public else self.welcome
+        if not self.public.shape[1]:
+            return self.welcome
+        return msgspec.structs.replace(self.welcome, public=self.public_row(place))
 
     def public_row(self, place: int) -> tuple[int, ...]:
         """Return the public row of the party at this place; empty where the protocol has no public columns."""

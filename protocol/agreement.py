@@ -56,7 +56,7 @@ class Agreement:
         self._row = row
         self._public = public
         self.charter = charter
-        self.chosen = self._choice()
+        self.chosen = self._choice() if protocol.num_chosen else ()
 
     def check(self, welcome: Welcome) -> tuple[int, ...]:
         """Return the party's public row, if the server welcomes it to the session that it agreed to.
@@ -104,8 +104,7 @@ class Agreement:
 
     def _choice(self) -> tuple[int, ...]:
         """Return what the party chooses of its public row, checked before anything of it leaves."""
-        if not (number := self._protocol.num_chosen):
-            return ()
+        number = self._protocol.num_chosen
         if self._public is None:
             allowed = f"given: the party chooses the last {number} of it"
             raise ConfigurationError(field="public", value=self._public, allowed=allowed)

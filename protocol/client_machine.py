@@ -241,7 +241,7 @@ class ClientMachine:
             chosen=self._agreement.chosen,
         )
         self._position.move(Move.HELLO)
-        return [self._send(hello)]
+        return [send((self._server,), hello, view=self._view)]
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
         """Take one message from the server.
@@ -346,7 +346,7 @@ class ClientMachine:
             if message != request:
                 return self._blame(self._unexpected(message, "another "))
             position.move(Move.REPORT)
-            return [self._send(report)]
+            return [send((self._server,), report, view=self._view)]
         if Move.REQUEST not in moves or message.phase != number or number == len(self._protocol.phases):
             return self._blame(self._unexpected(message))
         if self._reservation is None or self._public is None:
@@ -366,7 +366,7 @@ class ClientMachine:
             )
             effects.append(Keep(drawn))
         effects += map(Charged, charges)
-        effects += (self._send(report),)
+        effects.append(send((self._server,), report, view=self._view))
         return effects
 
     def _on_acknowledgement(self, message: Acknowledgement) -> list[Effect]:

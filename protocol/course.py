@@ -150,7 +150,7 @@ class Course:
     @property
     def num_told(self) -> int:
         """How many parties were there to be told the outcome, so far."""
-        return sum(seat.state is State.FINISHED and not seat.is_lost for seat in self.seats)
+        return len([seat for seat in self.seats if seat.state is State.FINISHED and not seat.is_lost])
 
     @property
     def attendance(self) -> Attendance | None:

@@ -152,7 +152,7 @@ class Proceedings:
         course, before = self._course, self._course.name
         asked = course.seats.able_to(Move.REQUEST)
         course.open_phase(payload, asked)
-        places = tuple(seat.place for seat in asked)
+        places = tuple([seat.place for seat in asked])
         if len(asked) < self._rules.required[course.name]:  # nobody shall pay for a phase that cannot reach its quorum
             return self._abort(0, set(places))
         # Whoever is asked has reported in the phase before.

@@ -58,7 +58,7 @@ from .roles import SessionKind, Side
 from .roster import Roster
 from .rules import PhaseRules, SessionRules
 from .seats import Seat
-from .states import Move, SessionMove, SessionState, State
+from .states import SESSION, Move, SessionMove, SessionState, State
 from .transcript import Transcript
 from .views import Happening, View, check_view
 
@@ -240,7 +240,7 @@ class ServerMachine:
             UnexpectedMessageError: it has spoken before, or comes too late.
         """
         self._admission.check(hello, fingerprint=fingerprint)
-        seat = self._seats.by_party[hello.party]
+        seat, session = self._seats.by_party[hello.party], self._course.position.state
         reason = ""
         if seat.state in _TO_BE_TAKEN_UP and self._takes_back(seat):
             return
@@ -248,9 +248,9 @@ class ServerMachine:
             reason = f"{hello.party!r} has reported; its first report stands, and nothing is drawn again"
         elif seat.state is not State.NEW and not seat.is_lost:
             reason = f"{hello.party!r} has joined before"
-        elif self.state is not SessionState.GATHERING and not (seat.is_lost and self._course.phase == 0):
+        elif session is not SessionState.GATHERING and not (seat.is_lost and self._course.phase == 0):
             reason = f"session {self._session!r} no longer admits anybody"
-        elif not self._course.is_under_way:
+        elif not SESSION[session]:
             reason = f"session {self._session!r} has ended"
         if reason:
             state = self.state.value if seat.state is State.NEW else seat.state.value
@@ -351,7 +351,9 @@ class ServerMachine:
         seat.is_lost = False
         is_new = self._admission.choose(seat.place, hello.chosen)
         effects: list[Effect] = [Keep(Chosen(seat.place, hello.chosen))] if is_new and self._is_durable else []
-        effects += [self._send(seat, self._admission.welcome_of(seat.place)), *self._tell_of_kept(seat)]
+        effects.append(self._send(seat, self._admission.welcome_of(seat.place)))
+        if self._kept:
+            effects += self._tell_of_kept(seat)
         if seat.state is State.ASKED:
             effects.append(self._send(seat, self._course.request))
         elif not self._seats.num_awaited:

@@ -179,7 +179,7 @@ class _MemoryListener(Listener):
         self._transport = transport
         self._address = address
         self._incoming: collections.deque[_MemoryChannel] = collections.deque()
-        self._waiting = trio.lowlevel.ParkingLot()
+        self._waiting: collections.deque[trio.lowlevel.Task] = collections.deque()
         self._is_closed = False
 
     @property
@@ -192,18 +192,27 @@ class _MemoryListener(Listener):
         while not self._is_closed:
             if self._incoming:
                 return self._incoming.popleft()
-            await self._waiting.park()
+            task = trio.lowlevel.current_task()
+
+            def abort(_: trio.lowlevel.RaiseCancelT, task: trio.lowlevel.Task = task) -> trio.lowlevel.Abort:
+                self._waiting.remove(task)
+                return trio.lowlevel.Abort.SUCCEEDED
+
+            self._waiting.append(task)
+            await trio.lowlevel.wait_task_rescheduled(abort)
         raise trio.ClosedResourceError("the listener is closed")
 
     def offer(self, channel: _MemoryChannel) -> None:
         self._incoming.append(channel)
-        self._waiting.unpark()
+        if self._waiting:
+            trio.lowlevel.reschedule(self._waiting.popleft())
 
     async def aclose(self) -> None:
         if not self._is_closed:
             self._is_closed = True
             self._transport.forget(self._address)
-            self._waiting.unpark_all()
+            while self._waiting:
+                trio.lowlevel.reschedule(self._waiting.popleft())
             while self._incoming:
                 self._incoming.popleft().close()
         await trio.lowlevel.checkpoint()

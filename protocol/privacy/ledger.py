@@ -256,17 +256,16 @@ class Reservation:
         """Charge one of the losses that room was reserved for. See `Ledger.charge`."""
         ledger = self._ledger
         amount = ledger.amount_of(loss)
-        self._take(amount.within(self._left))
+        taken = amount.within(self._left)
+        self._left = self._left.less(taken)
+        ledger.give_back(taken)
         return ledger.charge(loss, session=session, phase=phase, amount=amount)
 
     def release(self) -> None:
         """Give back what was not charged."""
         if self._left != _NOTHING:
-            self._take(self._left)
-
-    def _take(self, amount: Amount) -> None:
-        self._left = self._left.less(amount)
-        self._ledger.give_back(amount)
+            self._ledger.give_back(self._left)
+            self._left = _NOTHING
 
 
 class Ledger(Shown):
@@ -447,7 +446,8 @@ class Ledger(Shown):
     def _record(self, entry: LedgerEntry, amount: Amount) -> Charge:
         self._spent = self._spent.plus(amount)
         unspent = math.inf if self._budget is None else self._budget.left_of(self._spent)
-        charge = Charge(entry, self.spent, unspent, self._relation)
+        spent = self._spent.epsilon if self._budget is None else self._budget.epsilon_of(self._spent)
+        charge = Charge(entry, spent, unspent, self._relation)
         self._charges.append(charge)
         return charge
 

@@ -148,9 +148,10 @@ async def run_agents(
             result, endings = await meet(server, clients, transport, on_progress, deviations or {}, strangers)
         finally:
             entries.extend(
-                entry for name, client in clients.items() for entry in client.ledger.entries[earlier.get(name, 0) :]
+                [entry for name, client in clients.items() for entry in client.ledger.entries[earlier.get(name, 0) :]]
             )
-            keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
+            if keeping.is_asked:
+                keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
             views = [] if views is None else views
             views.extend(agent.view for agent in (server, *clients.values()) if agent.view is not None)
     return SessionRecord(

@@ -50,8 +50,15 @@ class Keeping:
                 check_values(scope, is_changed=earlier.values.get(name, values) != values, party=name)
             self._kept[phase.name] = earlier
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether anything is kept at all."""
+        return bool(self._phases)
+
     def of_client(self, name: str) -> dict[str, Any]:
         """Return what a party brings along, as an argument of its agent; none where that is nothing."""
+        if not self._kept:
+            return {}
         own = {
             phase: KeptReport(scope=kept.scope, report=kept.drawn[name])
             for phase, kept in self._kept.items()
