@@ -106,8 +106,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         rows = self._rows(tried, epsilons=epsilons, prior=uniform, allowed=allowed)
         anew = part_of(type(scene.protocol), "asking", AskedAnew)
         rows += [] if anew is None else self._rows_of_ways(scene, anew)
-        return Lesson(
-            role=self.name,
+        return self.lesson(
             who=f"the {scene.protocol.server_role.replace('-', ' ')}",
             trust=_TRUST,
             sentences=(
@@ -116,7 +115,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
                 *([caveat] if caveat else []),
                 *(() if anew is None else anew.say(scene.protocol)),
             ),
-            rows=tuple(rows),
+            rows=rows,
             figures=(self._figure(tried, epsilons=epsilons, prior=uniform, allowed=allowed, secret=secret),),
         )
 

@@ -24,6 +24,7 @@ from ..attacks import (
     seen_by_arrays,
     success_bound,
 )
+from ..presentation.numbers import some
 from .over_votes import beliefs_over, lesson_over
 from .role import (
     Figure,
@@ -108,15 +109,14 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         is_average = attack.draws_from_prior(secret, prior=prior)
         caveat = attack.session_caveat(secret, votes=self.votes)
         epsilon = attack.loss_of_votes(secret, scene.inputs.public, targets, coalition, votes=self.votes)
-        return Lesson(
-            role=self.name,
+        return self.lesson(
             who=_who(self.members, scene),
             trust=_trust(scene, coalition),
             sentences=(
                 *_sentences(tried, posteriors, epsilon=epsilon, secret=secret, votes=self.votes, is_average=is_average),
                 *([caveat] if caveat else []),
             ),
-            rows=tuple(_rows(scene, attack, posteriors, owners, secret=secret)),
+            rows=_rows(scene, attack, posteriors, owners, secret=secret),
             figures=tuple(_figures(posteriors, tried, epsilon=epsilon if is_average else math.inf, secret=secret)),
         )
 
@@ -133,11 +133,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
 
     def _targets(self, scene: Scene, coalition: Coalition) -> IntArray:
         if self.target:
-            place = scene.place_of(self.target, field="target")
-            if place in coalition.members:
-                allowed = "no member of the coalition: it knows its own secret"
-                raise ConfigurationError(field="target", value=self.target, allowed=allowed)
-            return np.array([place], dtype=np.int64)
+            return np.array([scene.place_of_target(self.target, coalition, knows="its own secret")], dtype=np.int64)
         others = np.setdiff1d(np.arange(len(scene.names)), coalition.members)
         if not len(others):
             allowed = "fewer: no party is left about whom anything could be learnt"
@@ -162,7 +158,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
 def _who(members: Sequence[str], scene: Scene) -> str:
     role = scene.protocol.client_role
     number = len([name for name in members if name != SERVER])
-    clients = f"{number:,} {role}{'s' if number > 1 else ''}" if number else ""
+    clients = some(number, role) if number else ""
     server = f"the {scene.protocol.server_role.replace('-', ' ')}" if SERVER in members else ""
     return " and ".join(part for part in (server, clients) if part)
 

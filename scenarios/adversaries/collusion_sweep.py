@@ -206,13 +206,8 @@ def _panel(found: Mapping[tuple[bool, int], Evaluation], row: str, *, epsilon: f
 def _panel_of_trusted(trusted: Mapping[str, float]) -> Figure:
     """Return what is drawn of servers whom a protocol trusts: what they know, by case, which no ε is to bound."""
     series = Series(name="the server", x=tuple(trusted), y=tuple(trusted.values()), style="bars", color=4)
-    return Figure(
-        title="The trusted server itself: it is shown every value",
-        x_label="",
-        y_label="advantage; no ε is claimed against it",
-        series=(series,),
-        is_share=True,
-    )
+    title, label = "The trusted server itself: it is shown every value", "advantage; no ε is claimed against it"
+    return Figure(title=title, x_label="", y_label=label, series=(series,), is_share=True)
 
 
 def _range_of(numbers: Collection[int]) -> str:

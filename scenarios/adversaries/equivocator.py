@@ -57,8 +57,7 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
             for digest in distinct
         ]
         detected = len(distinct) > 1
-        return Lesson(
-            role=self.name,
+        return self.lesson(
             who=f"a server that tells {len(self.misled)} of {len(scene.names)} parties another outcome",
             trust="The server deviates in what it tells; each party sees a session that is right by itself.",
             sentences=(

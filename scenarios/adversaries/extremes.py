@@ -1,32 +1,21 @@
 """A poisoner's lesson where nothing is known of a protocol but its own tally and outcome: extreme reports, tried."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
-from ...agents.adversaries import Deviation, Poisoner
 from ...protocol.arrays import IntArray
 from ...protocol.estimators import Estimate
 from ..attacks.extreme_reports import NOT_COMPUTED, ExtremeReports
-from .role import Figure, Happened, Row, Scene, Series
+from .role import Figure, Happened, Row, Scene, Series, bars_figure
 
-__all__ = ["extreme_deviations", "extreme_figures", "extreme_rows", "say_extremes"]
+__all__ = ["extreme_figures", "extreme_rows", "say_extremes"]
 
 _SHARES: Final = 7
 """Shares of poisoners that are tried, none and the greatest included."""
 _MOST_BARS: Final = 16
-
-
-def extreme_deviations(scene: Scene, extremes: ExtremeReports, places: IntArray) -> Mapping[str, Deviation]:
-    """Return for each poisoner the reports that it puts in the place of those that it drew."""
-    reports = extremes.reports(places)
-    own: list[int] = places.tolist()
-    return {
-        scene.names[place]: Poisoner({number: of_phase[place].tolist() for number, of_phase in enumerate(reports)})
-        for place in own
-    }
 
 
 def extreme_rows(extremes: ExtremeReports, places: IntArray) -> list[Row]:
@@ -114,14 +103,10 @@ def extreme_figures(
     )
     if not 1 < len(rows) <= _MOST_BARS:
         return (sweep,)
-    bars = Series(
-        name="shift",
-        x=tuple(str(row["estimate"]) for row in rows),
-        y=tuple(float(row["in standard errors"]) for row in rows),
-        style="bars",
-    )
-    figure = Figure(title="How far each estimate moved", x_label="", y_label="standard errors", series=(bars,))
-    return (sweep, figure) if bool(np.all(np.isfinite(bars.y))) else (sweep,)
+    names, shifts = [str(row["estimate"]) for row in rows], [float(row["in standard errors"]) for row in rows]
+    if not np.all(np.isfinite(shifts)):
+        return (sweep,)
+    return (sweep, bars_figure("How far each estimate moved", "standard errors", names, {"shift": shifts}))
 
 
 def _in_errors(shift: float, before: Estimate) -> float:

@@ -60,8 +60,7 @@ class LiarRole(Role, frozen=True, kw_only=True):
             {"what happened": "charged", "parties": len({entry.person for entry in happened.entries})},
         ]
         named = ", ".join(f"{name} = {value!r}" for name, value in self.parameters.items())
-        return Lesson(
-            role=self.name,
+        return self.lesson(
             who=f"a server that names {named}",
             trust="The server deviates in the parameters that it names; its clients hold those that they agreed to.",
             sentences=(

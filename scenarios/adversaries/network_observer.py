@@ -22,7 +22,7 @@ from ...protocol.integers import bytes_of
 from ...protocol.phases import Phase
 from ...transports.tap import Traffic
 from ..attacks import Attack, Candidates, Evaluation, evaluate_channel
-from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series
+from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, bars_figure
 
 __all__ = ["NetworkObserverRole"]
 
@@ -71,22 +71,19 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
             )
         names = tuple(phase.name for phase in scene.protocol.phases)
         sent, compact = (tuple(float(row[f"bits {how}"]) for row in rows) for how in ("as sent", "if compact"))
-        return Lesson(
-            role=self.name,
+        return self.lesson(
             who="somebody between the parties and their server",
             trust="The observer reads no content, as if all were encrypted, and changes nothing.",
-            sentences=tuple(_sentences(scene, upstream, max(compact, default=0.0), secret=secret)),
-            rows=tuple(rows),
+            sentences=_sentences(scene, upstream, max(compact, default=0.0), secret=secret),
+            rows=rows,
             figures=(
                 _timeline(happened.traffic),
-                Figure(
-                    title=f"What the size of a report tells of the {secret}",
+                bars_figure(
+                    f"What the size of a report tells of the {secret}",
+                    "bits",
+                    names,
+                    {"as sent": sent, "if numbers took as few bytes as they need": compact},
                     x_label="phase",
-                    y_label="bits",
-                    series=(
-                        Series(name="as sent", x=names, y=sent, style="bars"),
-                        Series(name="if numbers took as few bytes as they need", x=names, y=compact, style="bars"),
-                    ),
                 ),
             ),
         )

@@ -16,8 +16,9 @@ from ...protocol.arrays import IntArray
 from ...protocol.errors import ConfigurationError
 from ..attacks.extreme_reports import ExtremeReports
 from ..attacks.poisoning import STRATEGIES, StrategyName, has_poisoning
-from .extremes import extreme_deviations, extreme_figures, extreme_rows, say_extremes
-from .pushing import Pushed, PushingRole, others_by_lot
+from ..presentation.numbers import some
+from .extremes import extreme_figures, extreme_rows, say_extremes
+from .pushing import Pushed, PushingRole, others_by_lot, poisoners
 from .role import Figure, Happened, Lesson, Row, Scene, Series
 
 __all__ = ["PoisonerRole"]
@@ -71,7 +72,8 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
         """Return each member's: the reports that its strategy chooses."""
         if not has_poisoning(scene.protocol):
-            return extreme_deviations(scene, self._extremes(scene), self._places(scene))
+            places = self._places(scene)
+            return poisoners(scene, places, self._extremes(scene).reports(places))
         return self.deviations_by(scene, self.strategy)
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
@@ -98,15 +100,14 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
             )
         sweep = _Sweep(pushed, self.most_share)
         decided = pushed.poisoning.decided(pushed.outcome(honest))
-        return Lesson(
-            role=self.name,
-            who=_who(scene, len(places)),
+        return self.lesson(
+            who=some(len(places), scene.protocol.client_role),
             trust=_TRUST,
             sentences=(
                 *self._sentences(happened, pushed, rows, before=before, decided=decided),
                 *sweep.sentences(),
             ),
-            rows=tuple(rows),
+            rows=rows,
             figures=(sweep.figure(before=before), _figure_of_gains(pushed)),
         )
 
@@ -157,21 +158,16 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         rows = extreme_rows(extremes, places)
         members: list[int] = places.tolist()
         order = np.array([*members, *others_by_lot(scene, members)], dtype=np.int64)
-        return Lesson(
-            role=self.name,
-            who=_who(scene, len(members)),
+        return self.lesson(
+            who=some(len(members), scene.protocol.client_role),
             trust=_TRUST,
             sentences=(
                 *say_extremes(extremes, places, rows, happened, direction=self.direction),
                 _undetected(scene.protocol.client_role),
             ),
-            rows=tuple(rows),
+            rows=rows,
             figures=extreme_figures(scene, extremes, rows, order, most_share=self.most_share),
         )
-
-
-def _who(scene: Scene, number: int) -> str:
-    return f"{number:,} {scene.protocol.client_role}{'s' if number > 1 else ''}"
 
 
 def _undetected(role: str) -> str:

@@ -17,7 +17,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ..attacks.poisoning import Poisoning, StrategyName, find_poisoning, outcome_of, reports_of
 from .role import Role, Scene
 
-__all__ = ["Pushed", "PushingRole", "others_by_lot"]
+__all__ = ["Pushed", "PushingRole", "others_by_lot", "poisoners"]
 
 # Honest votes from which the error of one is estimated: to 10 % of itself.
 _HONEST_VOTES: Final = 50
@@ -49,12 +49,22 @@ class PushingRole(Role, frozen=True, kw_only=True):
     def deviations_by(self, scene: Scene, strategy: StrategyName) -> Mapping[str, Deviation]:
         """Return for each member the reports that it puts in the place of those that it drew."""
         pushed = self.pushed(scene)
-        reports = pushed.reports(pushed.places, strategy)
-        own: list[int] = pushed.places.tolist()
-        return {
-            scene.names[place]: Poisoner({number: of_phase[place].tolist() for number, of_phase in enumerate(reports)})
-            for place in own
-        }
+        return poisoners(scene, pushed.places, pushed.reports(pushed.places, strategy))
+
+
+def poisoners(scene: Scene, places: IntArray, reports: Sequence[IntArray]) -> Mapping[str, Deviation]:
+    """Return what puts for each of some parties these reports in the place of those that it drew.
+
+    Args:
+        scene: what is run.
+        places: theirs.
+        reports: everybody's, for each phase.
+    """
+    own: list[int] = places.tolist()
+    return {
+        scene.names[place]: Poisoner({number: of_phase[place].tolist() for number, of_phase in enumerate(reports)})
+        for place in own
+    }
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

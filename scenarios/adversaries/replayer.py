@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from ...agents.adversaries import Deviation, Replayer
+from ..presentation.numbers import some
 from .role import Happened, Lesson, Role, Row, Scene, check_between
 
 __all__ = ["ReplayerRole"]
@@ -61,12 +62,10 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
             came.append("A report that comes again, the same byte for byte, is what a retransmission looks like.")
         if happened.failure is not None:
             came.append(f"The session came to no end: {happened.failure}.")
-        whoever = f"{scene.protocol.client_role}{'s' if len(self.members) > 1 else ''}"
-        return Lesson(
-            role=self.name,
-            who=f"{len(self.members)} {whoever} that send reports again",
+        return self.lesson(
+            who=f"{some(len(self.members), scene.protocol.client_role)} that send reports again",
             trust="Replayers are parties of the roster, and have no other party's key.",
-            sentences=tuple(came),
+            sentences=came,
             rows=tuple(rows),
         )
 

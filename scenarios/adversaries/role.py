@@ -14,7 +14,7 @@ and to say in the end how right the inference was.
 """
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -42,6 +42,7 @@ __all__ = [
     "Scene",
     "Series",
     "Voted",
+    "bars_figure",
     "belief_figure",
     "check_at_least",
     "check_between",
@@ -103,6 +104,18 @@ class Scene:
             hint = did_you_mean(name, self.names)
             allowed = f"a {role} of the roster, such as {self.names[0]!r}{hint}"
             raise ConfigurationError(field=field, value=name, allowed=allowed) from None
+
+    def place_of_target(self, name: str, coalition: Coalition, *, knows: str = "") -> int:
+        """Return the place of somebody of whom a coalition infers what its members know of themselves.
+
+        Raises:
+            ConfigurationError: there is no such party, or it is a member; `knows` says why that is no target.
+        """
+        place = self.place_of(name, field="target")
+        if place in coalition.members:
+            allowed = f"no member of the coalition{knows and f': it knows {knows}'}"
+            raise ConfigurationError(field="target", value=name, allowed=allowed)
+        return place
 
     def coalition(self, members: Sequence[str], *, field: str = "members") -> Coalition:
         """Return the coalition of these parties, of which one may be the server.
@@ -226,6 +239,20 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     row: str = ""
 
 
+def bars_figure(
+    title: str,
+    y_label: str,
+    labels: Sequence[str],
+    heights: Mapping[str, Sequence[float]],
+    *,
+    x_label: str = "",
+    is_share: bool = False,
+) -> Figure:
+    """Return bars, each in a row of its own: by the name of a series the heights of its bars."""
+    series = tuple(Series(name=name, x=tuple(labels), y=tuple(own), style="bars") for name, own in heights.items())
+    return Figure(title=title, x_label=x_label, y_label=y_label, series=series, is_share=is_share)
+
+
 def success_figure(title: str, bars: Mapping[str, tuple[float, float]]) -> Figure:
     """Return how often somebody is right, as bars.
 
@@ -246,11 +273,8 @@ def belief_figure(secret: str, labels: Sequence[str], beliefs: Mapping[str, Floa
         labels: its values.
         beliefs: by name the probability of each value.
     """
-    series = tuple(
-        Series(name=name, x=tuple(labels), y=tuple(values.tolist()), style="bars") for name, values in beliefs.items()
-    )
-    title = f"What is believed of the target's {secret}"
-    return Figure(title=title, x_label="", y_label="probability", series=series, is_share=True)
+    heights = {name: values.tolist() for name, values in beliefs.items()}
+    return bars_figure(f"What is believed of the target's {secret}", "probability", labels, heights, is_share=True)
 
 
 def check_at_least(field: str, value: float, least: float) -> None:
@@ -346,6 +370,14 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """
         del votes
         return None
+
+    def lesson(
+        self, who: str, trust: str, sentences: Iterable[str], rows: Iterable[Row] = (), figures: Iterable[Figure] = ()
+    ) -> Lesson:
+        """Return what it learnt. See `Lesson`."""
+        return Lesson(
+            role=self.name, who=who, trust=trust, sentences=tuple(sentences), rows=tuple(rows), figures=tuple(figures)
+        )
 
     def check_parties_alone(self, scene: Scene, *, allowed: str = "parties that report, at least one") -> None:
         """Raise ConfigurationError unless members are parties of the roster, at least one, without the server."""

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from ...agents.adversaries import SERVER, Deviation, Dropper
-from ...protocol.errors import ConfigurationError, QuorumError
+from ...protocol.errors import QuorumError
 from ..attacks.isolation import Isolation, evaluate_isolation
 from ..attacks.posteriors import success_bound
+from ..presentation.numbers import some
 from .role import Happened, InferringRole, Lesson, Row, Scene, check_at_least, success_figure
 
 __all__ = ["SelectiveAbortRole"]
@@ -37,9 +38,7 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     def check(self, scene: Scene) -> None:
         """Refuse a target that is a member or nobody, and a secret that is none."""
         coalition = scene.coalition(self.members)
-        place = scene.place_of(self.target, field="target")
-        if place in coalition.members:
-            raise ConfigurationError(field="target", value=self.target, allowed="no member of the coalition")
+        scene.place_of_target(self.target, coalition)
         check_at_least("trials", self.trials, 1)
         self._isolation(scene, trials=1)  # what cannot be computed is said before anything runs
 
@@ -63,12 +62,11 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
         bars = {"guessing": (found.before.baseline, 0.0)}
         bars |= {who: (each.success, each.success_error) for who, each in told.items()}
         bars["bound"] = (most, 0.0)
-        return Lesson(
-            role=self.name,
+        return self.lesson(
             who=f"a server that drops all but {self.target}" + _accomplices(len(coalition.members)),
             trust="The server deviates in whom it counts, and in nothing else. What it publishes, everybody reads.",
             sentences=(_what_happened(scene, happened), *_what_was_learnt(found, secret=secret, most=most)),
-            rows=tuple(rows),
+            rows=rows,
             figures=(success_figure(f"Naming the {secret} of {self.target} rightly", bars),),
         )
 
@@ -88,7 +86,7 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
 
 
 def _accomplices(number: int) -> str:
-    return f" and {number:,} accomplice{'s' if number > 1 else ''}" if number else ""
+    return f" and {some(number, 'accomplice')}" if number else ""
 
 
 def _what_happened(scene: Scene, happened: Happened) -> str:

@@ -106,12 +106,11 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
                     "the server says": rehearsal.reason,
                 }
             )
-        return Lesson(
-            role=self.name,
+        return self.lesson(
             who=self._who(),
             trust=_TRUST,
             sentences=(*_say_refused(rows, rehearsals), *self._say_weight(scene, happened)),
-            rows=tuple(rows),
+            rows=rows,
             figures=self._figures(scene),
         )
 

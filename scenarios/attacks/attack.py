@@ -89,12 +89,14 @@ class Attack(abc.ABC):
             ConfigurationError: this protocol, with these parameters, has no such secret, or too many candidates.
         """
 
-    @abc.abstractmethod
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
         """Return the places of the parties' true labels, shape (n,), to see how well an attack did.
 
         `NO_CANDIDATE` stands for a row that is none of the candidates: no guess about it is right.
         """
+        candidates = self.candidates(secret)
+        places = {tuple(row): place for row, place in zip(candidates.rows.tolist(), candidates.places, strict=True)}
+        return np.array([places.get(tuple(row), NO_CANDIDATE) for row in inputs.private.tolist()], dtype=np.int64)
 
     def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return ln P[seen | candidate] for each target, up to a term for each target, shape (targets, c).

@@ -87,9 +87,18 @@ class Poisoning(abc.ABC):
     def check_protocol(self) -> None:  # noqa: B027  most protocols release estimates
         """Raise ConfigurationError unless reports add to an estimate that is released; nothing unless overridden."""
 
-    @abc.abstractmethod
+    aimed_at: ClassVar[str] = ""
+    """The parameter that lists what can be pushed, unless `aims` says it."""
+
     def aims(self) -> Sequence[str]:
         """Return what can be pushed."""
+        names: Sequence[str] = getattr(self.protocol.parameters, self.aimed_at)
+        return names
+
+    @property
+    def number(self) -> int:
+        """The place of what is pushed among all that can be."""
+        return self.aims().index(self.aim)
 
     @property
     @abc.abstractmethod
@@ -129,9 +138,14 @@ class Poisoning(abc.ABC):
     def has_reached(self, outcome: Any) -> bool:
         """Return whether the decision is what the poisoners want."""
 
-    @abc.abstractmethod
     def at_epsilon(self, epsilon: float) -> "Poisoning":
         """Return the same of the same session with another ε in its parameters."""
+        return self.with_parameters(epsilon=epsilon)
+
+    def with_parameters(self, **changed: Any) -> "Poisoning":
+        """Return the same of a session with other parameters."""
+        parameters = msgspec.structs.replace(self.protocol.parameters, **changed)
+        return type(self)(type(self.protocol)(parameters), self.aim, sign=self.sign)
 
     def error_of_release(self, outcome: Any) -> float:
         """Return the standard error that a trusted server's noise gives the estimate; 0 where clients draw it."""

@@ -104,12 +104,6 @@ class DPWeVoteAttack(Attack):
         labels = tuple(dict.fromkeys(told))
         return Candidates(rows, np.array([labels.index(label) for label in told], dtype=np.int64), labels)
 
-    def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return the places of the partners' own. See `Attack.truths`."""
-        candidates = self.candidates(secret)
-        places = {tuple(row): place for row, place in zip(candidates.rows.tolist(), candidates.places, strict=True)}
-        return np.array([places[tuple(row)] for row in inputs.private.tolist()], dtype=np.int64)
-
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
         """Return ε of what differs: of the weights' phases for a weight alone. See `Attack.loss`."""
         whole = super().loss(secret, public, targets, coalition)

@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
@@ -28,20 +27,13 @@ class PoisonedVote(Poisoning):
     """Pushes one candidate's margin over the quota."""
 
     unit: ClassVar[str] = "units of weight"
+    aimed_at: ClassVar[str] = "candidates"
 
     protocol: DPWeVote
 
     @property
     def _parameters(self) -> Parameters:
         return self.protocol.parameters
-
-    @property
-    def _number(self) -> int:
-        return self._parameters.candidates.index(self.aim)
-
-    def aims(self) -> Sequence[str]:
-        """Return the candidates."""
-        return self._parameters.candidates
 
     @property
     def pushed(self) -> str:
@@ -51,7 +43,7 @@ class PoisonedVote(Poisoning):
     def contributions(self, reports: Sequence[IntArray], public: IntArray, *, num_parties: int) -> FloatArray:
         """Return what is added to the margin. See `Poisoning.contributions`."""
         del num_parties
-        return self.protocol.contributions(reports, public)[:, self._number]
+        return self.protocol.contributions(reports, public)[:, self.number]
 
     def choices(self, public: Sequence[int]) -> Choices:
         """Return all pairs of reports, or those at the ends of their ranges. See `Poisoning.choices`."""
@@ -106,7 +98,7 @@ class PoisonedVote(Poisoning):
         """Return whether it does what the poisoners want."""
         return self._passed(outcome) == (self.sign > 0)
 
-    def at_epsilon(self, epsilon: float) -> "PoisonedVote":
+    def at_epsilon(self, epsilon: float) -> Poisoning:
         """Return the same at another ε, split as before.
 
         Raises:
@@ -121,14 +113,14 @@ class PoisonedVote(Poisoning):
         for name in ("epsilon_weight", "epsilon_opinion"):
             given: float | None = getattr(before, name)
             changed[name] = None if given is None else given * epsilon / before.epsilon
-        return PoisonedVote(DPWeVote(msgspec.structs.replace(before, **changed)), self.aim, sign=self.sign)
+        return self.with_parameters(**changed)
 
     def _passed(self, outcome: Outcome) -> bool:
-        return outcome.candidates[self._number].passed
+        return outcome.candidates[self.number].passed
 
     def _touched(self) -> list[Sequence[int]]:
         """Return for each phase the columns that count for this candidate."""
-        parameters, number = self._parameters, self._number
+        parameters, number = self._parameters, self.number
         phases = self.protocol.phases
         if parameters.weight_collection == "per_candidate":
             return [(0,) if place // 2 == number else () for place in range(len(phases))]

@@ -23,7 +23,18 @@ from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting import FairVoting
 from ....protocol.phases import Inputs
 from ...adversaries.over_votes import lesson_over
-from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Voted, belief_figure, success_figure
+from ...adversaries.role import (
+    Figure,
+    Happened,
+    Lesson,
+    Role,
+    Row,
+    Scene,
+    Voted,
+    belief_figure,
+    check_between,
+    success_figure,
+)
 from ...attacks import (
     Coalition,
     Evaluation,
@@ -80,16 +91,12 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
     def check(self, scene: Scene) -> None:
         """Refuse a target that is a member or alone in its group, an aggregator, another model, and numbers."""
         coalition = scene.coalition(self.members)
-        place = scene.place_of(self.target, field="target")
-        if place in coalition.members:
-            allowed = "no member of the coalition: it knows its own ranking"
-            raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+        place = scene.place_of_target(self.target, coalition, knows="its own ranking")
         if coalition.has_server or not coalition.members:
             value = SERVER if coalition.has_server else "nobody"
             allowed = "voters: they hear the outcomes, and the aggregator, which is trusted, has the rankings"
             raise ConfigurationError(field="members", value=value, allowed=allowed)
-        if not 1 <= self.trials <= _MOST_TRIALS:
-            raise ConfigurationError(field="trials", value=self.trials, allowed=f"in [1, {_MOST_TRIALS}]")
+        check_between("trials", self.trials, 1, _MOST_TRIALS)
         parameters = _protocol_of(scene).parameters
         if len(parameters.alternatives) > _MOST_LISTED:
             value = f"{len(parameters.alternatives)} alternatives"
@@ -125,14 +132,13 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
             sentences.append("It heard no outcome of this session, and so no difference to another one.")
         else:
             sentences.append(pair.say_of_target(posteriors))
-        return Lesson(
-            role=self.name,
-            who=f"{len(coalition.members):,} voter{'s' if len(coalition.members) > 1 else ''} who heard two outcomes",
+        return self.lesson(
+            who=f"{some(len(coalition.members), 'voter')} who heard two outcomes",
             trust=(
                 "Everybody follows the protocol, and the aggregator is trusted. The coalition knows its members' "
                 f"rankings, and who has {self.change}; all others rank in the second election as in the first."
             ),
-            sentences=tuple(sentences),
+            sentences=sentences,
             rows=_rows(one, two, epsilons=(once, both), bounds=bounds),
             figures=tuple(_figures(one, two, posteriors, bound=bounds[1], secret=self._inferred)),
         )

@@ -13,7 +13,7 @@ import numpy as np
 from ....agents.adversaries import SERVER
 from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting import FairVoting
-from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series, check_between
 from .misreports import MOST_ALTERNATIVES, WITHOUT_PRIVACY, MisreportGain, check_law, gains_of
 
 __all__ = ["MisreporterRole"]
@@ -41,9 +41,7 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         if len(self.members) != 1 or coalition.has_server:
             value = SERVER if coalition.has_server else f"{len(self.members)} voters"
             raise ConfigurationError(field="members", value=value, allowed="one voter")
-        if not _LEAST_TRIALS <= self.trials <= _MOST_TRIALS:
-            allowed = f"in [{_LEAST_TRIALS}, {_MOST_TRIALS}]"
-            raise ConfigurationError(field="trials", value=self.trials, allowed=allowed)
+        check_between("trials", self.trials, _LEAST_TRIALS, _MOST_TRIALS)
         vote = _vote_of(scene)
         size = len(vote.parameters.alternatives)
         if size > MOST_ALTERNATIVES:
@@ -65,16 +63,15 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         (place,) = scene.coalition(self.members).members
         found = gains_of(vote, scene.inputs, place, trials=self.trials, seed=scene.seed)
         own, plain = found[:2]
-        return Lesson(
-            role=self.name,
+        return self.lesson(
             who=f"{scene.names[place]}, who would report a false ranking",
             trust=(
                 "It knows the rankings of all other voters, which nobody tells it here, and follows the protocol with "
                 "whatever ranking it reports. A utility is the score of the winner's position in its true ranking, "
                 "from 0 to 1."
             ),
-            sentences=tuple(self._said(own, plain, may_show=scene.may_show_truth)),
-            rows=tuple(_row(gain, may_show=scene.may_show_truth) for gain in found),
+            sentences=self._said(own, plain, may_show=scene.may_show_truth),
+            rows=(_row(gain, may_show=scene.may_show_truth) for gain in found),
             figures=(_figure(found),),
         )
 
@@ -112,19 +109,8 @@ def _row(gain: MisreportGain, *, may_show: bool) -> Row:
 
 
 def _figure(found: Sequence[MisreportGain]) -> Figure:
-    names = tuple(gain.mechanism for gain in found)
-    return Figure(
-        title="What a false ranking is worth",
-        x_label="",
-        y_label="gained utility, of 1",
-        series=(
-            Series(
-                name="gain",
-                x=names,
-                y=tuple(gain.gain for gain in found),
-                errors=tuple(gain.error for gain in found),
-                style="bars",
-            ),
-            Series(name="allowed by ε", x=names, y=tuple(gain.bound for gain in found), style="bars"),
-        ),
-    )
+    names, gains, errors = zip(*((gain.mechanism, gain.gain, gain.error) for gain in found), strict=True)
+    measured = Series(name="gain", x=names, y=gains, errors=errors, style="bars")
+    allowed = Series(name="allowed by ε", x=names, y=tuple(gain.bound for gain in found), style="bars")
+    title, label = "What a false ranking is worth", "gained utility, of 1"
+    return Figure(title=title, x_label="", y_label=label, series=(measured, allowed))

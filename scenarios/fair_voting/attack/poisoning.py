@@ -10,7 +10,6 @@ untruthfully.
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
@@ -32,16 +31,13 @@ class PoisonedRankings(Poisoning):
     """Pushes one alternative's welfare: its mean utility to all voters."""
 
     unit: ClassVar[str] = "utility to the mean voter"
+    aimed_at: ClassVar[str] = "alternatives"
 
     protocol: FairVoting
 
     @property
     def _parameters(self) -> Parameters:
         return self.protocol.parameters
-
-    @property
-    def _number(self) -> int:
-        return self._parameters.alternatives.index(self.aim)
 
     def check_protocol(self) -> None:
         """Refuse a session that releases its winner alone. See `Poisoning.check_protocol`."""
@@ -54,10 +50,6 @@ class PoisonedRankings(Poisoning):
         if phase.mechanism.report_range[1] >= _MOST_TRIED and phase.num_reported == 1:
             allowed = f"few enough for {_MOST_TRIED} possible reports"
             raise ConfigurationError(field="alternatives", value=len(self._parameters.alternatives), allowed=allowed)
-
-    def aims(self) -> Sequence[str]:
-        """Return the alternatives."""
-        return self._parameters.alternatives
 
     @property
     def pushed(self) -> str:
@@ -75,12 +67,12 @@ class PoisonedRankings(Poisoning):
             if isinstance(phase.mechanism, NoisyScores):  # affine in the alternative's own coordinate
                 units = np.array([[0] * own.shape[1], [1] * own.shape[1]], dtype=np.int64)
                 base, one = self._utilities_of(phase, units)
-                return (base + (one - base) * own[:, self._number]) / num_parties
+                return (base + (one - base) * own[:, self.number]) / num_parties
             kinds, places = np.unique(own, axis=0, return_inverse=True)
             return self._utilities_of(phase, kinds)[places.reshape(-1)] / num_parties
         scoring = self._parameters.make_scoring(is_centered=self._parameters.is_centered)
         utilities = np.array([(step + scoring.center) * scoring.step for step in scoring.steps], dtype=np.float64)
-        return utilities[reports[0][:, self._number]] / num_parties
+        return utilities[reports[0][:, self.number]] / num_parties
 
     def choices(self, public: Sequence[int]) -> Choices:
         """Return all reports of one number, both ends of noisy scores, or rankings. See `Poisoning.choices`."""
@@ -89,7 +81,7 @@ class PoisonedRankings(Poisoning):
         low, high = phase.mechanism.report_range
         if isinstance(phase.mechanism, NoisyScores):
             table = np.array([[low] * phase.num_reported, [high] * phase.num_reported], dtype=np.int64)
-            table[:, self._number] = high, low
+            table[:, self.number] = high, low
         elif isinstance(phase, JointRankings):
             table = self._joint_table(phase)
         elif isinstance(phase, RandomizedRankings):
@@ -137,17 +129,12 @@ class PoisonedRankings(Poisoning):
 
     def error_of_release(self, outcome: Any) -> float:
         """Return that of the welfare. See `Poisoning.error_of_release`."""
-        return float(outcome.alternatives[self._number].welfare.standard_error)
-
-    def at_epsilon(self, epsilon: float) -> "PoisonedRankings":
-        """Return the same at another ε."""
-        parameters = msgspec.structs.replace(self._parameters, epsilon=epsilon)
-        return PoisonedRankings(FairVoting(parameters), self.aim, sign=self.sign)
+        return float(outcome.alternatives[self.number].welfare.standard_error)
 
     def _utilities_of(self, phase: RandomizedRankings, reports: IntArray) -> FloatArray:
         """Return what the estimator makes of single reports: the aim's utility, shape (n,)."""
         report = phase.report
-        told = [list(report.estimates(report.totals_of(row[None, :]).tolist(), 1))[self._number] for row in reports]
+        told = [list(report.estimates(report.totals_of(row[None, :]).tolist(), 1))[self.number] for row in reports]
         return np.array([float(value + report.mean) for value in told])
 
     def _of_joint_reports(self, phase: JointRankings, reports: IntArray) -> FloatArray:
@@ -155,10 +142,10 @@ class PoisonedRankings(Poisoning):
         report = phase.report
         if isinstance(phase.mechanism, JointScores):  # linear in the aim's score of every group
             step = self._parameters.make_scoring(is_centered=True).step
-            return reports[:, self._number :: report.size].sum(axis=1) * step
+            return reports[:, self.number :: report.size].sum(axis=1) * step
         kinds, places = np.unique(reports, axis=0, return_inverse=True)
         told = [
-            sum(list(report.estimates(own, 1))[self._number] for own in report.totals_of(row[None, :]).tolist())
+            sum(list(report.estimates(own, 1))[self.number] for own in report.totals_of(row[None, :]).tolist())
             for row in kinds
         ]
         return np.array([float(value) for value in told])[places.reshape(-1)]
@@ -169,20 +156,20 @@ class PoisonedRankings(Poisoning):
         low, high = mechanism.report_range
         if isinstance(mechanism, JointPair):
             firsts, seconds = mechanism.pairs
-            question = int(np.flatnonzero((firsts == self._number) | (seconds == self._number))[0])
+            question = int(np.flatnonzero((firsts == self.number) | (seconds == self.number))[0])
             rest = [0] * (mechanism.num_groups - mechanism.num_signs)
             told = [[question, *[sign] * mechanism.num_signs, *rest] for sign in (1, -1)]
             return np.array(told, dtype=np.int64)
         if isinstance(mechanism, JointScores):
             ends = np.zeros((2, phase.num_reported), dtype=np.int64)
-            ends[:, self._number :: phase.report.size] = [[low], [high]]
+            ends[:, self.number :: phase.report.size] = [[low], [high]]
             return ends
         return np.arange(low, high + 1, dtype=np.int64)[:, None]
 
     def _ranking(self, position: int, own: Sequence[int]) -> list[int]:
         """Return a ranking with the aim at this position and the others in their own order."""
-        others = [place for place in np.argsort(own).tolist() if place != self._number]
+        others = [place for place in np.argsort(own).tolist() if place != self.number]
         ranking = [0] * len(own)
-        for place, alternative in enumerate([*others[:position], self._number, *others[position:]]):
+        for place, alternative in enumerate([*others[:position], self.number, *others[position:]]):
             ranking[alternative] = place
         return ranking

@@ -34,10 +34,7 @@ from ...attacks.attack import Attack, Candidates
 from ...attacks.posteriors import Evaluation, Posteriors
 from ...attacks.seen import Seen
 
-__all__ = ["NOT_IN_LINE_UP", "MoralAttack"]
-
-NOT_IN_LINE_UP: Final = -1
-"""In place of a label: the party's row is none of the line-up."""
+__all__ = ["MoralAttack"]
 
 _CANDIDATE, _MEMBERSHIP = "candidate", "membership"
 _MOST_CANDIDATES: Final = 4096
@@ -107,11 +104,9 @@ class MoralAttack(Attack):
         return Candidates(rows, places, tuple(f"candidate {place + 1}" for place in places.tolist()))
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return whose rows the parties' are; `NOT_IN_LINE_UP` where nobody's. See `Attack.truths`."""
-        candidates = self.candidates(secret)
-        places = {tuple(row): place for row, place in zip(candidates.rows.tolist(), candidates.places, strict=True)}
-        other = 0 if secret == _MEMBERSHIP else NOT_IN_LINE_UP  # who is no suspect is another
-        return np.array([places.get(tuple(row), other) for row in inputs.private.tolist()], dtype=np.int64)
+        """Return whose rows the parties' are: of a membership, who is no suspect is another. See `Attack.truths`."""
+        found = super().truths(secret, inputs)
+        return np.maximum(found, 0) if secret == _MEMBERSHIP else found
 
     def evaluate_redrawn(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
         """Compare guesses with the truth, since some likelihoods are approximate. See `Attack.evaluate_redrawn`."""

@@ -26,8 +26,9 @@ from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.privacy import Budget, NeighboringRelation, total_of
 from ...adversaries.asker import votes_answered
 from ...adversaries.over_votes import beliefs_over, lesson_over
-from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series, Voted
+from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series, Voted, check_between
 from ...attacks import Coalition
+from ...presentation.numbers import some
 from .inference import MoralAttack
 from .membership import AfterReleases, judge_rounds, mechanism_faced, repeat_releases
 
@@ -68,10 +69,7 @@ class MembershipRole(Role, frozen=True, kw_only=True):
     def check(self, scene: Scene) -> None:
         """Refuse a target that is a member or like everybody, a trusted server, numbers out of range, a law unknown."""
         coalition = scene.coalition(self.members)
-        place = scene.place_of(self.target, field="target")
-        if place in coalition.members:
-            allowed = "no member of the coalition: it knows that it took part"
-            raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+        place = scene.place_of_target(self.target, coalition, knows="that it took part")
         if coalition.has_server and scene.protocol.trusts_server:
             allowed = "voters alone: this protocol trusts its server, which sees every row as it is"
             raise ConfigurationError(field="members", value=SERVER, allowed=allowed)
@@ -79,8 +77,7 @@ class MembershipRole(Role, frozen=True, kw_only=True):
         if not rising or list(self.releases) != rising or not 1 <= rising[0] <= rising[-1] <= _MOST_RELEASES:
             allowed = f"increasing numbers in [1, {_MOST_RELEASES}]"
             raise ConfigurationError(field="releases", value=list(self.releases), allowed=allowed)
-        if not 1 <= self.rounds <= _MOST_ROUNDS:
-            raise ConfigurationError(field="rounds", value=self.rounds, allowed=f"in [1, {_MOST_ROUNDS}]")
+        check_between("rounds", self.rounds, 1, _MOST_ROUNDS)
         if self.budget is not None and not self.budget > 0:
             raise ConfigurationError(field="budget", value=self.budget, allowed="above 0")
         mechanism_faced(_protocol_of(scene), scene.inputs.public[place].tolist())
@@ -100,12 +97,11 @@ class MembershipRole(Role, frozen=True, kw_only=True):
         sentences = [_said_of_session(scene, happened, coalition, place, unknown=unknown)]
         sentences += _said_of_releases(found, unknown=unknown)
         sentences.append(_said_of_budget(answered, budget=budget, asked=self.releases[-1]))
-        return Lesson(
-            role=self.name,
+        return self.lesson(
             who=_who(coalition),
             trust=_trust(coalition, unknown),
-            sentences=tuple(sentences),
-            rows=tuple(_row(after, answered=answered) for after in found),
+            sentences=sentences,
+            rows=(_row(after, answered=answered) for after in found),
             figures=_figures(found, answered=answered, unknown=unknown),
         )
 
@@ -279,7 +275,7 @@ def _who(coalition: Coalition) -> str:
     others = len(coalition.members)
     if not others and not coalition.has_server:
         return "somebody who knows the population, and hears the releases"
-    voters = f"{others:,} voter{'s' if others > 1 else ''}" if others else ""
+    voters = some(others, "voter") if others else ""
     return " and ".join(part for part in ("the aggregator" if coalition.has_server else "", voters) if part)
 
 
@@ -338,7 +334,7 @@ def _said_of_budget(answered: int, *, budget: Budget | None, asked: int) -> str:
 
 
 def _times(number: int) -> str:
-    return f"{number:,} release{'' if number == 1 else 's'}"
+    return some(number, "release")
 
 
 def _row(after: AfterReleases, *, answered: int) -> Row:

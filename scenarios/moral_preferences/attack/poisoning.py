@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
@@ -34,6 +33,7 @@ class PoisonedPreferences(Poisoning):
     """Pushes the mean of one feature's coordinate."""
 
     unit: ClassVar[str] = "units of the mean report"
+    aimed_at: ClassVar[str] = "features"
 
     protocol: MoralPreferences
 
@@ -44,10 +44,6 @@ class PoisonedPreferences(Poisoning):
     @functools.cached_property
     def _summary(self) -> Summary:
         return make_summary(self._parameters)
-
-    @property
-    def _number(self) -> int:
-        return self._parameters.features.index(self.aim)
 
     def check_protocol(self) -> None:
         """Refuse reports that are no vectors of features, or of which some weigh more. See the base class."""
@@ -61,10 +57,6 @@ class PoisonedPreferences(Poisoning):
             allowed = "left out: poisoning is known where all voters have one epsilon"
             raise ConfigurationError(field="epsilons", value=list(parameters.epsilons[:5]), allowed=allowed)
 
-    def aims(self) -> Sequence[str]:
-        """Return the features."""
-        return self._parameters.features
-
     @property
     def pushed(self) -> str:
         """The coordinate."""
@@ -75,35 +67,35 @@ class PoisonedPreferences(Poisoning):
         del public
         is_shown = self.protocol.phase.model.trusts_server
         step = self._summary.step if is_shown else self._summary.reported_step
-        return reports[0][:, self._number].astype(np.float64) * (step / num_parties)
+        return reports[0][:, self.number].astype(np.float64) * (step / num_parties)
 
     def choices(self, public: Sequence[int]) -> Choices:
         """Return both ends of the coordinate, the others being 0. See `Poisoning.choices`."""
         phase = self.protocol.phase
         low, high = phase.mechanism_of(public).report_range
         rows = np.zeros((2, phase.num_reported), dtype=np.int64)
-        rows[:, self._number] = high, low
+        rows[:, self.number] = high, low
         # Where a report has to be short, the other coordinates have to be 0.
         is_bounded = phase.model.trusts_server or isinstance(phase.mechanism, NoisyObjective)
-        return Choices((rows,), (range(phase.num_reported) if is_bounded else (self._number,),))
+        return Choices((rows,), (range(phase.num_reported) if is_bounded else (self.number,),))
 
     def random_choices(self, public: Sequence[int], uniforms: FloatArray) -> tuple[list[int], ...]:
         """Return any place of the coordinate; where reports have to be short, the others are 0. See the base class."""
         (columns,) = self.choices(public).touched
         low, high = self.protocol.phase.mechanism_of(public).report_range
         drawn = low + int(float(uniforms[0]) * (high - low + 1))
-        return ([drawn if column == self._number else 0 for column in columns],)
+        return ([drawn if column == self.number else 0 for column in columns],)
 
     def wished_rows(self, inputs: Inputs, places: IntArray) -> IntArray:
         """Return a summary as far out as any, along the feature. See `Poisoning.wished_rows`."""
         if self._parameters.mechanism == "functional":
             # As many records as one may have, each of which says the same as clearly as it can.
             pairs = np.zeros((self._parameters.max_records, 2, self._parameters.num_features))
-            pairs[:, 0, self._number] = self.sign
+            pairs[:, 0, self.number] = self.sign
             records = Records.of_voters([pairs], num_features=self._parameters.num_features)
             return np.repeat(self._summary.rows_of(records), len(places), axis=0)
         rows = np.zeros((len(places), inputs.private.shape[1]), dtype=np.int64)
-        rows[:, self._number] = self.sign * self._summary.bound
+        rows[:, self.number] = self.sign * self._summary.bound
         return rows
 
     def truthful_range(self, public: Sequence[int], *, num_parties: int) -> float:
@@ -116,7 +108,7 @@ class PoisonedPreferences(Poisoning):
         """Return how far the mean reports of two opposite voters are apart, in units."""
         mechanism = self.protocol.phase.mechanism_of(public)
         pairs = np.zeros((self._parameters.max_records, 2, self._parameters.num_features))
-        pairs[:, 0, self._number] = 1
+        pairs[:, 0, self.number] = 1
         both = Records.of_voters([pairs, pairs[:, ::-1]], num_features=self._parameters.num_features)
         rows = self._summary.rows_of(both)
         slots = mechanism.slots_of(rows.shape[1])
@@ -124,17 +116,17 @@ class PoisonedPreferences(Poisoning):
             protocol=self.protocol.name, phase="lies", start=0, stop=_DRAWS, slots=slots
         )
         means = [
-            float(mechanism.randomize_rows(np.tile(row, (_DRAWS, 1)), uniforms)[:, self._number].mean()) for row in rows
+            float(mechanism.randomize_rows(np.tile(row, (_DRAWS, 1)), uniforms)[:, self.number].mean()) for row in rows
         ]
         return abs(means[0] - means[1]) * self._summary.reported_step
 
     def decided(self, outcome: Any) -> str:
         """Return the released preference."""
-        return f"{self.aim!r} counts {outcome.preferences[self._number]:+.3g}"
+        return f"{self.aim!r} counts {outcome.preferences[self.number]:+.3g}"
 
     def has_reached(self, outcome: Any) -> bool:
         """Return whether the feature counts the way that it is pushed."""
-        return outcome.preferences[self._number] * self.sign > 0
+        return outcome.preferences[self.number] * self.sign > 0
 
     def error_of_release(self, outcome: Any) -> float:
         """Return that of the noisy sum, over the number of voters. See `Poisoning.error_of_release`."""
@@ -144,8 +136,3 @@ class PoisonedPreferences(Poisoning):
         num_draws = max(len(self._parameters.names_of_societies), 1)
         variance = self._summary.noise_variance(phase.tally_mechanism) or 0.0
         return math.sqrt(num_draws * variance) / outcome.num_voters
-
-    def at_epsilon(self, epsilon: float) -> "PoisonedPreferences":
-        """Return the same at another ε."""
-        parameters = msgspec.structs.replace(self._parameters, epsilon=epsilon)
-        return PoisonedPreferences(MoralPreferences(parameters), self.aim, sign=self.sign)

@@ -21,7 +21,7 @@ from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences import Level, MoralPreferences, Records
-from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, success_figure
+from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, check_between, success_figure
 from ...attacks import Evaluation, success_bound
 from .record_inference import RecordGame, pair_of, play_record_game, record_line_up
 
@@ -63,10 +63,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
     def check(self, scene: Scene) -> None:
         """Refuse a protocol that protects no records, a coalition that faces something else, and unusable numbers."""
         coalition = scene.coalition(self.members)
-        place = scene.place_of(self.target, field="target")
-        if place in coalition.members:
-            allowed = "no member of the coalition: it knows its own records"
-            raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+        scene.place_of_target(self.target, coalition, knows="its own records")
         parameters = cast("MoralPreferences", scene.protocol).parameters
         if parameters.paradigm.level is not Level.RECORD:
             allowed = "RLCP or RLDP: here ε protects everything that a voter says"
@@ -81,12 +78,8 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         if not parameters.is_local and (coalition.has_server or not is_maximal):
             allowed = "['*'], all other voters: this protocol trusts its server, which sees every row as it is"
             raise ConfigurationError(field="members", value=list(self.members)[:3], allowed=allowed)
-        for field, value, most in (
-            ("records", self.records or 1, parameters.max_records),
-            ("trials", self.trials, _MOST_TRIALS),
-        ):
-            if not 1 <= value <= most:
-                raise ConfigurationError(field=field, value=value, allowed=f"in [1, {most}]")
+        check_between("records", self.records or 1, 1, parameters.max_records)
+        check_between("trials", self.trials, 1, _MOST_TRIALS)
         self._check_candidates(parameters.num_features)
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
@@ -115,12 +108,11 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
             )
         if happened.failure is not None:
             sentences.insert(0, "The session came to no end; the games are tried beside it.")
-        return Lesson(
-            role=self.name,
+        return self.lesson(
             who=f"{_who(protocol, len(scene.names))}, to whom all records of {self.target} but one are known",
             trust=_TRUST,
-            sentences=tuple(sentences),
-            rows=tuple(_rows(games, bounds=bounds, epsilon=loss.finest.proven)),
+            sentences=sentences,
+            rows=_rows(games, bounds=bounds, epsilon=loss.finest.proven),
             figures=tuple(_figures(games, bounds=bounds)),
         )
 

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
-from scipy import special
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.mechanisms import FreshTwoLayer, OneLayer, RowMechanism, TwoLayer, block_offsets
+from ....protocol.mechanisms.logarithms import log_of
 
 __all__ = ["MOST_VECTORS", "FlipLaw", "answer_log_likelihoods", "flip_law", "vectors"]
 
@@ -105,7 +105,7 @@ def answer_log_likelihoods(weights: FloatArray, sets: IntArray, beliefs: FloatAr
         chances = np.exp(rest - greatest)
         kept, lied = ((chances * each).sum(axis=2, keepdims=True) for each in (keeps, lies))
         totals = weights[rows].sum(axis=2, keepdims=True)
-        found = _log(lied * (totals - weights[rows]) + kept * weights[rows]) + greatest
+        found = log_of(lied * (totals - weights[rows]) + kept * weights[rows]) + greatest
         logs[rows] = np.where(totals > 0, found, 0.0)
     return logs
 
@@ -141,9 +141,4 @@ def _log_terms(keeps: FloatArray, lies: FloatArray, weights: FloatArray, beliefs
     """Return ln P[what was seen at each place | node], shape (workers, m, nodes), over what the answer may be."""
     totals = weights.sum(axis=2, keepdims=True)
     own = (weights * beliefs).sum(axis=2, keepdims=True)
-    return np.where(totals > 0, _log(own * keeps + np.maximum(totals - own, 0.0) * lies), 0.0)
-
-
-def _log(numbers: FloatArray) -> FloatArray:
-    """Return ln of each, −∞ for 0."""
-    return special.xlogy(1.0, numbers).astype(np.float64, copy=False)
+    return np.where(totals > 0, log_of(own * keeps + np.maximum(totals - own, 0.0) * lies), 0.0)

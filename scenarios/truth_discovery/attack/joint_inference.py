@@ -27,6 +27,7 @@ import numpy as np
 from scipy import special
 
 from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.mechanisms.logarithms import log_of
 from .answer_inference import MOST_VECTORS, FlipLaw
 
 __all__ = ["MOST_TERMS", "Summation", "joint_log_likelihoods", "summation_of"]
@@ -90,7 +91,7 @@ def _log_factors(weights: FloatArray, sets: IntArray, law: FlipLaw) -> FloatArra
     totals = weights.sum(axis=2, keepdims=True)
     own, others = weights[..., None], np.maximum(totals - weights, 0.0)[..., None]
     chances = own * law.keeps[sets][:, :, None, :] + others * law.lies[sets][:, :, None, :]
-    return _log(np.where(totals[..., None] > 0, chances, 1.0))
+    return log_of(np.where(totals[..., None] > 0, chances, 1.0))
 
 
 def _add_vectors(factors: Sequence[FloatArray], priors: FloatArray, log_shares: FloatArray) -> FloatArray:
@@ -104,7 +105,7 @@ def _add_vectors(factors: Sequence[FloatArray], priors: FloatArray, log_shares: 
         for place in range(num_answers):
             terms += own[:, place, vectors[:, place]]
         total += special.logsumexp(terms, axis=2)
-    log_priors = _log(priors)
+    log_priors = log_of(priors)
     of_vectors = np.stack([log_priors[:, place, vectors[:, place]] for place in range(num_answers)], axis=1)
     logs = np.empty(priors.shape)
     for place in range(num_answers):
@@ -121,14 +122,9 @@ def _add_nodes(factors: Sequence[FloatArray], priors: FloatArray, log_shares: Fl
         joint = (joint[..., :, None] + own[..., None, :]).reshape(*joint.shape[:3], -1)
         of_nodes = (of_nodes[:, None] + log_shares).reshape(-1)
     # What a node makes of each answer, over what it may be: shape (workers, m, combinations).
-    means = special.logsumexp(joint + _log(priors)[..., None], axis=2)
+    means = special.logsumexp(joint + log_of(priors)[..., None], axis=2)
     logs = np.empty(priors.shape)
     for place in range(priors.shape[1]):
         rest = np.delete(means, place, axis=1).sum(axis=1) + of_nodes
         logs[:, place] = special.logsumexp(joint[:, place] + rest[:, None, :], axis=2)
     return logs
-
-
-def _log(numbers: FloatArray) -> FloatArray:
-    """Return ln of each, −∞ for 0."""
-    return special.xlogy(1.0, numbers).astype(np.float64, copy=False)

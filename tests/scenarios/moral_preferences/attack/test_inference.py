@@ -15,8 +15,16 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm, Parameters
 from psephos.protocol.phases import Inputs
 from psephos.scenarios import run_agents
-from psephos.scenarios.attacks import Coalition, Seen, evaluate, find_attack, seen_by_agents, seen_by_arrays
-from psephos.scenarios.moral_preferences.attack.inference import NOT_IN_LINE_UP, MoralAttack
+from psephos.scenarios.attacks import (
+    NO_CANDIDATE,
+    Coalition,
+    Seen,
+    evaluate,
+    find_attack,
+    seen_by_agents,
+    seen_by_arrays,
+)
+from psephos.scenarios.moral_preferences.attack.inference import MoralAttack
 from psephos.transports import MemoryTransport
 
 SERVER = Coalition((), has_server=True)
@@ -226,7 +234,7 @@ def test_membership_is_the_first_row_against_all_others() -> None:
         found, attack.truths(MEMBERSHIP, inputs)
     )
     elsewhere = MoralAttack(protocol, line_up=inputs.private[:3])
-    assert elsewhere.truths(CANDIDATE, inputs).tolist() == [0, 1, 2, *[NOT_IN_LINE_UP] * 5]
+    assert elsewhere.truths(CANDIDATE, inputs).tolist() == [0, 1, 2, *[NO_CANDIDATE] * 5]
     assert elsewhere.truths(MEMBERSHIP, inputs).tolist() == [1, *[0] * 7]
 
 
