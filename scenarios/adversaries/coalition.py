@@ -24,7 +24,6 @@ from ..attacks import (
     seen_by_arrays,
     success_bound,
 )
-from ..presentation.numbers import some
 from .over_votes import beliefs_over, lesson_over
 from .role import (
     Figure,
@@ -156,9 +155,8 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
 
 
 def _who(members: Sequence[str], scene: Scene) -> str:
-    role = scene.protocol.client_role
     number = len([name for name in members if name != SERVER])
-    clients = some(number, role) if number else ""
+    clients = scene.some_parties(number) if number else ""
     server = f"the {scene.protocol.server_role.replace('-', ' ')}" if SERVER in members else ""
     return " and ".join(part for part in (server, clients) if part)
 

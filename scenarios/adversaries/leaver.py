@@ -6,7 +6,6 @@ from typing import Any, ClassVar, cast
 from ...agents.adversaries import Deviation, Leaver
 from ...protocol.errors import ConfigurationError, QuorumError, one_of
 from ...protocol.privacy import NeighboringRelation, total_of
-from ..presentation.numbers import some
 from .role import Happened, Lesson, Role, Row, Scene
 
 __all__ = ["LeaverRole"]
@@ -81,7 +80,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
             for name in self.members
         ]
         return self.lesson(
-            who=f"{some(len(self.members), scene.protocol.client_role)} that may leave before phase {phase!r}",
+            who=f"{scene.some_parties(len(self.members))} that may leave before phase {phase!r}",
             trust="Leavers see what everybody sees, and send nothing false.",
             sentences=(came,),
             rows=tuple(rows),

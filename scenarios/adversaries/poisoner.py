@@ -16,7 +16,6 @@ from ...protocol.arrays import IntArray
 from ...protocol.errors import ConfigurationError
 from ..attacks.extreme_reports import ExtremeReports
 from ..attacks.poisoning import STRATEGIES, StrategyName, has_poisoning
-from ..presentation.numbers import some
 from .extremes import extreme_figures, extreme_rows, say_extremes
 from .pushing import Pushed, PushingRole, others_by_lot, poisoners
 from .role import Figure, Happened, Lesson, Row, Scene, Series
@@ -101,7 +100,7 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         sweep = _Sweep(pushed, self.most_share)
         decided = pushed.poisoning.decided(pushed.outcome(honest))
         return self.lesson(
-            who=some(len(places), scene.protocol.client_role),
+            who=scene.some_parties(len(places)),
             trust=_TRUST,
             sentences=(
                 *self._sentences(happened, pushed, rows, before=before, decided=decided),
@@ -159,7 +158,7 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         members: list[int] = places.tolist()
         order = np.array([*members, *others_by_lot(scene, members)], dtype=np.int64)
         return self.lesson(
-            who=some(len(members), scene.protocol.client_role),
+            who=scene.some_parties(len(members)),
             trust=_TRUST,
             sentences=(
                 *say_extremes(extremes, places, rows, happened, direction=self.direction),

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from ...agents.adversaries import Deviation, Replayer
-from ..presentation.numbers import some
 from .role import Happened, Lesson, Role, Row, Scene, check_between
 
 __all__ = ["ReplayerRole"]
@@ -63,7 +62,7 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
         if happened.failure is not None:
             came.append(f"The session came to no end: {happened.failure}.")
         return self.lesson(
-            who=f"{some(len(self.members), scene.protocol.client_role)} that send reports again",
+            who=f"{scene.some_parties(len(self.members))} that send reports again",
             trust="Replayers are parties of the roster, and have no other party's key.",
             sentences=came,
             rows=tuple(rows),

@@ -105,6 +105,10 @@ class Scene:
             allowed = f"a {role} of the roster, such as {self.names[0]!r}{hint}"
             raise ConfigurationError(field=field, value=name, allowed=allowed) from None
 
+    def some_parties(self, number: int) -> str:
+        """Return how many parties, in words: "3 voters"."""
+        return f"{number:,} {self.protocol.client_role}{'s' if number > 1 else ''}"
+
     def place_of_target(self, name: str, coalition: Coalition, *, knows: str = "") -> int:
         """Return the place of somebody of whom a coalition infers what its members know of themselves.
 

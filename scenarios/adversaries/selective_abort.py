@@ -12,7 +12,6 @@ from ...agents.adversaries import SERVER, Deviation, Dropper
 from ...protocol.errors import QuorumError
 from ..attacks.isolation import Isolation, evaluate_isolation
 from ..attacks.posteriors import success_bound
-from ..presentation.numbers import some
 from .role import Happened, InferringRole, Lesson, Row, Scene, check_at_least, success_figure
 
 __all__ = ["SelectiveAbortRole"]
@@ -86,7 +85,7 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
 
 
 def _accomplices(number: int) -> str:
-    return f" and {some(number, 'accomplice')}" if number else ""
+    return f" and {number:,} accomplice{'s' if number > 1 else ''}" if number else ""
 
 
 def _what_happened(scene: Scene, happened: Happened) -> str:
