@@ -1,7 +1,8 @@
 """What holds of a paper and what does not: every verdict follows from numbers, and is typed in nowhere.
 
 A `Finding` is drawn from the rows of a reproduction, in sentences. A `BoundedFinding` is a claim that bounds or names
-one number, held against that number as it is computed here and now; `psephos audit papers` shows those.
+one number, held against that number as it is computed here and now; `psephos audit papers` shows those, and a
+reproduction tells them in sentences.
 """
 
 import enum
@@ -80,6 +81,15 @@ class Certainty(enum.Enum):
     """The end of a confidence interval that is nearer to the claim."""
 
 
+_CERTAINTIES: Final = {
+    Certainty.EXACT: "exact",
+    Certainty.PROVEN: "a proven bound",
+    Certainty.FOUND: "one case reaches it",
+    Certainty.NORMAL: "by the normal law",
+    Certainty.SAMPLED: "sampled, 99.9 % confidence",
+}
+
+
 class BoundedFinding(Judged, frozen=True, kw_only=True):
     """A claim and what was found.
 
@@ -153,6 +163,27 @@ class BoundedFinding(Judged, frozen=True, kw_only=True):
         if refuted:
             return Judgement.IN_PART if self.only else Judgement.REFUTED
         return Judgement.HOLDS if confirmed else Judgement.OPEN
+
+    @property
+    def truth(self) -> str:
+        """What is true, in sentences; may be empty."""
+        only = f"The claim holds only {self.only}." if self.judgement is Judgement.IN_PART else ""
+        return f"{self.note} {only}".strip()
+
+    @property
+    def numbers(self) -> str:
+        """The quantity with the paper's number and ours, in a sentence."""
+        claimed = "the paper gives no number"
+        if self.claimed is not None:
+            claimed = f"claimed {self.claimed_text}" + (f" ({self.compared})" if self.compared else "")
+        return f"{self.quantity}: {claimed}, found {self.found_text} ({_CERTAINTIES[self.certainty]})."
+
+    @property
+    def in_sentences(self) -> Finding:
+        """The finding as a reproduction tells it: what holds in part does not hold."""
+        numbers = f"{self.truth} {self.numbers[0].upper()}{self.numbers[1:]}".strip()
+        source = f"reading {self.key.rstrip(string.ascii_lowercase)}"
+        return Finding(claim=f"{self.claim}.", source=source, holds=self.judgement is Judgement.HOLDS, numbers=numbers)
 
     @property
     def reading(self) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ..presentation.terminal import STYLES, show_facts
 from ..verdicts import Judgement
-from .findings import READINGS, BoundedFinding, Certainty, Finding, Judged
+from .findings import READINGS, BoundedFinding, Finding, Judged
 
 __all__ = [
     "bounded_finding_as_data",
@@ -29,13 +29,6 @@ _MEANINGS: Final = {
     Judgement.REFUTED: "the claim is not true",
     Judgement.OPEN: "the bounds that are known do not decide",
     Judgement.SILENT: "the paper gives no number",
-}
-_CERTAINTIES: Final = {
-    Certainty.EXACT: "exact",
-    Certainty.PROVEN: "a proven bound",
-    Certainty.FOUND: "one case reaches it",
-    Certainty.NORMAL: "by the normal law",
-    Certainty.SAMPLED: "sampled, 99.9 % confidence",
 }
 
 
@@ -93,23 +86,13 @@ def show_bounded_findings(console: Console, findings: Sequence[BoundedFinding]) 
             console.print()
             judgement = finding.judgement
             console.print(Text.assemble((finding.key, "bold"), "  ", (judgement, STYLES[judgement.tone])))
-            show_facts(console, _facts(finding), spaced=False)
-
-
-def _facts(finding: BoundedFinding) -> Mapping[str, str]:
-    """Return a finding in sentences, each by what it says."""
-    truth = [finding.note] if finding.note else []
-    if finding.judgement is Judgement.IN_PART:
-        truth.append(f"The claim holds only {finding.only}.")
-    claimed = "the paper gives no number"
-    if finding.claimed is not None:
-        claimed = f"claimed {finding.claimed_text}" + (f" ({finding.compared})" if finding.compared else "")
-    return {
-        "paper": f"{finding.claim}.",
-        "truth": " ".join(truth),
-        "numbers": f"{finding.quantity}: {claimed}, found {finding.found_text} ({_CERTAINTIES[finding.certainty]}).",
-        "command": finding.command,
-    }
+            facts = {
+                "paper": f"{finding.claim}.",
+                "truth": finding.truth,
+                "numbers": finding.numbers,
+                "command": finding.command,
+            }
+            show_facts(console, facts, spaced=False)
 
 
 def bounded_finding_as_data(finding: BoundedFinding) -> Mapping[str, object]:

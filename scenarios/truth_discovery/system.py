@@ -25,7 +25,7 @@ SYSTEM: Final = System(
     calibration=f"{_HERE}.calibration:CALIBRATION",
     offers=f"{_HERE}.offers:offers_at_price",
     variants=f"{_HERE}.variants:CrowdVariants",
-    claims=f"{_HERE}.paper.claims_audited:findings_on_truth_discovery",
+    claims=f"{_HERE}.paper.claims:findings_on_truth_discovery",
     reproduction=f"{_HERE}.paper:PAPER",
     equip=f"{_HERE}.data.weight_functions:equip",
 )

@@ -1,34 +1,67 @@
-"""What the paper says, and whether it holds: every verdict, and every number in a sentence, comes from the rows."""
+"""What the paper says, and whether it holds: each claim once, judged by a law here and now or by a reproduction's rows.
 
+`psephos audit papers` shows the former, `psephos reproduce` those of the experiments: both have one declaration.
+
+Source: Li et al. (2018), Sections 6 and 7; readings T1 to T9.
+"""
+
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from statistics import correlation
+from typing import Final, Literal
 
-from ....protocol.mechanisms import loss_of_flip_probability
-from ...experiments.findings import Finding, in_a_row
+import numpy as np
+
+from ....protocol.arrays import IntArray
+from ....protocol.mechanisms import (
+    compare_hypers,
+    epsilon_of,
+    flip_probability_of,
+    hypers_of_mean,
+)
+from ....protocol.truth_discovery.parameters import MechanismName
+from ...audit.bounds import exact_epsilon
+from ...experiments.findings import BoundedFinding, Finding
 from ...experiments.measurements import FAR, TOLERANCE, deviation, mean_square, most_by_chance
-from .error_bounds import line_quality
-from .error_change import ProductOfUniforms, domination_excess, long_tail
+from ..audit.sessions import BINARY, NUM_ANSWERS, case_of_worker, survey_of
+from .error_bounds import exact_error, log_odds, printed_bound, printed_factors
+from .error_change import ProductOfUniforms, domination_excess
 from .published import CLEAN_ACCURACIES, METHODS, TABLE_1, Method
 from .rows import PublishedCell, Reproduction
-from .theory import claimed_epsilon_of_two_layers, likelihood, one_layer_loss
+from .theory import likelihood, mean_accuracy_of_truth_and_complement, one_layer_loss
 
-__all__ = ["findings_on_paper"]
+__all__ = ["findings_on_paper", "findings_on_truth_discovery"]
 
 _TABLES = {"table_2": "Table 2", "table_3": "Table 3"}
 _MV_ONE, _TD_ONE, _MV_TWO, _TD_TWO = METHODS
 _LARGE_FLIP = 0.4
 _CLOSE = 0.05
 _EVERYDAY_EPSILON = 1.0
+_AUDIT: Final = "psephos audit truth-discovery"
+_REPRODUCE: Final = "psephos reproduce truth-discovery"
+_EPSILON: Final = 1.0
+_LABELS: Final = 2
+# Reading T8's case.
+_WORKERS, _QUALITY = 11, 0.25
+_HIGH, _IMPORTANT = 0.9, 10
+_found: Final = functools.partial(BoundedFinding, paper="Truth discovery: Li et al. (2018)")
 
 
 def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
     """Yield what the paper says, in its order, and whether it holds."""
-    yield from _theorems(reproduction)
-    yield _uniform_is_strongest(reproduction)
-    yield _bound(reproduction)
-    yield _line()
+    of_worker, _, without_price = _two_layer()
+    laws = (
+        _one_layer(),
+        of_worker,
+        without_price,
+        _uniform_is_strongest(),
+        next(_error_bound()),
+        _line(),
+        _mean_change(),
+    )
+    yield from (law.in_sentences for law in laws)
     yield from _changes()
     yield _statistics(reproduction)
     yield from _clean_accuracy(reproduction)
@@ -51,121 +84,7 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
     yield _equal_privacy(reproduction)
 
 
-def _theorems(reproduction: Reproduction) -> Iterator[Finding]:
-    sizes = (2, 3, 5)
-    flip = 0.2
-    gaps = [abs(one_layer_loss(flip, num_labels=s) - loss_of_flip_probability(flip, s)) for s in sizes]
-    yield Finding(
-        claim="The one-layer mechanism is ln((1 − p)(s − 1)/p)-locally private for one answer.",
-        source="Theorem 6.2",
-        holds=max(gaps) < 1e-9,  # noqa: PLR2004  rounding
-        numbers=(
-            f"The greatest log-ratio of its channel is that, for p = {flip:g} and {in_a_row(map(str, sizes))} labels, "
-            f"up to {max(gaps):.1g}. All m answers of a worker cost m times as much, which the paper does not say."
-        ),
-    )
-    at = next(row for row in reproduction.hypers if row.hyper == "uniform" and _is_everyday(row.epsilon))
-    rows = [r for r in reproduction.hypers if r.hyper == "uniform" and r.epsilon == at.epsilon]
-    high = Fraction(2 * at.mean)
-    m = next(row.num_answers for row in rows if row.num_answers > 1)
-    chances = [likelihood(k, m, low=0, high=high) for k in range(m + 1)]
-    exact = math.log(max(chances) / min(chances))
-    words = "; ".join(
-        f"m = {row.num_answers}: R = {row.one_answer:.2f} for one answer and J = {row.all_answers:,.1f} for all"
-        for row in rows
-    )
-    yield Finding(
-        claim="The two-layer mechanism has the same ε, ln((2 − a − b)(s − 1)/(a + b)), whatever a worker answers.",
-        source="Theorem 6.3, reading T3",
-        holds=all(row.one_answer <= at.epsilon + 1e-9 for row in rows),
-        numbers=(
-            "It has for a worker with a single answer. All answers share one flip probability, so that with a = 0, "
-            f"two labels and a claimed ε of {at.epsilon:.3g} the proven losses of m answers are {words} (in exact "
-            f"fractions J = {exact:.3f} for m = {m}). Neither ε nor m·ε is the loss."
-        ),
-    )
-    none = [math.log(likelihood(0, m, low=0, high=1) / likelihood(m // 2, m, low=0, high=1)) for m in (5, 20)]
-    yield Finding(
-        claim="At ε = 0 the answers of a worker have no influence on the reports.",
-        source="Section 7.2, for the two-layer mechanism; readings T3 and T5",
-        holds=claimed_epsilon_of_two_layers(0, 1) == max(none),
-        numbers=(
-            f"With a = 0 and b = 1 five answers have J = {none[0]:.2f} = ln C(5, 2), and twenty J = {none[1]:.2f}: "
-            "the reports tell how alike the answers are, and not which is which."
-        ),
-    )
-
-
-def _is_everyday(epsilon: float) -> bool:
-    return abs(epsilon - _EVERYDAY_EPSILON) < 1e-6  # noqa: PLR2004  rounding
-
-
-def _uniform_is_strongest(reproduction: Reproduction) -> Finding:
-    stronger: list[str] = []
-    cases = list(dict.fromkeys((row.epsilon, row.num_answers) for row in reproduction.hypers))
-    for epsilon, number in cases:
-        found = {r.hyper: r for r in reproduction.hypers if (r.epsilon, r.num_answers) == (epsilon, number)}
-        uniform = found["uniform"]
-        for name, row in found.items():
-            if row.all_answers < uniform.all_answers * (1 - 1e-9) or row.one_answer < uniform.one_answer * (1 - 1e-9):
-                stronger.append(name)
-    single = [row for row in reproduction.hypers if row.num_answers == 1]
-    alike = max(abs(row.one_answer - row.epsilon) for row in single)
-    counts = {name: stronger.count(name) for name in dict.fromkeys(stronger)}
-    return Finding(
-        claim="The uniform distribution gives stronger privacy than any other hyper-distribution.",
-        source="Section 6.1.2, reading T9",
-        holds=not stronger,
-        numbers=(
-            f"For one answer all distributions of one mean are alike (within {alike:.1g}). In {len(cases)} cases of "
-            "a mean and a number of answers these have a smaller J or R than the uniform one from 0 on: "
-            f"{', '.join(f'{name} in {count}' for name, count in counts.items()) or 'none'}."
-        ),
-    )
-
-
-def _bound(reproduction: Reproduction) -> Finding:
-    below = [row for row in reproduction.bounds if row.printed < row.exact]
-    at = next(row for row in reproduction.bounds if row.num_workers == 11 and row.quality == 0.25)  # noqa: PLR2004  the reading's
-    return Finding(
-        claim="The error rate of weighted voting is at most Π (p/e + (1 − p)·e)^(log-odds of p).",
-        source="Equations (6) and (7), reading T8",
-        holds=not below,
-        numbers=(
-            f"{at.num_workers} workers of p = {at.quality:g} err in {at.exact:.4f}; the bound is {at.printed:.1e}. "
-            f"It is below the error in {len(below)} of {len(reproduction.bounds)} cases. Chernoff's bound, Π 2√(p(1 "
-            f"− p)), is {at.chernoff:.3f} there."
-        ),
-    )
-
-
-def _line() -> Finding:
-    line = line_quality()
-    return Finding(
-        claim="G(p) and its approximation 2p are very close to each other.",
-        source="Section 6.2.2",
-        holds=max(abs(line.greatest_ratio - 1), abs(1 - line.least_ratio)) <= _CLOSE,
-        numbers=(
-            f"They differ by {line.greatest_gap:.3f} at most (p = {line.gap_at:.2f}), but near p = 0, of the "
-            f"important users for whom it is meant, 2p is {line.greatest_ratio:.2f} times as much, and the product "
-            "over n users that to the power n."
-        ),
-    )
-
-
 def _changes() -> Iterator[Finding]:
-    law = ProductOfUniforms(0.0, 0.9, 10)
-    tail = long_tail(law)
-    yield Finding(
-        claim="Two layers have a better utility, as their change Δ is small with high probability.",
-        source="Section 6.2.3, first claim on Figure 1",
-        holds=tail.mean < tail.one_layer * (1 - 1e-9),
-        numbers=(
-            f"For b = {law.high:g} and n = {law.num_workers}, Δ is below one layer's change in "
-            f"{100 * tail.chance_below_one_layer:.0f} % of all cases, but its mean is the same, {tail.mean:.2e} "
-            f"against {tail.one_layer:.2e}: {100 * tail.share_of_mean_above:.0f} % of it comes from the others."
-        ),
-    )
     smaller = domination_excess(ProductOfUniforms(0.0, 0.7, 4), ProductOfUniforms(0.0, 0.9, 4))
     yield Finding(
         claim="A smaller b makes a small Δ more probable.",
@@ -384,4 +303,251 @@ def _equal_privacy(reproduction: Reproduction) -> Finding:
             f"With truth discovery it is better in {len(better)} of {len(gains)} cases and worse in {len(worse)}, by "
             f"more than {TOLERANCE:g} standard errors."
         ),
+    )
+
+
+def findings_on_truth_discovery() -> Iterator[BoundedFinding]:
+    """Yield the paper's claims in its order, with what was found."""
+    yield _one_layer()
+    yield _beyond_even()
+    yield _whole_worker()
+    yield from _two_layer()
+    yield _larger_range()
+    yield _posterior()
+    yield _same_guarantee()
+    yield _uniform_is_strongest()
+    yield from _error_bound()
+    yield _line()
+    yield _mean_change()
+    yield _even_at_zero()
+
+
+def _exact_loss(
+    mechanism: MechanismName, unit: Literal["all answers", "one answer"], *, epsilon: float = _EPSILON
+) -> float:
+    """Return ε of a worker's answers together, or of one where the others are known, by their joint law."""
+    survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
+    case = case_of_worker(survey, "one survey", num_sessions=1, is_one_answer=unit == "one answer")
+    (pair,) = case.pairs()
+    assert pair.laws is not None  # noqa: S101  five binary answers
+    return exact_epsilon(pair.laws)
+
+
+def _channel_loss(flip: float) -> float:
+    """Return ε of one binary answer that is flipped with probability p, by the channel of Definition 5.1."""
+    return exact_epsilon(np.array([[1 - flip, flip], [flip, 1 - flip]]))
+
+
+def _one_layer() -> BoundedFinding:
+    flip = flip_probability_of(_EPSILON, _LABELS)
+    return _found(
+        key="T10",
+        claim="One layer with flip probability p and s labels is ln((1 - p)(s - 1)/p)-LDP for one answer (Theorem 6.2)",
+        quantity="loss of one answer at ε = 1",
+        claimed=epsilon_of(flip, _LABELS),
+        found=one_layer_loss(flip, num_labels=_LABELS),
+        command=_AUDIT,
+        note="It loses exactly this.",
+    )
+
+
+def _beyond_even() -> BoundedFinding:
+    flip = 0.9
+    return _found(
+        key="T11",
+        claim="The formula ln((1 - p)(s - 1)/p) is the loss for every flip probability p (Theorem 6.2)",
+        quantity="loss of one answer with s = 2 labels, p = 0.9",
+        claimed=float(np.log((1 - flip) * (_LABELS - 1) / flip)),
+        found=_channel_loss(flip),
+        only="up to p = (s - 1)/s; beyond, the formula's absolute value is the loss",
+        note="The formula is below 0 here, and no loss is. A mostly false report tells as much as a mostly true one.",
+    )
+
+
+def _whole_worker() -> BoundedFinding:
+    return _found(
+        key="T12",
+        claim="The privacy of each user is guaranteed at ε (Sections 5.1 and 6.1.1)",
+        quantity=f"loss of all {NUM_ANSWERS} answers of a worker, one layer, ε = 1",
+        claimed=_EPSILON,
+        found=_exact_loss("one_layer", "all answers"),
+        command=_AUDIT,
+        only="for a user with one answer",
+        note="A user with m answers loses mε in all.",
+    )
+
+
+def _two_layer() -> Iterator[BoundedFinding]:
+    claim = (
+        "Two layers, with flip probabilities drawn from [a, b] and s labels, are ln((2 - a - b)(s - 1)/(a + b))-LDP "
+        "(Theorem 6.3)"
+    )
+    whole = f"loss of all {NUM_ANSWERS} answers of a worker"
+    quantities = {
+        "all answers": f"{whole}, a = 0, ε = 1",
+        "one answer": f"loss of one of a worker's {NUM_ANSWERS} answers, the others being known, a = 0, ε = 1",
+    }
+    notes = {
+        "all answers": "All answers of a worker share one flip probability, so together they tell more than one does.",
+        "one answer": "Whoever knows the other answers learns the flip probability from them, and so more of this one.",
+    }
+    units: tuple[Literal["all answers", "one answer"], ...] = ("all answers", "one answer")
+    for letter, unit in zip(("", "b"), units, strict=True):
+        yield _found(
+            key=f"T3{letter}",
+            claim=claim,
+            quantity=quantities[unit],
+            claimed=_EPSILON,
+            found=_exact_loss("two_layer", unit),
+            command=_AUDIT,
+            only="for a worker with a single answer",
+            note=notes[unit],
+        )
+    yield _found(
+        key="T3c",
+        claim="At ε = 0 the answers have no influence on the reports (Section 7.2)",
+        quantity=f"{whole}, two layers, flip probability uniform in [0, 1]",
+        claimed=0.0,
+        found=_exact_loss("two_layer", "all answers", epsilon=0.0),
+        command=_REPRODUCE,
+        only="for a worker with a single answer",
+        note="The reports still tell how alike a worker's answers are: the loss of m answers is ln C(m, ⌊m/2⌋).",
+    )
+
+
+def _larger_range() -> BoundedFinding:
+    """A range that ends beyond a + b = 1 has its mean nearer to 1 than the narrower one's to 1/2."""
+    low, high = 0.5, 1.0
+    return _found(
+        key="T13",
+        claim="If a stays the same, a larger b preserves more privacy (Section 6.1.2)",
+        quantity="loss of one answer with s = 2 labels, a = 0.5, b = 1",
+        claimed=_channel_loss(low),
+        found=_channel_loss((low + high) / 2),
+        only="up to a + b = 2(s - 1)/s",
+        note="Beyond that, answers are mostly flipped, and a report tells the answer by its opposite.",
+        compared="at b = 0.5",
+    )
+
+
+def _posterior() -> BoundedFinding:
+    """Return what is known of the last answer once the other reports were seen to be unchanged, at "ε = 0"."""
+    kept, all_kept = (likelihood(0, number, low=0, high=1) for number in (NUM_ANSWERS - 1, NUM_ANSWERS))
+    return _found(
+        key="T3d",
+        claim="At ε = 0 a report says nothing about the answer (Section 7.2)",
+        quantity=f"chance that a report is the true answer, if {NUM_ANSWERS - 1} others of the worker are known to be",
+        claimed=0.5,
+        found=float(all_kept / kept),
+        only="for a worker with a single answer",
+        note="The chance is m/(m + 1) for m answers: a worker with many true reports probably drew a small p.",
+        compared="a coin",
+    )
+
+
+def _same_guarantee() -> BoundedFinding:
+    return _found(
+        key="T4",
+        claim="Two layers give the same guarantee as one layer with p = (a + b)/2 (Theorem 6.4)",
+        quantity=f"loss of all {NUM_ANSWERS} answers of a worker at ε = 1",
+        claimed=_exact_loss("one_layer", "all answers"),
+        bound="=",
+        found=_exact_loss("two_layer", "all answers"),
+        command=_AUDIT,
+        only="for a worker with a single answer",
+        note="With two layers all answers together lose less than with one layer, and a single one of them loses more.",
+        compared="one layer",
+    )
+
+
+def _uniform_is_strongest() -> BoundedFinding:
+    mean = flip_probability_of(_EPSILON, _LABELS)
+    rows = compare_hypers(hypers_of_mean(mean), num_answers=NUM_ANSWERS, num_labels=_LABELS)
+    least = min(rows, key=lambda row: row.one_answer)
+    uniform = next(row for row in rows if row.name == "uniform")
+    return _found(
+        key="T9",
+        claim="Flip probabilities from a uniform distribution protect better than from any other (Section 6.1.2)",
+        quantity=f"loss of one of a worker's {NUM_ANSWERS} answers at equal mean flip probability",
+        claimed=least.one_answer,
+        found=uniform.one_answer,
+        command=_REPRODUCE,
+        note="Another distribution protects better. For a worker with one answer the mean alone counts.",
+        compared=f"a {least.name}",
+    )
+
+
+def _error_bound() -> Iterator[BoundedFinding]:
+    qualities = np.full(_WORKERS, _QUALITY)
+    weights = log_odds(qualities)
+    yield _found(
+        key="T8",
+        claim="The error rate of the weighted vote is at most the bound (7)",
+        quantity=f"error rate of {_WORKERS} workers who are wrong with probability {_QUALITY:g}",
+        claimed=printed_bound(qualities),
+        found=exact_error(qualities, weights),
+        command=_REPRODUCE,
+        note="The error is larger than the bound, since the proof replaces E[e^(-xw)] by (E[e^(-x)])^w.",
+        compared="the bound (7)",
+    )
+    of_worker, of_mirrored = printed_factors(np.array([_QUALITY, 1 - _QUALITY])).tolist()
+    yield _found(
+        key="T8b",
+        claim="Users who are wrong with probability p and with 1 - p are equivalent, so p ≤ 1/2 may be assumed (6.2.1)",
+        quantity=f"a user's factor in the bound (7) at p = {1 - _QUALITY:g}",
+        claimed=of_worker,
+        bound="=",
+        found=of_mirrored,
+        only="for the votes themselves",
+        note="The two users' votes have the same error, but the bound (7) gives them different factors.",
+        compared=f"at p = {_QUALITY:g}",
+    )
+
+
+def _line() -> BoundedFinding:
+    quality = 0.01
+    return _found(
+        key="T14",
+        claim="The factor G(p) and its approximation 2p are very close to each other (Section 6.2.2)",
+        quantity=f"G(p)/2p for an important user, who is wrong with probability p = {quality:g}",
+        claimed=1.0,
+        bound="=",
+        found=float(printed_factors(np.array([quality]))[0]) / (2 * quality),
+        command=_REPRODUCE,
+        tolerance=0.1,
+        note="They differ by a factor of about two, and the product over n users by its n-th power.",
+    )
+
+
+def _mean_change() -> BoundedFinding:
+    law = ProductOfUniforms(0.0, _HIGH, _IMPORTANT)
+    return _found(
+        key="T15",
+        claim="Two layers change the error less than one does, as Δ is small with high probability (6.2.3 and 6.3)",
+        quantity=f"mean Δ with two layers, divided by that with one, b = {_HIGH:g}, {_IMPORTANT} important users",
+        claimed=1.0,
+        bound="<",
+        found=law.mean / law.one_layer,
+        command=_REPRODUCE,
+        note=f"Δ is smaller in {100 * law.chance_below_one_layer:.0f} % of all cases, but its mean is the same.",
+    )
+
+
+def _even_at_zero() -> BoundedFinding:
+    answers: IntArray = np.array([[0, 1], [0, 0], [1, 1]], dtype=np.int64)
+    truths: IntArray = np.array([0, 1], dtype=np.int64)
+
+    def majority(reports: IntArray) -> IntArray:
+        return (2 * reports.sum(axis=0) > len(reports)).astype(np.int64)
+
+    found: Fraction = mean_accuracy_of_truth_and_complement(majority, answers, truths, low=0, high=1)
+    return _found(
+        key="T5",
+        claim="At ε = 0 the accuracy is around 0.5 (Section 7.2)",
+        quantity="accuracy, averaged over a truth and its complement",
+        claimed=0.5,
+        bound="=",
+        found=float(found),
+        command=_REPRODUCE,
+        note="It is for every estimator. On a single truth, always answering one label has that label's share.",
     )

@@ -17,7 +17,6 @@ users that it is meant for. And the expansion (11) has the right terms, each wit
 what (11) expands is Π 2p̂, not Π G(p̂).
 """
 
-import dataclasses
 import math
 
 import numpy as np
@@ -28,12 +27,9 @@ from ....protocol.arrays import FloatArray
 from ....protocol.elementary import exp
 
 __all__ = [
-    "LineQuality",
     "chernoff_bound",
     "exact_error",
     "fold",
-    "line_quality",
-    "linear_factors",
     "log_odds",
     "printed_bound",
     "printed_factors",
@@ -146,53 +142,6 @@ def exact_error(qualities: ArrayLike, weights: ArrayLike, *, tie_error: float = 
             raise ValueError(f"{len(known)} workers' weights have more than {_MAX_SUMS} different sums")
     slack = len(known) / 2
     return math.fsum(law[sums < -slack].tolist()) + tie_error * math.fsum(law[np.abs(sums) <= slack].tolist())
-
-
-def linear_factors(qualities: ArrayLike) -> FloatArray:
-    """Return G'(p) = 2p, by which Section 6.2.2 replaces the printed factor G(p).
-
-    Args:
-        qualities: p, in [0, 1], any shape; G' is meant for folded ones, and above ½ it exceeds 1.
-
-    Raises:
-        ValueError: a quality is not in [0, 1].
-    """
-    return 2 * _probabilities("qualities", qualities)
-
-
-@dataclasses.dataclass(frozen=True)
-class LineQuality:
-    """How close G'(p) = 2p is to G(p) for folded qualities.
-
-    Args:
-        greatest_gap: the greatest |G' − G|.
-        gap_at: the quality where that is.
-        least_ratio: the least G'/G.
-        greatest_ratio: the greatest G'/G, near quality 0; for n workers its nth power counts.
-    """
-
-    greatest_gap: float
-    gap_at: float
-    least_ratio: float
-    greatest_ratio: float
-
-
-def line_quality(*, num_points: int = 10_000) -> LineQuality:
-    """Return how close G' is to G at equally spaced qualities in (0, ½].
-
-    Args:
-        num_points: > 0.
-
-    Raises:
-        ValueError: it is not.
-    """
-    if num_points < 1:
-        raise ValueError(f"num_points must be > 0, got {num_points}")
-    qualities = np.arange(1, num_points + 1) / (2 * num_points)
-    line, printed = linear_factors(qualities), printed_factors(qualities)
-    gaps, ratios = np.abs(line - printed), line / printed
-    widest = int(np.argmax(gaps))
-    return LineQuality(float(gaps[widest]), float(qualities[widest]), float(ratios.min()), float(ratios.max()))
 
 
 def _probabilities(field: str, values: ArrayLike) -> FloatArray:

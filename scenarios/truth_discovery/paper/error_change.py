@@ -7,7 +7,7 @@ What holds of the claims below Figure 1, with a = 0:
 
 - "Long tail": Δ is mostly small, and below one layer's (b/2)^n with probability Q(n, n·ln 2), ½ for n = 1 and .84 for
   n = 10, whatever b is. But its *mean* is (b/2)^n as well. Only the median is smaller; rare large changes make up for
-  it, and for n = 10 the sixth of the cases above one layer's change has 88 % of the mean. See `long_tail`.
+  it, and for n = 10 the sixth of the cases above one layer's change has 88 % of the mean.
 - "A smaller b, a smaller Δ": true, as Δ is b^n times a number whose law does not depend on b. One layer's change
   shrinks by the same factor, so this is no difference between the mechanisms but the price of privacy.
 - "More important users, a smaller Δ": true for the printed Δ, which each user multiplies by a number below 1. It is
@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike
 
 from ....protocol.arrays import FloatArray
 
-__all__ = ["Curve", "LongTail", "ProductOfUniforms", "domination_excess", "figure_1", "long_tail"]
+__all__ = ["Curve", "ProductOfUniforms", "domination_excess", "figure_1"]
 
 # Twice the digits of a float, besides those that cancel.
 _DIGITS = 40
@@ -87,22 +87,9 @@ class ProductOfUniforms:
         return float(self._exact_one_layer)
 
     @property
-    def median(self) -> float:
-        """The median."""
-        return self.quantile(0.5)
-
-    @property
     def chance_below_one_layer(self) -> float:
         """P[Δ < one layer's change]; Q(n, n·ln 2) at a = 0, whatever b is."""
-        return float(self._below(self._exact_one_layer, power=1))
-
-    @property
-    def share_of_mean_above_one_layer(self) -> float:
-        """Which part of the mean comes from changes above one layer's."""
-        below = self._below(self._exact_one_layer, power=2)
-        with decimal.localcontext() as context:
-            context.prec = self._digits
-            return float(1 - below / self._exact_one_layer)
+        return float(self._below(self._exact_one_layer))
 
     def density(self, changes: ArrayLike) -> FloatArray:
         """Return the density f; infinite at 0 if that is in reach and n > 1.
@@ -126,29 +113,8 @@ class ProductOfUniforms:
             ValueError: a change is not finite.
         """
         array = _finite(changes)
-        found = [float(self._below(Decimal(change), power=1)) for change in array.ravel().tolist()]
+        found = [float(self._below(Decimal(change))) for change in array.ravel().tolist()]
         return np.array(found).reshape(array.shape)
-
-    def quantile(self, probability: float) -> float:
-        """Return the least float x with P[Δ ≤ x] ≥ `probability`, within [a^n, b^n].
-
-        Args:
-            probability: in [0, 1].
-
-        Raises:
-            ValueError: it is not.
-        """
-        if not 0 <= probability <= 1:
-            raise ValueError(f"probability must be in [0, 1], got {probability}")
-        if probability in {0, 1}:
-            return self.greatest if probability else self.least
-        wanted = Decimal(probability)
-        low = high = self.greatest
-        while low > self.least and self._below(Decimal(low), power=1) >= wanted:
-            low, high = max(low / 2, self.least), low
-        while low < (middle := low + (high - low) / 2) < high:
-            low, high = (low, middle) if self._below(Decimal(middle), power=1) >= wanted else (middle, high)
-        return high
 
     def _density_at(self, change: float) -> float:
         n = self.num_workers
@@ -169,12 +135,8 @@ class ProductOfUniforms:
             width = Decimal(self.high) - Decimal(self.low)
             return max(float(total / (width**n * math.factorial(n - 1))), 0.0)
 
-    def _below(self, change: Decimal, *, power: int) -> Decimal:
-        """Return E[Δ^(power − 1); Δ ≤ change].
-
-        With r for the power, ∫ t^(r−1)·ln(c/t)^(n−1)/(n−1)! dt up to x is r^(−n)·x^r·Σ_{j<n} (r·ln(c/x))^j/j!, and up
-        to c it is r^(−n)·c^r.
-        """
+    def _below(self, change: Decimal) -> Decimal:
+        """Return P[Δ ≤ change]: ∫ ln(c/t)^(n−1)/(n−1)! dt up to x is x·Σ_{j<n} ln(c/x)^j/j!, and up to c it is c."""
         with decimal.localcontext() as context:
             context.prec = self._digits
             if change <= Decimal(self.low) ** self.num_workers:
@@ -183,11 +145,11 @@ class ProductOfUniforms:
             total = Decimal(0)
             for sign, corner, of_corner in self._corners():
                 if corner > change:
-                    total += sign * change**power * _exponential_sum(power * (of_corner - logarithm), self.num_workers)
+                    total += sign * change * _exponential_sum(of_corner - logarithm, self.num_workers)
                 else:
-                    total += sign * corner**power
+                    total += sign * corner
             width = Decimal(self.high) - Decimal(self.low)
-            return total / (power * width) ** self.num_workers
+            return total / width**self.num_workers
 
     def _corners(self) -> Iterator[tuple[int, Decimal, Decimal]]:
         """Yield (−1)^k·C(n, k), c_k = a^k·b^(n−k) and ln c_k, for all k with c_k > 0."""
@@ -214,36 +176,6 @@ class ProductOfUniforms:
         spread = 2 * math.e * (1 + math.log(self.high) - math.log(self.low))
         cancelled = spread * (self.high + self.low) / (self.high - self.low)
         return _DIGITS + math.ceil(self.num_workers * math.log10(cancelled))
-
-
-@dataclasses.dataclass(frozen=True)
-class LongTail:
-    """The first claim below Figure 1 in numbers.
-
-    Args:
-        mean: of Δ.
-        one_layer: one layer's change at the same claimed ε: equal to the mean.
-        median: of Δ.
-        chance_below_one_layer: how often Δ is below one layer's change.
-        share_of_mean_above: which part of the mean the other cases have.
-    """
-
-    mean: float
-    one_layer: float
-    median: float
-    chance_below_one_layer: float
-    share_of_mean_above: float
-
-
-def long_tail(law: ProductOfUniforms) -> LongTail:
-    """Return how much of Δ is small, and what that costs."""
-    return LongTail(
-        mean=law.mean,
-        one_layer=law.one_layer,
-        median=law.median,
-        chance_below_one_layer=law.chance_below_one_layer,
-        share_of_mean_above=law.share_of_mean_above_one_layer,
-    )
 
 
 def domination_excess(smaller: ProductOfUniforms, greater: ProductOfUniforms, *, num_points: int = 1000) -> float:

@@ -14,12 +14,11 @@ from fractions import Fraction
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.mechanisms import OneLayer, loss_of_flip_probability
+from ....protocol.mechanisms import OneLayer
 from ...audit.bounds import exact_epsilon
 
 __all__ = [
     "accuracy",
-    "claimed_epsilon_of_two_layers",
     "likelihood",
     "mean_accuracy_of_truth_and_complement",
     "one_layer_loss",
@@ -33,31 +32,6 @@ def one_layer_loss(flip_probability: float, *, num_labels: int) -> float:
     """Return ε of one answer of the one-layer mechanism, by the channel that runs: by symmetry of any two labels."""
     channel = OneLayer.of_flip_probability((num_labels,), flip_probability).channel_matrix()
     return exact_epsilon(np.array(channel)[1:3, 1:])
-
-
-def claimed_epsilon_of_two_layers(low: Probability, high: Probability, *, num_labels: int = 2) -> float:
-    """Return |ln((2 − a − b)(s − 1)/(a + b))|, what the two-layer mechanism claims for an answer.
-
-    It is the one-layer mechanism's at p^f = (a + b)/2 (Theorem 6.4): one answer's report depends on the
-    hyper-distribution through its mean alone. For the same reason no hyper-distribution of that mean gives a single
-    answer more privacy than the uniform one, nor less (reading T9 on Section 6.1.2).
-
-    Args:
-        low: a, in [0, b].
-        high: b, in [a, 1].
-        num_labels: s ≥ 2.
-
-    Raises:
-        ValueError: a parameter is out of range.
-
-    Privacy:
-        ε-LDP, replace-one, unit: one answer, if it is the worker's only one. For several see reading T3.
-
-    Source:
-        Section 6.1.2, Theorem 6.3; Section 6.1.3, Theorem 6.4.
-    """
-    _check_interval(low, high)
-    return loss_of_flip_probability((low + high) / 2, num_labels)
 
 
 def likelihood(num_flipped: int, num_answers: int, *, low: Probability, high: Probability) -> Fraction:

@@ -286,12 +286,6 @@ FLIPS: Sequence[tuple[str, str, Callable[[Any], dict[str, Any]], Callable[[Any],
     ),
     (f"{WRONG}, where all", "skewed", falls_with_n, grows_with_n),
     (f"{WRONG}, where nine", "skewed", falls_with_n, sure("printed", 0.2)),
-    (
-        "The estimated numbers of yes votes",
-        "skewed",
-        scaled("mse_phi", 1e-4, variant="printed", many=True),
-        scaled("mse_phi", 1.0, variant="printed", many=True),
-    ),
     ("On the paper's own data the biased", "figure_4", sure("printed", 0.7), sure("joint", 0.7)),
     (
         "Where all weights are 3, the printed rule rejects",
@@ -339,8 +333,9 @@ def test_a_verdict_follows_the_numbers(
 
 def test_every_finding_can_flip(reproduction: Reproduction) -> None:
     claims = [finding.claim for findings in reproduction.findings.values() for finding in findings]
-    assert len(claims) == len(FLIPS)
-    assert not [claim for claim in claims if not any(claim.startswith(flip[0]) for flip in FLIPS)]
+    known = (*(flip[0] for flip in FLIPS), "Equation (8b) estimates")  # the last one has a law
+    assert len(claims) == len(known)
+    assert not [claim for claim in claims if not any(claim.startswith(start) for start in known)]
 
 
 def finding_of(reproduction: Reproduction, claim: str) -> Finding:

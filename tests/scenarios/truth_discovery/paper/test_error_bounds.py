@@ -13,8 +13,6 @@ from psephos.scenarios.truth_discovery.paper.error_bounds import (
     chernoff_bound,
     exact_error,
     fold,
-    line_quality,
-    linear_factors,
     log_odds,
     printed_bound,
     printed_factors,
@@ -149,24 +147,3 @@ def test_bad_arguments_are_refused() -> None:
         exact_error([1.0], log_odds([1.0]))
     with pytest.raises(ValueError, match=r"tie_error must be in \[0, 1\], got 2"):
         exact_error([0.5], [1], tie_error=2)
-    with pytest.raises(ValueError, match=r"qualities must be in \[0, 1\], got -0.5 to 0.2"):
-        linear_factors([0.2, -0.5])
-    with pytest.raises(ValueError, match="num_points must be > 0"):
-        line_quality(num_points=0)
-
-
-def test_the_line_is_close_in_difference_but_not_in_ratio() -> None:
-    """The manual's numbers; by hand, G(p) ~ p near 0, of which 2p is the double."""
-    found = line_quality()
-    assert found.greatest_gap == pytest.approx(0.0765, abs=1e-4)
-    assert found.gap_at == pytest.approx(0.171, abs=1e-3)
-    assert found.least_ratio == pytest.approx(0.9955, abs=1e-4)
-    assert 1.999 < found.greatest_ratio < 2
-    assert line_quality(num_points=1).greatest_gap == pytest.approx(0, abs=1e-15)
-
-
-def test_the_line_is_no_bound_either() -> None:
-    """11 at ¼: 2^−11 against .0343; Chernoff's root is above the line for all folded qualities."""
-    assert math.prod(linear_factors(ELEVEN).tolist()) == 2.0**-11
-    folded = np.linspace(0, 0.5, 101)
-    assert np.all(2 * np.sqrt(folded * (1 - folded)) >= linear_factors(folded) - 1e-15)

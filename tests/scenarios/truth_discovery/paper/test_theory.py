@@ -2,16 +2,13 @@
 
 import functools
 import itertools
-import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.mechanisms import loss_of_flip_probability
 from psephos.scenarios.truth_discovery.paper.theory import (
     accuracy,
-    claimed_epsilon_of_two_layers,
     likelihood,
     mean_accuracy_of_truth_and_complement,
     report_law,
@@ -19,18 +16,6 @@ from psephos.scenarios.truth_discovery.paper.theory import (
 
 HALF = Fraction(1, 2)
 INTERVALS = [(Fraction(0), Fraction(1)), (Fraction(1, 5), Fraction(4, 5)), (HALF, HALF)]
-
-
-def test_theorem_6_3_by_hand() -> None:
-    """U(0, .5) with two labels: ln((2 − .5)/.5) = ln 3; U(.1, .3) with three: ln(1.6·2/.4) = ln 8."""
-    assert claimed_epsilon_of_two_layers(0.0, 0.5) == pytest.approx(math.log(3), rel=1e-15)
-    assert claimed_epsilon_of_two_layers(0.1, 0.3, num_labels=3) == pytest.approx(math.log(8), rel=1e-14)
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.0, 0.5), (0.125, 0.375), (0.25, 0.25)])
-@pytest.mark.parametrize("num_labels", [2, 5])
-def test_theorem_6_4_both_layers_claim_the_same_at_equal_means(low: float, high: float, num_labels: int) -> None:
-    assert claimed_epsilon_of_two_layers(low, high, num_labels=num_labels) == loss_of_flip_probability(0.25, num_labels)
 
 
 def test_the_law_of_one_report_knows_the_mean_alone() -> None:
@@ -43,7 +28,6 @@ def test_the_losses_of_several_answers_are_not_the_claimed_one() -> None:
     """U(0, 1), two answers, by hand: L = (1/3, 1/6, 1/3), so that ln 2 is lost where 0 is claimed."""
     found = [likelihood(k, 2, low=0, high=1) for k in range(3)]
     assert found == [Fraction(1, 3), Fraction(1, 6), Fraction(1, 3)]
-    assert claimed_epsilon_of_two_layers(0, 1) == 0
 
 
 def test_the_likelihood_by_hand() -> None:
@@ -124,7 +108,7 @@ def test_majority_beats_a_half_elsewhere() -> None:
 
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="low and high must be 0 <= low <= high <= 1"):
-        claimed_epsilon_of_two_layers(0.5, 0.25)
+        likelihood(0, 1, low=0.5, high=0.25)
     with pytest.raises(ValueError, match="low and high must be"):
         likelihood(0, 1, low=0, high=1.25)
     with pytest.raises(ValueError, match=r"num_flipped must be in \[0, 2\], got 3"):
