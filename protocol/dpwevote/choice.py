@@ -95,7 +95,7 @@ def make_offer(parameters: Parameters, variant: VariantName) -> Offer | None:
         epsilon_weight=0.0,
         epsilon_opinion=parameters.epsilon,
         epsilon_total=price,
-        worst_variance=make_report(_as_signed(parameters, variant)).worst_variance,
+        worst_variance=make_report(parameters.as_variant(variant)).worst_variance,
     )
 
 
@@ -234,19 +234,3 @@ def _takes_long(values: Sequence[Fraction], epsilon: float) -> bool:
     is_symmetric = set(values) == {-value for value in values}
     most = _QUICK_SYMMETRIC_VALUES if is_symmetric else _QUICK_VALUES
     return len(values) > most or epsilon > _QUICK_EPSILON
-
-
-def _as_signed(parameters: Parameters, variant: VariantName) -> Parameters:
-    """Return the same vote as one of a variant that reports signed weights."""
-    return msgspec.structs.replace(
-        parameters,
-        variant=variant,
-        prior=None,
-        epsilon_weight=None,
-        epsilon_opinion=None,
-        weight_matrix=msgspec.UNSET,
-        opinion_matrix=msgspec.UNSET,
-        weight_collection="once",
-        game=msgspec.UNSET,
-        project_counts=False,
-    )

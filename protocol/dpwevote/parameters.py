@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 import msgspec
 
@@ -110,6 +110,29 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 "'uniform', since the quota is not half of all weight and fair coins say nothing about other quotas"
             )
             raise ConfigurationError(field="error_prior", value=self.error_prior, allowed=allowed)
+
+    def as_variant(self, variant: VariantName, **others: Any) -> Self:
+        """Return the same vote by another variant, without what only some variants have.
+
+        Args:
+            variant: which.
+            others: parameters that are others as well.
+        """
+        return msgspec.structs.replace(
+            self,
+            **{
+                "variant": variant,
+                "prior": None,
+                "epsilon_weight": None,
+                "epsilon_opinion": None,
+                "weight_matrix": msgspec.UNSET,
+                "opinion_matrix": msgspec.UNSET,
+                "weight_collection": "once",
+                "game": msgspec.UNSET,
+                "project_counts": False,
+                **others,
+            },
+        )
 
     @property
     def group_of_weight(self) -> tuple[int, ...]:

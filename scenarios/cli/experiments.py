@@ -131,7 +131,7 @@ def variants(
 
     from ...protocol.errors import ConfigurationError
     from ..experiments.trials import check_trials
-    from ..experiments.variants import Priced, price_for, table_of, variants_of
+    from ..experiments.variants import Offered, price_for, table_of, variants_of
     from ..experiments.variants_shown import show_variants, variants_in_json
     from ..presentation import make_console
     from ..running.progress import steps
@@ -157,10 +157,10 @@ def variants(
                 on_step(line, next(begun), total)
 
         offers = table.offers(tell)
-        prices: list[Priced] = []
+        prices: dict[str, Offered | None] = {}
         for name in () if wanted is None else table.names:
             tell(f"the price of {name}")
-            prices.append(price_for(table, name, wanted or 0.0))
+            prices[name] = price_for(table, name, wanted or 0.0)
     if as_json:
         print_json(variants_in_json(table, offers, prices, error=wanted))
         return

@@ -4,9 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
-
-from ...protocol.dpwevote import DPWeVote, Parameters, make_offers
+from ...protocol.dpwevote import DPWeVote, make_offers
 from ...protocol.dpwevote.choice import worst_variance_of
 from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import PhasedProtocol
@@ -39,7 +37,7 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     if price > MAX_EPSILON:
         return ()
     own = math.sqrt(num_parties * worst_variance_of(parameters))
-    at_price = _at_price(parameters, price)
+    at_price = parameters.as_variant("two_point", epsilon=price)  # which allows any other
     offered: list[Offer] = []
     for offer in make_offers(at_price, is_quick=True):
         if offer.variant == parameters.variant:
@@ -54,19 +52,3 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
             )
         )
     return offered
-
-
-def _at_price(parameters: Parameters, price: float) -> Parameters:
-    """Return the same vote with ε of one candidate, of a variant whose parameters allow any other."""
-    return msgspec.structs.replace(
-        parameters,
-        variant="two_point",
-        prior=None,
-        epsilon=price,
-        epsilon_weight=None,
-        epsilon_opinion=None,
-        weight_matrix=msgspec.UNSET,
-        opinion_matrix=msgspec.UNSET,
-        weight_collection="once",
-        project_counts=False,
-    )

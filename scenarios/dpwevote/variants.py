@@ -6,7 +6,7 @@ Where weights are public there is one variant, and the error is exact: "yes" and
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import msgspec
 
@@ -31,54 +31,48 @@ __all__ = ["VoteVariants"]
 
 _PAPERS: Final = "joint, the paper's split"
 _OWN: Final = "joint, own matrices"
-_ERROR: Final = "± of a margin"
 _OF_SOME: Final = ("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts")
 """What only some variants have, and is left out of all of them."""
 _UNBIASED: Final[tuple[VariantName, ...]] = ("joint", "two_point", "signed_rr", "optimal")
 
 
 class VoteVariants(VariantTable):
-    """The variants of a vote."""
+    """The variants of a vote; what `auto` takes is the best."""
+
+    mark: ClassVar[str] = " <- auto"
+    dropped: ClassVar[Sequence[str]] = ("ε weight",)
+    error: str = "± of a margin"
+    parameters: Parameters
 
     def __init__(self, resolved: Served, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
-        self._parameters: Parameters = resolved.protocol.parameters
         self._found: dict[tuple[str, float], Offer | None] = {}  # of one partner: the same for any number of them
-        if not self._parameters.public_weights:
-            self.price = self._number * self._parameters.epsilon
-
-    @property
-    def _number(self) -> int:
-        return len(self._parameters.candidates)
+        if not self.parameters.public_weights:
+            self.price = len(self.parameters.candidates) * self.parameters.epsilon
 
     @property
     def names(self) -> Sequence[str]:
         """The paper's split, and the unbiased variants; with public weights the one that has no report of them."""
-        return ("joint",) if self._parameters.public_weights else (_PAPERS, *_UNBIASED)
-
-    @property
-    def error(self) -> str:
-        """A margin's standard error."""
-        return _ERROR
+        return ("joint",) if self.parameters.public_weights else (_PAPERS, *_UNBIASED)
 
     @property
     def unit(self) -> Unit:
         """Votes of a margin, or a share of all votes."""
-        if self._parameters.public_weights:
-            return Unit(of="of all votes on a candidate's margin", whole=self._votes, noun="votes")
-        least = f"{self._parameters.weights[0]:g}"
+        explained = (
+            f"Weights are private: a share is of all votes if every partner had the least weight, "
+            f"{self.parameters.weights[0]:g}, and the error is that of partners who are all the worst."
+        )
         return Unit(
             of="of all votes on a candidate's margin",
             whole=self._votes,
             noun="votes",
-            explained=f"Weights are private: a share is of all votes if every partner had the least weight, {least}, "
-            "and the error is that of partners who are all the worst.",
+            explained="" if self.parameters.public_weights else explained,
         )
 
     @property
     def _votes(self) -> float:
         """All votes; where weights are private the fewest that there can be."""
-        parameters, own = self._parameters, self._own_weights
+        parameters, own = self.parameters, self._own_weights
         return self.people * (math.fsum(own) / len(own) if own else parameters.weights[0])
 
     @property
@@ -87,49 +81,29 @@ class VoteVariants(VariantTable):
         own = self._own_weights
         if own:
             return self.people * math.fsum(map(square, own)) / len(own)
-        return self.people * (square(self._parameters.weights[-1]) if self._parameters.public_weights else 1.0)
+        return self.people * (square(self.parameters.weights[-1]) if self.parameters.public_weights else 1.0)
 
     @property
     def _own_weights(self) -> Sequence[float]:
         """The partners' weights; none where they are private."""
         public = self.resolved.inputs.public
-        if not self._parameters.public_weights or not public.shape[1]:
+        if not self.parameters.public_weights or not public.shape[1]:
             return ()
         places: list[int] = public[:, 1].tolist()
-        return [self._parameters.weights[place] for place in places]
+        return [self.parameters.weights[place] for place in places]
 
     def coarser(self) -> Mapping[str, Self]:
         """Return votes on one candidate, and with public weights."""
-        simpler: dict[str, Self] = {}
-        if self._number > 1:
-            one = msgspec.structs.replace(self._plain, candidates=self._parameters.candidates[:1])
-            simpler["ask of one candidate"] = self.changed(_parameters=one, _found={})
-        if not self._parameters.public_weights:
-            public = msgspec.structs.replace(self._plain, public_weights=True, groups=())
-            simpler["make weights public"] = self.changed(_parameters=public, _found={})
-        return simpler
+        simpler: dict[str, Parameters] = {}
+        if len(self.parameters.candidates) > 1:
+            simpler["ask of one candidate"] = self._plain(candidates=self.parameters.candidates[:1])
+        if not self.parameters.public_weights:
+            simpler["make weights public"] = self._plain(public_weights=True, groups=())
+        return {do: self.changed(parameters=parameters, _found={}) for do, parameters in simpler.items()}
 
-    @property
-    def _plain(self) -> Parameters:
-        """The vote's parameters without what only some variants have."""
-        return msgspec.structs.replace(
-            self._parameters,
-            variant="joint",
-            prior=None,
-            epsilon=1.0,
-            epsilon_weight=None,
-            epsilon_opinion=None,
-            weight_matrix=msgspec.UNSET,
-            opinion_matrix=msgspec.UNSET,
-            weight_collection="once",
-            game=msgspec.UNSET,
-            project_counts=False,
-        )
-
-    @property
-    def dropped(self) -> Sequence[str]:
-        """The price of a weight."""
-        return ("ε weight",)
+    def _plain(self, **others: Any) -> Parameters:
+        """Return the vote's parameters without what only some variants have."""
+        return self.parameters.as_variant("joint", **{"epsilon": 1.0, **others})
 
     def offer(self, name: str, price: float) -> Offered | None:
         """Return what a variant offers at a price."""
@@ -139,9 +113,9 @@ class VoteVariants(VariantTable):
         return None if found is None else self._told(found, name)
 
     def _offer(self, name: str, price: float) -> Offer | None:
-        shares = (self._number + 1) / 2 if name == _PAPERS else self._number
+        number = len(self.parameters.candidates)
         try:
-            parameters = msgspec.structs.replace(self._plain, epsilon=price / shares)
+            parameters = self._plain(epsilon=price / ((number + 1) / 2 if name == _PAPERS else number))
             if parameters.public_weights:
                 return make_public_offer(parameters)
             if name == _PAPERS:
@@ -150,18 +124,19 @@ class VoteVariants(VariantTable):
         except (ConfigurationError, ValueError):  # no mechanism has this ε
             return None
 
-    def offers(self, tell: Callable[[str], object] | None = None) -> list[Offered]:
+    def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[Offered]:
         """Return what the variants offer at k·ε, after own matrices and the paper's split, which may cost less."""
         del tell  # it takes no time
-        told = [*self._of_own_matrices()]
-        if self._parameters.public_weights:
-            return [*told, *(offered for name in self.names if (offered := self.offer(name, self.price)) is not None)]
-        told.append(self._told(make_paper_offer(self._parameters), _PAPERS))
-        return [*told, *(self._told(offer, offer.variant) for offer in make_offers(self._parameters))]
+        own = self._of_own_matrices()
+        if self.parameters.public_weights:
+            return [*own, *super().offers()]
+        found = [(make_paper_offer(self.parameters), _PAPERS)]
+        found += [(offer, offer.variant) for offer in make_offers(self.parameters)]
+        return [*own, *(self._told(offer, name) for offer, name in found)]
 
     def _of_own_matrices(self) -> Iterator[Offered]:
         """Yield what the session itself offers, if it reports by matrices of its own, without bias."""
-        own = self._parameters
+        own = self.parameters
         if own.variant != "joint" or (own.weight_matrix is msgspec.UNSET and own.opinion_matrix is msgspec.UNSET):
             return
         offer = Offer(
@@ -175,14 +150,10 @@ class VoteVariants(VariantTable):
 
     def _told(self, offer: Offer, name: str) -> Offered:
         error = math.sqrt(self._square * offer.worst_variance)
-        settings: dict[str, Any] = {
-            "variant": offer.variant,
-            "epsilon": None,
-            "epsilon_weight": None,
-            "epsilon_opinion": None,
-        }
-        plain = self._plain
-        own = (field for field in _OF_SOME if getattr(self._parameters, field) != getattr(plain, field))
+        losses = ("epsilon", "epsilon_weight", "epsilon_opinion")
+        settings: dict[str, Any] = {"variant": offer.variant, **dict.fromkeys(losses)}
+        plain = self._plain()
+        own = (field for field in _OF_SOME if getattr(self.parameters, field) != getattr(plain, field))
         settings |= dict.fromkeys(own)
         if offer.epsilon_weight:
             settings |= {"epsilon_weight": offer.epsilon_weight, "epsilon_opinion": offer.epsilon_opinion}
@@ -198,20 +169,19 @@ class VoteVariants(VariantTable):
                 "ε a candidate": f"{offer.epsilon_opinion:.4g}",
                 "ε in all": f"{offer.epsilon_total:.4g}",
                 "Worst variance": f"{offer.worst_variance:.5g}",
-                _ERROR: f"{error:,.4g}",
+                self.error: f"{error:,.4g}",
             },
         )
 
-    def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
+    def best(self, offers: Sequence[Offered]) -> Offered:
         """Return what `auto` takes."""
-        chosen = [offered for offered in offers if offered.name not in {_PAPERS, _OWN}]
-        return min(chosen, key=lambda offered: offered.error.value), " <- auto"
+        return super().best([offered for offered in offers if offered.name not in {_PAPERS, _OWN}])
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         """Return what the numbers are of."""
         partners = self.people
         of_own = [f"{_OWN}: the session itself, at its own price"] if offers[0].name == _OWN else []
-        if self._parameters.public_weights:
+        if self.parameters.public_weights:
             return ["weights are public, and only opinions are reported; ± is the standard error of a margin", *of_own]
         notes = [
             "worst variance: the most of one partner's contribution to the margin of one candidate",
@@ -220,6 +190,6 @@ class VoteVariants(VariantTable):
             *of_own,
         ]
         if all(offered.name != "optimal" for offered in offers):
-            number = len(self._parameters.group_means)
+            number = len(self.parameters.group_means)
             notes.append(f"`optimal` is not computed for these {number} weights: {OPTIMAL_LIMITS}")
         return notes

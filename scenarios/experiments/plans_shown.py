@@ -16,7 +16,7 @@ from ..running.folder import RunFolder
 from ..running.parties import sources_of
 from ..running.statements import certainty_of, meaning_of, up_to, warning_of
 from ..tables import Entry, Table
-from .plans import Option, Plan, Planned
+from .plans import Plan, Planned
 from .plans_drawn import picture_of
 from .variants import Offered, VariantTable
 from .variants_shown import best_of, trusting
@@ -139,7 +139,7 @@ def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
     for option in plan.options:
         error = unit.short(option.share, standard_error=option.standard_error)
         do = option.do if option.name == plan.best[0].name else f"{option.do} ({option.name})"
-        rows.append([do, *_numbers(option.people, option.epsilon, error)])
+        rows.append([do, *_numbers(option.people or 0, option.epsilon, error)])
     shown = Table(columns=(_HEADINGS[plan.sought], *_headers(table)), rows=rows)
     show_table(console, shown, drop=("Certainty",), whole="plan.json")
 
@@ -248,7 +248,7 @@ def _point(offered: Offered, plan: Plan) -> dict[str, float]:
     return _plain(offered.epsilon, offered.error.value / whole, offered.error.standard_error / whole)
 
 
-def _option(option: Option) -> dict[str, Any]:
+def _option(option: Planned) -> dict[str, Any]:
     numbers = _plain(option.epsilon, option.share, option.standard_error)
     return {"do": option.do, "name": option.name, "people": option.people, **numbers}
 

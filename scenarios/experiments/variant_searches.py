@@ -7,11 +7,12 @@ The rules that hold here: ε is what a variant is proven to cost one party, of a
 rounded up, and the error beside it is the one at that price.
 """
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from ...protocol.errors import ConfigurationError
 from .searches import OutOfTimeError, SearchClock, least_by_trials
@@ -44,19 +45,23 @@ class VariantSearch:
     """Looks for prices and numbers of people of single variants.
 
     Args:
-        table: the variants of a session; searches may be of other tables of its as well.
         clock: ends trials in time.
 
     Attributes:
-        is_by_trials: whether errors are found by trials, and not by a formula.
         is_cut: whether there was no time for something.
     """
 
-    def __init__(self, table: VariantTable, clock: SearchClock) -> None:
-        self._table = table
-        self._clock = clock
-        self.is_by_trials = table.needs_values
+    def __init__(self, clock: SearchClock) -> None:
+        self.clock = clock
         self.is_cut = False
+        self._tables: dict[tuple[VariantTable, int], VariantTable] = {}
+
+    def of_people(self, table: VariantTable, number: int) -> VariantTable:
+        """Return the variants for so many people, whose parties are made once."""
+        key = table, number
+        if key not in self._tables:
+            self._tables[key] = table.of_people(number)
+        return self._tables[key]
 
     def at(self, table: VariantTable, name: str, price: float, *, aim: float | None = None) -> Offered | None:
         """Return what a variant offers at a price.
@@ -64,42 +69,67 @@ class VariantSearch:
         Raises:
             OutOfTimeError: it takes trials, for which there is no time.
         """
-        if self.is_by_trials:
-            self._clock.check()
-        return table.at(name, price, aim=aim, tell=self._clock.on_trial)
+        if table.needs_values:
+            self.clock.check()
+        return table.at(name, price, aim=aim, tell=self.clock.on_trial)
 
-    def in_time(self, search: Callable[[], _T], otherwise: _T) -> tuple[_T, bool]:
-        """Return what a search finds, and whether there was time for it."""
-        try:
-            return search(), True
-        except OutOfTimeError:
-            self.is_cut = True
-            return otherwise, False
+    def in_time(
+        self, search: Callable[..., _T], *given: Any, seconds: float = 0.0, **more: Any
+    ) -> tuple[_T | None, bool]:
+        """Return what a search finds, and whether there was time for it.
 
-    def if_it_ends(self, search: Callable[[], _T], seconds: float) -> _T:
-        """Return what a search finds that takes about so many seconds.
-
-        Raises:
-            OutOfTimeError: there are not so many left, or they were not enough.
+        Args:
+            search: which.
+            given: its arguments.
+            seconds: that it takes about: it does not begin where fewer are left.
+            more: its other arguments.
         """
-        if self._clock.left < seconds:
-            raise OutOfTimeError
-        return search()
+        with contextlib.suppress(OutOfTimeError):
+            if not seconds or seconds <= self.clock.left:
+                return search(*given, **more), True
+        self.is_cut = True
+        return None, False
 
     def grid(self, table: VariantTable, name: str, center: float) -> list[Offered]:
-        """Return what a variant offers at prices around one."""
-        low, high = _PRICES
+        """Return what a variant offers at prices around one; by trials, at few of them, and by few trials."""
+        low, high = (-2, 2) if table.needs_values else _PRICES
         for power in range(low, high + 1):
-            table.at(name, center * _FACTOR**power)
+            self.in_time(self.at, table, name, center * _FACTOR**power, aim=math.inf)
         return table.curve(name)
 
-    def prices_of(self, name: str, center: float) -> list[Offered]:
-        """Return what a variant offers at prices around one, by few trials."""
-        if not self.is_by_trials:
-            return self.grid(self._table, name, center)
-        for power in (-2, -1, 0, 1, 2):
-            self.in_time(functools.partial(self.at, self._table, name, center * _FACTOR**power, aim=math.inf), None)
-        return self._table.curve(name)
+    def price_for(self, table: VariantTable, name: str, aim: float) -> Offered | None:
+        """Return the least price of a variant that brings an error, rounded up; None where none is known to."""
+        if table.needs_values:
+            return self._price_by_trials(table, name, aim)
+        aimed = aim * table.unit.whole
+
+        def suffices(offered: Offered | None) -> bool:
+            return offered is not None and offered.error.value <= aimed
+
+        curve = self.grid(table, name, table.price)
+        for end, factor in ((0, 1 / _FACTOR), (-1, _FACTOR)):  # further down, then further up
+            for _ in range(_MOST_PRICES):
+                if not curve or suffices(curve[end]) != (factor < 1):
+                    break
+                if table.at(name, curve[end].epsilon * factor) is None:
+                    break
+                curve = table.curve(name)
+        if not curve:
+            return None
+        enough = next((offered for offered in curve if suffices(offered)), None)
+        below = [offered.epsilon for offered in curve if enough is None or offered.epsilon < enough.epsilon]
+        high = curve[-1].epsilon * _FACTOR if enough is None else enough.epsilon
+        low = max(below, default=high / _FACTOR)
+        found = least_price(table, name, aimed, between=(low, high), steps=_STEPS)
+        if found is None:
+            return None
+        price = rounded_up(found.epsilon, _DIGITS)
+        rounded = table.at(name, price)
+        if not suffices(rounded):
+            return found
+        while suffices(less := table.at(name, price := _next_below(price, _DIGITS))):
+            rounded = less  # the least of so many digits, wherever the search ended
+        return rounded
 
     def _price_by_trials(self, table: VariantTable, name: str, aim: float) -> Offered | None:
         """Return about the least price of a variant that brings an error, rounded up; None where none is known to."""
@@ -113,59 +143,16 @@ class VariantSearch:
         )
         if found is None:
             return None
-        for price in (rounded_up(found.epsilon, _DIGITS - 1), rounded_up(found.epsilon * _NEXT, _DIGITS - 1)):
+        rounded = (rounded_up(found.epsilon * factor, _DIGITS - 1) for factor in (1.0, _NEXT))
+        for price in (*rounded, found.epsilon):
             offered = self.at(table, name, price)  # by all trials, as its error is said
             if offered is not None and offered.error.value <= aimed:
                 return offered
-        whole = self.at(table, name, found.epsilon)
-        return whole if whole is not None and whole.error.value <= aimed else None
-
-    def price_for(self, table: VariantTable, name: str, aim: float) -> Offered | None:
-        """Return the least price of a variant that brings an error, rounded up; None where none is known to."""
-        if self.is_by_trials:
-            return self._price_by_trials(table, name, aim)
-        aimed = aim * table.unit.whole
-
-        def suffices(offered: Offered | None) -> bool:
-            return offered is not None and offered.error.value <= aimed
-
-        curve = self.grid(table, name, table.price)
-        for _ in range(_MOST_PRICES):
-            if not curve or not suffices(curve[0]):
-                break
-            if table.at(name, curve[0].epsilon / _FACTOR) is None:
-                break
-            curve = table.curve(name)
-        for _ in range(_MOST_PRICES):
-            if not curve or suffices(curve[-1]):
-                break
-            if table.at(name, curve[-1].epsilon * _FACTOR) is None:
-                break
-            curve = table.curve(name)
-        if not curve:
-            return None
-        enough = next((offered for offered in curve if suffices(offered)), None)
-        below = [offered.epsilon for offered in curve if enough is None or offered.epsilon < enough.epsilon]
-        high = curve[-1].epsilon * _FACTOR if enough is None else enough.epsilon
-        low = max(below, default=high / _FACTOR)
-        found = least_price(table, name, aimed, between=(low, high), steps=_STEPS).offered
-        if found is None:
-            return None
-        price = rounded_up(found.epsilon, _DIGITS)
-        rounded = table.at(name, price)
-        if rounded is None or not suffices(rounded):
-            return found
-        while True:  # the least of so many digits, wherever the search ended
-            price = _next_below(price, _DIGITS)
-            below = table.at(name, price)
-            if below is None or not suffices(below):
-                break
-            rounded = below
-        return rounded
+        return None
 
     def people_for(self, table: VariantTable, name: str, aim: float, price: float) -> tuple[int | None, Offered | None]:
         """Return the least number of people with whom a variant brings an error at a price, and what it offers them."""
-        if self.is_by_trials:
+        if table.needs_values:
             return self._people_by_trials(table, name, aim, price)
 
         @functools.cache
@@ -177,7 +164,6 @@ class VariantSearch:
                     raise
                 return None  # fewer than there are groups
 
-        @functools.cache
         def suffices(number: int) -> bool:
             offered = offered_to(number)
             return offered is not None and offered.error.value <= aim * table.of_people(number).unit.whole
@@ -196,23 +182,22 @@ class VariantSearch:
         self, table: VariantTable, name: str, aim: float, price: float
     ) -> tuple[int | None, Offered | None]:
         """Return about the least number of people, and what a variant offers them."""
-        of_people = functools.cache(table.of_people)
 
         def offer(number: float) -> tuple[int, Offered] | None:
             people = max(round(number), 1)
-            own = of_people(people)
+            own = self.of_people(table, people)
             offered = self.at(own, name, price, aim=aim * own.unit.whole)
             return None if offered is None else (people, offered)
 
         def excess(found: tuple[int, Offered]) -> float:
             people, offered = found
-            return share_of(of_people(people), offered) / aim
+            return share_of(self.of_people(table, people), offered) / aim
 
         between = table.people / _MOST_TIMES_PEOPLE, table.people * _MOST_TIMES_PEOPLE
         found = least_by_trials(offer, excess, start=table.people, between=between, power=0.5)
         if found is not None:
             for people in (found[0], math.ceil(found[0] * _NEXT)):
-                offered = self.at(of_people(people), name, price)  # by all trials, as its error is said
+                offered = self.at(self.of_people(table, people), name, price)  # by all trials, as its error is said
                 if offered is not None and excess((people, offered)) <= 1:
                     return people, offered
         return None, self.at(table, name, price)

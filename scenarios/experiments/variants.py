@@ -34,7 +34,6 @@ from .trials import Cell, MeasuredCell, prepare, run_trials
 __all__ = [
     "MOST_PEOPLE",
     "Offered",
-    "Priced",
     "SimulatedVariants",
     "Unit",
     "VariantTable",
@@ -76,13 +75,6 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
     error: Measurement
     settings: Mapping[str, Any] = {}
     cells: Mapping[str, str] = {}
-
-
-class Priced(msgspec.Struct, frozen=True, kw_only=True):
-    """What a variant costs for a wanted error; `offered` is None where no price is known to suffice."""
-
-    name: str
-    offered: Offered | None
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,14 +143,23 @@ class VariantTable(abc.ABC):
         trials: of each variant, where the error is found by trials.
 
     Attributes:
+        parameters: the session's.
         people: for how many parties errors are told.
+        price: the session's.
     """
 
     needs_values: ClassVar[bool] = False
     """Whether errors are found by trials with the parties' values."""
+    mark: ClassVar[str] = ""
+    """What is written behind the name of the best variant."""
+    dropped: ClassVar[Sequence[str]] = ()
+    """The headers that a narrow terminal goes without, the first of them first."""
+    error: str
+    """What the error is of, in a few words that stand above its column."""
 
     def __init__(self, resolved: Resolved, *, trials: int) -> None:
         self.resolved = resolved
+        self.parameters: Any = resolved.protocol.parameters
         self.trials = trials
         self.people = len(resolved.names)
         self._known: dict[tuple[str, float], Offered | None] = {}
@@ -174,8 +175,8 @@ class VariantTable(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def error(self) -> str:
-        """What the error is of, in a few words that stand above its column."""
+    def unit(self) -> Unit:
+        """What people think of this error in."""
 
     @abc.abstractmethod
     def offer(self, name: str, price: float) -> Offered | None:
@@ -202,12 +203,10 @@ class VariantTable(abc.ABC):
 
     def curve(self, name: str) -> list[Offered]:
         """Return all that was asked of a variant, the least price first."""
-        found = {
-            offered.epsilon: offered for (own, _), offered in self._known.items() if own == name and offered is not None
-        }
-        return [found[price] for price in sorted(found)]
+        asked = [offered for (own, _), offered in self._known.items() if own == name and offered is not None]
+        return sorted({offered.epsilon: offered for offered in asked}.values(), key=lambda offered: offered.epsilon)
 
-    def offers(self, tell: Callable[[str], object] | None = None) -> list[Offered]:
+    def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[Offered]:
         """Return what the variants offer at the session's price; those that cannot have it are missing.
 
         Args:
@@ -215,16 +214,14 @@ class VariantTable(abc.ABC):
         """
         offers: list[Offered] = []
         for name in self.names:
-            if tell is not None:
-                tell(f"{name} at ε = {self.price:.4g}")
+            tell(f"{name} at ε = {self.price:.4g}")
             if (offered := self.offer(name, self.price)) is not None:
                 offers.append(offered)
         return offers
 
-    @property
-    @abc.abstractmethod
-    def unit(self) -> Unit:
-        """What people think of this error in."""
+    def missing(self, offers: Sequence[Offered]) -> list[str]:
+        """Return the names of the variants that offer nothing."""
+        return sorted({*self.names} - {offered.name for offered in offers})
 
     def model_of(self, name: str) -> TrustModel:
         """Return whom a variant trusts."""
@@ -266,18 +263,13 @@ class VariantTable(abc.ABC):
         """Return what a variant costs one party, phase by phase."""
         return self.resolved_with(offered.settings).protocol.losses
 
-    def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
-        """Return the best of them, and what is written behind its name."""
-        return min(offers, key=lambda offered: offered.error.value), ""
+    def best(self, offers: Sequence[Offered]) -> Offered:
+        """Return the best of them."""
+        return min(offers, key=lambda offered: offered.error.value)
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         """Return what the reader of the table needs to know."""
         del offers
-        return ()
-
-    @property
-    def dropped(self) -> Sequence[str]:
-        """The headers that a narrow terminal goes without, the first of them first."""
         return ()
 
 
@@ -285,11 +277,14 @@ class SimulatedVariants(VariantTable):
     """Variants whose errors are found by trials."""
 
     needs_values: ClassVar[bool] = True
+    mark: ClassVar[str] = " <- fewest"
     is_lack: ClassVar[bool] = False
     """Whether the error is what the measure lacks of 1."""
     of_price: ClassVar[frozenset[str]] = frozenset()
     """The parameters that follow from the price, where no party's row depends on them: then a variant's parties are
     made once, and not at each price."""
+    measure: str
+    """The measure of the system that the error is made of."""
 
     resolved: Local
 
@@ -297,11 +292,6 @@ class SimulatedVariants(VariantTable):
         super().__init__(resolved, trials=trials)
         self._encoded: dict[str, Local] = {}
         self._tried: dict[tuple[str, float], MeasuredCell] = {}
-
-    @property
-    @abc.abstractmethod
-    def measure(self) -> str:
-        """The measure of the system that the error is made of."""
 
     @abc.abstractmethod
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
@@ -314,6 +304,24 @@ class SimulatedVariants(VariantTable):
         Raises:
             ConfigurationError: the same.
         """
+
+    def with_epsilon(
+        self, given: Mapping[str, Any], price: float, *, low: float, high: float
+    ) -> Mapping[str, Any] | None:
+        """Return parameters with the greatest ε at which a session costs no more than a price; None where none does.
+
+        Args:
+            given: the others, as the protocol's parameters have them.
+            price: ε > 0, of a whole session.
+            low: the least of the parameter.
+            high: the greatest.
+        """
+        epsilon = epsilon_at(price, lambda parameter: self.proven({**given, "epsilon": parameter}), low=low, high=high)
+        return None if epsilon is None else {**given, "epsilon": epsilon}
+
+    def proven(self, given: Mapping[str, Any]) -> float:
+        """Return what a session costs with other parameters."""
+        return price_of(type(self.resolved.protocol)(msgspec.structs.replace(self.parameters, **given)))
 
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return what else stands in the table's columns, before ε and the error, by header."""
@@ -347,19 +355,10 @@ class SimulatedVariants(VariantTable):
     def offer(self, name: str, price: float) -> Offered | None:
         """Return what a variant offers at a price, by trials."""
         found = self._resolved_at(name, price)
-        if found is None:
+        offered = None if found is None else self._find(name, price, found, aim=None, tell=None)
+        if found is None or offered is None:
             return None
-        settings, resolved = found
-        (measured,) = run_trials([_cell_of(resolved)], trials=self.trials, resolved={(): resolved})
-        summary = measured.summaries.get(self.measure)
-        if summary is None:
-            return None
-        offered = self._offered(name, settings, resolved, summary)
-        cells = {
-            **self.cells(offered, resolved.protocol),
-            "ε in all": f"{offered.epsilon:.4g}",
-            **offered.cells,
-        }
+        cells = {**self.cells(offered, found[1].protocol), "ε in all": f"{offered.epsilon:.4g}", **offered.cells}
         return msgspec.structs.replace(offered, cells=cells)
 
     def at(self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None) -> Offered | None:
@@ -370,21 +369,37 @@ class SimulatedVariants(VariantTable):
         key = name, price
         if key in self._known and (self._known[key] is None or self._is_enough(key, aim)):
             return self._known[key]
-        found = self._resolved_at(name, price)
-        if found is None:
-            self._known[key] = None
-            return None
-        settings, resolved = found
-        while not self._is_enough(key, aim):  # an end in between leaves what was known
+        if (found := self._resolved_at(name, price)) is not None:
+            return self._find(name, price, found, aim=aim, tell=tell)
+        self._known[key] = None
+        return None
+
+    def _find(
+        self,
+        name: str,
+        price: float,
+        found: tuple[Mapping[str, Any], Local],
+        *,
+        aim: float | None,
+        tell: OnStep | None,
+    ) -> Offered | None:
+        """Run the trials that are missing; an end in between leaves what was known."""
+        key, (settings, resolved) = (name, price), found
+        while not self._is_enough(key, aim):
             earlier = self._tried.get(key)
             done = 0 if earlier is None else len(earlier.trials)
             stop = self.trials if aim is None else min(_FIRST_TRIALS if not done else _TIMES_TRIALS * done, self.trials)
-            cell = _cell_of(resolved)
+            cell = Cell(settings=(), scenario=resolved.scenario)
             (more,) = run_trials([cell], trials=stop - done, first=done, resolved={(): resolved}, on_progress=tell)
             measured = more if earlier is None else dataclasses.replace(more, trials=(*earlier.trials, *more.trials))
             self._tried[key] = measured
-            summary = measured.summaries.get(self.measure)
-            self._known[key] = None if summary is None else self._offered(name, settings, resolved, summary)
+            if (summary := measured.summaries.get(self.measure)) is None:
+                self._known[key] = None
+                continue
+            error = Measurement(1 - summary.mean if self.is_lack else summary.mean, summary.standard_error)
+            cells = {self.error: self._written(error, summary)}
+            epsilon = price_of(resolved.protocol)
+            self._known[key] = Offered(name=name, epsilon=epsilon, error=error, settings=settings, cells=cells)
         return self._known[key]
 
     def changed(self, **attributes: Any) -> Self:
@@ -434,28 +449,12 @@ class SimulatedVariants(VariantTable):
         protocol.check_inputs(known.inputs)
         return msgspec.structs.replace(known, scenario=_with(known.scenario, settings), protocol=protocol)
 
-    def _offered(self, name: str, settings: Mapping[str, Any], resolved: Local, summary: Summary) -> Offered:
-        return Offered(
-            name=name,
-            epsilon=price_of(resolved.protocol),
-            error=Measurement(1 - summary.mean if self.is_lack else summary.mean, summary.standard_error),
-            settings=settings,
-            cells={self.error: _written(summary, is_lack=self.is_lack)},
-        )
-
-
-def _cell_of(resolved: Local) -> Cell:
-    return Cell(settings=(), scenario=resolved.scenario)
-
-
-def _written(summary: Summary, *, is_lack: bool) -> str:
-    """Return a share that is an error, in percent; where all trials agree, how far it may be from that."""
-    low, high = (1 - summary.high, 1 - summary.low) if is_lack else (summary.low, summary.high)
-    value = 100 * (1 - summary.mean if is_lack else summary.mean)
-    if not summary.standard_error:
-        return f"{value:.1f} ({100 * low:.1f} to {100 * high:.1f}) %"
-    decimals = max(decimals_of([value], [100 * summary.standard_error]) - 1, 1)  # one digit of the error will do
-    return f"{value:.{decimals}f} ± {100 * summary.standard_error:.{decimals}f} %"
+    def _written(self, error: Measurement, summary: Summary) -> str:
+        """Return a share that is an error, in percent; where all trials agree, how far it may be from that."""
+        if error.standard_error:
+            return self.unit.short(error.value, standard_error=error.standard_error)
+        low, high = (1 - summary.high, 1 - summary.low) if self.is_lack else (summary.low, summary.high)
+        return f"{100 * error.value:.1f} ({100 * low:.1f} to {100 * high:.1f}) %"
 
 
 def price_of(protocol: PhasedProtocol[Any, Any]) -> float:
@@ -470,8 +469,8 @@ def price_for(
     *,
     between: tuple[float, float] | None = None,
     steps: int = _STEPS,
-) -> Priced:
-    """Return what a variant costs for an error that is wanted.
+) -> Offered | None:
+    """Return what a variant offers at about the least price for an error; None where no price is known to suffice.
 
     Args:
         table: the session's.
@@ -493,7 +492,7 @@ def price_for(
             low = middle  # too little
         else:  # too dear for this variant
             high = middle
-    return Priced(name=name, offered=best)
+    return best
 
 
 def epsilon_at(price: float, proven: Callable[[float], float], *, low: float, high: float) -> float | None:

@@ -3,8 +3,8 @@
 By trials several variants may be best: those of which the trials do not tell it from chance are said to be as good.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from rich.console import Console
@@ -16,9 +16,14 @@ from ..presentation.terminal import show_note, show_table
 from ..running.statements import meaning_of
 from ..tables import Cell, Entry, Table
 from .measurements import Measurement, apart_by, deviation, unseen
-from .variants import Offered, Priced, VariantTable
+from .variants import Offered, VariantTable
 
 __all__ = ["as_good", "best_of", "show_variants", "trusting", "variants_in_json", "verdict_of_variants"]
+
+
+Prices: TypeAlias = Mapping[str, Offered | None]
+"""What variants offer at about the least price for an error, by name; None where no price is known to suffice."""
+_NO_PRICES: Final[Prices] = {}
 
 
 def trusting(model: TrustModel, table: VariantTable) -> str:
@@ -27,7 +32,7 @@ def trusting(model: TrustModel, table: VariantTable) -> str:
 
 
 def verdict_of_variants(
-    table: VariantTable, offers: Sequence[Offered], prices: Sequence[Priced] = (), *, error: float | None = None
+    table: VariantTable, offers: Sequence[Offered], prices: Prices = _NO_PRICES, *, error: float | None = None
 ) -> list[str]:
     """Return what variants come to, as sentences: for each model of trust the best at the price, and for the error.
 
@@ -40,7 +45,7 @@ def verdict_of_variants(
     people = some(table.people, table.resolved.protocol.client_role)
     sentences: list[str] = []
     for model, of_model in _by_model(table, offers):
-        best, _ = table.marked(of_model)
+        best = table.best(of_model)
         written = f"{best.cells[table.error]} {table.unit.of}"
         if not table.needs_values:
             written = table.unit.long(best.error.value / table.unit.whole)
@@ -49,7 +54,7 @@ def verdict_of_variants(
     if error is None:
         return sentences
     aim = table.unit.long(error / table.unit.whole)
-    known = [priced.offered for priced in prices if priced.offered is not None]
+    known = [offered for offered in prices.values() if offered is not None]
     for model, of_model in _by_model(table, known):
         least = min(of_model, key=lambda offered: offered.epsilon)
         needed = f"{people} need ε = {least.epsilon:.4g} in all for {aim}"
@@ -98,7 +103,7 @@ def show_variants(
     console: Console,
     table: VariantTable,
     offers: Sequence[Offered],
-    prices: Sequence[Priced] = (),
+    prices: Prices = _NO_PRICES,
     *,
     error: float | None = None,
 ) -> None:
@@ -114,7 +119,7 @@ def show_variants(
     console.print()
     for sentence in verdict_of_variants(table, offers, prices, error=error):
         console.print(Text(sentence, style="bold"))
-    best, mark = table.marked(offers)
+    best = table.best(offers)
     for line in meaning_of(table.losses_of(best), party=table.resolved.protocol.client_role):
         show_note(console, line)
     console.print()
@@ -123,7 +128,7 @@ def show_variants(
     for offered in offers:
         cells = [offered.name, *(offered.cells.get(header, "") for header in headers)]
         if offered is best:
-            cells[0] += mark
+            cells[0] += table.mark
         rows.append(best_of(cells) if offered is best else cells)
     show_table(console, Table(columns=["Variant", *headers], rows=rows), drop=table.dropped)
     for note in table.notes(offers):
@@ -137,15 +142,14 @@ def best_of(words: Sequence[str]) -> list[Cell]:
     return [Cell(each, tone="good") for each in words]
 
 
-def _show_prices(console: Console, table: VariantTable, prices: Sequence[Priced], *, error: float) -> None:
+def _show_prices(console: Console, table: VariantTable, prices: Prices, *, error: float) -> None:
     """Print what variants cost for an error that is wanted; the least is marked."""
-    known = [priced.offered for priced in prices if priced.offered is not None]
+    known = [offered for offered in prices.values() if offered is not None]
     least = min(known, key=lambda offered: offered.epsilon, default=None)
     console.print()
     rows: list[Sequence[Entry]] = []
-    for priced in prices:
-        offered = priced.offered
-        cells = [priced.name, "", ""]
+    for name, offered in prices.items():
+        cells = [name, "", ""]
         if offered is not None:
             cells[1:] = [f"{offered.epsilon:.4g}", offered.cells[table.error]]
         rows.append(best_of(cells) if offered is least and least else cells)
@@ -155,7 +159,7 @@ def _show_prices(console: Console, table: VariantTable, prices: Sequence[Priced]
 
 
 def variants_in_json(
-    table: VariantTable, offers: Sequence[Offered], prices: Sequence[Priced], *, error: float | None
+    table: VariantTable, offers: Sequence[Offered], prices: Prices, *, error: float | None
 ) -> dict[str, Any]:
     """Return all of it as plain data."""
     written: dict[str, Any] = {
@@ -169,8 +173,7 @@ def variants_in_json(
     if error is not None:
         written["wanted"] = error
         written["prices"] = [
-            {"name": priced.name, "offered": None if priced.offered is None else _plain(priced.offered)}
-            for priced in prices
+            {"name": name, "offered": None if offered is None else _plain(offered)} for name, offered in prices.items()
         ]
     return written
 

@@ -4,13 +4,10 @@ The error is the share of elections that another alternative wins than without n
 mechanisms have, whatever they release and whom they trust.
 """
 
-import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-import msgspec
-
-from ...protocol.fair_voting import FairVoting, Parameters
+from ...protocol.fair_voting import Parameters
 from ...protocol.fair_voting.parameters import (
     BY_QUALITY,
     CENTRAL,
@@ -22,7 +19,7 @@ from ...protocol.fair_voting.parameters import (
 )
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, TrustModel
-from ..experiments.variants import Offered, SimulatedVariants, Unit, epsilon_at, price_of
+from ..experiments.variants import Offered, SimulatedVariants, Unit
 from .attack.misreports import bound_of_gain
 from .comparisons import PRICED
 
@@ -47,26 +44,15 @@ def model_of(name: str) -> TrustModel:
 class ElectionVariants(SimulatedVariants):
     """The mechanisms that trust the aggregator, then those that trust nobody."""
 
-    is_lack = True
-
-    @property
-    def _parameters(self) -> Parameters:
-        return self.resolved.protocol.parameters
+    error: str = "Other winners"
+    measure: str = "equal winners"
+    is_lack: ClassVar[bool] = True
+    parameters: Parameters
 
     @property
     def names(self) -> Sequence[str]:
         """The mechanisms; where groups are private those that keep them so, since the others tell more at one ε."""
-        return JOINT if self._parameters.is_joint else _NAMES
-
-    @property
-    def measure(self) -> str:
-        """The share of equal winners."""
-        return "equal winners"
-
-    @property
-    def error(self) -> str:
-        """The share of other winners."""
-        return "Other winners"
+        return JOINT if self.parameters.is_joint else _NAMES
 
     @property
     def unit(self) -> Unit:
@@ -79,28 +65,22 @@ class ElectionVariants(SimulatedVariants):
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
         """Return the parameters of a mechanism at a price that is proven."""
-        mechanism = next(each for each in (*_NAMES, *JOINT) if each == name)
-        if mechanism == "sampling" and self._parameters.calibration == "proven":
+        if name == "sampling" and self.parameters.calibration == "proven":
             is_allowed = MIN_EPSILON <= price <= MAX_EPSILON
             return {"mechanism": name, "epsilon": price, "num_samples": None} if is_allowed else None
-        if mechanism == "sampling":
+        if name == "sampling":
             samples = self._samples_at(price)
             return None if samples is None else {"mechanism": name, "num_samples": samples}
-        given = {"mechanism": mechanism, "calibration": "tight", "num_samples": None}
-        proven = functools.partial(self._proven, given)
-        epsilon = epsilon_at(price, lambda parameter: proven(epsilon=parameter), low=MIN_EPSILON, high=MAX_EPSILON)
-        return None if epsilon is None else {**given, "epsilon": epsilon}
-
-    def _proven(self, given: Mapping[str, Any], **more: Any) -> float:
-        return price_of(FairVoting(msgspec.structs.replace(self._parameters, **given, **more)))
+        given = {"mechanism": name, "calibration": "tight", "num_samples": None}
+        return self.with_epsilon(given, price, low=MIN_EPSILON, high=MAX_EPSILON)
 
     def _samples_at(self, price: float) -> int | None:
         """Return the most samples of Algorithm 2, with the session's γ, whose proven loss is within a price."""
-        most = min(self._parameters.group_sizes)
+        most = min(self.parameters.group_sizes)
         low, high = 0, most + 1
         while high - low > 1:
             middle = (low + high) // 2
-            proven = self._proven({"mechanism": "sampling", "num_samples": middle})
+            proven = self.proven({"mechanism": "sampling", "num_samples": middle})
             low, high = (middle, high) if proven <= price else (low, middle)
         return low or None
 
@@ -109,14 +89,9 @@ class ElectionVariants(SimulatedVariants):
         del protocol
         return {"Trusted": model_of(offered.name).trusted("aggregator")}
 
-    def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
-        """Return the one that errs least."""
-        return min(offers, key=lambda offered: offered.error.value), " <- fewest"
-
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         """Return what the numbers are of, and who is missing."""
-        missing = sorted({*self.names} - {offered.name for offered in offers})
-        parameters = self._parameters
+        parameters, missing = self.parameters, self.missing(offers)
         of_samples = "Algorithm 2 has as many samples as it allows, with this γ"
         if parameters.calibration == "proven":
             of_samples = "Algorithm 2 has the γ and the samples that serve best of those it allows"

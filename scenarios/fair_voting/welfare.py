@@ -20,7 +20,6 @@ from ...protocol.mechanisms import VectorLaplace
 from ...protocol.privacy import TrustModel
 from ..experiments.measurements import Measurement
 from ..experiments.variants import Offered, Unit, VariantTable
-from ..running.resolution import Local
 from .variants import model_of
 
 __all__ = ["WelfareErrors", "sizes_of"]
@@ -31,19 +30,13 @@ _LAPLACE: Final = "laplace"
 class WelfareErrors(VariantTable):
     """The mechanisms that release mean utilities."""
 
-    def __init__(self, resolved: Local, *, trials: int) -> None:
-        super().__init__(resolved, trials=trials)
-        self._parameters: Parameters = resolved.protocol.parameters
+    error: str = "± of a utility"
+    parameters: Parameters
 
     @property
     def names(self) -> Sequence[str]:
         """Algorithm 1 and the local mechanisms; where groups are private those that keep them so."""
-        return JOINT if self._parameters.is_joint else (_LAPLACE, *LOCAL[:4])
-
-    @property
-    def error(self) -> str:
-        """That of a mean utility."""
-        return "± of a utility"
+        return JOINT if self.parameters.is_joint else (_LAPLACE, *LOCAL[:4])
 
     @property
     def unit(self) -> Unit:
@@ -59,29 +52,23 @@ class WelfareErrors(VariantTable):
 
     def of_people(self, number: int) -> Self:
         """Return the same vote with more voters, or fewer, in groups of the same shares."""
-        sizes = sizes_of(number, self._parameters.group_sizes)
-        return (
-            super().of_people(number).changed(_parameters=msgspec.structs.replace(self._parameters, group_sizes=sizes))
-        )
+        sizes = sizes_of(number, self.parameters.group_sizes)
+        return super().of_people(number).changed(parameters=msgspec.structs.replace(self.parameters, group_sizes=sizes))
 
     def coarser(self) -> Mapping[str, Self]:
         """Return the vote on two alternatives."""
-        if len(self._parameters.alternatives) == 2 or not isinstance(self._parameters.scores, str):  # noqa: PLR2004  the fewest
+        if len(self.parameters.alternatives) == 2 or not isinstance(self.parameters.scores, str):  # noqa: PLR2004  the fewest
             return {}
-        two = msgspec.structs.replace(self._parameters, alternatives=self._parameters.alternatives[:2])
-        return {"rank two alternatives": self.changed(_parameters=two)}
+        two = msgspec.structs.replace(self.parameters, alternatives=self.parameters.alternatives[:2])
+        return {"rank two alternatives": self.changed(parameters=two)}
 
     def offer(self, name: str, price: float) -> Offered | None:
         """Return what a mechanism offers at a price, which is its ε: that is proven of all of these."""
-        mechanism = next(each for each in (_LAPLACE, *LOCAL, *JOINT) if each == name)
+        settings = {"mechanism": name, "calibration": "tight", "num_samples": None, "epsilon": price}
         try:
-            parameters = msgspec.structs.replace(
-                self._parameters, mechanism=mechanism, calibration="tight", num_samples=None, epsilon=price
-            )
-            error = _error_of(parameters)
+            error = _error_of(msgspec.structs.replace(self.parameters, **settings))
         except ConfigurationError:  # this mechanism cannot have this price, or not with these alternatives
             return None
-        settings = {"mechanism": name, "calibration": "tight", "num_samples": None, "epsilon": price}
         return Offered(name=name, epsilon=price, error=Measurement(error, 0.0), settings=settings)
 
 

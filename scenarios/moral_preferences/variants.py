@@ -7,16 +7,14 @@ mechanisms lose a part of what voters say before there is any noise.
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
-
-import msgspec
+from typing import Any, ClassVar, Final
 
 from ...protocol.errors import ConfigurationError
-from ...protocol.moral_preferences import MoralPreferences, Paradigm, Parameters
+from ...protocol.moral_preferences import Paradigm, Parameters
 from ...protocol.moral_preferences.parameters import MAX_EPSILON, MIN_EPSILON
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import TrustModel
-from ..experiments.variants import Offered, SimulatedVariants, Unit, epsilon_at, price_of
+from ..experiments.variants import Offered, SimulatedVariants, Unit
 from ..running.resolution import Local
 from .agreement import agreement_of
 
@@ -45,36 +43,26 @@ _NOTE: Final = (
 class PreferenceVariants(SimulatedVariants):
     """The mechanisms of the paradigms that trust the aggregator, then of those that trust nobody."""
 
-    is_lack = True
-    of_price = frozenset({"epsilon"})
+    error: str = "Other choices"
+    measure: str = "equal choices"
+    is_lack: ClassVar[bool] = True
+    of_price: ClassVar[frozenset[str]] = frozenset({"epsilon"})
+    dropped: ClassVar[Sequence[str]] = ("ε a record", "Trusted")
+    parameters: Parameters
 
     def __init__(self, resolved: Local, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
-        if self._parameters.is_personal:
+        if self.parameters.is_personal:
             allowed = (
                 "left out in the file, and with it chosen_by and the voters' own epsilon: variants are compared at one "
                 "ε of all voters (epsilon = ...)"
             )
-            raise ConfigurationError(field="epsilons", value=list(self._parameters.epsilons), allowed=allowed)
-
-    @property
-    def _parameters(self) -> Parameters:
-        return self.resolved.protocol.parameters
+            raise ConfigurationError(field="epsilons", value=list(self.parameters.epsilons), allowed=allowed)
 
     @property
     def names(self) -> Sequence[str]:
         """Paradigm and mechanism."""
         return _NAMES
-
-    @property
-    def measure(self) -> str:
-        """The share of equal choices."""
-        return "equal choices"
-
-    @property
-    def error(self) -> str:
-        """The share of other choices."""
-        return "Other choices"
 
     @property
     def unit(self) -> Unit:
@@ -95,12 +83,8 @@ class PreferenceVariants(SimulatedVariants):
         given: dict[str, Any] = {"paradigm": Paradigm(paradigm), "mechanism": mechanism}
         if mechanism != "direction":
             given["covariance"] = ()
-        proven = functools.partial(self._proven, given)
-        epsilon = epsilon_at(price, lambda parameter: proven(epsilon=parameter), low=MIN_EPSILON, high=MAX_EPSILON)
-        return None if epsilon is None else {**given, "paradigm": paradigm, "epsilon": epsilon}
-
-    def _proven(self, given: Mapping[str, Any], **more: Any) -> float:
-        return price_of(MoralPreferences(msgspec.structs.replace(self._parameters, **given, **more)))
+        found = self.with_epsilon(given, price, low=MIN_EPSILON, high=MAX_EPSILON)
+        return None if found is None else {**found, "paradigm": paradigm}
 
     @functools.cached_property
     def _reference(self) -> Sequence[float]:
@@ -112,7 +96,7 @@ class PreferenceVariants(SimulatedVariants):
         """Return what a variant would release without noise."""
         resolved = self.resolved_with(settings)
         truth = resolved.protocol.truth(resolved.inputs) or {}
-        return [float(truth[feature]) for feature in self._parameters.features]
+        return [float(truth[feature]) for feature in self.parameters.features]
 
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return who is trusted, the price of a record, and how often it would choose as the voters' mean does."""
@@ -123,15 +107,6 @@ class PreferenceVariants(SimulatedVariants):
             "ε a record": f"{loss.finest.proven:.4g}",
             "Before noise": "" if same is None else f"{100 * same:.1f} %",
         }
-
-    @property
-    def dropped(self) -> Sequence[str]:
-        """What a record costs, and whom voters trust."""
-        return "ε a record", "Trusted"
-
-    def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
-        """Return the one that errs least."""
-        return min(offers, key=lambda offered: offered.error.value), " <- fewest"
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         """Return what the numbers are of."""

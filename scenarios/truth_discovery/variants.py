@@ -11,6 +11,7 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.truth_discovery import Parameters, TruthDiscovery
 from ...protocol.truth_discovery.parameters import PRICES, ROUNDED, EstimatorName
 from ..experiments.variants import Offered, SimulatedVariants, Unit
+from ..running.resolution import Local
 
 __all__ = ["CrowdVariants"]
 
@@ -31,9 +32,12 @@ _LAWS: Final = "own law: the session's own hyper-distribution; two_layer draws f
 class CrowdVariants(SimulatedVariants):
     """Each mechanism with the session's estimator, and each other estimator with the session's mechanism."""
 
-    @property
-    def _parameters(self) -> Parameters:
-        return self.resolved.protocol.parameters
+    parameters: Parameters
+
+    def __init__(self, resolved: Local, *, trials: int) -> None:
+        super().__init__(resolved, trials=trials)
+        self.measure = "error rate" if resolved.gold else "changed truths"
+        self.error = "Wrong truths" if resolved.gold else "Changed truths"
 
     @property
     def _mechanism(self) -> str:
@@ -44,22 +48,10 @@ class CrowdVariants(SimulatedVariants):
     @property
     def names(self) -> Sequence[str]:
         """Mechanism and estimator, in two words."""
-        own = self._mechanism, self._parameters.estimator
-        mechanisms = [
-            (name, own[1]) for name in (*([] if self._parameters.hyper is None else [_OWN_LAW]), *_MECHANISMS)
-        ]
+        own = self._mechanism, self.parameters.estimator
+        mechanisms = [(name, own[1]) for name in (*([] if self.parameters.hyper is None else [_OWN_LAW]), *_MECHANISMS)]
         estimators = [(own[0], name) for name in _ESTIMATORS if name != own[1]]
         return [f"{mechanism}, {estimator}" for mechanism, estimator in (*mechanisms, *estimators)]
-
-    @property
-    def measure(self) -> str:
-        """The error rate where truths are known."""
-        return "error rate" if self.resolved.gold else "changed truths"
-
-    @property
-    def error(self) -> str:
-        """A share of truths."""
-        return "Wrong truths" if self.resolved.gold else "Changed truths"
 
     @property
     def unit(self) -> Unit:
@@ -90,16 +82,12 @@ class CrowdVariants(SimulatedVariants):
         (loss,) = protocol.losses
         return {"ε an answer": f"{loss.finest.proven:.4g}"}
 
-    def marked(self, offers: Sequence[Offered]) -> tuple[Offered, str]:
-        """Return the one with fewest errors."""
-        return min(offers, key=lambda offered: offered.error.value), " <- fewest"
-
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         """Return what the numbers are of, and what is missing."""
-        missing = sorted({*self.names} - {offered.name for offered in offers})
+        missing = self.missing(offers)
         return (
             _NOTE.format(_KNOWN if self.resolved.gold else _UNKNOWN, self.trials),
-            *([] if self._parameters.hyper is None else [_LAWS]),
+            *([] if self.parameters.hyper is None else [_LAWS]),
             *([f"not at this price: {'; '.join(missing)}"] if missing else []),
         )
 

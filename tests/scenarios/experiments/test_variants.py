@@ -13,7 +13,7 @@ import pytest
 from psephos.protocol.fair_voting.parameters import JOINT
 from psephos.protocol.privacy import total_of
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.experiments.variants import Priced, VariantTable, epsilon_at, price_for, table_of
+from psephos.scenarios.experiments.variants import VariantTable, epsilon_at, price_for, table_of
 from psephos.scenarios.experiments.variants_shown import show_variants
 from psephos.scenarios.system import find_protocol, part_of
 from rich.console import Console
@@ -107,7 +107,7 @@ def test_a_vote_s_price_for_its_own_error_is_its_own() -> None:
     for name in ("joint, the paper's split", "two_point", "signed_rr"):
         offered = compared.offer(name, 1.5)
         assert offered is not None
-        priced = price_for(compared, name, offered.error.value * (1 + 1e-9)).offered
+        priced = price_for(compared, name, offered.error.value * (1 + 1e-9))
         assert priced is not None
         assert priced.epsilon == pytest.approx(offered.epsilon, rel=0.01)
         assert priced.error.value <= offered.error.value * (1 + 1e-9)
@@ -115,12 +115,12 @@ def test_a_vote_s_price_for_its_own_error_is_its_own() -> None:
 
 def test_an_error_that_no_price_buys_has_none() -> None:
     compared = table("consortium")
-    assert price_for(compared, "two_point", 1e-9).offered is None
+    assert price_for(compared, "two_point", 1e-9) is None
 
 
 def test_less_error_costs_more() -> None:
     compared = table("consortium")
-    prices = [price_for(compared, "signed_rr", error).offered for error in (400, 200, 100)]
+    prices = [price_for(compared, "signed_rr", error) for error in (400, 200, 100)]
     epsilons = [math.nan if offered is None else offered.epsilon for offered in prices]
     assert epsilons == sorted(epsilons)
 
@@ -219,12 +219,11 @@ def test_what_an_error_costs_is_shown_where_errors_are_found_by_trials(name: str
     """Prices were computed, and the command ended in a traceback of Python as it showed them."""
     compared = table(name)
     priced = price_for(compared, variant, 0.6, steps=2)
-    assert priced.offered is not None
+    assert priced is not None
     shown = io.StringIO()
     console = Console(file=shown, width=100)
-    prices = [priced, Priced(name="none", offered=None)]
-    show_variants(console, compared, [priced.offered], prices, error=0.6)
-    line = rf"^{variant}.* {priced.offered.epsilon:.4g} +{100 * priced.offered.error.value:.1f}"
+    show_variants(console, compared, [priced], {variant: priced, "none": None}, error=0.6)
+    line = rf"^{variant}.* {priced.epsilon:.4g} +{100 * priced.error.value:.1f}"
     assert re.search(line, shown.getvalue(), re.MULTILINE)
 
 
