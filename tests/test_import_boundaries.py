@@ -64,11 +64,9 @@ ALSO = {
 }
 
 # What single files may import where somebody asks for it alone, inside a function or for its types, and nothing that a
-# session computes depends on: what shows outcomes is found where it registered itself, and who tries a mechanism
-# on an array by its own methods needs simulated noise and estimators, which come after it.
+# session computes depends on: what shows outcomes is found where it registered itself.
 LATE = {
     "protocol/shown.py": frozenset({"importlib.metadata", "pandas"}),
-    "protocol/mechanisms/mechanism.py": frozenset({"psephos.protocol.estimators", "psephos.protocol.trying"}),
 }
 
 # Inside `protocol/`, each may import those before it. A new module takes its place here.
@@ -77,6 +75,7 @@ ORDER = (
     "shown",
     "arrays",
     "arguments",
+    "estimate",
     "integers",
     "kept",
     "elementary",
@@ -90,7 +89,7 @@ ORDER = (
     "tally",
     "records",
     "randomness",
-    "trying",
+    "on_arrays",
     "guard",
     "columns",
     "phases",
@@ -414,7 +413,11 @@ def test_errors_roles_messages_states_phases_machine_is_the_order() -> None:
         ("protocol/shown.py", "def f():\n    from ..scenarios.presentation import objects", "psephos.scenarios"),
         ("protocol/shown.py", "import importlib.metadata", "importlib.metadata"),
         ("protocol/shown.py", "import pandas as pd", "pandas"),
-        ("protocol/mechanisms/mechanism.py", "from ..trying import perturb", "may not import trying"),
+        (
+            "protocol/mechanisms/mechanism.py",
+            "def f():\n    from ..on_arrays import perturb",
+            "may not import on_arrays",
+        ),
         ("protocol/mechanisms/mechanism.py", "def f():\n    from ..randomness import stream_key", "import randomness"),
         ("protocol/rules.py", "from .server_machine import JOIN", "may not import server_machine"),
         ("protocol/rules.py", "from . import dpwevote", "may not import dpwevote"),

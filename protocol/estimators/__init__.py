@@ -1,6 +1,6 @@
 """Estimators: unbiased numbers from randomized tallies, each with its standard error."""
 
-from .estimate import Estimate
+from ..estimate import Estimate
 from .frequencies import debiased_values, estimate_counts, project_to_simplex
 from .linear import LinearEstimator
 from .sum_tests import Spread, binomial_bounds

@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from ..arguments import exact_arguments
 from ..elementary import square
+from ..estimate import Estimate
 from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse
 from ..mechanisms.own_matrix import exact_inverse
-from .estimate import Estimate
 from .linear import LinearEstimator
 
 __all__ = ["Invertible", "debiased_values", "estimate_counts", "inverse_matrix", "project_to_simplex"]

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from ..arguments import exact_arguments, make_fields_exact
 from ..elementary import square
-from .estimate import Estimate
+from ..estimate import Estimate
 from .sum_tests import Spread
 
 __all__ = ["LinearEstimator"]

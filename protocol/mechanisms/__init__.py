@@ -38,7 +38,7 @@ from .joint_law import (
     loss_of_one_answer,
 )
 from .joint_rankings import MAX_JOINT_GROUPS, JointPair, JointPosition, JointRanking, JointScores
-from .mechanism import FiniteMechanism, Mechanism, PostProcessed, Prepared, RowMechanism
+from .mechanism import FiniteMechanism, Mechanism, OnArrays, PostProcessed, Prepared, RowMechanism
 from .randomized_response import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
 from .rankings import (
     MAX_ALTERNATIVES,
@@ -95,6 +95,7 @@ __all__ = [
     "Mechanism",
     "Moments",
     "NoisyScores",
+    "OnArrays",
     "OneLayer",
     "Piecewise",
     "PointMass",

@@ -18,8 +18,9 @@ from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, expm1, ln, log1p, power_of_two_below, square
 from ..errors import ConfigurationError
+from ..estimate import Estimate
 from ..privacy import events
-from .mechanism import Mechanism, check_batch
+from .mechanism import Mechanism, check_batch, sums_of
 
 __all__ = ["CLAMP_IN_SCALES", "DiscreteLaplace", "laplace_grid"]
 
@@ -97,6 +98,10 @@ class DiscreteLaplace(Mechanism):
     def noise_variance(self) -> float:
         """Var[x] = 2a/(1 − a)², in squared grid steps."""
         return 2 * exp(-1 / self.scale) / square(expm1(-1 / self.scale))
+
+    def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
+        """Return the sum of each column's values. See `RowMechanism.estimate_rows`."""
+        return sums_of(reports, self.noise_variance)
 
     def noise_probability(self, noise: int) -> float:
         """Return P[x = noise], before clamping."""

@@ -17,6 +17,7 @@ from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp
 from ..errors import ConfigurationError
+from ..estimate import Estimate
 from ..privacy.events import LocalRandomizer
 from .logarithms import log_of
 from .mechanism import FiniteMechanism, check_batch
@@ -91,6 +92,10 @@ class FiniteChannel(FiniteMechanism):
     def event(self) -> LocalRandomizer:
         """A local randomizer at this ε."""
         return LocalRandomizer(epsilon=self.epsilon)
+
+    def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
+        """Return how many have each value, in order. See `RowMechanism.estimate_rows`."""
+        return self.on_arrays.counts(self, reports)
 
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
         """Return P[report | value]; each is exact, a multiple of 2**−53."""

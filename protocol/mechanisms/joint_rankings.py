@@ -17,7 +17,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -36,6 +36,7 @@ __all__ = ["MAX_JOINT_GROUPS", "JointPair", "JointPosition", "JointRanking", "Jo
 
 MAX_JOINT_GROUPS: Final = 100
 """A report has a number for each group; and of more groups hardly anything could be estimated."""
+_CELLS: Final = "cells, each group·m + position"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +67,7 @@ class JointPair(ExactMechanism):
         report's probability takes two values, p/N₁ and (1 − p)/N₀, N₀/N₁ = (2G − s)/s, whatever group and ranking are.
     """
 
+    entry_of_rankings: ClassVar[str] = _CELLS
     epsilon: float
     num_alternatives: int
     num_groups: int
@@ -263,6 +265,7 @@ class JointPosition(SampledPosition):
         ε-LDP, replace-one, unit: the voter's group and ranking together. Exact: see `report_probabilities`.
     """
 
+    entry_of_rankings: ClassVar[str] = _CELLS
     num_groups: int
 
     def __post_init__(self) -> None:
@@ -296,6 +299,7 @@ class JointRanking(Prepared):
         `GeneralizedRandomizedResponse.channel_matrix`.
     """
 
+    entry_of_rankings: ClassVar[str] = _CELLS
     epsilon: float
     num_alternatives: int
     num_groups: int
@@ -350,6 +354,7 @@ class JointScores(Prepared):
         where scores are counted from a median.
     """
 
+    entry_of_rankings: ClassVar[str] = _CELLS
     epsilon: float
     steps: tuple[int, ...]
     num_groups: int

@@ -11,29 +11,31 @@ Beside its sampler a mechanism has its law, ln P[report | values], which is all 
 """
 
 import abc
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import exact_arguments, unconverted
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, exact_column_sums
+from ..errors import ConfigurationError
+from ..estimate import Estimate
 from ..privacy.events import PrivacyEvent, SelfComposed
 from ..shown import Tabled
 from .logarithms import log_of
 
-if TYPE_CHECKING:
-    from ..estimators import Estimate
-
 __all__ = [
     "FiniteMechanism",
     "Mechanism",
+    "OnArrays",
     "PostProcessed",
     "Prepared",
     "RowMechanism",
     "check_batch",
     "check_candidates",
+    "sums_of",
 ]
 
 # Methods whose arguments are converted, whoever writes them.
@@ -54,6 +56,17 @@ _TAKING_NUMBERS: Final = frozenset(
 _INNER: Final = {"randomize_one": "draw_one", "randomize_row": "draw_row"}
 
 
+class OnArrays(NamedTuple):
+    """What tries mechanisms on arrays: it needs simulated noise and estimators, which come after mechanisms."""
+
+    perturb: Callable[..., IntArray]
+    """See `RowMechanism.perturb`."""
+    estimate: Callable[..., tuple[Estimate, ...]]
+    """See `RowMechanism.estimate`."""
+    counts: Callable[..., tuple[Estimate, ...]]
+    """Returns how many persons have each value, of a mechanism with an inverse and of reports that are in range."""
+
+
 class RowMechanism(abc.ABC):
     """A local randomizer of a row of integers, whose values may share randomness.
 
@@ -72,6 +85,10 @@ class RowMechanism(abc.ABC):
             if method is not None and not getattr(method, "__isabstractmethod__", False):
                 setattr(cls, inner, unconverted(method))
 
+    on_arrays: ClassVar[OnArrays]
+    """Registers itself (`psephos.protocol.on_arrays`)."""
+    entry_of_rankings: ClassVar[str] = ""
+    """What an entry of a row is called, where a row is a ranking; else nothing."""
     ignores_order: ClassVar[bool] = False
     """Whether rows whose columns change places have reports whose numbers do, and nothing else changes."""
 
@@ -182,20 +199,26 @@ class RowMechanism(abc.ABC):
         """Return a report with simulated noise for each value, or for each row of values.
 
         This is for trying a mechanism: whoever knows the seed takes the noise off again. A deployment draws by secure
-        noise (`psephos.agents.noise`). See `psephos.protocol.trying.perturb`.
+        noise (`psephos.agents.noise`). See `psephos.protocol.on_arrays.perturb`.
         """
-        from ..trying import perturb  # noqa: PLC0415  what comes after mechanisms, for who tries one
+        return self.on_arrays.perturb(self, values, seed=seed)
 
-        return perturb(self, values, seed=seed)
-
-    def estimate(self, reports: ArrayLike) -> "tuple[Estimate, ...]":
+    def estimate(self, reports: ArrayLike) -> tuple[Estimate, ...]:
         """Return what reports tell of the values, unbiased, with standard errors.
 
-        See `psephos.protocol.trying.estimate`.
+        See `psephos.protocol.on_arrays.estimate`.
         """
-        from ..trying import estimate  # noqa: PLC0415  what comes after mechanisms, for who tries one
+        return self.on_arrays.estimate(self, reports)
 
-        return estimate(self, reports)
+    def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
+        """Return `estimate` of reports that are in range, shape (n, w).
+
+        Raises:
+            ConfigurationError: nothing is known of how to estimate from these.
+        """
+        del reports
+        allowed = "one of k-RR, a finite channel with an inverse, Laplace noise, a whole ranking or noisy scores"
+        raise ConfigurationError(field="mechanism", value=type(self).__name__, allowed=allowed)
 
 
 class PostProcessed(RowMechanism):
@@ -451,6 +474,12 @@ class FiniteMechanism(Tabled, Mechanism):
         """Look up the channel's matrix. See `Mechanism.log_probabilities`."""
         log_channel = log_of(np.array(self.channel_matrix(), dtype=np.float64))
         return log_channel[values - self.value_range[0]][:, reports - self.report_range[0]].T
+
+
+def sums_of(reports: IntArray, noise_variance: float) -> tuple[Estimate, ...]:
+    """Return the sum of the values in each column, from reports with unbiased noise of this variance."""
+    error = math.sqrt(noise_variance * len(reports))
+    return tuple(Estimate(float(total), error) for total in exact_column_sums(reports).tolist())
 
 
 def check_batch(mechanism: Mechanism, values: IntArray, uniforms: FloatArray) -> None:

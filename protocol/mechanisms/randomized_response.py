@@ -15,6 +15,7 @@ from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, ln
 from ..errors import ConfigurationError
+from ..estimate import Estimate
 from ..privacy.events import RandomizedResponse
 from .mechanism import FiniteMechanism, check_batch
 
@@ -112,6 +113,10 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         gap = Fraction(self.keep_probability) - lie
         constant = lie * sum(exact)
         return tuple((value - constant) / gap for value in exact)
+
+    def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
+        """Return how many have each value, in order. See `RowMechanism.estimate_rows`."""
+        return self.on_arrays.counts(self, reports)
 
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
         """Return P[report | value]: p on the diagonal, q elsewhere."""

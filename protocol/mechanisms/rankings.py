@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import ln
 from ..errors import ConfigurationError
+from ..estimate import Estimate
 from ..privacy.events import LocalRandomizer, PrivacyEvent
 from .exact import Below, ExactMechanism
 from .mechanism import Prepared, RowMechanism, check_candidates
@@ -50,6 +51,7 @@ class SampledQuestion(ExactMechanism):
 
     __slots__ = ()
 
+    entry_of_rankings: ClassVar[str] = "positions"
     epsilon: float
     num_alternatives: int
     response: GeneralizedRandomizedResponse
@@ -258,6 +260,7 @@ class WholeRanking(Prepared):
         ε-LDP, replace-one, unit: the ranking. Exact: see `GeneralizedRandomizedResponse.channel_matrix`.
     """
 
+    entry_of_rankings: ClassVar[str] = "positions"
     epsilon: float
     num_alternatives: int
     response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
@@ -290,6 +293,10 @@ class WholeRanking(Prepared):
         _check_positions(values, self.num_alternatives)
         return code_of_rankings(values)[:, None]
 
+    def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
+        """Return what the noise's reports tell. See `RowMechanism.estimate_rows`."""
+        return self.noise.estimate_rows(reports)
+
 
 @dataclasses.dataclass(frozen=True)
 class NoisyScores(Prepared):
@@ -310,6 +317,7 @@ class NoisyScores(Prepared):
         most, which they are where one is the other reversed.
     """
 
+    entry_of_rankings: ClassVar[str] = "positions"
     epsilon: float
     steps: tuple[int, ...]
     laplace: VectorLaplace = dataclasses.field(init=False, repr=False, compare=False)
@@ -341,6 +349,10 @@ class NoisyScores(Prepared):
         """Return the scores, shape (n, m)."""
         _check_positions(values, len(self.steps))
         return np.array(self.steps, dtype=np.int64)[values]
+
+    def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
+        """Return what the noise's reports tell. See `RowMechanism.estimate_rows`."""
+        return self.noise.estimate_rows(reports)
 
 
 def _check_positions(values: IntArray, num_alternatives: int, *, most: int | None = None) -> None:

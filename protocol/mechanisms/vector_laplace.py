@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from ..arguments import make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
+from ..estimate import Estimate
 from ..privacy.events import PureMechanism
 from .discrete_laplace import DiscreteLaplace
-from .mechanism import Mechanism
+from .mechanism import Mechanism, sums_of
 
 __all__ = ["VectorLaplace"]
 
@@ -95,6 +96,10 @@ class VectorLaplace(Mechanism):
     def noise_variance(self) -> float:
         """Var[x] = 2a/(1 − a)² of a coordinate, in squared grid steps."""
         return self.coordinate.noise_variance
+
+    def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
+        """Return the sum of each column's values. See `RowMechanism.estimate_rows`."""
+        return sums_of(reports, self.noise_variance)
 
     def noise_probability(self, noise: int) -> float:
         """Return P[x = noise] of a coordinate, before clamping."""

@@ -19,7 +19,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from ...errors import ConfigurationError
-from ..estimate import Estimate
+from ...estimate import Estimate
 from ..verdict import DEFAULT_LEVEL, check_level
 
 __all__ = ["SupportLimits", "estimate_support", "support_limits"]

@@ -4,29 +4,16 @@ A deployment never comes here: its noise is secure, and drawn by a party for its
 Whoever knows the seed takes the noise of these reports off again; so they protect nobody.
 """
 
-import math
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
 from .arguments import integer_of, integers_of
-from .arrays import IntArray, exact_column_sums
+from .arrays import IntArray
 from .errors import ConfigurationError
-from .estimators import Estimate, estimate_counts
-from .mechanisms import (
-    DiscreteLaplace,
-    FiniteChannel,
-    GeneralizedRandomizedResponse,
-    JointPair,
-    JointPosition,
-    JointRanking,
-    JointScores,
-    Mechanism,
-    Prepared,
-    RowMechanism,
-    VectorLaplace,
-)
-from .mechanisms.rankings import NoisyScores, SampledQuestion, WholeRanking
+from .estimate import Estimate
+from .estimators.frequencies import Invertible, estimate_counts
+from .mechanisms import Mechanism, OnArrays, RowMechanism
 from .randomness import philox_rows, stream_key
 
 __all__ = ["estimate", "perturb"]
@@ -89,24 +76,19 @@ def estimate(mechanism: RowMechanism, reports: Any) -> tuple[Estimate, ...]:
     Raises:
         ConfigurationError: the reports are no such integers, or nothing is known of how to estimate from these.
     """
-    if not isinstance(mechanism, GeneralizedRandomizedResponse | FiniteChannel | DiscreteLaplace | VectorLaplace):
-        if isinstance(mechanism, WholeRanking | NoisyScores):
-            return estimate(cast("Prepared", mechanism).noise, reports)
-        allowed = "one of k-RR, a finite channel with an inverse, Laplace noise, a whole ranking or noisy scores"
-        raise ConfigurationError(field="mechanism", value=type(mechanism).__name__, allowed=allowed)
     given = integers_of(reports, "reports")
     rows = given[:, None] if given.ndim == 1 else given
     if rows.ndim != 2:  # noqa: PLR2004  a table
         raise ConfigurationError(field="reports", value=f"shape {given.shape}", allowed="of shape (n,) or (n, w)")
     _check_range("reports", rows, mechanism.report_range)
-    if isinstance(mechanism, DiscreteLaplace | VectorLaplace):
-        error = math.sqrt(mechanism.noise_variance * len(rows))
-        return tuple(Estimate(float(total), error) for total in exact_column_sums(rows).tolist())
-    if rows.shape[1] != 1:
+    return mechanism.estimate_rows(rows)
+
+
+def _counts(mechanism: Invertible, reports: IntArray) -> tuple[Estimate, ...]:
+    if reports.shape[1] != 1:
         allowed = "one report for each person, of shape (n,): estimate each column by itself"
-        raise ConfigurationError(field="reports", value=f"shape {given.shape}", allowed=allowed)
-    counts = np.bincount(rows[:, 0], minlength=mechanism.report_range[1] + 1)
-    return estimate_counts(mechanism, counts.tolist())
+        raise ConfigurationError(field="reports", value=f"shape {reports.shape}", allowed=allowed)
+    return estimate_counts(mechanism, np.bincount(reports[:, 0], minlength=mechanism.report_range[1] + 1).tolist())
 
 
 def _key_of(seed: int) -> int:
@@ -123,11 +105,9 @@ def _key_of(seed: int) -> int:
 def _check_values(mechanism: RowMechanism, rows: IntArray) -> None:
     """Raise ConfigurationError unless these are rows that a person may hold."""
     _check_range("values", rows, mechanism.value_range)
-    is_joint = isinstance(mechanism, JointPair | JointPosition | JointRanking | JointScores)
-    if is_joint or isinstance(mechanism, SampledQuestion | WholeRanking | NoisyScores):
-        num_groups = mechanism.num_groups if is_joint else 1
+    if entry := mechanism.entry_of_rankings:
+        num_groups: int = getattr(mechanism, "num_groups", 1)
         size = (mechanism.value_range[1] + 1) // num_groups
-        entry = "cells, each group·m + position" if is_joint else "positions"
         if rows.shape[1] != size:
             allowed = f"rows of {size} {entry}"
             raise ConfigurationError(field="values", value=f"rows of {rows.shape[1]}", allowed=allowed)
@@ -137,7 +117,7 @@ def _check_values(mechanism: RowMechanism, rows: IntArray) -> None:
         )
         if not are_rankings.all():
             place = int(are_rankings.argmin())
-            of_group = f"; {entry}, all of one group" if is_joint else ""
+            of_group = f"; {entry}, all of one group" if num_groups > 1 else ""
             allowed = f"rankings: rows with each position of 0 to {size - 1} once{of_group}"
             raise ConfigurationError(field=f"values[{place}]", value=rows[place].tolist(), allowed=allowed)
 
@@ -150,3 +130,6 @@ def _check_range(field: str, rows: IntArray, limits: tuple[int, int]) -> None:
         row, column = np.unravel_index(int(are_wrong.argmax()), rows.shape)
         place = f"{field}[{row}]" if rows.shape[1] == 1 else f"{field}[{row}, {column}]"
         raise ConfigurationError(field=place, value=int(rows[row, column]), allowed=f"in [{low}, {high}]")
+
+
+RowMechanism.on_arrays = OnArrays(perturb, estimate, _counts)

@@ -41,7 +41,7 @@ def test_a_seed_draws_the_same_reports_and_rows_do_not_depend_on_later_ones() ->
 
 def test_batches_join_to_the_same_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     reports = RESPONSE.perturb(VALUES[:100], seed=1)
-    monkeypatch.setattr("psephos.protocol.trying._BATCH_ROWS", 7)
+    monkeypatch.setattr("psephos.protocol.on_arrays._BATCH_ROWS", 7)
     assert (RESPONSE.perturb(VALUES[:100], seed=1) == reports).all()
 
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ..arguments import make_fields_exact
+from .arguments import make_fields_exact
 
 __all__ = ["Estimate"]
 
