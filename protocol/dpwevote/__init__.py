@@ -12,13 +12,14 @@ Source: Yan, Liu and Liu, DPWeVote: differentially private weighted voting proto
 decision-making, Enterprise Information Systems (2018).
 """
 
-from .choice import Offer, decide, make_offer, make_offers, make_paper_offer, make_public_offer
+from .choice import decide, make_offers, make_paper_offer, make_public_offer
 from .game import MemberPower, WeightedGame, released_power
 from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightCount, WeightsOutcome
 from .parameters import Parameters
 from .protocol import DPWeVote
 from .reference import reference_run
 from .signed import OPTIMAL_LIMITS
+from .variant import Offer
 
 __all__ = [
     "OPTIMAL_LIMITS",
@@ -34,7 +35,6 @@ __all__ = [
     "WeightedGame",
     "WeightsOutcome",
     "decide",
-    "make_offer",
     "make_offers",
     "make_paper_offer",
     "make_public_offer",

@@ -17,6 +17,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -25,19 +26,30 @@ from ..elementary import square
 from ..estimators import Estimate, LinearEstimator, Spread, Verdict, estimate_counts, project_to_simplex
 from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
 from ..estimators.sum_tests import Alike, chernoff_threshold
-from ..mechanisms import FiniteChannel
+from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse
 from ..phases import Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .error_prior import unit_of
 from .outcome import DecisionVerdict, WeightCount, WeightsOutcome
-from .parameters import Parameters
-from .variant import TwoReports
+from .variant import Offer, TwoReports
 from .worst_case import MOST_SCHEMERS, greatest_chance
 
-__all__ = ["FiniteVariant", "OpinionsPhase", "WeightsPhase"]
+if TYPE_CHECKING:
+    from .parameters import Parameters, VariantName
+
+__all__ = [
+    "JointVariant",
+    "OpinionsPhase",
+    "PrintedVariant",
+    "WeightsPhase",
+    "debiased_variances",
+    "joint_worst_variance",
+]
 
 _OPINIONS = (0, 1)
+# Splits that are tried: so many hundredths of the price go to the weight.
+_SPLITS = range(1, 100)
 
 
 class WeightsPhase(Phase):
@@ -47,7 +59,7 @@ class WeightsPhase(Phase):
     """
 
     def __init__(
-        self, name: str, *, column: int, parameters: Parameters, publish: Callable[[Sequence[Tally]], WeightsOutcome]
+        self, name: str, *, column: int, parameters: "Parameters", publish: Callable[[Sequence[Tally]], WeightsOutcome]
     ) -> None:
         mechanism = parameters.make_weight_mechanism()
         loss = PrivacyLoss(
@@ -80,7 +92,7 @@ class OpinionsPhase(Phase):
     that the partner reported in the weights phase just before (reading W1), or its public one.
     """
 
-    def __init__(self, name: str, *, columns: range, parameters: Parameters) -> None:
+    def __init__(self, name: str, *, columns: range, parameters: "Parameters") -> None:
         mechanism = parameters.make_opinion_mechanism()
         loss = PrivacyLoss(
             mechanism="a matrix of one's own" if isinstance(mechanism, FiniteChannel) else "randomized response",
@@ -106,8 +118,8 @@ class OpinionsPhase(Phase):
         return Tally(len(reports), totals)
 
 
-class FiniteVariant(TwoReports):
-    """The variants `joint` and `printed`: the two phases above and all estimates from their tallies.
+class JointVariant(TwoReports):
+    """The variant `joint`: the two phases above and all estimates from their tallies.
 
     Contributions are fractions of the exact channel probabilities, so that a tie is decided as a tie.
 
@@ -115,13 +127,46 @@ class FiniteVariant(TwoReports):
         parameters: the session's.
     """
 
-    def __init__(self, parameters: Parameters) -> None:
+    name: "ClassVar[VariantName]" = "joint"
+    counts_by_group: ClassVar[bool] = True
+
+    def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)
         self._means = tuple(Fraction(mean) for mean in parameters.group_means)
         self._fraction = Fraction(parameters.fraction)
         self._fixed_quota = Fraction(parameters.quota or 0)
         self._opinion = parameters.make_opinion_mechanism()
         self._opinions = debiased_values(self._opinion, _OPINIONS)
+
+    @classmethod
+    def offer_of(cls, parameters: "Parameters") -> Offer | None:
+        """Return the best split of the price; None where no part of it is large enough, and of a biased variant."""
+        if cls.is_biased:
+            return None
+        number = len(parameters.candidates)
+        price = number * parameters.epsilon
+        best: Offer | None = None
+        for part in _SPLITS:
+            # What is more than one report may cost is not spent.
+            weight = min(price * part / 100, MAX_EPSILON)
+            opinion = min(price * (100 - part) / 100 / number, MAX_EPSILON)
+            if min(weight, opinion) < MIN_EPSILON:
+                continue
+            variance = joint_worst_variance(parameters, epsilon_weight=weight, epsilon_opinion=opinion)
+            if best is None or variance < best.worst_variance:
+                best = Offer(
+                    variant=cls.name,
+                    epsilon_weight=weight,
+                    epsilon_opinion=opinion,
+                    epsilon_total=weight + number * opinion,
+                    worst_variance=variance,
+                )
+        return best
+
+    @property
+    def worst_variance(self) -> float:
+        """That of ŵ·φ̂ − τ·ŵ, by the mechanisms that are drawn by."""
+        return _joint_worst_variance(self._parameters, self._weight, self._opinion)
 
     def make_weights_phase(self, name: str, *, column: int) -> Phase:
         """Return a phase of randomized weights."""
@@ -244,14 +289,13 @@ class FiniteVariant(TwoReports):
             # A skewed law's error is often estimated far too small by few reports that happen to be alike.
             variances = [number * estimator.spread.variance for estimator, number in self._parts(totals, weights)]
             unbiased = Estimate(unbiased.value, math.sqrt(math.fsum(variances)))
-        if self._parameters.variant == "printed":
+        if self.is_biased:
             margin = self._margin_of(self._printed_margin, strata, absent)
         return support, margin, unbiased
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
         """Return what one pair of reports adds to each candidate's margin."""
-        printed = self._parameters.variant == "printed"
-        rows = self._rows(self._means if printed else self._debiased, fraction=self._fraction)
+        rows = self._rows(self._deciding, fraction=self._fraction)
         groups = public[:, :1] if weights is None else weights
         return np.array([[float(number) for number in row] for row in rows])[groups, opinions]
 
@@ -269,6 +313,11 @@ class FiniteVariant(TwoReports):
         """ŵ(g): the numbers whose expectation, over the report of a partner of weight w, is w."""
         return self._means if self._parameters.public_weights else debiased_values(self._weight, self._means)
 
+    @property
+    def _deciding(self) -> tuple[Fraction, ...]:
+        """What a reported weight counts for in the support that decides."""
+        return self._means if self.is_biased else self._debiased
+
     @functools.cached_property
     def _weight(self) -> Invertible:
         return self._parameters.make_weight_mechanism()
@@ -285,8 +334,7 @@ class FiniteVariant(TwoReports):
 
     @functools.cached_property
     def _support(self) -> tuple[LinearEstimator, ...]:
-        weights = self._means if self._parameters.variant == "printed" else self._debiased
-        return self._estimators(weights, fraction=Fraction(0))
+        return self._estimators(self._deciding, fraction=Fraction(0))
 
     @functools.cached_property
     def _margin(self) -> tuple[LinearEstimator, ...]:
@@ -327,6 +375,52 @@ class FiniteVariant(TwoReports):
             return tuple(map(WeightCount, weights, estimates))
         projected = project_to_simplex([e.value for e in estimates], total=sum(counts) / rounds)
         return tuple(map(WeightCount, weights, estimates, projected))
+
+
+class PrintedVariant(JointVariant):
+    """The variant `printed`: the same reports, and the paper's biased estimate of the support."""
+
+    name: "ClassVar[VariantName]" = "printed"
+    is_biased: ClassVar[bool] = True
+
+
+def joint_worst_variance(parameters: "Parameters", *, epsilon_weight: float, epsilon_opinion: float) -> float:
+    """Return the greatest variance of ŵ·φ̂ − τ·ŵ, what a partner of variant `joint` adds to a margin.
+
+    Both reported by k-RR. Var = E[ŵ² | w]·E[(φ̂ − τ)² | φ] − w²(φ − τ)², since the two reports are independent.
+    """
+    of_weight = GeneralizedRandomizedResponse(epsilon_weight, len(parameters.group_means))
+    return _joint_worst_variance(parameters, of_weight, GeneralizedRandomizedResponse(epsilon_opinion, 2))
+
+
+def _joint_worst_variance(parameters: "Parameters", of_weight: Invertible, of_opinion: Invertible) -> float:
+    weights = parameters.group_means
+    second_moments = [
+        variance + square(weight)
+        for weight, variance in zip(weights, debiased_variances(of_weight, weights), strict=True)
+    ]
+    spread = debiased_variances(of_opinion, (0.0, 1.0))
+    share = parameters.fraction
+    return max(
+        moment * (noise + square(opinion - share)) - square(weight * (opinion - share))
+        for weight, moment in zip(weights, second_moments, strict=True)
+        for opinion, noise in enumerate(spread)
+    )
+
+
+def debiased_variances(mechanism: Invertible, values: Sequence[float]) -> list[float]:
+    """Return the variance of the debiased report of each value."""
+    debiased = [float(number) for number in debiased_values(mechanism, values)]
+    if isinstance(mechanism, FiniteChannel):
+        return [
+            math.fsum(chance * square(number - value) for chance, number in zip(row, debiased, strict=True))
+            for value, row in zip(values, mechanism.channel_matrix(), strict=True)
+        ]
+    keep, lie = mechanism.keep_probability, mechanism.lie_probability
+    of_lies = lie * math.fsum(square(number) for number in debiased)
+    return [
+        (keep - lie) * square(number) + of_lies - square(value) for number, value in zip(debiased, values, strict=True)
+    ]
 
 
 def _add_up(estimators: Sequence[LinearEstimator], strata: Sequence[Sequence[int]]) -> tuple[Fraction, float]:

@@ -275,7 +275,7 @@ def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[fl
     Raises:
         ConfigurationError: weights are private, the variant is another one, or it would take too long.
     """
-    if not parameters.public_weights or parameters.variant not in {"joint", "printed"}:
+    if not parameters.public_weights or not parameters.kind.counts_by_group:
         value = parameters.variant if parameters.public_weights else "private weights"
         raise ConfigurationError(field="variant", value=value, allowed="'joint' or 'printed', with public weights")
     mechanism = parameters.make_opinion_mechanism()

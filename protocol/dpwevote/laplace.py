@@ -12,7 +12,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -24,8 +24,10 @@ from ..phases import Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .outcome import DecisionVerdict, WeightsOutcome
-from .parameters import Parameters
 from .variant import TwoReports
+
+if TYPE_CHECKING:
+    from .parameters import Parameters, VariantName
 
 __all__ = ["LaplaceGrids", "LaplaceOpinionsPhase", "LaplaceVariant", "LaplaceWeightsPhase"]
 
@@ -42,7 +44,7 @@ class LaplaceGrids:
         parameters: the session's.
     """
 
-    def __init__(self, parameters: Parameters) -> None:
+    def __init__(self, parameters: "Parameters") -> None:
         self._parameters = parameters
         self.opinion_step = _finest_step(1.0, epsilon=parameters.loss_of_opinion)
 
@@ -85,7 +87,7 @@ class LaplaceGrids:
 def _finest_step(spread: float, *, epsilon: float) -> float:
     """Return the least power of two that keeps values over `spread` with their noise below `_MAX_REPORT`.
 
-    `parameters.MIN_LAPLACE_EPSILON` sees to it that it is no greater than the spread.
+    `LaplaceVariant.least_epsilon` sees to it that it is no greater than the spread.
     """
     # Rounding may widen the range by half a step, the noise grows with it, and its reach is rounded up.
     return power_of_two_above(spread / ((_MAX_REPORT - 1) / (CLAMP_IN_SCALES / epsilon + 1) - 0.5))
@@ -106,7 +108,7 @@ class LaplaceWeightsPhase(Phase):
     """Noisy weights. The tally is (Σ v, Σ v²), in grid steps."""
 
     def __init__(
-        self, name: str, *, column: int, parameters: Parameters, publish: Callable[[Sequence[Tally]], WeightsOutcome]
+        self, name: str, *, column: int, parameters: "Parameters", publish: Callable[[Sequence[Tally]], WeightsOutcome]
     ) -> None:
         mechanism = LaplaceGrids(parameters).weight
         loss = _loss(mechanism, unit="weight", claimed=parameters.loss_of_weight)
@@ -131,7 +133,7 @@ class LaplaceOpinionsPhase(Phase):
     shape (candidates, 4); where weights are public, (number, Σ u) for each weight, shape (candidates, weights, 2).
     """
 
-    def __init__(self, name: str, *, columns: range, parameters: Parameters) -> None:
+    def __init__(self, name: str, *, columns: range, parameters: "Parameters") -> None:
         mechanism = LaplaceGrids(parameters).opinion
         loss = _loss(mechanism, unit="opinion", claimed=parameters.loss_of_opinion)
         super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss] * len(columns))
@@ -168,7 +170,14 @@ class LaplaceVariant(TwoReports):
         parameters: the session's.
     """
 
-    def __init__(self, parameters: Parameters) -> None:
+    name: "ClassVar[VariantName]" = "laplace"
+    has_finite_reports: ClassVar[bool] = False
+    takes_groups: ClassVar[bool] = False
+    least_epsilon: ClassVar[float] = 0.001
+    """Below, noise on a grid fine enough for the values would not leave room for exact sums of products."""
+    law_of_weights: ClassVar[str] = "discrete Laplace"
+
+    def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)
         self._grids = LaplaceGrids(parameters)
         self._fraction = Fraction(parameters.fraction)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Mapping
 from typing import Any, Final, Literal, Self, TypeAlias
 
 import msgspec
@@ -12,14 +13,26 @@ from ..kept import Scope
 from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse, check_epsilon
 from ..mechanisms.own_matrix import Matrix, channel_of
 from .error_prior import ErrorPrior
+from .finite import JointVariant, PrintedVariant
+from .laplace import LaplaceVariant
+from .signed import OptimalVariant, SignedResponseVariant, SignedVariant, TwoPointVariant
+from .variant import Variant
 
-__all__ = ["DEFAULT_EPSILON", "LEFT_OUT", "SIGNED_VARIANTS", "Parameters", "VariantName"]
+__all__ = ["DEFAULT_EPSILON", "LEFT_OUT", "VARIANTS", "Parameters", "VariantName"]
 
 VariantName: TypeAlias = Literal["joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "auto"]
-SIGNED_VARIANTS: Final = frozenset({"two_point", "signed_rr", "optimal"})
-"""Variants with one report of weight and opinion together for each candidate."""
-_MATRIX_VARIANTS: Final = frozenset({"joint", "printed"})
-"""Variants whose estimates invert the matrices of weights and of opinions."""
+VARIANTS: Final[Mapping[VariantName, type[Variant]]] = {
+    kind.name: kind
+    for kind in (
+        JointVariant,
+        PrintedVariant,
+        LaplaceVariant,
+        TwoPointVariant,
+        SignedResponseVariant,
+        OptimalVariant,
+    )
+}
+"""By name; "auto" is one of them."""
 _OPINIONS: Final = 2
 LEFT_OUT: Final = "left out beside weight_matrix or opinion_matrix: the price is the sum of what both reports cost"
 DEFAULT_EPSILON: Final = 1.0
@@ -29,8 +42,6 @@ MAX_CANDIDATES = 1_000
 MAX_WEIGHTS = 1_000
 # Private weights: the estimates' tables have (2 * groups)**2 entries.
 MAX_GROUPS = 100
-# Below, Laplace noise on a grid fine enough for the values would not leave room for exact sums of products.
-MIN_LAPLACE_EPSILON = 0.001
 MAX_NAME_LENGTH = 128
 # Names that mean something else beside the candidates', in a table of partners or in what is computed from it.
 RESERVED_NAMES = frozenset({"partner", "quota", "total weight", "weight"})
@@ -156,9 +167,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return max(abs(weight - means[group]) for weight, group in groups)
 
     @property
+    def kind(self) -> type[Variant]:
+        """The variant's class; "auto" is priced as one that reports signed weights."""
+        return VARIANTS.get(self.variant, SignedVariant)
+
+    @property
     def reports_signed_weights(self) -> bool:
-        """Whether weight and opinion are reported together ("auto" is priced as if they were)."""
-        return self.variant in SIGNED_VARIANTS or self.variant == "auto"
+        """Whether weight and opinion are reported together."""
+        return self.kind.reports_signed_weights
 
     @property
     def loss_of_weight(self) -> float:
@@ -219,9 +235,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def _law_of_weights(self) -> str:
-        if self.variant == "laplace":
-            return "discrete Laplace"
-        return "k-RR" if isinstance(self.weight_matrix, msgspec.UnsetType) else f"the matrix {self.weight_matrix!r}"
+        if isinstance(self.weight_matrix, msgspec.UnsetType):
+            return self.kind.law_of_weights
+        return f"the matrix {self.weight_matrix!r}"
 
     @property
     def epsilon_total(self) -> float:
@@ -273,8 +289,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 raise ConfigurationError(field="groups", value=[list(group) for group in self.groups], allowed=allowed)
             if self.public_weights:
                 raise ConfigurationError(field="groups", value="given", allowed="left out where weights are public")
-            if self.variant == "laplace":
-                raise ConfigurationError(field="groups", value="given", allowed="left out in variant 'laplace'")
+            if not self.kind.takes_groups:
+                allowed = f"left out in variant {self.variant!r}"
+                raise ConfigurationError(field="groups", value="given", allowed=allowed)
         if not self.public_weights and len(self.group_means) > MAX_GROUPS:
             allowed = f"at most {MAX_GROUPS} groups, since weights are private"
             raise ConfigurationError(field="weights", value=f"{len(self.group_means)} groups", allowed=allowed)
@@ -283,7 +300,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(field="weights", value=list(self.weights), allowed=allowed)
 
     def _check_variant(self) -> None:
-        if self.prior is not None and self.variant != "optimal":
+        if self.prior is not None and not self.kind.takes_prior:
             raise ConfigurationError(field="prior", value=self.prior, allowed="left out but in variant 'optimal'")
         if not self.reports_signed_weights:
             return
@@ -309,7 +326,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for kind, matrix in given.items():
             if isinstance(matrix, msgspec.UnsetType):
                 continue
-            if self.variant not in _MATRIX_VARIANTS:
+            if not self.kind.counts_by_group:
                 allowed = f"left out in variant {self.variant!r}: 'joint' and 'printed' report by a matrix"
                 raise ConfigurationError(field=f"{kind}_matrix", value="given", allowed=allowed)
             if kind == "weight" and self.public_weights:
@@ -359,13 +376,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         check_epsilon(self.loss_of_opinion, field="epsilon_opinion")
         if not self.public_weights and not self.reports_signed_weights:
             check_epsilon(self.loss_of_weight, field="epsilon_weight")
-        if self.variant == "laplace":
+        if least := self.kind.least_epsilon:
             paid = {"epsilon_opinion": self.loss_of_opinion}
             paid |= {} if self.public_weights else {"epsilon_weight": self.loss_of_weight}
             for field, loss in paid.items():
-                if loss < MIN_LAPLACE_EPSILON:
-                    allowed = f"at least {MIN_LAPLACE_EPSILON} in variant 'laplace'"
-                    raise ConfigurationError(field=field, value=loss, allowed=allowed)
+                if loss < least:
+                    raise ConfigurationError(
+                        field=field, value=loss, allowed=f"at least {least} in variant {self.variant!r}"
+                    )
 
     def _check_quota(self) -> None:
         if self.quota is not None and self.quota_fraction is not None:

@@ -14,11 +14,8 @@ from ..errors import ConfigurationError
 from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
 from ..tally import Tally
 from .choice import decide
-from .finite import FiniteVariant
-from .laplace import LaplaceVariant
 from .outcome import Outcome
 from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
-from .signed import SignedVariant
 from .variant import Holdings, Variant
 
 __all__ = ["OPINIONS", "OPINION_WORDS", "DPWeVote"]
@@ -171,13 +168,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     @functools.cached_property
     def _variant(self) -> Variant:
-        match self.parameters.variant:
-            case "joint" | "printed":
-                return FiniteVariant(self.parameters)
-            case "laplace":
-                return LaplaceVariant(self.parameters)
-            case _:
-                return SignedVariant(self.parameters)
+        return self.parameters.kind(self.parameters)
 
 
 def _places(

@@ -28,8 +28,8 @@ def reference_run(vote: DPWeVote, inputs: Inputs, *, noise: SimulatedNoise) -> O
         ValueError: the variant is another one.
     """
     parameters = vote.parameters
-    if parameters.variant == "laplace":
-        raise ValueError("the reference run does not cover the variant 'laplace'")
+    if not parameters.kind.has_finite_reports:
+        raise ValueError(f"the reference run does not cover the variant {parameters.variant!r}")
     num_groups = len(parameters.group_means)
     tallies: list[Tally] = []
     reported_group = [int(group) for group in inputs.public[:, 0]] if parameters.public_weights else [0] * len(inputs)

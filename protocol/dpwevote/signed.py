@@ -6,11 +6,12 @@ its signed weight by an unbiased local randomizer, and nothing is spent on telli
 (reading W8).
 """
 
+import abc
 import functools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -32,10 +33,21 @@ from ..phases import Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .outcome import DecisionVerdict
-from .parameters import Parameters
-from .variant import Holdings, Sums, Variant
+from .variant import Holdings, Offer, Sums, Variant
 
-__all__ = ["OPTIMAL_LIMITS", "SignedVariant", "VotesPhase", "make_report", "signed_weights"]
+if TYPE_CHECKING:
+    from .parameters import Parameters, VariantName
+
+__all__ = [
+    "OPTIMAL_LIMITS",
+    "OptimalVariant",
+    "SignedResponseVariant",
+    "SignedVariant",
+    "TwoPointVariant",
+    "VotesPhase",
+    "make_report",
+    "signed_weights",
+]
 
 OPTIMAL_LIMITS: Final = (
     f"at most {MOST_SYMMETRIC_VALUES // 2} where the quota is the majority, {MOST_VALUES - 1} where it is fixed or all "
@@ -49,33 +61,23 @@ of another share are twice as many, and never symmetric.
 """
 
 
-def signed_weights(parameters: Parameters) -> tuple[Fraction, ...]:
+def signed_weights(parameters: "Parameters") -> tuple[Fraction, ...]:
     """Return the public set of signed weights, increasing: those of a "no", then those of a "yes"."""
     means = [Fraction(mean) for mean in parameters.group_means]
     share = Fraction(parameters.fraction)
     return tuple(sorted({mean * (opinion - share) for mean in means for opinion in (0, 1)}))
 
 
-def make_report(parameters: Parameters) -> UnbiasedReport:
+def make_report(parameters: "Parameters") -> UnbiasedReport:
     """Return the randomizer that a variant of this module applies to each signed weight.
 
     Raises:
         ConfigurationError: of variant "optimal": there are more weights than `OPTIMAL_LIMITS` says.
     """
-    values, epsilon = signed_weights(parameters), parameters.loss_of_opinion
-    match parameters.variant:
-        case "two_point":
-            return two_point(values, epsilon=epsilon)
-        case "signed_rr":
-            return randomized_response(values, epsilon=epsilon)
-        case "optimal":
-            if not has_optimal(values):
-                value = f"{len(parameters.group_means)} in variant 'optimal'"
-                raise ConfigurationError(field="weights", value=value, allowed=OPTIMAL_LIMITS)
-            prior = (1 / len(values),) * len(values) if parameters.prior == "uniform" else parameters.prior
-            return optimal(values, epsilon=epsilon, prior=prior or ())
-        case other:
-            raise ValueError(f"variant {other!r} does not report signed weights")
+    kind = parameters.kind
+    if not issubclass(kind, SignedVariant):
+        raise ValueError(f"variant {parameters.variant!r} does not report signed weights")  # noqa: TRY004  by its value
+    return kind.report_of(signed_weights(parameters), parameters)
 
 
 class VotesPhase(Phase):
@@ -112,13 +114,36 @@ class SignedVariant(Variant):
         parameters: the session's.
     """
 
-    def __init__(self, parameters: Parameters) -> None:
+    reports_signed_weights: ClassVar[bool] = True
+
+    def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)
         self._values = signed_weights(parameters)
         share = Fraction(parameters.fraction)
         means = [Fraction(mean) for mean in parameters.group_means]
         places = [[self._values.index(mean * (opinion - share)) for opinion in (0, 1)] for mean in means]
         self._place_of_vote = np.array(places, dtype=np.int64)
+
+    @classmethod
+    @abc.abstractmethod
+    def report_of(cls, values: Sequence[Fraction], parameters: "Parameters") -> UnbiasedReport:
+        """Return the randomizer of signed weights."""
+
+    @classmethod
+    def offer_of(cls, parameters: "Parameters") -> Offer | None:
+        """Return what it offers for each candidate at ε."""
+        return Offer(
+            variant=cls.name,
+            epsilon_weight=0.0,
+            epsilon_opinion=parameters.epsilon,
+            epsilon_total=len(parameters.candidates) * parameters.epsilon,
+            worst_variance=make_report(parameters.as_variant(cls.name)).worst_variance,
+        )
+
+    @property
+    def worst_variance(self) -> float:
+        """That of the report."""
+        return self.report.worst_variance
 
     @functools.cached_property
     def report(self) -> UnbiasedReport:
@@ -189,3 +214,46 @@ class SignedVariant(Variant):
         is_krr = isinstance(mechanism, GeneralizedRandomizedResponse)
         inverse = inverse_matrix(mechanism) if is_krr else report.debiasing
         return LinearEstimator(report.estimates, mechanism.channel_matrix(), inverse)
+
+
+class TwoPointVariant(SignedVariant):
+    """The variant `two_point`: one of two numbers."""
+
+    name: "ClassVar[VariantName]" = "two_point"
+
+    @classmethod
+    def report_of(cls, values: Sequence[Fraction], parameters: "Parameters") -> UnbiasedReport:
+        """Return two points."""
+        return two_point(values, epsilon=parameters.loss_of_opinion)
+
+
+class SignedResponseVariant(SignedVariant):
+    """The variant `signed_rr`: k-RR among all signed weights."""
+
+    name: "ClassVar[VariantName]" = "signed_rr"
+
+    @classmethod
+    def report_of(cls, values: Sequence[Fraction], parameters: "Parameters") -> UnbiasedReport:
+        """Return k-RR."""
+        return randomized_response(values, epsilon=parameters.loss_of_opinion)
+
+
+class OptimalVariant(SignedVariant):
+    """The variant `optimal`: the channel with the least variance in the worst case, or on average over a prior."""
+
+    name: "ClassVar[VariantName]" = "optimal"
+    takes_prior: ClassVar[bool] = True
+
+    @classmethod
+    def report_of(cls, values: Sequence[Fraction], parameters: "Parameters") -> UnbiasedReport:
+        """Return the optimal channel, where there are not more weights than `OPTIMAL_LIMITS` says."""
+        if not has_optimal(values):
+            value = f"{len(parameters.group_means)} in variant 'optimal'"
+            raise ConfigurationError(field="weights", value=value, allowed=OPTIMAL_LIMITS)
+        prior = (1 / len(values),) * len(values) if parameters.prior == "uniform" else parameters.prior
+        return optimal(values, epsilon=parameters.loss_of_opinion, prior=prior or ())
+
+    @classmethod
+    def offer_of(cls, parameters: "Parameters") -> Offer | None:
+        """Return nothing where there are more weights than it is computed for."""
+        return super().offer_of(parameters) if has_optimal(signed_weights(parameters)) else None

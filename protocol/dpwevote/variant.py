@@ -5,8 +5,9 @@ import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,9 +18,11 @@ from ..phases import Inputs, Phase
 from ..tally import Tally
 from .error_prior import Electorate, error_probability, threshold_of, unit_of
 from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightsOutcome
-from .parameters import Parameters
 
-__all__ = ["Holdings", "Sums", "TwoReports", "Variant"]
+if TYPE_CHECKING:
+    from .parameters import Parameters, VariantName
+
+__all__ = ["Holdings", "Offer", "Sums", "TwoReports", "Variant"]
 
 _TOO_FEW: Final = 2
 
@@ -58,6 +61,24 @@ class Sums:
     electorate: Electorate
 
 
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a variant offers at a price.
+
+    Args:
+        variant: which.
+        epsilon_weight: of one report of the weight; 0 where there is none.
+        epsilon_opinion: of one report of an opinion or of a signed weight.
+        epsilon_total: of the session, for one partner.
+        worst_variance: of what one partner adds to the margin of one candidate, in squared units of weight.
+    """
+
+    variant: str
+    epsilon_weight: float
+    epsilon_opinion: float
+    epsilon_total: float
+    worst_variance: float
+
+
 class Variant(abc.ABC):
     """One way to hold the vote.
 
@@ -65,8 +86,40 @@ class Variant(abc.ABC):
         parameters: the session's; of this variant.
     """
 
-    def __init__(self, parameters: Parameters) -> None:
+    name: "ClassVar[VariantName]"
+    reports_signed_weights: ClassVar[bool] = False
+    """Whether weight and opinion are one report, for each candidate."""
+    counts_by_group: ClassVar[bool] = False
+    """Whether groups and opinions are reported as they are or as others: by k-RR, or by a matrix of one's own."""
+    has_finite_reports: ClassVar[bool] = True
+    """Whether reports are counted by kind; else they are noisy numbers, which are added up."""
+    is_biased: ClassVar[bool] = False
+    """Whether it decides by a margin that is not right on average."""
+    takes_groups: ClassVar[bool] = True
+    """Whether weights may be reported by groups."""
+    takes_prior: ClassVar[bool] = False
+    """Whether its variance may be least on average over a prior."""
+    least_epsilon: ClassVar[float] = 0.0
+    """Of one report; all reports have the mechanisms' least."""
+    law_of_weights: ClassVar[str] = "k-RR"
+
+    def __init__(self, parameters: "Parameters") -> None:
         self._parameters = parameters
+
+    @classmethod
+    def offer_of(cls, parameters: "Parameters") -> Offer | None:
+        """Return what it offers at the price of `len(candidates)`·ε; None where it is no choice at this price.
+
+        Args:
+            parameters: any with private weights; variant and split are not used.
+        """
+        del parameters
+        return None
+
+    @property
+    @abc.abstractmethod
+    def worst_variance(self) -> float:
+        """The greatest variance of what a partner with a private weight adds to a candidate's unbiased margin."""
 
     @abc.abstractmethod
     def make_phases(self) -> Iterator[Phase]:

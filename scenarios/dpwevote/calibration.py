@@ -181,7 +181,7 @@ def matrices_of(epsilon: float) -> dict[str, Any]:
 
 def _session(vote: DPWeVote, electorate: IntArray, generator: np.random.Generator) -> CandidateOutcome:
     """Return what a session of such an electorate releases."""
-    if vote.parameters.variant == "laplace":
+    if not vote.parameters.kind.has_finite_reports:
         tallies = _tallies_by_rows(vote, electorate, generator)
     elif vote.parameters.public_weights:
         (channel,) = _channels(vote)

@@ -76,7 +76,7 @@ def yes_votes_of(vote: DPWeVote, reported: FloatArray) -> FloatArray:
         reported: how many reported each weight with each opinion, shape (..., weights, 2).
     """
     estimated = reported @ np.array(_debiased(vote.phases[-1].mechanism, (0, _YES)), dtype=np.float64)
-    if vote.parameters.variant == "joint" and not vote.parameters.public_weights:
+    if not (vote.parameters.kind.is_biased or vote.parameters.public_weights):
         estimated = estimated @ inverse_of_weights(vote).T
     return estimated
 
@@ -111,7 +111,7 @@ class VoteMeasures(Measures):
     @property
     def _counts_by_weight(self) -> bool:
         """Whether reports tell how many partners of each weight vote yes."""
-        return bool(self._clean) and self._vote.parameters.variant in {"joint", "printed"}
+        return bool(self._clean) and self._vote.parameters.kind.counts_by_group
 
     @property
     def measures(self) -> Sequence[Measure]:

@@ -115,7 +115,7 @@ def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
     weights = vote.weights_of(side.inputs)
     game = WeightedGame.of_vote(parameters, weights)
     members = game.powers
-    is_simulated = not parameters.public_weights or parameters.variant not in {"joint", "printed"}
+    is_simulated = not parameters.public_weights or not parameters.kind.counts_by_group
     if is_simulated:
         released = simulated_power(vote, weights, trials=trials, seed=seed)
     else:

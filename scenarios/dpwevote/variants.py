@@ -14,13 +14,12 @@ from ...protocol.dpwevote import (
     OPTIMAL_LIMITS,
     Offer,
     Parameters,
-    make_offer,
     make_offers,
     make_paper_offer,
     make_public_offer,
 )
 from ...protocol.dpwevote.choice import worst_variance_of
-from ...protocol.dpwevote.parameters import VariantName
+from ...protocol.dpwevote.parameters import VARIANTS
 from ...protocol.elementary import square
 from ...protocol.errors import ConfigurationError
 from ..experiments.measurements import Measurement
@@ -33,7 +32,7 @@ _PAPERS: Final = "joint, the paper's split"
 _OWN: Final = "joint, own matrices"
 _OF_SOME: Final = ("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts")
 """What only some variants have, and is left out of all of them."""
-_UNBIASED: Final[tuple[VariantName, ...]] = ("joint", "two_point", "signed_rr", "optimal")
+_UNBIASED: Final = tuple(name for name, kind in VARIANTS.items() if kind.has_finite_reports and not kind.is_biased)
 
 
 class VoteVariants(VariantTable):
@@ -120,7 +119,7 @@ class VoteVariants(VariantTable):
                 return make_public_offer(parameters)
             if name == _PAPERS:
                 return make_paper_offer(parameters)
-            return make_offer(parameters, next(variant for variant in _UNBIASED if variant == name))
+            return next(kind for kind in VARIANTS.values() if kind.name == name).offer_of(parameters)
         except (ConfigurationError, ValueError):  # no mechanism has this ε
             return None
 
@@ -137,10 +136,10 @@ class VoteVariants(VariantTable):
     def _of_own_matrices(self) -> Iterator[Offered]:
         """Yield what the session itself offers, if it reports by matrices of its own, without bias."""
         own = self.parameters
-        if own.variant != "joint" or (own.weight_matrix is msgspec.UNSET and own.opinion_matrix is msgspec.UNSET):
+        if own.kind.is_biased or not own.has_matrices:
             return
         offer = Offer(
-            variant="joint",
+            variant=own.variant,
             epsilon_weight=own.loss_of_weight,
             epsilon_opinion=own.loss_of_opinion,
             epsilon_total=own.epsilon_total,

@@ -73,7 +73,7 @@ class CrowdVariants(SimulatedVariants):
         without = dict.fromkeys((*(() if estimator in ROUNDED else ("rounds",)), *_of_others(estimator)))
         if mechanism == _OWN_LAW:
             return {"estimator": estimator, **without} if math.isclose(price, self.price) else None
-        priced = {**dict.fromkeys(PRICES), "mechanism": mechanism, "epsilon_worker": price}
+        priced = {**dict.fromkeys(sorted(PRICES)), "mechanism": mechanism, "epsilon_worker": price}
         return {**priced, "estimator": estimator, **without}
 
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:

@@ -19,8 +19,7 @@ def _collections(protocol: PhasedProtocol[Any, Any]) -> list[DPWeVote]:
     """Return a vote whose weights are collected once, and for each candidate; nothing where that is no choice."""
     assert isinstance(protocol, DPWeVote)  # noqa: S101  whose system this is
     parameters = protocol.parameters
-    is_choice = not parameters.public_weights and not parameters.reports_signed_weights
-    if not is_choice or len(parameters.candidates) == 1 or parameters.variant == "laplace":
+    if parameters.public_weights or not parameters.kind.counts_by_group or len(parameters.candidates) == 1:
         return []
     return [
         DPWeVote(msgspec.structs.replace(parameters, weight_collection=collected, game=msgspec.UNSET))

@@ -41,7 +41,6 @@ __all__ = ["DPWeVoteAttack"]
 
 # Weights times all combinations of opinions: beyond, a posterior says little that anybody could read.
 _MOST_CANDIDATES: Final = 4096
-_LAPLACE: Final = "laplace"
 _BOTH, _WEIGHT, _OPINIONS = "weight and opinions", "weight", "opinions"
 
 
@@ -220,14 +219,14 @@ class DPWeVoteAttack(Attack):
         (last,) = set(range(seen.num_parties)) - set(seen.coalition.members)
         reports, told = [each.copy() for each in seen.reports], [each.copy() for each in seen.told]
         for number, (phase, totals) in enumerate(zip(self.protocol.phases, rest, strict=True)):
-            if totals.any() or self._parameters.variant == _LAPLACE:  # counts of nobody: it did not report
+            if totals.any() or not self._parameters.kind.has_finite_reports:  # counts of nobody: it did not report
                 reports[number][last] = self._report_of(totals, phase.num_reported)
                 told[number][last] = True
         return dataclasses.replace(seen, reports=tuple(reports), told=tuple(told))
 
     def _report_of(self, totals: IntArray, num_reported: int) -> list[int]:
         """Return the report of which a tally is."""
-        if self._parameters.variant == _LAPLACE:
+        if not self._parameters.kind.has_finite_reports:
             # One row for each candidate, the opinion first; a tally of weights begins with the weight. Of public
             # weights, a candidate has the number and the sum of each of them.
             has_weights = totals.ndim == 3  # noqa: PLR2004  candidates, weights, number and sum
@@ -242,7 +241,7 @@ class DPWeVoteAttack(Attack):
         """Return ln P[table | candidate] for each target: one row for all, unless weights are public."""
         parameters = self._parameters
         reason = ""
-        if parameters.variant == _LAPLACE:
+        if not parameters.kind.has_finite_reports:
             reason = "of Laplace noise"
         elif parameters.weight_collection == "per_candidate" and len(parameters.candidates) > 1:
             reason = "of weights that are reported several times"

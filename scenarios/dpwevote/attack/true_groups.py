@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.dpwevote import DPWeVote, Parameters
+from ....protocol.dpwevote.parameters import VARIANTS
 from ....protocol.errors import ConfigurationError
 from ....protocol.privacy import total_of
 from ...attacks.channels import session_channel
@@ -23,7 +24,7 @@ from .inference import DPWeVoteAttack
 
 __all__ = ["TrueGroups", "evaluate_true_groups"]
 
-_COUNTED_BY_GROUP: Final = ("joint", "printed")
+_COUNTED_BY_GROUP: Final = tuple(name for name, kind in VARIANTS.items() if kind.counts_by_group)
 _WEIGHT: Final = "weight"
 
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.dpwevote import DPWeVote, Parameters
-from ....protocol.dpwevote.parameters import VariantName
+from ....protocol.dpwevote.parameters import VARIANTS, VariantName
 from ...audit.case import Case
 from ...audit.jointly import two_party_cases
 from ...audit.whole_sessions import Party
@@ -32,7 +32,7 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     for variant in variants:
         # As the printed law is that of `joint`, its exact joint law of two votes is not worked out twice.
         yield case_of_partner(
-            _vote(variant, epsilon), f"{variant}, two candidates", num_sessions=1 if variant == "printed" else 2
+            _vote(variant, epsilon), f"{variant}, two candidates", num_sessions=1 if VARIANTS[variant].is_biased else 2
         )
     for variant in ("joint", "laplace"):
         parameters = Parameters(

@@ -198,7 +198,7 @@ def _best_split(epsilon: float) -> DPWeVote:
 
 def _certificate(vote: DPWeVote) -> tuple[float | None, float | None]:
     """Return a proven lower bound of the objective, and how far the mechanism's own is above it, relatively."""
-    if vote.parameters.variant != "optimal":
+    if not vote.parameters.kind.takes_prior:
         return None, None
     report = make_report(vote.parameters)
     objective = report.mean_variance(report.prior) if report.prior else report.worst_variance

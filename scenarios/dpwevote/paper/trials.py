@@ -126,7 +126,7 @@ def quota_of_reports(vote: DPWeVote, reports: IntArray) -> FloatArray:
         reports: of the weights phase, of any shape.
     """
     phase = vote.phases[0]
-    if vote.parameters.variant == "laplace":
+    if not vote.parameters.kind.has_finite_reports:
         at_least, a_step_above = (_quota_of(phase, [report, report**2]) for report in (0, 1))
         return at_least + (a_step_above - at_least) * reports.astype(np.float64)
     num_groups = phase.mechanism.report_range[1] + 1
@@ -177,7 +177,7 @@ def _squared_errors(vote: DPWeVote, reports: Sequence[IntArray], pairs: IntArray
     total = weights[places].sum(axis=1)
     quota = quota_of_reports(vote, of_weights).sum(axis=1)
     errors = {"q": np.square((quota - parameters.fraction * total) / total)}
-    if parameters.variant == "laplace":
+    if not parameters.kind.has_finite_reports:
         return errors
     num_weights = len(weights)
     true = _count(pairs, 2 * num_weights).reshape(trials, num_weights, 2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from psephos.protocol.dpwevote import DPWeVote, Offer, Parameters, decide, make_offers
-from psephos.protocol.dpwevote.choice import joint_worst_variance
+from psephos.protocol.dpwevote.finite import joint_worst_variance
 from psephos.protocol.dpwevote.signed import make_report
 from psephos.protocol.estimators import LinearEstimator, debiased_values
 from psephos.protocol.estimators.frequencies import inverse_matrix
@@ -161,7 +161,7 @@ def test_more_weights_than_the_optimum_is_computed_for_have_the_best_of_the_othe
         variant = "two_point" if parameters.variant == "optimal" else parameters.variant  # it takes ten seconds
         return make_report(make_parameters(variant=variant, weights=parameters.weights, quota=parameters.quota))
 
-    monkeypatch.setattr("psephos.protocol.dpwevote.choice.make_report", make)
+    monkeypatch.setattr("psephos.protocol.dpwevote.signed.make_report", make)
     parameters = make_parameters(weights=tuple(float(n) for n in range(1, number + 1)), quota=quota)
     offers = make_offers(parameters)
     assert ("optimal" in asked) == solved == (offers[-1].variant == "optimal")

@@ -15,8 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from psephos.protocol import Tally
 from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote, Outcome, Parameters
-from psephos.protocol.dpwevote.laplace import LaplaceGrids
-from psephos.protocol.dpwevote.parameters import MIN_LAPLACE_EPSILON
+from psephos.protocol.dpwevote.laplace import LaplaceGrids, LaplaceVariant
 from psephos.protocol.mechanisms import CLAMP_IN_SCALES, MAX_EPSILON, DiscreteLaplace
 from strategies import CHECKED, told
 
@@ -100,13 +99,13 @@ def test_no_finer_grid_would_hold_the_reports(weights: tuple[float, ...], epsilo
 
 
 @CHECKED
-@given(st.floats(1.0, 2.0), st.floats(math.log(MIN_LAPLACE_EPSILON), math.log(MAX_EPSILON)).map(math.exp))
-@example(1.0, MIN_LAPLACE_EPSILON)
+@given(st.floats(1.0, 2.0), st.floats(math.log(LaplaceVariant.least_epsilon), math.log(MAX_EPSILON)).map(math.exp))
+@example(1.0, LaplaceVariant.least_epsilon)
 @example(1.0, MAX_EPSILON)
-@example(1.075, MIN_LAPLACE_EPSILON)  # 8.6 of the grid's steps, rounded up to 9
+@example(1.075, LaplaceVariant.least_epsilon)  # 8.6 of the grid's steps, rounded up to 9
 def test_reports_stay_below_their_limit(spread: float, epsilon: float) -> None:
     """Whatever the weights' spread, and although rounding it to the grid may widen it by half a step."""
-    loss = min(max(epsilon, MIN_LAPLACE_EPSILON), MAX_EPSILON)
+    loss = min(max(epsilon, LaplaceVariant.least_epsilon), MAX_EPSILON)
     vote = make_vote(weights=(1.0, 1.0 + spread), epsilon_weight=loss, epsilon_opinion=loss)
     for phase in vote.phases:
         low, high = phase.mechanism.report_range
@@ -116,8 +115,8 @@ def test_reports_stay_below_their_limit(spread: float, epsilon: float) -> None:
 @pytest.mark.parametrize(
     ("weights", "epsilon"),
     [
-        ((1.0, 2.0, 3.0), MIN_LAPLACE_EPSILON),
-        ((1.0, 9.6), MIN_LAPLACE_EPSILON),
+        ((1.0, 2.0, 3.0), LaplaceVariant.least_epsilon),
+        ((1.0, 9.6), LaplaceVariant.least_epsilon),
         ((1.0, 2.0, 3.0), 1.0),
         ((1.0, 1.0 + 2.0**-22, 3000.0), 2.0),
         ((0.3, 1.7, 9.1), 4.0),

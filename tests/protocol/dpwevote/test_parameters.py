@@ -6,7 +6,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from psephos.protocol.dpwevote import Parameters
-from psephos.protocol.dpwevote.parameters import MIN_LAPLACE_EPSILON
+from psephos.protocol.dpwevote.laplace import LaplaceVariant
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import MIN_EPSILON
 
@@ -76,10 +76,10 @@ REFUSALS: list[tuple[str, dict[str, Any]]] = [
     ("epsilon", {"epsilon": 0.99 * MIN_EPSILON}),
     ("epsilon_weight", {"epsilon": 1.5 * MIN_EPSILON, "epsilon_opinion": 1.0}),
     ("epsilon_opinion", {"epsilon": 1.5 * MIN_EPSILON, "epsilon_weight": 1.0}),
-    ("epsilon_weight", {"epsilon_weight": 0.99 * MIN_LAPLACE_EPSILON, "variant": "laplace"}),
-    ("epsilon_opinion", {"epsilon_opinion": 0.99 * MIN_LAPLACE_EPSILON, "variant": "laplace"}),
-    ("epsilon_opinion", {"epsilon": 1.99 * MIN_LAPLACE_EPSILON, "variant": "laplace"}),
-    ("epsilon_opinion", {"epsilon": 0.99 * MIN_LAPLACE_EPSILON, "variant": "laplace", "public_weights": True}),
+    ("epsilon_weight", {"epsilon_weight": 0.99 * LaplaceVariant.least_epsilon, "variant": "laplace"}),
+    ("epsilon_opinion", {"epsilon_opinion": 0.99 * LaplaceVariant.least_epsilon, "variant": "laplace"}),
+    ("epsilon_opinion", {"epsilon": 1.99 * LaplaceVariant.least_epsilon, "variant": "laplace"}),
+    ("epsilon_opinion", {"epsilon": 0.99 * LaplaceVariant.least_epsilon, "variant": "laplace", "public_weights": True}),
     ("epsilon_weight", {"epsilon_weight": 0.0}),
     ("epsilon_weight", {"epsilon_weight": 31.0}),
     ("epsilon_weight", {"epsilon_weight": 0.5, "public_weights": True}),
@@ -216,9 +216,9 @@ def test_a_matrix_comes_back_as_it_was_and_is_not_written_where_there_is_none() 
         },
         {"epsilon": 2 * MIN_EPSILON},
         {"epsilon": MIN_EPSILON, "public_weights": True},
-        {"epsilon": MIN_LAPLACE_EPSILON / 10},
-        {"epsilon": 2 * MIN_LAPLACE_EPSILON, "variant": "laplace"},
-        {"epsilon": MIN_LAPLACE_EPSILON, "variant": "laplace", "public_weights": True},
+        {"epsilon": LaplaceVariant.least_epsilon / 10},
+        {"epsilon": 2 * LaplaceVariant.least_epsilon, "variant": "laplace"},
+        {"epsilon": LaplaceVariant.least_epsilon, "variant": "laplace", "public_weights": True},
         {"groups": [[1.0], [2.0, 3.0]]},
         {"epsilon": 30.0},
         {"epsilon_weight": 0.0, "public_weights": True},
