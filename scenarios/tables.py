@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar
 
 from .reading.cells import inert_cell
 
@@ -40,6 +40,19 @@ class Cell:
     number: float | None = None
     tone: Tone = ""
     leads_to: str = ""
+
+    @classmethod
+    def of(cls, value: object) -> Self:
+        """Return plain data: numbers with six digits at most, true and false as words, nothing as a dash."""
+        if value is None or value == "":
+            return cls("–")
+        if isinstance(value, bool):
+            return cls("yes" if value else "no")
+        if isinstance(value, int):
+            return cls(f"{value:,}", value)
+        if isinstance(value, float):
+            return cls(f"{value:,.6g}", value)
+        return cls(str(value))
 
     @property
     def written(self) -> str | float:
@@ -115,17 +128,7 @@ def listed(
     name: str = "",
     full: Sequence[Mapping[str, object]] = (),
 ) -> Table:
-    """Return a table with a line for each item.
-
-    Args:
-        items: of which the rows are.
-        columns: the header of each, and the entry of an item.
-        labels: see `Table`.
-        caption: see `Table`.
-        note: see `Table`.
-        name: see `Table`.
-        full: see `Table`.
-    """
+    """Return a table with a line for each item, and in each column, behind its header, what makes an item's entry."""
     headers = [header for header, _ in columns]
     rows = [[entry(item) for _, entry in columns] for item in items]
     return Table(columns=headers, rows=rows, labels=labels, caption=caption, note=note, name=name, full=full)

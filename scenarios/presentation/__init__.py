@@ -57,22 +57,19 @@ def show_outcome(
         gold: what is true where somebody knows it, by the same names.
         table: the file that holds all of the outcome, for what does not fit.
     """
-    presenter = _presenter_of(outcome)
-    with _blaming(presenter, "show", outcome):
+    with _asking(outcome, "show") as presenter:
         presenter.show(console, outcome, Known(truth=truth, gold=gold, table=table))
 
 
 def said_of(outcome: msgspec.Struct) -> Text:
     """Return what a line adds of the outcome of a phase that closes."""
-    presenter = _presenter_of(outcome)
-    with _blaming(presenter, "say", outcome):
+    with _asking(outcome, "say") as presenter:
         return presenter.say(outcome)
 
 
 def briefs_of(outcome: msgspec.Struct) -> Sequence[Brief]:
     """Return the shortest that is said of an outcome, beside those of other sessions: something of each in it."""
-    presenter = _presenter_of(outcome)
-    with _blaming(presenter, "brief", outcome):
+    with _asking(outcome, "brief") as presenter:
         return plain_briefs(outcome) if presenter.brief is None else presenter.brief(outcome)
 
 
@@ -88,8 +85,7 @@ def verdict_of(outcome: msgspec.Struct) -> str:
     Raises:
         PluginError: somebody else's presenter raises something.
     """
-    presenter = _presenter_of(outcome)
-    with _blaming(presenter, "verdict", outcome):
+    with _asking(outcome, "verdict") as presenter:
         said = plain_verdict(briefs_of(outcome)) if presenter.verdict is None else presenter.verdict(outcome)
     return printable(said)
 
@@ -108,8 +104,7 @@ def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, 
         truth: stands beside the estimates where it may be shown.
         gold: the same.
     """
-    presenter = _presenter_of(outcome)
-    with _blaming(presenter, "rows", outcome):
+    with _asking(outcome, "rows") as presenter:
         return presenter.rows(outcome, Known(truth=truth, gold=gold))
 
 
@@ -135,8 +130,7 @@ def draw_outcome(
     Returns:
         The files; none where matplotlib is not installed.
     """
-    presenter = _presenter_of(outcome)
-    with _blaming(presenter, "draw", outcome):
+    with _asking(outcome, "draw") as presenter:
         picture = presenter.draw(outcome, Known(truth=truth, gold=gold))
         if picture is None:
             return []
@@ -144,11 +138,17 @@ def draw_outcome(
 
 
 @contextlib.contextmanager
-def _blaming(presenter: Presenter[Any], step: str, outcome: msgspec.Struct) -> Generator[None]:
-    """Turn what somebody else's presenter raises into a sentence; what it is given is published, and may be quoted."""
+def _asking(outcome: msgspec.Struct, step: str) -> Generator[Presenter[Any]]:
+    """Yield an outcome's presenter: that of its class, or of the nearest one that it inherits from.
+
+    What somebody else's raises is turned into a sentence; what it is given is published, and may be quoted.
+    """
+    tables: list[Mapping[type, Presenter[Any]]] = [table for _, table in load_each("presenters", Mapping)]
+    found = (table[kind] for kind in type(outcome).__mro__ for table in tables if kind in table)
+    presenter = next(found, PLAIN)
     modules = {getattr(part, "__module__", "") for part in (presenter.show, presenter.rows, presenter.draw)}
     try:
-        yield
+        yield presenter
     except (PsephosError, OSError):
         raise
     except Exception as error:
@@ -157,10 +157,3 @@ def _blaming(presenter: Presenter[Any], step: str, outcome: msgspec.Struct) -> G
             raise
         plugin, place = f"the presenter of {type(outcome).__name__}", place_of(error, packages)
         raise PluginError(plugin=plugin, step=step, reason=reason_of(error), place=place) from error
-
-
-def _presenter_of(outcome: msgspec.Struct) -> Presenter[Any]:
-    """Return the presenter of the outcome's class, or of the nearest one that it inherits from."""
-    tables: list[Mapping[type, Presenter[Any]]] = [table for _, table in load_each("presenters", Mapping)]
-    found = (table[kind] for kind in type(outcome).__mro__ for table in tables if kind in table)
-    return next(found, PLAIN)

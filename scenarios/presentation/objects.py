@@ -16,10 +16,10 @@ from ...protocol.phases import Truth
 from ...protocol.privacy import Ledger, LedgerEntry, NeighboringRelation, PureAccountant
 from ...protocol.views import View, describe
 from ..adversaries.role import Lesson
+from ..tables import Table
 from . import briefs_of, rows_of, verdict_of
-from .numbers import decimals_of, rounded, some
-from .presenter import FLAGS, error_of
-from .terminal import title_of
+from .numbers import some
+from .rows import table_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +41,7 @@ _MOST_ROWS: Final = 40
 """Of a table in a notebook; the frame has all of them."""
 _MOST_LINES: Final = 12
 """Of what is printed below a verdict."""
+_PLUS_MINUS: Final = "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
 _MOST_ENTRIES: Final = 1024
 """Of a mechanism's matrix that is shown without being asked for."""
 
@@ -121,40 +122,15 @@ def html_of_outcome(outcome: msgspec.Struct, *, truth: Truth | None = None) -> s
         outcome: what was released.
         truth: what it estimates, where that may be shown.
     """
-    columns: dict[str, list[object]] = {}
-    for row in rows_of(outcome, truth=truth):
-        for name, value in row.items():
-            columns.setdefault(name, []).append(value)
-    estimated = [name for name in columns if error_of(name) in columns]
-    for name in estimated:
-        columns[name] = _with_errors(columns[name], columns.pop(error_of(name)))
-    columns = {name: values for name, values in columns.items() if any(value is not None for value in values)}
-    for name in FLAGS & columns.keys():
-        if {*columns[name]} <= {0, 1}:
-            columns[name] = ["yes" if value else "no" for value in columns[name]]
-    number = max(map(len, columns.values()), default=0)
-    table = [{title_of(name): values[place] for name, values in columns.items()} for place in range(number)]
-    is_uncertain = any(name in columns for name in estimated)
+    rows = rows_of(outcome, truth=truth)
+    unknown = [key for key in (rows[0] if rows else ()) if all(row[key] is None for row in rows)]
+    table = table_of_rows(rows, left_out=unknown) if rows else Table(columns=(), rows=())
+    words = [[cell.words.replace(" ± ", _PLUS_MINUS) for cell in row] for row in table.cells]
+    is_uncertain = any(_PLUS_MINUS in cell for row in words for cell in row)
     note = "± is one standard error of the randomization." if is_uncertain else ""
+    frame = frame_of_rows([dict(zip(table.columns, row, strict=True)) for row in words])
     verdict = html.escape(verdict_of(outcome))
-    return f"<p><strong>{verdict}</strong></p>{table_of(frame_of_rows(table))}{paragraph(note)}"
-
-
-def _with_errors(values: Sequence[object], errors: Sequence[object]) -> list[object]:
-    """Return estimates as they are read, all of a column with as many decimals."""
-    pairs = [
-        (value, error)
-        for value, error in zip(values, errors, strict=True)
-        if isinstance(value, float) and isinstance(error, float)
-    ]
-    decimals = decimals_of((value for value, _ in pairs), (error for _, error in pairs)) if pairs else 0
-    plus_minus = "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
-    return [
-        f"{rounded(value, decimals)}{plus_minus}{error:,.{decimals}f}"
-        if isinstance(value, float) and isinstance(error, float) and error
-        else value
-        for value, error in zip(values, errors, strict=True)
-    ]
+    return f"<p><strong>{verdict}</strong></p>{table_of(frame, num_rows=table.num_rows)}{paragraph(note)}"
 
 
 def _html_of_law(value: FiniteMechanism) -> str:
@@ -236,16 +212,17 @@ def paragraph(text: str) -> str:
     return text and f"<p>{'<br>'.join(map(html.escape, text.splitlines()))}</p>"
 
 
-def table_of(frame: "pd.DataFrame", *, has_index: bool = False) -> str:
+def table_of(frame: "pd.DataFrame", *, has_index: bool = False, num_rows: int = 0) -> str:
     """Return a frame's first rows as a table of HTML.
 
     Args:
         frame: what to show.
         has_index: whether its index says something.
+        num_rows: how many rows there are, where the frame does not have all of them.
     """
     shown = frame.head(_MOST_ROWS)
     written: str = shown.to_html(index=has_index, border=0, float_format="{:.4g}".format, na_rep="", escape=True)
-    more = len(frame) - len(shown)
+    more = max(len(frame), num_rows) - len(shown)
     return written + (paragraph(f"… and {some(more, 'more row')}: to_frame() returns all.") if more else "")
 
 

@@ -5,7 +5,6 @@ outcome, and an estimate stands in the line of its own name.
 """
 
 import dataclasses
-import importlib.metadata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -221,5 +220,4 @@ def page_of_comparison(compared: Compared) -> Page:
         facts=names,
         verdict=[f"{name}: {' '.join(verdict_in(run)[0])}" for name, run in zip(names, compared.runs, strict=True)],
         sections=sections,
-        version=importlib.metadata.version("psephos"),
     )

@@ -9,6 +9,7 @@ import base64
 import dataclasses
 import functools
 import hashlib
+import importlib.metadata
 import math
 import os
 import re
@@ -21,12 +22,12 @@ from typing import Any, Final, Literal, TypeAlias
 import jinja2
 
 from ...protocol.errors import ConfigurationError, printable
+from ..presentation.rows import MOST_ROWS
 from ..reading.files import readable
 from ..tables import Cell, Table, Tone, csv_of
 from .drawings import Classes, inlined
 
 __all__ = [
-    "MOST_ROWS",
     "Block",
     "Code",
     "Drawing",
@@ -40,12 +41,9 @@ __all__ = [
     "drawn",
     "epsilon_cell",
     "epsilon_text",
-    "shown",
     "write_page",
 ]
 
-MOST_ROWS: Final = 300
-"""That a page shows of a table; a longer one is for a file."""
 _MOST_DOWNLOADED: Final = 5_000
 """Rows that a page carries to be downloaded."""
 _MARK: Final = b'<meta name="generator" content="Psephos'
@@ -164,21 +162,8 @@ class Page:
     facts: Sequence[str]
     verdict: Sequence[str]
     sections: Sequence[Section]
-    version: str
     tone: Tone = ""
-
-
-def shown(value: object) -> Cell:
-    """Return plain data as a cell: numbers with six digits at most, true and false as words, nothing as a dash."""
-    if value is None or value == "":
-        return Cell("–")
-    if isinstance(value, bool):
-        return Cell("yes" if value else "no")
-    if isinstance(value, int):
-        return Cell(f"{value:,}", value)
-    if isinstance(value, float):
-        return Cell(f"{value:,.6g}", value)
-    return Cell(str(value))
+    version: str = dataclasses.field(default_factory=functools.partial(importlib.metadata.version, "psephos"))
 
 
 def epsilon_text(epsilon: object) -> str:

@@ -4,7 +4,6 @@ The rule that holds here: of a deployment a page has the release and, of a party
 or reports, no seed, and nothing of who took part where that is private. `private/` is never opened.
 """
 
-import importlib.metadata
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,7 +33,6 @@ from .page import (
     drawn,
     epsilon_cell,
     epsilon_text,
-    shown,
 )
 from .repeating import repeated
 from .series_page import losses_of_persons, price_of_series, sections_of_votes, table_of_votes
@@ -81,7 +79,6 @@ def page_of_run(left: RunLeft) -> Page:
         verdict=verdict,
         tone=tone,
         sections=[section for section in sections if section.blocks],
-        version=importlib.metadata.version("psephos"),
     )
 
 
@@ -199,7 +196,7 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
         rows.append(
             (
                 *(kind[:3] if is_alike else kind),
-                *(() if hides else (shown(number),)),
+                *(() if hides else (Cell.of(number),)),
                 _range(total.claimed for total in totals),
                 _range(total.proven for total in totals),
             )
@@ -269,7 +266,7 @@ def _happened(left: RunLeft) -> Iterator[Block]:
             yield Text("This run was computed by arrays: the same numbers, without messages.", "quiet")
     if left.run is not None and left.run.traffic:
         rows = [
-            (each.phase, *map(shown, (each.messages_up, each.bytes_up, each.messages_down, each.bytes_down)))
+            (each.phase, *map(Cell.of, (each.messages_up, each.bytes_up, each.messages_down, each.bytes_down)))
             for each in left.run.traffic
         ]
         columns = ("Phase", "Messages up", "Bytes up", "Messages down", "Bytes down")
@@ -286,7 +283,7 @@ def _lost(left: RunLeft) -> Iterator[Block]:
     """Yield which parties of a simulation were dropped, or did not hear the outcome."""
     dropped = _dropped(left.path / "events.jsonl")
     if dropped:
-        rows = [[shown(each.get(key)) for key in ("party", "phase", "reason")] for each in dropped]
+        rows = [[Cell.of(each.get(key)) for key in ("party", "phase", "reason")] for each in dropped]
         yield Table(caption="Parties that were dropped", name="dropped", columns=("Party", "Phase", "Why"), rows=rows)
     endings = {} if left.run is None else left.run.parties_without_outcome
     if endings:
@@ -327,7 +324,7 @@ def _learnt(left: RunLeft, learnt: Learnt, place: int) -> Iterator[Block]:
     yield from drawn(left.path / f"adversary-{place}.svg", f"What {learnt.role} learnt, or did")
     if learnt.rows:
         keys = list(learnt.rows[0])
-        rows = [[shown(row.get(key)) for key in keys] for row in learnt.rows]
+        rows = [[Cell.of(row.get(key)) for key in keys] for row in learnt.rows]
         columns = [title_of(key) for key in keys]
         name = f"adversary-{place}"
         yield Table(caption=f"What {learnt.role} found", name=name, columns=columns, rows=rows, full=learnt.rows)

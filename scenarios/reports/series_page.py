@@ -16,7 +16,7 @@ from ..running.series_shown import say_limit
 from ..running.statements import LITTLE, little_of, meaning_of, odds_of
 from ..tables import Cell, Entry, Table
 from .estimates import estimates_in, rows_in
-from .page import Block, Drawing, Facts, Section, Text, drawn, epsilon_text, shown
+from .page import Block, Drawing, Facts, Section, Text, drawn, epsilon_text
 
 __all__ = ["losses_of_persons", "price_of_series", "sections_of_votes", "table_of_votes"]
 
@@ -44,10 +44,10 @@ def table_of_votes(left: RunLeft) -> Iterator[Table]:
         leads_to = _anchor(place) if place <= _MOST_VOTES else ""
         rows.append(
             (
-                shown(vote.get("vote")),
+                Cell.of(vote.get("vote")),
                 Cell(title or f"Vote {place}", leads_to=leads_to),
-                shown(vote.get("num_parties")),
-                shown(refused),
+                Cell.of(vote.get("num_parties")),
+                Cell.of(refused),
                 outcome,
             )
         )
@@ -77,7 +77,7 @@ def losses_of_persons(left: RunLeft) -> Iterator[Table]:
         ConfigurationError: the file of losses cannot be read.
     """
     if rows := _losses(left):
-        cells = [[shown(value) for value in row.values()] for row in rows]
+        cells = [[Cell.of(value) for value in row.values()] for row in rows]
         yield Table(caption="ε of each person, by vote", name="losses", columns=list(rows[0]), rows=cells, full=rows)
 
 

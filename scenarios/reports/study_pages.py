@@ -6,7 +6,6 @@ a study lies shows it too.
 """
 
 import dataclasses
-import importlib.metadata
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,14 +16,15 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError
 from ..presentation.numbers import decimals_of, rounded, some
+from ..presentation.rows import table_of_rows
 from ..presentation.terminal import title_of
 from ..reading.conversion import convert
 from ..reading.files import readable
 from ..running.reader import check_files, read_json
-from ..tables import Rows, Table, Tone, listed
+from ..tables import Rows, Table, listed
 from ..verdicts import AuditVerdict, Judgement
 from .audits import audited_losses, read_audit
-from .estimates import rows_in, table_of
+from .estimates import rows_in
 from .page import Block, Page, Section, Text, drawn
 from .repeating import repeated
 
@@ -123,7 +123,7 @@ def sections_of_studies(folder: Path) -> Iterator[Section]:
 def _of_study(folder: Path) -> Page:
     study = _study_in(folder)
     sections = [Section(title="What was found", blocks=[*_blocks_of(study, folder)])]
-    return _page(kind=study.kind, title=study.title, facts=study.facts, verdict=study.verdict, sections=sections)
+    return Page(kind=study.kind, title=study.title, facts=study.facts, verdict=study.verdict, sections=sections)
 
 
 def _study_in(folder: Path) -> _Study:
@@ -140,7 +140,7 @@ def _blocks_of(study: _Study, folder: Path) -> Iterator[Block]:
         rows = [{table.columns.get(key, key): value for key, value in row.items()} for row in found]
         if rows:
             empty = [key for key in rows[0] if all(row[key] is None for row in rows)]
-            yield table_of(rows, caption=table.caption, name=table.name, left_out=empty)
+            yield table_of_rows(rows, caption=table.caption, name=table.name, left_out=empty)
     yield from (Text(note, "quiet") for note in study.notes)
 
 
@@ -155,7 +155,7 @@ def _of_audit(folder: Path) -> Page:
         if not refuted
         else f"{some(refuted, 'proof')} {'is' if refuted == 1 else 'are'} refuted."
     )
-    return _page(
+    return Page(
         kind="Audit",
         title=f"Audit of {', '.join(audit.names) or folder.resolve().name}",
         facts=[f"{number:,} {source} outputs" for source, number in audit.samples.items()],
@@ -177,17 +177,19 @@ def _of_trials(folder: Path) -> Page:
         hidden = [key for key in rows[0] if key.startswith("quantile_") and key.endswith(("_low", "_high"))]
         hidden += [key for key in rows[0] if all(row[key] is None for row in rows)]
         caption = "What was measured; low and high bound the mean with 95 % confidence"
-        blocks.append(table_of(rows, caption=caption, name="summary", left_out=[*hidden, "trials"], is_mixed=True))
+        blocks.append(table_of_rows(rows, caption=caption, name="summary", left_out=[*hidden, "trials"], is_mixed=True))
         blocks.append(Text("± is one standard error of the mean.", "quiet"))
     sections = [Section(title="What was measured", blocks=blocks)]
     if (folder / "traffic.csv").exists() and (traffic := rows_in(folder / "traffic.csv")):
-        table = table_of(traffic, caption="Messages and bytes of one party, on average", name="traffic", is_mixed=True)
+        table = table_of_rows(
+            traffic, caption="Messages and bytes of one party, on average", name="traffic", is_mixed=True
+        )
         sections.append(Section(title="What was sent", blocks=[table]))
     if trials.measures:
         columns, listing = ("Measure", "What it is"), list(trials.measures.items())
         table = Table(caption="The measures", name="measures", columns=columns, rows=listing)
         sections.append(Section(title="What the measures are", blocks=[table]))
-    return _page(
+    return Page(
         kind="Trials",
         title=f"Trials of {trials.scenario}",
         facts=[some(trials.trials, "trial") + " of each cell"],
@@ -237,13 +239,13 @@ def _of_reproduction(folder: Path) -> Page:
         Section(
             title="Tables",
             blocks=[
-                table_of(rows, caption=title_of(name.replace("-", " ")), name=name, is_mixed=True)
+                table_of_rows(rows, caption=title_of(name.replace("-", " ")), name=name, is_mixed=True)
                 for name in found.tables
                 if (rows := _table_in(folder, name, file="reproduction.json"))
             ],
         ),
     ]
-    return _page(
+    return Page(
         kind="Reproduction",
         title=title.removeprefix("# ") or folder.resolve().name,
         facts=[
@@ -289,19 +291,6 @@ def _text_of(path: Path) -> str:
         return ""
     with readable(path, field="RUN", value=path.parent):
         return path.read_text(encoding="utf-8")
-
-
-def _page(
-    *,
-    kind: str,
-    title: str,
-    facts: Sequence[str],
-    verdict: Sequence[str],
-    sections: Sequence[Section],
-    tone: Tone = "",
-) -> Page:
-    version = importlib.metadata.version("psephos")
-    return Page(kind=kind, title=title, facts=facts, verdict=verdict, tone=tone, sections=sections, version=version)
 
 
 _PAGES: Final[Mapping[str, Callable[[Path], Page]]] = {

@@ -1,19 +1,9 @@
-"""Tables: the same cells in Markdown and in a terminal, and rows with an error in a column of its own."""
-
-import io
+"""Rows set out in lines and columns, with an error in a column of its own; and findings in Markdown."""
 
 import msgspec
 from psephos.scenarios.experiments import Finding, Measurement
 from psephos.scenarios.experiments.findings_shown import findings_in_markdown
 from psephos.scenarios.experiments.sheets import flatten, in_percent, pivot
-from psephos.scenarios.presentation.terminal import show_sheet
-from psephos.scenarios.tables import Table, listed, markdown_of
-from rich.console import Console
-
-SHEET = Table(
-    caption="Votes", columns=("n", "share"), rows=(("10", "0.5 ± 0.1"), ("500", "a|b")), note="of all", labels=0
-)
-LABELED = Table(caption="Votes", columns=("who", "n"), rows=(("a", "1"),))
 
 
 class Row(msgspec.Struct):
@@ -22,22 +12,6 @@ class Row(msgspec.Struct):
     name: str
     share: Measurement
     error: Measurement | None
-
-
-def test_markdown_has_every_cell() -> None:
-    lines = markdown_of(SHEET).splitlines()
-    assert lines[0] == "**Votes**"
-    assert lines[2:6] == ["| n | share |", "| ---: | ---: |", "| 10 | 0.5 ± 0.1 |", "| 500 | a\\|b |"]
-    assert lines[-1] == "of all"
-    assert markdown_of(LABELED).splitlines()[3] == "| :--- | ---: |"
-
-
-def test_a_terminal_shows_every_cell() -> None:
-    file = io.StringIO()
-    show_sheet(Console(file=file, width=100), SHEET)
-    text = file.getvalue()
-    assert all(str(cell) in text for row in (SHEET.columns, *SHEET.rows) for cell in row)
-    assert "of all" in text
 
 
 def test_a_measurement_takes_two_columns_and_an_empty_one_too() -> None:
@@ -51,13 +25,6 @@ def test_a_finding_says_its_verdict_first() -> None:
         "- **Holds.** 1. (W1) So.",
         "- **Does not hold.** 2. (W1) So.",
     ]
-
-
-def test_a_table_has_a_line_for_each_row_and_a_header_for_each_cell() -> None:
-    sheet = listed(
-        [("b", 2), ("a", 1)], (("who", lambda row: row[0]), ("n", lambda row: f"{row[1]}")), caption="Votes", labels=0
-    )
-    assert sheet == Table(caption="Votes", columns=["who", "n"], rows=[["b", "2"], ["a", "1"]], labels=0)
 
 
 def test_flat_rows_are_set_out_in_lines_and_columns() -> None:

@@ -1,0 +1,63 @@
+"""Rows of a file as people read them: each number with its error, and as many digits as that deserves."""
+
+from collections.abc import Collection
+from typing import Final
+
+from ..tables import Cell, Rows, Table
+from ..verdicts import cell_of_decision
+from .numbers import decimals_of, rounded
+from .presenter import FLAGS, VERDICT, error_of
+from .terminal import percent, title_of
+
+__all__ = ["MOST_ROWS", "column_of", "table_of_rows"]
+
+MOST_ROWS: Final = 300
+"""That a page shows of a table; a longer one is for a file."""
+
+
+def table_of_rows(
+    rows: Rows, *, caption: str = "", name: str = "", left_out: Collection[str] = (), is_mixed: bool = False
+) -> Table:
+    """Return rows of a file as a table: a number and its standard error are one cell.
+
+    Args:
+        rows: at least one; their first column has names.
+        caption: what they are.
+        name: the file's, without its end.
+        left_out: columns that are not shown.
+        is_mixed: whether each row has numbers of another size, and therefore digits of its own.
+    """
+    keys = list(rows[0])
+    errors = {error_of(key) for key in keys}
+    named = keys[0] if error_of(keys[0]) not in keys else ""
+    shown_keys = [key for key in keys if key not in errors and key not in left_out]
+    if is_mixed:
+        lines = [[column_of(key, [row], is_name=key == named)[0] for key in shown_keys] for row in rows[:MOST_ROWS]]
+    else:
+        columns = [column_of(key, rows[:MOST_ROWS], is_name=key == named) for key in shown_keys]
+        lines = list(map(list, zip(*columns, strict=True)))
+    titles = [title_of(key) for key in shown_keys]
+    return Table(caption=caption, name=name, columns=titles, rows=lines, full=rows)
+
+
+def column_of(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
+    """Return a column's cells, with as many digits as its errors deserve."""
+    values, errors = [row.get(key) for row in rows], [row.get(error_of(key)) for row in rows]
+    if is_name:
+        return [Cell(str(value)) for value in values]
+    if key in FLAGS and {*values} <= {0, 1}:
+        return [Cell.of(bool(value)) for value in values]
+    if key.endswith("probability"):
+        return [Cell(percent(value), value) if isinstance(value, float) else Cell.of(value) for value in values]
+    numbers = [float(value) for value in values if isinstance(value, (int, float))]
+    known = [float(error) for error in errors if isinstance(error, (int, float)) and error]
+    decimals = decimals_of(numbers, known) if known else 0
+    cells: list[Cell] = []
+    for value, error in zip(values, errors, strict=True):
+        if not isinstance(value, float):
+            cells.append(cell_of_decision(value) if key == VERDICT else Cell.of(value))
+        elif isinstance(error, (int, float)) and error:
+            cells.append(Cell(f"{rounded(value, decimals)} ± {rounded(error, decimals)}", value))
+        else:
+            cells.append(Cell(rounded(value, decimals) if decimals else f"{value:,.4g}", value))
+    return cells
