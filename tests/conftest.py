@@ -14,7 +14,7 @@ import pytest
 from thoroughness import IS_FULL, draws
 
 hypothesis.settings.register_profile(
-    "psephos", derandomize=True, deadline=None, database=None, max_examples=draws(15, full=100)
+    "psephos", derandomize=True, deadline=None, database=None, max_examples=draws(10, full=100)
 )
 hypothesis.settings.load_profile("psephos")
 # Output is compared as it is in a pipe or in a terminal of ours, whatever the terminal is of whoever runs the tests.

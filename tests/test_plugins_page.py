@@ -72,6 +72,7 @@ def test_an_approval_vote_is_one_short_module() -> None:
     assert [node.name for node in ast.parse(module).body if isinstance(node, ast.ClassDef)][-1] == "ApprovalVote"
 
 
+@pytest.mark.full("a process that draws")
 def test_a_run_has_a_table_a_picture_an_attack_and_a_poisoner(package: Package) -> None:
     said = package.run("psephos run drinks.toml --out out")
     assert all(

@@ -54,7 +54,7 @@ from scipy.stats import binomtest, ks_2samp, kstest
 from thoroughness import draws
 
 FALSE_ALARM = 1e-8
-NUM_DRAWS = {SessionKind.SIMULATION: draws(16_000, full=40_000), SessionKind.DEPLOYMENT: draws(3_000, full=8_000)}
+NUM_DRAWS = {SessionKind.SIMULATION: draws(8_000, full=40_000), SessionKind.DEPLOYMENT: draws(2_000, full=8_000)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -444,7 +444,7 @@ def test_a_code_out_of_range_is_never_randomized(source: NoiseSource, mechanism:
 # Spherical Laplace noise: rows whose coordinates share a radius. In one dimension it is Laplace noise, rounded.
 
 SPHERICAL_SCALE, CENTERS = 2.5, {1: (3,), 2: (-4, 2)}
-NUM_SPHERICAL = {SessionKind.SIMULATION: draws(16_000, full=40_000), SessionKind.DEPLOYMENT: draws(1_500, full=3_000)}
+NUM_SPHERICAL = {SessionKind.SIMULATION: draws(16_000, full=40_000), SessionKind.DEPLOYMENT: draws(800, full=3_000)}
 # Twelve tests of both sources together add a hundredth to the module's false alarms.
 SPHERICAL_THRESHOLD = FALSE_ALARM / (100 * 2 * 12)
 
@@ -487,7 +487,10 @@ def test_spherical_noise_has_a_gamma_radius_and_a_uniform_direction(source: Nois
     Of a uniform direction, the square of each coordinate has the law Beta(1/2, (d - 1)/2), and each sign is even.
     False alarm: below 1e-9 for all cases of a run together; see the module.
     """
-    scale, number = 1e6, {SessionKind.SIMULATION: draws(8_000, full=20_000), SessionKind.DEPLOYMENT: 500}[source.kind]
+    scale, number = (
+        1e6,
+        {SessionKind.SIMULATION: draws(4_000, full=20_000), SessionKind.DEPLOYMENT: 400}[source.kind],
+    )
     mechanism = SphericalLaplace(scale, 1.0, 10, dimension)
     noise = np.array(draw_rows(source, mechanism, [0] * dimension, number, phase="sphere"), dtype=np.float64)
     radii = np.sqrt((noise**2).sum(axis=1))

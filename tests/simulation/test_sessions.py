@@ -235,7 +235,7 @@ quorums = st.sampled_from([1, 2, 3, 4, 0.5, 1.0])
 variants = st.sampled_from(["joint", "printed", "laplace", "quiz", "hidden"])
 
 
-@settings(CHECKED, max_examples=draws(120, full=600))
+@settings(CHECKED, max_examples=draws(80, full=600))
 @given(quorums, variants, operations(WITHOUT_DAMAGE))
 def test_a_session_under_faults_gives_the_result_of_those_who_reported_in_time(
     quorum: float, variant: Variant, drawn: list[Operation]
@@ -243,7 +243,7 @@ def test_a_session_under_faults_gives_the_result_of_those_who_reported_in_time(
     Run(make_session(quorum, variant=variant)).execute(drawn)
 
 
-@settings(CHECKED, max_examples=draws(80, full=400))
+@settings(CHECKED, max_examples=draws(50, full=400))
 @given(quorums, variants, operations(KINDS))
 @example(quorum=1, variant="joint", drawn=[])
 @example(quorum=1, variant="quiz", drawn=[])

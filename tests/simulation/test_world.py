@@ -47,7 +47,7 @@ NUM_BLOCKS = 4
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("block", range(NUM_BLOCKS))
 def test_whatever_happens_the_invariants_hold(block: int) -> None:
-    for seed in range(block, draws(120, full=4000), NUM_BLOCKS):
+    for seed in range(block, draws(80, full=4000), NUM_BLOCKS):
         broke = broken_by(plan_of(seed))
         assert broke is None, f"seed {seed}: {broke}; .venv/bin/python tests/simulate.py --seed {seed}"
 

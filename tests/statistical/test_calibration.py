@@ -17,8 +17,8 @@ from thoroughness import draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
-TRIALS = draws(300, full=3000)
-WHOLE_SESSIONS = draws(150, full=400)
+TRIALS = draws(200, full=3000)
+WHOLE_SESSIONS = draws(60, full=400)
 
 # Weights and opinions of the two workloads, by place.
 WORKLOADS: dict[str, Callable[[int], tuple[IntArray, IntArray]]] = {

@@ -22,7 +22,7 @@ from thoroughness import IS_FULL, draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
-TRIALS = draws(40, full=400)
+TRIALS = draws(20, full=400)
 # Of noisy maxima, each session of which maximizes a hundred objectives.
 MAXIMA = "functional, RLDP"
 ADDITIVE = [way for way in WAYS if way != MAXIMA]

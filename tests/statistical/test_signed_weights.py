@@ -18,8 +18,8 @@ from thoroughness import draws
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
 SIGNED = ["two_point", "signed_rr", "optimal"]
-TRIALS = draws(800, full=3000)
-WHOLE_SESSIONS = draws(150, full=400)
+TRIALS = draws(600, full=3000)
+WHOLE_SESSIONS = draws(60, full=400)
 TRIALS_OF_ACCURACIES = draws(1500, full=10_000)
 
 

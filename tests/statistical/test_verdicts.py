@@ -17,7 +17,7 @@ from thoroughness import draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
-TRIALS = draws(100, full=400)
+TRIALS = draws(50, full=400)
 # What each price and size is worth by itself, and what the paper's workload has.
 SIZES, PRICES = (9, 100, 10_000), (0.1, 1.0, 5.0)
 EXACT = ("joint", "signed_rr", "optimal", "public")
@@ -115,7 +115,7 @@ def test_no_truth_that_just_fails_is_said_to_pass_in_more_cases_than_the_level(
     elif variant == "matrices":
         given = {"variant": "joint", **matrices_of(epsilon)}
     vote = DPWeVote(Parameters(candidates=("a",), weights=(1.0, 2.0, 3.0), **given))
-    trials, number = draws(200, full=2000), sum(TRUTHS[truth])
+    trials, number = draws(150, full=2000), sum(TRUTHS[truth])
     weights, opinions = np.repeat([1, 1, 2, 2, 3, 3], TRUTHS[truth]), np.repeat([0, 1] * 3, TRUTHS[truth])
     assert int((weights * (2 * opinions - 1)).sum()) < 0
     inputs = vote.encode({"weight": np.tile(weights, trials), "a": np.tile(opinions, trials)})

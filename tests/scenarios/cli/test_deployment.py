@@ -364,4 +364,9 @@ def test_an_audit_of_secure_noise_without_its_extra_names_it(psephos: Psephos, m
     way_out = NO_OPENDP.replace("')", "'; without it: --source simulated)")
     check_refused(psephos("audit", "k-rr"), way_out)
     check_refused(psephos("audit", "faults"), NO_OPENDP)
+
+
+@pytest.mark.full("an audit of five seconds")
+def test_an_audit_of_simulated_noise_needs_no_extra(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "opendp", None)
     assert psephos("audit", "k-rr", "--source", "simulated", "--samples", 2000).status == 0

@@ -75,6 +75,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(psephos: Pseph
         assert not Path("out").exists()
 
 
+@pytest.mark.full("a reproduction more")
 def test_without_data_sets_the_rest_is_made_and_says_why(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PSEPHOS_DATA", raising=False)
     monkeypatch.setattr(

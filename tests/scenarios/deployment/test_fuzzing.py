@@ -40,7 +40,7 @@ from thoroughness import draws
 
 PROTOCOL: Final = DPWeVote(Parameters(candidates=("merger",)))
 NAMES: Final = ("ann", "bob")
-EXAMPLES: Final = draws(60, full=1000)
+EXAMPLES: Final = draws(30, full=1000)
 SEVERAL: Final = settings(max_examples=EXAMPLES, deadline=None)
 
 

@@ -28,6 +28,7 @@ from rich.console import Console
 
 TABLES = ("table-3", "table-4", "figure-4", "skewed", "power", "mechanisms", "costs")
 PICTURES = ("figure-4", "variants", "skewed", "power", "costs")
+pytestmark = pytest.mark.full("ten seconds of trials; reproductions of other papers are quick")
 
 
 @pytest.fixture(scope="module")
