@@ -9,16 +9,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from psephos.protocol import ConfigurationError
 from psephos.protocol.fair_voting import FairVoting, reference_run
 from psephos.protocol.fair_voting.parameters import CENTRAL, MechanismName
-from psephos.protocol.privacy import LedgerEntry
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.scenarios import Local, RunFolder, load_scenario, read_ledger, resolve, run_in_folder
-from psephos.scenarios.running.run import Finished
+from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.running.statements import trust_in
+from runs import made, price, refusal, views_of, words_of
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -26,7 +23,6 @@ Write = Callable[[str, str | bytes], Path]
 PATHS = ("memory", "tcp", "array")
 MECHANISMS: tuple[str, ...] = typing.get_args(MechanismName)
 SMALL = ("voters.groups.north.voters=8", "voters.groups.south.voters=5", "num_samples=4")
-LEFT = {"scenario.json", "run.json", "events.jsonl", "ledger.jsonl", "result.json", "estimates.csv"}
 OF_GROUPS = {"groups", "group_sizes"}
 VOTERS = """voter,group,ranking
 ann,north,a > b > c
@@ -83,12 +79,6 @@ v4;50;M;p2,p1,p3
 """
 
 
-def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Local, Finished]:
-    """Run a scenario in a folder."""
-    resolved = resolve(load_scenario(scenario, settings), record=record)
-    return resolved, run_in_folder(resolved, RunFolder(folder), pictures=False)
-
-
 def results_of(scenario: str, folder: Path, *settings: str) -> list[dict[str, Any]]:
     """Run a scenario on every path, and return the different results that are left; their tables must be alike too."""
     for path in PATHS:
@@ -101,18 +91,6 @@ def results_of(scenario: str, folder: Path, *settings: str) -> list[dict[str, An
 def read(path: Path) -> Any:
     """Return what a JSON file holds."""
     return json.loads(path.read_bytes())
-
-
-def words_of(*settings: str) -> list[str]:
-    """Return settings as the command line has them."""
-    return [word for setting in settings for word in ("--set", setting)]
-
-
-def refusal(scenario: str, *settings: str) -> ConfigurationError:
-    """Return the error that a scenario ends with."""
-    with pytest.raises(ConfigurationError) as caught:
-        resolve(load_scenario(scenario, settings))
-    return caught.value
 
 
 def write_sources(write: Write, folder: Path) -> None:
@@ -298,16 +276,6 @@ def test_voters_may_be_listed_with_their_rankings(psephos: Psephos, write: Write
     assert (filed.status, filed.err, filed.out) == (0, "", listed.out)
 
 
-def test_voters_that_a_scenario_lists_are_not_kept_and_a_rerun_says_so(psephos: Psephos, write: Write) -> None:
-    write("mine.toml", LISTED)
-    assert psephos("run", "mine.toml", "--no-pictures", "--out", "first").status == 0
-    kept = (Path("first") / "scenario.json").read_text(encoding="utf-8")
-    assert "ranking" not in kept
-    again = psephos("run", "first/scenario.json", "--out", "again")
-    assert (again.status, again.out) == (2, "")
-    assert "voters must be a file, a generator, or at least one voter" in again.err
-
-
 @pytest.mark.bad_input("a ranking that repeats, omits or invents an alternative")
 @pytest.mark.parametrize(
     ("old", "new", "words"),
@@ -394,12 +362,6 @@ def test_another_data_set_takes_the_place_of_voters_and_their_options(
 
 
 # Price.
-
-
-def price(entry: LedgerEntry) -> bytes:
-    """Return what a line of a ledger says but for whom it says it of."""
-    own = msgspec.to_builtins(entry)
-    return msgspec.json.encode({key: own[key] for key in own if key not in {"person", "num_persons"}})
 
 
 @pytest.mark.few(most=7)
@@ -490,18 +452,6 @@ def test_too_few_voters_for_the_samples_are_refused_with_the_numbers() -> None:
 # What a run leaves.
 
 
-def test_a_run_leaves_these_files(psephos: Psephos) -> None:
-    words = words_of(*SMALL)
-    assert psephos("run", "two-societies", *words, "--no-pictures", "--no-report", "--out", "plain").status == 0
-    assert {path.name for path in Path("plain").iterdir()} == LEFT
-    assert psephos("run", "two-societies", *words, "--record", "--no-pictures", "--out", "recorded").status == 0
-    assert {path.name for path in Path("recorded").iterdir()} == {*LEFT, "private", "report.html"}
-    assert {path.name for path in Path("recorded/private").iterdir()} == {"simulation.json", "views.jsonl"}
-    assert Path("plain/result.json").read_bytes() == Path("recorded/result.json").read_bytes()
-    assert psephos("run", "two-societies", *words, "--out", "drawn").status == 0
-    assert {path.name for path in Path("drawn").iterdir()} >= {*LEFT, "estimates.svg", "estimates.png"}
-
-
 @pytest.mark.few
 @pytest.mark.parametrize("noise", ["simulated", "secure"])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -531,16 +481,6 @@ def test_without_record_no_file_tells_what_anybody_prefers(
         assert ("person-" in text) == (file.name in {"events.jsonl", "ledger.jsonl"}), file
 
 
-def views_of(folder: Path) -> dict[str, list[Any]]:
-    """Return what each party saw, message by message."""
-    _, *lines = [json.loads(line) for line in (folder / "private" / "views.jsonl").read_bytes().splitlines()]
-    seen: dict[str, list[Any]] = {line["party"]: [] for line in lines if "side" in line}
-    for line in lines:
-        if "side" not in line:
-            seen[line["party"]].append(line)
-    return seen
-
-
 @pytest.mark.parametrize("mechanism", ["laplace", "sampling", "exponential", "sampled_pair", "noisy_scores"])
 def test_the_aggregator_sees_rankings_where_it_is_trusted_and_only_reports_where_it_is_not(
     tmp_path: Path, mechanism: str
@@ -558,13 +498,6 @@ def test_the_aggregator_sees_rankings_where_it_is_trusted_and_only_reports_where
         for row in private:
             if row != private[place]:
                 assert json.dumps(row) not in json.dumps(seen[name])
-
-
-@pytest.mark.parametrize("setting", ["transport=array", "noise=secure"])
-def test_what_cannot_be_recorded_is_refused(setting: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        resolve(load_scenario("two-societies", [*SMALL, setting]), record=True)
-    assert caught.value.field == "--record"
 
 
 def test_the_truth_names_the_winners_of_well_known_rules(tmp_path: Path, write: Write) -> None:

@@ -6,17 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from machine_files import write_moral_machine_like
-from psephos.protocol import ConfigurationError
 from psephos.protocol.moral_preferences import MoralPreferences, reference_run
-from psephos.protocol.privacy import LedgerEntry
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.scenarios import Local, RunFolder, load_scenario, read_ledger, resolve, run_in_folder
+from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
-from psephos.scenarios.running.run import Finished
 from psephos.scenarios.running.statements import trust_in
+from runs import made, price, refusal, result_bytes, views_of
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -30,7 +27,6 @@ SMALL = {
     "cultures": ("voters.voters=7", "voters.records=3"),
 }
 SYNTHETIC = SMALL["moral-synthetic"]
-LEFT = {"scenario.json", "run.json", "events.jsonl", "ledger.jsonl", "result.json", "estimates.csv"}
 OF_VOTERS = {"features", "max_records", "epsilons", "societies"}
 CHOICES = """voter,record,choice,lives,law
 ann,1,1,5,0
@@ -68,28 +64,9 @@ records = [[[3, 0], [2, 2]]]
 """
 
 
-def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Local, Finished]:
-    """Run a scenario in a folder."""
-    resolved = resolve(load_scenario(scenario, settings), record=record)
-    return resolved, run_in_folder(resolved, RunFolder(folder), pictures=False)
-
-
-def result_bytes(scenario: str, folder: Path, *settings: str) -> bytes:
-    """Run a scenario and return its `result.json`."""
-    made(scenario, folder, *settings)
-    return (folder / "result.json").read_bytes()
-
-
 def read(path: Path) -> Any:
     """Return what a JSON file holds."""
     return json.loads(path.read_bytes())
-
-
-def refusal(scenario: str, *settings: str) -> ConfigurationError:
-    """Return the error that a scenario ends with."""
-    with pytest.raises(ConfigurationError) as caught:
-        resolve(load_scenario(scenario, settings))
-    return caught.value
 
 
 # Paths.
@@ -372,18 +349,6 @@ def test_more_voters_of_groups_run_again_with_their_own_levels(psephos: Psephos)
     assert (groups.status, groups.err) == (0, "")
 
 
-def test_voters_that_a_scenario_lists_are_not_kept_and_a_rerun_says_so(psephos: Psephos, write: Write) -> None:
-    write("mine.toml", LISTED.replace("lives = 5", "lives = 54321"))
-    assert psephos("run", "mine.toml", "--no-pictures", "--out", "first").status == 0
-    for path in Path("first").iterdir():
-        assert "54321" not in path.read_text(encoding="utf-8")
-    again = psephos("run", "first/scenario.json", "--out", "again")
-    assert (again.status, again.out) == (2, "")
-    assert "voters must be a file, a generator, or at least one voter" in again.err
-    write("a.csv", CHOICES)
-    assert psephos("run", "first/scenario.json", "--set", "voters=a.csv", "--no-pictures", "--out", "b").status == 0
-
-
 # Price.
 
 
@@ -428,11 +393,6 @@ def test_arrays_charge_in_groups_what_agents_are_charged_one_by_one(
     tmp_path: Path, settings: tuple[str, ...], unit: str, model: str, total: float
 ) -> None:
     """Seven voters at ε = 1; with ε for a record, four times as much for a voter's four records."""
-
-    def price(entry: LedgerEntry) -> bytes:
-        own = msgspec.to_builtins(entry)
-        return msgspec.json.encode({key: own[key] for key in own if key not in {"person", "num_persons"}})
-
     charged: dict[str, collections.Counter[bytes]] = {}
     for path in PATHS:
         made("moral-synthetic", tmp_path / path, *SYNTHETIC, *settings, f"transport={path}")
@@ -458,18 +418,6 @@ def test_groups_have_a_line_for_each_level_by_arrays(tmp_path: Path) -> None:
 # What a run leaves.
 
 
-def test_a_run_leaves_these_files(psephos: Psephos) -> None:
-    words = [word for setting in SYNTHETIC for word in ("--set", setting)]
-    assert psephos("run", "moral-synthetic", *words, "--no-pictures", "--out", "plain").status == 0
-    assert {path.name for path in Path("plain").iterdir()} == {*LEFT, "report.html"}
-    assert psephos("run", "moral-synthetic", *words, "--record", "--no-pictures", "--out", "recorded").status == 0
-    assert {path.name for path in Path("recorded").iterdir()} == {*LEFT, "private", "report.html"}
-    assert {path.name for path in Path("recorded/private").iterdir()} == {"simulation.json", "views.jsonl"}
-    assert Path("plain/result.json").read_bytes() == Path("recorded/result.json").read_bytes()
-    assert psephos("run", "moral-synthetic", *words, "--out", "drawn").status == 0
-    assert {path.name for path in Path("drawn").iterdir()} == {*LEFT, "estimates.svg", "estimates.png", "report.html"}
-
-
 @pytest.mark.parametrize("noise", ["simulated", "secure"])
 @pytest.mark.parametrize("paradigm", ["VLCP", "VLDP"])
 def test_without_record_no_file_tells_what_anybody_chose_or_prefers(
@@ -488,16 +436,6 @@ def test_without_record_no_file_tells_what_anybody_chose_or_prefers(
         for written in ("private", '"seed"', "918273645", "views", '"rows"', '"truth"', *CHARACTERISTIC):
             assert written not in text, (file, written)
         assert ("person-" in text) == (file.name in {"events.jsonl", "ledger.jsonl"}), file
-
-
-def views_of(folder: Path) -> dict[str, list[Any]]:
-    """Return what each party saw, message by message."""
-    _, *lines = [json.loads(line) for line in (folder / "private" / "views.jsonl").read_bytes().splitlines()]
-    seen: dict[str, list[Any]] = {line["party"]: [] for line in lines if "side" in line}
-    for line in lines:
-        if "side" not in line:
-            seen[line["party"]].append(line)
-    return seen
 
 
 @pytest.mark.parametrize(
@@ -530,13 +468,6 @@ def test_the_aggregator_sees_summaries_where_it_perturbs_and_only_reports_where_
         for other, row in enumerate(private):
             if other != place:
                 assert json.dumps(row) not in json.dumps(seen[name])
-
-
-@pytest.mark.parametrize("setting", ["transport=array", "noise=secure"])
-def test_what_cannot_be_recorded_is_refused(setting: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        resolve(load_scenario("moral-synthetic", [*SYNTHETIC, setting]), record=True)
-    assert caught.value.field == "--record"
 
 
 # The smallest and the odd.

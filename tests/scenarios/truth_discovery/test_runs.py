@@ -8,12 +8,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from psephos.protocol import ConfigurationError
-from psephos.protocol.privacy import LedgerEntry
 from psephos.protocol.truth_discovery import OwnOutcome
-from psephos.scenarios import Local, RunFolder, load_scenario, read_ledger, resolve, run_in_folder, run_session
-from psephos.scenarios.running.run import Finished
+from psephos.scenarios import load_scenario, read_ledger, resolve, run_session
 from psephos.scenarios.running.statements import trust_in
+from runs import made, price, refusal, result_bytes
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -37,30 +35,11 @@ def duchenne(tmp_path: Path) -> Path:
     return tmp_path / "sets"
 
 
-def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Local, Finished]:
-    """Run a scenario in a folder."""
-    resolved = resolve(load_scenario(scenario, settings), record=record)
-    return resolved, run_in_folder(resolved, RunFolder(folder), pictures=False)
-
-
-def result_bytes(scenario: str, folder: Path, *settings: str) -> bytes:
-    """Run a scenario and return its `result.json`."""
-    made(scenario, folder, *settings)
-    return (folder / "result.json").read_bytes()
-
-
 def found(printed: str) -> dict[str, tuple[str | None, int]]:
     """Return for each task the truth that a result says, and how many answered."""
     outcome = json.loads(printed)["outcome"]
     pairs = zip(outcome["truths"], outcome["num_answers"], strict=True)
     return dict(zip(outcome["tasks"], pairs, strict=True))
-
-
-def refusal(scenario: str, *settings: str) -> ConfigurationError:
-    """Return the error that a scenario ends with."""
-    with pytest.raises(ConfigurationError) as caught:
-        resolve(load_scenario(scenario, settings))
-    return caught.value
 
 
 # Paths.
@@ -355,18 +334,6 @@ def test_a_data_sets_run_runs_again_and_leaves_the_tasks_to_the_data_set(psephos
     assert psephos("run", "first/scenario.json", *words, "--out", "again").out == first.out
 
 
-def test_workers_that_a_scenario_lists_are_not_kept_and_a_rerun_says_so(psephos: Psephos, write: Write) -> None:
-    rows = "[{worker = 'ann', tasks = 'q1; q2', answers = 'gnu; emu'}, {worker = 'bob', tasks = 'q1', answers = 'emu'}]"
-    text = f'protocol = "truth-discovery"\nworkers = {rows}\n[parameters]\nanswer_sets = [["emu", "gnu"]]\n'
-    write("mine.toml", text)
-    assert psephos("run", "mine.toml", "--no-pictures", "--out", "first").status == 0
-    for path in Path("first").iterdir():
-        assert "gnu; emu" not in path.read_text(encoding="utf-8")
-    again = psephos("run", "first/scenario.json", "--out", "again")
-    assert (again.status, again.out) == (2, "")
-    assert "workers must be a file, a generator, or at least one worker" in again.err
-
-
 # Price.
 
 
@@ -400,11 +367,6 @@ def test_a_budget_knows_the_joint_law_of_two_layers(write: Write) -> None:
 @pytest.mark.parametrize("mechanism", ["one_layer", "two_layer"])
 def test_arrays_charge_in_groups_what_agents_are_charged_one_by_one(tmp_path: Path, mechanism: str) -> None:
     """Workers differ in how many answers they give; one group for each number, with as many persons as agents."""
-
-    def price(entry: LedgerEntry) -> bytes:
-        own = msgspec.to_builtins(entry)
-        return msgspec.json.encode({key: own[key] for key in own if key not in {"person", "num_persons"}})
-
     charged: dict[str, collections.Counter[bytes]] = {}
     lines: dict[str, int] = {}
     for path in PATHS:
@@ -429,17 +391,6 @@ def test_arrays_charge_in_groups_what_agents_are_charged_one_by_one(tmp_path: Pa
 
 
 # What a run leaves.
-
-
-def test_a_run_leaves_these_files(psephos: Psephos) -> None:
-    words = [word for setting in SMALL for word in ("--set", setting)]
-    left = {"scenario.json", "run.json", "events.jsonl", "ledger.jsonl", "result.json", "estimates.csv", "report.html"}
-    assert psephos("run", "crowd", *words, "--no-pictures", "--out", "plain").status == 0
-    assert {path.name for path in Path("plain").iterdir()} == left
-    assert psephos("run", "crowd", *words, "--record", "--no-pictures", "--out", "recorded").status == 0
-    assert {path.name for path in Path("recorded").iterdir()} == {*left, "private"}
-    assert {path.name for path in Path("recorded/private").iterdir()} == {"simulation.json", "views.jsonl"}
-    assert Path("plain/result.json").read_bytes() == Path("recorded/result.json").read_bytes()
 
 
 @pytest.mark.parametrize("noise", ["simulated", "secure"])
@@ -509,13 +460,6 @@ def test_with_record_a_worker_sees_its_own_report_and_weight_and_the_aggregator_
         assert not any(json.dumps(msgspec.to_builtins(other)) in json.dumps(seen[name]) for other in others)
     everything = json.dumps(seen["aggregator"])
     assert all(json.dumps(msgspec.to_builtins(own)) in everything for own in finished.record.own_outcomes.values())
-
-
-@pytest.mark.parametrize("setting", ["transport=array", "noise=secure"])
-def test_what_cannot_be_recorded_is_refused(setting: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        resolve(load_scenario("peer-grading", [setting]), record=True)
-    assert caught.value.field == "--record"
 
 
 # What may be shown.
