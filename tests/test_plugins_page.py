@@ -114,6 +114,7 @@ def test_a_script_has_the_bits_of_the_command(package: Package, monkeypatch: pyt
     assert [option.approvals.value for option in outcome.options] == found
 
 
+@pytest.mark.full("a process more")
 def test_a_stuffer_stuffs_a_vote_by_coins(package: Package) -> None:
     scenario = (package.folder / "drinks.toml").read_text(encoding="utf-8").partition("[[")[0]
     (stuffer,) = [block for block in blocks_of(PAGE, "toml") if "stuffer" in block and "[[adversary]]" in block]

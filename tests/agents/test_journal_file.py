@@ -180,6 +180,7 @@ def test_a_journal_that_cannot_be_made_for_want_of_room_is_not_there(
     assert not list(path.parent.glob("*.new*"))
 
 
+@pytest.mark.full("a process more, on a disk of its own")
 def test_a_file_system_that_is_full(tmp_path: Path, child: Callable[..., subprocess.Popen[str]]) -> None:
     small = tmp_path / "small"
     small.mkdir()
@@ -230,6 +231,7 @@ def test_a_synchronization_that_fails_ends_the_journal_until_it_is_opened_anew(
     assert len(rows) in {2, 3}
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("what", ["folder", "file"])
 def test_what_may_not_be_written_is_refused(child: Callable[..., subprocess.Popen[str]], what: str) -> None:
     """By a user whom rights bind: root may write everywhere."""

@@ -454,6 +454,7 @@ def test_spherical_noise_is_the_formula_of_its_bits(
             assert type(steps) is int
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("num_bits", [1, 2, 5])
 def test_spherical_noise_keeps_its_law_however_few_bits_it_is_drawn_from(
     monkeypatch: pytest.MonkeyPatch, num_bits: int

@@ -62,6 +62,7 @@ def _is_of_agents_alone(fault: Fault) -> bool:
     return any(setting.startswith("transport=") for setting in fault.settings)
 
 
+@pytest.mark.few(most=46)
 @pytest.mark.few
 @pytest.mark.parametrize(
     ("fault", "transport"),
@@ -200,6 +201,7 @@ def test_a_role_that_deviates_needs_agents_though_it_does_not_say_so(
     assert psephos("run", "tea.toml", "--out", "out", "--transport", "memory", "--set", "quorum=1").status == 0
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("transport", ["array", "memory"])
 def test_simulate_is_psephos_run_at_the_same_seed_and_round(
     brought: Callable[..., None], psephos: Callable[..., Any], transport: str

@@ -117,6 +117,7 @@ def test_nothing_is_imported_that_is_not_asked_for(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.full("a process more")
 def test_the_help_says_what_the_options_take(tmp_path: Path) -> None:
     told = " ".join(ask(tmp_path, "--help").stdout.split())
     for option in ("protocol", "transport", "role"):

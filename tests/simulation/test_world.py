@@ -108,6 +108,7 @@ def test_each_voter_has_one_epsilon_whatever_happens() -> None:
         assert broke is None, f"{plan}: {broke}"
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize(
     ("run", "choice", "fault"), [(1, 1, a_later_choice_is_taken), (0, NO_LEVEL, a_choice_that_is_no_level_is_taken)]
 )

@@ -351,6 +351,7 @@ def per_candidate_outcomes(
         yield chance, outcome_of(vote, *reports)
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("variant", ["joint", "printed"])
 def test_weights_collected_for_each_candidate_are_averaged(variant: str) -> None:

@@ -104,6 +104,7 @@ def elected_exactly(vote: FairVoting, profile: Profile) -> dict[int, Fraction]:
     return exact_law(elect)
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(("scale", "gamma"), [("unbiased", 0.5), ("printed", 0.0)])
 def test_algorithm_2_is_the_printed_one_where_voters_are_drawn_from_the_group(scale: SampleScale, gamma: float) -> None:
@@ -115,6 +116,7 @@ def test_algorithm_2_is_the_printed_one_where_voters_are_drawn_from_the_group(sc
     assert sum(printed.values()) == 1
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(("sizes", "samples", "scale"), [((3, 2), 1, "printed"), ((2, 3), 2, "unbiased")])
 def test_algorithm_2_is_the_printed_one_where_voters_are_sampled_first(
@@ -365,6 +367,7 @@ QUALITIES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.few(most=10)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("relation", [REPLACE, ADD])
 @pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip"])
@@ -403,6 +406,7 @@ def test_choices_by_quality_are_as_private_as_they_are_proven_to_be(
     assert all(0 < found <= bound + 1e-12 for found, bound in zip(greatest, proven, strict=True))
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("given", QUALITIES, ids=repr)
 def test_the_law_of_the_exponential_mechanism_is_its_definition(given: dict[str, Any]) -> None:
@@ -423,6 +427,7 @@ def test_the_law_of_the_exponential_mechanism_is_its_definition(given: dict[str,
     check_simulated(choice, values, law)
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("given", QUALITIES, ids=repr)
 def test_simulated_permute_and_flip_follows_its_law(given: dict[str, Any]) -> None:
     """By chi-square. False alarm: 1e-7 for each case."""

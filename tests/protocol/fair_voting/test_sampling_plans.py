@@ -59,6 +59,7 @@ def test_what_is_chosen_is_proven_for_every_group_and_hardly_less(
     assert max(losses(by_hand(vote.parameters, SamplingPlan(plan.gamma - STEP, plan.num_samples)))) > 1.2
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "given",

@@ -117,6 +117,7 @@ def test_exact_draws_of_a_single_choice_or_at_rate_zero_reject_nothing() -> None
         assert law == dict.fromkeys(range(len(qualities)), Fraction(1, len(qualities)))
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(1), Fraction(5, 3)])
 def test_exact_draws_follow_the_law(rate: Fraction) -> None:

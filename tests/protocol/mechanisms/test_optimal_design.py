@@ -104,6 +104,7 @@ def test_no_mechanism_is_better_by_a_millionth(values: tuple[Fraction, ...], kin
     check(optimal(values, epsilon=epsilon, prior=prior_of(values, kind)), gap=1e-6)
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("epsilon", [9.5, 12.0])
 def test_what_is_missing_late_is_still_solved_for(epsilon: float) -> None:
     """Subsets whose lack is far above the gap at which it is seen: Newton's method began too far off, and gave up.

@@ -72,6 +72,7 @@ def test_central_noise_is_laplaces_of_scale_2b_over_n_epsilon(
     assert kstest(errors.reshape(-1), laplace(scale=1.5 * scale).cdf).pvalue < 1e-6
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize(
     "given", [{}, {"epsilons": (0.2, 1.0, 3.0)}, {"epsilons": (0.2, 1.0, 3.0), "mean": "plain"}], ids=str
 )
@@ -94,6 +95,7 @@ def test_local_noise_has_the_errors_that_are_stated(given: dict[str, Any]) -> No
     assert np.mean(squares) == pytest.approx(np.mean(stated), rel=0.4)
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("paradigm", [Paradigm.VLCP, Paradigm.RLDP])
 def test_a_directions_errors_are_those_that_are_stated_while_they_are_small(paradigm: Paradigm) -> None:
     """20,000 equal voters; across the direction the error is the stated one (along it there is none, by length 1).

@@ -49,6 +49,7 @@ def test_a_long_name_is_seen_and_said(play: Play, stage: Stage) -> None:
     assert "sizes tell who has a long name, and no value" in lesson.sentences[1]
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.usefixtures("approval")
 @pytest.mark.parametrize("transport", ["memory", "tcp", "unix"])
 def test_it_watches_a_protocol_of_somebody_over_a_transport_of_somebody(transport: str) -> None:

@@ -182,6 +182,7 @@ class Grouped(Approvals):
 WHOLE = ["whole session", "whole session, twice", "two parties", "two parties among agents"]
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("source", ["simulated", "secure"])
 def test_a_right_protocol_passes_with_its_loss_attained(source: Any) -> None:
     cases = cases_of_protocol(Approvals(Ballot()))
@@ -231,6 +232,7 @@ def test_what_a_trusted_server_releases_is_audited(kind: type[Trusting], relatio
     assert ("nobody" in found.pair) is (relation == "add-remove-one")
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("source", ["simulated", "secure"])
 def test_a_release_is_drawn_by_the_code_that_makes_it_in_a_session(source: Any) -> None:
     (right,), (faulty,) = (cases_of_protocol(kind(Ballot())) for kind in (Doubling, Forgetful))

@@ -36,6 +36,7 @@ def test_outputs_of_a_law_depart_from_it_as_seldom_as_the_risk_says(law: tuple[f
     assert wrong <= RISK
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize(("size", "ratio"), [(2, 0.9), (700, 1.0), (5_000, 0.99), (200, 0.7)])
 def test_samplers_of_long_laws_are_hardly_ever_refuted(size: int, ratio: float) -> None:
     """At a risk of .05 in each of so many runs; false alarm of the test: at most 1e-6 (Chernoff's bound)."""

@@ -153,6 +153,7 @@ def test_outputs_are_of_sessions_of_their_own() -> None:
     assert not np.array_equal(sides[0], again(9, 5))
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("source", ["simulated", "secure"])
 def test_two_parties_follow_the_product_of_their_laws(source: Source) -> None:
     """False alarm: 2e-12, with secure noise at each run."""

@@ -37,6 +37,7 @@ def test_a_correct_mechanism_passes_and_a_tight_law_is_attained(name: str) -> No
         assert found.epsilon == pytest.approx(case.proven, rel=1e-6)
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize("name", ["laplace: Laplace, ε = 1", "k-rr: 10-RR, ε = 1", "answers: one layer, s = 3, ε = 1"])
 def test_the_noise_of_deployments_follows_the_law_too(name: str) -> None:
     (case,) = (case for key, case in CASES.items() if key.startswith(name))
@@ -51,6 +52,7 @@ def test_one_answer_of_a_worker_costs_more_than_the_paper_claims() -> None:
     assert found.verdict is AuditVerdict.CLAIM_REFUTED
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize(("group", "number"), [("exponential", 7), ("permute-and-flip", 4)])
 def test_choices_of_a_winner_are_within_their_proof_for_each_group(group: str, number: int) -> None:
     """By the law alone: what is drawn is tested where the mechanisms are."""

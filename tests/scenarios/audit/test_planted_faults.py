@@ -76,6 +76,7 @@ def test_the_repair_passes(fault: Fault) -> None:
     assert fault.repaired.proven >= fault.faulty.proven  # more where the fault is that too little is charged
 
 
+@pytest.mark.few(most=10)
 @pytest.mark.parametrize(
     "fault",
     [

@@ -41,6 +41,7 @@ def found(fault: Fault, case: Case) -> Audited:
     return result
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize(
     ("name", "columns"),
     [

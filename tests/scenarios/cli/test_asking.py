@@ -112,6 +112,7 @@ def test_what_needs_no_values_to_be_refused_asks_for_none(tmp_path: Path, psepho
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.full("a terminal more")
 def test_records_of_moral_preferences_are_asked_for_as_a_file(tmp_path: Path, psephos: Psephos) -> None:
     settings = ("--set", "voters.voters=3", "--set", "voters.records=2", "--set", "voters.features=2")
     assert psephos("roster", "moral-synthetic", *settings, "--make-keys", "--out", "drawn").status == 0
@@ -130,6 +131,7 @@ def test_records_of_moral_preferences_are_asked_for_as_a_file(tmp_path: Path, ps
     assert "records" in terminal.seen
 
 
+@pytest.mark.full("a terminal more")
 def test_ctrl_d_ends_the_questions_and_leaves_no_folder(vote: Path) -> None:
     words = ("join", "drawn/invitations/1-ann.json", "--key", "keys/ann", "--out", "out")
     with Terminal(*words, folder=vote.parent) as terminal:

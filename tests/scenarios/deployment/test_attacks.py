@@ -72,6 +72,7 @@ def test_a_vote_is_held_at_the_limit_of_descriptors_while_all_attack_in_turns(al
     assert set(held.refused) <= {*REFUSED.values(), "evicted", "silent", "failed"}
 
 
+@pytest.mark.full("processes; agents meet garbage when quick")
 @pytest.mark.parametrize("transport", [pytest.param("tcp", marks=pytest.mark.full("as over TLS, sooner")), "tls"])
 def test_a_hundred_thousand_garbage_frames_of_a_party_that_has_joined_end_its_seat_alone(transport: str) -> None:
     vote = AttackedVote(num_parties=FEW, num_candidates=1, transport=transport)
@@ -119,6 +120,7 @@ def test_openssls_own_client_gets_no_further_than_the_handshake_and_the_vote_is_
     assert held.refused == dict(collections.Counter(REFUSED[name] for name in names))
 
 
+@pytest.mark.full("a process; silent ends are given up within one when quick")
 def test_a_server_that_is_silent_in_its_handshake_is_left(tmp_path: Path, psephos: Psephos) -> None:
     write_vote(tmp_path)
     assert psephos("roster", "vote.toml", "--make-keys", "--out", "drawn").status == 0

@@ -134,6 +134,7 @@ def events_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
 
 
+@pytest.mark.full("a process more")
 def test_a_server_with_too_few_files_for_its_roster_says_so_by_name_and_number(tmp_path: Path) -> None:
     words = ("serve", write_vote(tmp_path), "--listen", "127.0.0.1:0", "--out", "server", *HOW)
     with Process(*words, folder=tmp_path, is_measured=False, ulimit="-n 100") as server:
@@ -296,6 +297,7 @@ def test_patience_is_a_positive_number_of_seconds(tmp_path: Path, psephos: Pseph
     assert not (tmp_path / "ann").exists()
 
 
+@pytest.mark.full("a process; an agent's is quick")
 def test_a_loss_that_cannot_be_written_stops_the_report(tmp_path: Path) -> None:
     write_vote(tmp_path)
     own = ("--as", "ann", "--input", "ann.csv", "--out", "ann", *HOW)

@@ -159,6 +159,7 @@ def test_a_session_in_a_terminal_writes_to_pipes_what_it_writes_without_one(tmp_
     assert re.search(r"^  weights +3 reported", outs[0], re.MULTILINE)
 
 
+@pytest.mark.full("a process more")
 def test_a_terminal_that_takes_no_more_holds_up_no_vote(tmp_path: Path) -> None:
     """Ctrl-S: what would be shown waits for Ctrl-Q, and the parties are told the outcome all the same."""
     terminal = Terminal()

@@ -210,6 +210,7 @@ def test_the_commands_that_are_printed_hold_the_session_by_hand(tmp_path: Path, 
     assert read_json(tmp_path / "out" / "server" / "result.json") == first
 
 
+@pytest.mark.full("four processes, as those of a deployment")
 def test_a_rehearsal_with_secure_noise_leaves_nothing_but_what_it_says(tmp_path: Path, psephos: Psephos) -> None:
     write_vote(tmp_path)
     before = {path.name for path in tmp_path.iterdir()}

@@ -128,6 +128,7 @@ def test_a_relay_reads_nothing_and_what_it_changes_counts_for_nothing(tmp_path: 
         assert secret.encode() not in relay.seen
 
 
+@pytest.mark.full("processes once more")
 def test_what_was_captured_in_one_session_is_void_in_the_next(tmp_path: Path, psephos: Psephos) -> None:
     """Bytes say nothing to another server, and an enrolled party's own words of the last session are of the last."""
     for party in ENTRIES:

@@ -42,6 +42,7 @@ def test_an_electorate_has_everybody(prior: str) -> None:
         assert electorate.sum() == number
 
 
+@pytest.mark.full("two seconds of trials")
 def test_there_is_a_table_for_each_prior_one_of_cells_and_the_power(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "_PARTNERS", (9,))
     monkeypatch.setattr(calibration, "_EPSILONS", (1.0,))

@@ -207,6 +207,7 @@ def test_where_the_margin_alone_is_told_it_is_drawn_beside_0(tmp_path: Path) -> 
     assert "less the quota" not in svg.read_text(encoding="utf-8")
 
 
+@pytest.mark.full("a picture more")
 def test_of_many_candidates_those_with_the_greatest_margins_are_drawn_and_winners_first(tmp_path: Path) -> None:
     released = on(*(f"c{n}" for n in range(41)))
     svg, _ = draw_outcome(released, title="A vote", truth=None, folder=tmp_path)

@@ -566,6 +566,7 @@ def test_a_plan_that_has_no_time_says_so_and_what_it_found_stands(psephos: Pseph
     assert not Path("out").exists()
 
 
+@pytest.mark.full("two plans more")
 def test_what_a_plan_did_not_come_to_is_named(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the time were over once the third search by trials begins."""
     begun: list[str] = []

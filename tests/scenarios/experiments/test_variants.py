@@ -35,6 +35,7 @@ def table(name: str, *settings: str, trials: int = 4) -> VariantTable:
     return table_of(kind, scenario, trials=trials)
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("name", SMALL)
 def test_all_variants_have_the_session_s_price_or_less(name: str) -> None:
     """And what a variant is said to cost is what a session with its settings costs."""

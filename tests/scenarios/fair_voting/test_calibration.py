@@ -55,6 +55,7 @@ def test_a_winner_that_lacks_its_shortfall_is_counted() -> None:
     assert 0 < cell.found < 0.49
 
 
+@pytest.mark.full("two seconds of trials")
 def test_there_is_a_table_for_each_law_of_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "SETTINGS", (Setting((20, 10), 1.0, 4.0),))
     monkeypatch.setattr(calibration, "_OBJECTIVES", ("parity", "welfare_constrained"))

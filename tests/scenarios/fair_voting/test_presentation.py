@@ -465,6 +465,7 @@ def test_more_groups_than_marks_are_drawn_alike(tmp_path: Path) -> None:
     assert "district" not in text
 
 
+@pytest.mark.full("two seconds of drawing")
 def test_of_many_alternatives_the_first_are_drawn_and_many_marks_are_a_small_file(tmp_path: Path) -> None:
     text = drawn(released(MANY, MANY_GROUPS), tmp_path, truth=truth_of(MANY, MANY_GROUPS))
     assert ">A vote (the first 40 of 50 alternatives)<" in text
@@ -526,6 +527,7 @@ def test_a_verdict_says_where_nothing_tells_how_near_the_others_come() -> None:
     assert said.endswith("Nothing tells how near the others come: any of them may be better.")
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("mechanism", sorted(BY_QUALITY))
 def test_a_limit_that_has_a_price_is_not_said_to_be_kept(tmp_path: Path, mechanism: MechanismName) -> None:
     """The verdict had "within a disparity of 0.6" of a winner whose disparity was .76."""

@@ -134,6 +134,7 @@ def test_every_mechanism_is_alike_on_every_path(tmp_path: Path, mechanism: str, 
     assert outcome["mechanism"] == mechanism or mechanism in {"local", "joint"}
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -201,6 +201,7 @@ def test_an_election_of_a_curve_is_the_protocols_own(
         assert vote.parameters.alternatives[winner] == run_population(vote, inputs, noise=noise).outcome.winner
 
 
+@pytest.mark.full("two seconds of curves and pictures")
 def test_private_groups_have_a_curve_of_their_own_beside_those_of_public_ones(psephos: Psephos) -> None:
     vote = make_fair_vote(300, 200, mechanism="joint", epsilon=2.0, objective="penalized")
     found = trade_off(vote, make_fair_inputs(vote, seed=3), epsilons=(1.0, 8.0), trials=TRIALS)
@@ -226,6 +227,7 @@ def test_more_groups_than_reports_can_tell_of_leave_private_groups_out() -> None
 ELECTION = "voter,group,ranking\nann,north,a > b > c\nbob,south,b>a>c\ncid,south,c>b>a\n"
 
 
+@pytest.mark.full("a picture more")
 def test_the_command_says_which_features_a_disparity_is_of(psephos: Psephos) -> None:
     ended = psephos("trade-off", "two-features", "--trials", "2", "--epsilons", "1", "--mechanism", "exponential")
     assert ended.status == 0

@@ -326,6 +326,7 @@ def test_a_picture_of_several_levels_says_their_range(tmp_path: Path) -> None:
     assert "ε = 0.01 to 1 per voter" in drawn(released([0.3], levels=levels), tmp_path)
 
 
+@pytest.mark.full("a picture more")
 def test_of_many_features_the_strongest_are_drawn_and_the_title_says_so(tmp_path: Path) -> None:
     text = drawn(released([0.01 * place for place in range(60, 0, -1)]), tmp_path)
     assert ">A society (the strongest 40 of 60 features)<" in text

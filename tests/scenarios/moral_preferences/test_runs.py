@@ -86,6 +86,7 @@ def test_a_shipped_scenario_is_alike_on_every_path(tmp_path: Path, scenario: str
     assert set(result["truth"]) == {*features, *(f"{name}, {feature}" for name in of_societies for feature in features)}
 
 
+@pytest.mark.few(most=7)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -38,6 +38,7 @@ def test_the_same_outcome_gives_the_same_files(tmp_path: Path) -> None:
     assert pictures[0] == pictures[1]
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize("name", ["from $5 to $6", "$x", "$a$ $\\bad$", "a_b^c", "50 % \\alpha"])
 def test_a_name_is_drawn_as_it_is_written(tmp_path: Path, name: str) -> None:
     svg, _ = draw_outcome(outcome(name), title=f"On {name}", truth=None, folder=tmp_path)
@@ -46,12 +47,14 @@ def test_a_name_is_drawn_as_it_is_written(tmp_path: Path, name: str) -> None:
     assert f">On {name}<" in text
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("name", ["Ελληνικά", "日本", "🗳"])
 def test_a_name_in_any_script_is_drawn_without_a_warning(tmp_path: Path, name: str) -> None:
     svg, _ = draw_outcome(outcome(name), title=name, truth=None, folder=tmp_path)
     assert name in svg.read_text(encoding="utf-8")
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize(
     "name", ["a long name of somebody else's " * 4, "x" * 128, "日" * 128], ids=["words", "x", "日"]
 )

@@ -39,6 +39,7 @@ def test_a_picture_is_named_and_described_for_those_who_hear_it(tmp_path: Path) 
     assert "weight of the yes votes" in said
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("name", [HOSTILE, "日本 🗳", "</title></svg><img src=x onerror=alert(1)>"])
 def test_a_hostile_name_is_text_and_nothing_else(tmp_path: Path, name: str) -> None:
     text = drawn(tmp_path, name)

@@ -330,6 +330,7 @@ def test_a_series_has_a_page_with_every_vote_and_what_all_cost(psephos: Psephos)
         assert said in page.text
 
 
+@pytest.mark.full("a series more")
 def test_each_vote_of_a_series_has_a_part_of_the_page_that_the_table_leads_to(psephos: Psephos) -> None:
     assert psephos("run", "housing-cooperative", "--out", "out", "--seed", "7").status == 0
     page = page_in(Path("out"))

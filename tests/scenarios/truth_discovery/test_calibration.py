@@ -81,6 +81,7 @@ def test_each_estimator_is_fitted_and_each_crowd_is_shown() -> None:
     assert all(len(table.rows) == len(table.full) for table in found.values())
 
 
+@pytest.mark.full("a calibration more")
 def test_without_published_crowds_nothing_is_fitted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(calibration, "_EPSILONS", (1.0,))
     spec = SyntheticCrowd(tasks=60, workers=12, answers_per_task=5)
@@ -90,6 +91,7 @@ def test_without_published_crowds_nothing_is_fitted(monkeypatch: pytest.MonkeyPa
         assert list(tables()) == ["crowds", "supports"]
 
 
+@pytest.mark.full("a calibration more")
 @pytest.mark.usefixtures("few")
 def test_the_same_seed_draws_the_same() -> None:
     first, second = tables(), tables()

@@ -265,6 +265,7 @@ def test_without_any_support_the_labels_are_drawn_alone(tmp_path: Path) -> None:
     assert "limits" not in text
 
 
+@pytest.mark.full("a picture more")
 def test_of_many_tasks_the_confidences_are_drawn(tmp_path: Path) -> None:
     truths: list[str | None] = ["cat"] * 40 + [None]
     outcome = found(truths, confidences=(*(0.6 + n / 100 for n in range(40)), None))
@@ -290,6 +291,7 @@ def test_where_all_truths_are_known_or_none_there_is_one_panel(tmp_path: Path) -
     assert "share of the reports" in text
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("confidence", [1.0, 0.05, 0.0])
 def test_confidences_at_a_limit_are_drawn(tmp_path: Path, confidence: float) -> None:
     assert "41 tasks" in drawn(found(["cat"] * 41, confidences=(confidence,) * 41), tmp_path)

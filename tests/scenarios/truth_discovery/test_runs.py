@@ -45,6 +45,7 @@ def found(printed: str) -> dict[str, tuple[str | None, int]]:
 # Paths.
 
 
+@pytest.mark.few(most=7)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -123,6 +123,7 @@ def maximize_by_slsqp(records: FloatArray, radius: float) -> float:
     return -loss(halves * (radius / max(radius, halves.sum())))
 
 
+@pytest.mark.few(most=4)
 @pytest.mark.parametrize(
     ("num_records", "num_features", "radius"),
     [(13, 23, 2.0), (5, 3, 2.0), (50, 10, 2.0), (50, 10, 0.3), (4, 4, 50.0), (1, 6, 1.0), (40, 1, 2.0)],
