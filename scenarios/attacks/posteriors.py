@@ -86,13 +86,12 @@ class Evaluation:
         return 0.0 if self.baseline >= 1 else (self.success - self.baseline) / (1 - self.baseline)
 
 
-def check_prior(prior: Sequence[float], *, num_labels: int, field: str = "prior") -> FloatArray:
+def check_prior(prior: Sequence[float], *, num_labels: int) -> FloatArray:
     """Return a prior as an array.
 
     Args:
         prior: a probability for each label.
         num_labels: how many there are.
-        field: what errors call it.
 
     Raises:
         ConfigurationError: one is negative or no number, their number is another, or they do not sum to one.
@@ -100,11 +99,11 @@ def check_prior(prior: Sequence[float], *, num_labels: int, field: str = "prior"
     probabilities = np.array(prior, dtype=np.float64)
     if probabilities.shape != (num_labels,):
         allowed = f"{num_labels} probabilities"
-        raise ConfigurationError(field=field, value=f"{probabilities.size} numbers", allowed=allowed)
+        raise ConfigurationError(field="prior", value=f"{probabilities.size} numbers", allowed=allowed)
     if not np.all(probabilities >= 0) or not abs(math.fsum(probabilities.tolist()) - 1) <= _ROUNDING:
         total = math.fsum(probabilities.tolist())
         allowed = f"probabilities in [0, 1] that sum to one (these sum to {total:g})"
-        raise ConfigurationError(field=field, value=list(prior), allowed=allowed)
+        raise ConfigurationError(field="prior", value=list(prior), allowed=allowed)
     return probabilities / probabilities.sum()
 
 

@@ -33,7 +33,6 @@ def charge(
     public: Sequence[int],
     *,
     num_sessions: int,
-    ledger: Ledger | None = None,
 ) -> Sequence[LedgerEntry]:
     """Return the lines of a party's ledger after it took part in these sessions, which are held by machines.
 
@@ -42,9 +41,8 @@ def charge(
         row: the party's private row; whatever it is, the ledger has the same lines.
         public: its public row.
         num_sessions: how often.
-        ledger: its ledger; by default a new one.
     """
-    ledger = Ledger("party") if ledger is None else ledger
+    ledger = Ledger("party")
     inputs = roster_of(protocol, [row], [public])
     kept: KeptReports = {}
     for number in range(1, num_sessions + 1):

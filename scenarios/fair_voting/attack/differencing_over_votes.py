@@ -17,9 +17,9 @@ from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ...adversaries.over_votes import Belief
 from ...adversaries.role import Voted
 from ...attacks import Seen, infer
-from .inference import FairVotingAttack
+from .inference import Change, FairVotingAttack
 from .published import totals_of
-from .two_elections import log_of_any_other
+from .two_elections import publish_alike
 
 __all__ = ["beliefs_of_elections"]
 
@@ -87,14 +87,8 @@ def _are_comparable(votes: Sequence[Voted], target: str, group: int) -> bool:
 def _is_like(voted: Voted, other: Voted) -> bool:
     """Return whether two elections publish the same, of rankings that count the same."""
     one, two = _protocol_of(voted).parameters, _protocol_of(other).parameters
-    return (
-        one.model.trusts_server
-        and not (one.mechanism == "sampling" and one.reading == "subsample")
-        and (one.mechanism == "laplace") == (two.mechanism == "laplace")
-        and one.alternatives == two.alternatives
-        and one.groups == two.groups
-        and one.make_scoring(is_centered=one.is_centered) == two.make_scoring(is_centered=two.is_centered)
-    )
+    is_sampled = one.mechanism == "sampling" and one.reading == "subsample"
+    return one.model.trusts_server and not is_sampled and publish_alike(one, two)
 
 
 def _unknown_in(voted: Voted, target: str, group: int) -> dict[str, tuple[list[int], list[int]]]:
@@ -124,17 +118,15 @@ def _laws_of(
     """
     attack = FairVotingAttack(_protocol_of(voted), seed=voted.scene.seed)
     names, totals = voted.scene.names, totals_of(seen)
-    if target not in names:
+    change: Change | None = "left"
+    if target in names:
+        is_same = np.array_equal(voted.scene.inputs.private[names.index(target)], ranking)
+        change = None if is_same else "changed"
+    else:
         public = np.concatenate([seen.public, np.array([[group]], dtype=np.int64)])  # of whom the others are the rest
-        others = attack.others(dataclasses.replace(seen, public=public), group)
-        weights, logs = attack.log_laws(others, group, rows, totals=totals, is_absent=True)
-        return weights, logs[:, :, 0]
-    others = attack.others(seen, group)
-    if np.array_equal(voted.scene.inputs.private[names.index(target)], ranking):
-        weights, logs = attack.log_laws(others, group, rows, totals=totals)
-        return weights, logs[:, :, 0]
-    weights, of_rankings = attack.log_laws(others, group, attack.rankings, totals=totals)
-    return weights, log_of_any_other(rows, attack.rankings, of_rankings)[:, :, 0]
+        seen = dataclasses.replace(seen, public=public)
+    weights, logs = attack.log_laws(attack.others(seen, group), group, rows, totals=totals, change=change)
+    return weights, logs[:, :, 0]
 
 
 def _protocol_of(voted: Voted) -> FairVoting:

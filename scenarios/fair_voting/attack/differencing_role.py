@@ -48,9 +48,9 @@ from ...attacks import (
 )
 from ...presentation.numbers import some
 from .differencing_over_votes import beliefs_of_elections
-from .inference import FairVotingAttack
+from .inference import Change, FairVotingAttack
 from .published import totals_of
-from .two_elections import Change, TwoElections, channel_of_winner
+from .two_elections import TwoElections, channel_of_winner
 
 __all__ = ["DifferencingRole"]
 

@@ -22,7 +22,7 @@ Source of the attacked protocol: Mohsin, Fair and Private Voting Rules; readings
 import functools
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -40,7 +40,9 @@ from .joint_tallies import joint_log_likelihoods
 from .published import last_reports, totals_of
 from .sums import LawOfSums, Others, law_of_sums
 
-__all__ = ["FairVotingAttack"]
+__all__ = ["Change", "FairVotingAttack"]
+
+Change: TypeAlias = Literal["left", "changed"]
 
 RANKING, FAVORITE, PAIR, GROUP = "ranking", "favorite", "pair", "group"
 
@@ -246,7 +248,13 @@ class FairVotingAttack(Attack):
         return told
 
     def log_laws(
-        self, others: Sequence[Others], group: int, rows: IntArray, *, totals: IntArray | None, is_absent: bool = False
+        self,
+        others: Sequence[Others],
+        group: int,
+        rows: IntArray,
+        *,
+        totals: IntArray | None,
+        change: Change | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Return ln P[published | what the others add up to, candidate].
 
@@ -255,14 +263,17 @@ class FairVotingAttack(Attack):
             group: the target's.
             rows: int64, shape (c, m): rankings that the target may have.
             totals: what is published; None for all winners.
-            is_absent: whether the target did not vote, whatever it would have said.
+            change: what has become of the target by now: it did not vote, or ranked in any other way, all alike.
 
         Returns:
             The weights of what the others may add up to, shape (s,), and the logarithms: shape (s, c, outcomes), one
             outcome where `totals` is given.
         """
+        if change == "changed":
+            weights, of_rankings = self.log_laws(others, group, self.rankings, totals=totals)
+            return weights, _log_of_any_other(rows, self.rankings, of_rankings)
         phase = self.protocol.disclosed
-        own = self.utilities(rows) * (not is_absent)
+        own = self.utilities(rows) * (change != "left")
         if phase.choice is None and totals is not None:
             law = self._law(others[group : group + 1], most=_MOST_NOISY_SUMS, draws=_MOST_NOISY_SUMS // 4)
             sums = law.rows[:, None] + own
@@ -373,3 +384,20 @@ class FairVotingAttack(Attack):
         reports = np.arange(len(self.rankings), dtype=np.int64)[:, None]
         laws = np.exp(phase.mechanism.log_likelihoods(reports, self.rankings)).T
         return laws @ tallies, np.cov(tallies.T, aweights=self.population @ laws, bias=True)
+
+
+def _log_of_any_other(rows: IntArray, rankings: IntArray, of_rankings: FloatArray) -> FloatArray:
+    """Return the logarithms of an election in which a voter ranks otherwise than before: any other way, all alike.
+
+    Args:
+        rows: int64, shape (c, m): what it may have been before.
+        rankings: int64, shape (m!, m): all.
+        of_rankings: ln P[published | others' sum, ranking], shape (s, m!, outcomes).
+
+    Returns:
+        Shape (s, c, outcomes).
+    """
+    is_other = (rows[:, None] != rankings).any(axis=2)
+    log_shares = np.where(is_other, -math.log(len(rankings) - 1), -np.inf)
+    # The shape is (others' sums, candidates, other rankings, outcomes).
+    return log_sums(of_rankings[:, None] + log_shares[None, :, :, None], axis=2)

@@ -15,23 +15,20 @@ Source: Kifer and Machanavajjhala (2011), Section 2, for the differencing of rel
 import dataclasses
 import functools
 import math
-from typing import Literal, TypeAlias
 
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
-from ....protocol.fair_voting import FairVoting
+from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
 from ...attacks.posteriors import Evaluation, Posteriors, evaluate_channel, infer
 from ...attacks.seen import Coalition, Seen
-from .inference import FairVotingAttack
+from .inference import Change, FairVotingAttack
 from .published import totals_of
 
-__all__ = ["Change", "TwoElections", "channel_of_winner", "log_of_any_other"]
-
-Change: TypeAlias = Literal["left", "changed"]
+__all__ = ["TwoElections", "channel_of_winner", "publish_alike"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,14 +57,7 @@ class TwoElections:
                 raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
             if parameters.mechanism == "sampling" and parameters.reading == "subsample":
                 raise ConfigurationError(field="reading", value="subsample", allowed="group, for two elections")
-        ours, theirs = self.first.protocol.parameters, self.second.parameters
-        fits = (
-            ours.alternatives == theirs.alternatives
-            and ours.groups == theirs.groups
-            and (ours.mechanism == "laplace") == (theirs.mechanism == "laplace")
-            and ours.make_scoring(is_centered=ours.is_centered) == theirs.make_scoring(is_centered=theirs.is_centered)
-        )
-        if not fits:
+        if not publish_alike(self.first.protocol.parameters, self.second.parameters):
             allowed = "one with the same alternatives, groups and scores that publishes in the same way"
             raise ConfigurationError(field="second", value="another vote", allowed=allowed)
 
@@ -138,29 +128,18 @@ class TwoElections:
         group = int(seen.public[target, 0])
         others = self.first.others(seen, group)
         weights, first = self.first.log_laws(others, group, rows, totals=of_first)
-        if self.change == "left":
-            _, second = self._after.log_laws(others, group, rows, totals=of_second, is_absent=True)
-            return weights, first, second
-        rankings = self.first.rankings
-        _, of_rankings = self._after.log_laws(others, group, rankings, totals=of_second)
-        return weights, first, log_of_any_other(rows, rankings, of_rankings)
+        _, second = self._after.log_laws(others, group, rows, totals=of_second, change=self.change)
+        return weights, first, second
 
 
-def log_of_any_other(rows: IntArray, rankings: IntArray, of_rankings: FloatArray) -> FloatArray:
-    """Return the logarithms of an election in which a voter ranks otherwise than before: any other way, all alike.
-
-    Args:
-        rows: int64, shape (c, m): what it may have been before.
-        rankings: int64, shape (m!, m): all.
-        of_rankings: ln P[published | others' sum, ranking], shape (s, m!, outcomes).
-
-    Returns:
-        Shape (s, c, outcomes).
-    """
-    is_other = (rows[:, None] != rankings).any(axis=2)
-    log_shares = np.where(is_other, -math.log(len(rankings) - 1), -np.inf)
-    # The shape is (others' sums, candidates, other rankings, outcomes).
-    return log_sums(of_rankings[:, None] + log_shares[None, :, :, None], axis=2)
+def publish_alike(ours: Parameters, theirs: Parameters) -> bool:
+    """Return whether two votes publish the same, of rankings that count the same."""
+    return (
+        ours.alternatives == theirs.alternatives
+        and ours.groups == theirs.groups
+        and (ours.mechanism == "laplace") == (theirs.mechanism == "laplace")
+        and ours.make_scoring(is_centered=ours.is_centered) == theirs.make_scoring(is_centered=theirs.is_centered)
+    )
 
 
 def _nothing_yet(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition) -> Seen:

@@ -221,8 +221,8 @@ def test_advantage_is_the_part_of_what_guessing_leaves_open(success: float, base
 )
 def test_a_prior_that_is_none_is_refused(prior: list[float], value: str) -> None:
     with pytest.raises(ConfigurationError, match=value) as caught:
-        check_prior(prior, num_labels=3, field="the prior")
-    assert caught.value.field == "the prior"
+        check_prior(prior, num_labels=3)
+    assert caught.value.field == "prior"
 
 
 def test_a_prior_typed_by_hand_is_made_to_sum_to_one() -> None:

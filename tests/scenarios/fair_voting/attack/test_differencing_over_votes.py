@@ -11,8 +11,8 @@ from psephos.scenarios.adversaries.over_votes import Belief
 from psephos.scenarios.adversaries.role import Voted
 from psephos.scenarios.attacks import Seen
 from psephos.scenarios.fair_voting.attack.differencing_over_votes import beliefs_of_elections
-from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
-from psephos.scenarios.fair_voting.attack.two_elections import Change, TwoElections
+from psephos.scenarios.fair_voting.attack.inference import Change, FairVotingAttack
+from psephos.scenarios.fair_voting.attack.two_elections import TwoElections
 
 Write = Callable[[str, str], Path]
 

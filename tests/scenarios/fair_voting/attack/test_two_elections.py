@@ -17,8 +17,8 @@ from psephos.scenarios.attacks import (
     seen_by_arrays,
     success_bound,
 )
-from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
-from psephos.scenarios.fair_voting.attack.two_elections import Change, TwoElections
+from psephos.scenarios.fair_voting.attack.inference import Change, FairVotingAttack
+from psephos.scenarios.fair_voting.attack.two_elections import TwoElections
 
 ORDERS = rankings_of_codes(np.arange(6, dtype=np.int64), 3)
 UNIFORM = np.full(6, 1 / 6)
