@@ -17,7 +17,7 @@ import msgspec
 
 from ..protocol.estimators import Estimate
 
-__all__ = ["Field", "Line", "Part", "estimates_in", "number_of", "plain", "tables_of", "truth_of"]
+__all__ = ["Field", "Line", "Lines", "estimates_in", "number_of", "plain", "tables_of", "truth_of"]
 
 Field: TypeAlias = object
 """A number, a text, an `Estimate`, or anything else that stands in one cell."""
@@ -47,7 +47,7 @@ class Line:
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
+class Lines:
     """Lines that belong together.
 
     Args:
@@ -78,14 +78,14 @@ class Part:
         ]
 
 
-def tables_of(outcome: msgspec.Struct) -> list[Part]:
+def tables_of(outcome: msgspec.Struct) -> list[Lines]:
     """Return an outcome's tables, its own fields first where it has any in one cell."""
     found: dict[tuple[str, ...], list[Line]] = {}
     _gather(outcome, (), (), found)
-    return [Part(" ".join(filter(None, path)), lines) for path, lines in found.items()]
+    return [Lines(" ".join(filter(None, path)), lines) for path, lines in found.items()]
 
 
-def truth_of(table: Part, line: Line, column: str) -> list[str]:
+def truth_of(table: Lines, line: Line, column: str) -> list[str]:
     """Return the names by which a truth may tell what a cell estimates: the first that is told counts.
 
     The outcome's own fields go by their names; a line's by the line's and the column's, as in "tea (share)", and its

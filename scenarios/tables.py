@@ -34,12 +34,14 @@ class Cell:
         number: what it is sorted by, where that is a number.
         tone: how good it is.
         leads_to: the anchor of a part of the page; empty for none.
+        is_part: whether the words say more than the number: it stands beside its error, or for a range.
     """
 
     words: str
     number: float | None = None
     tone: Tone = ""
     leads_to: str = ""
+    is_part: bool = False
 
     @classmethod
     def of(cls, value: object) -> Self:
@@ -56,10 +58,8 @@ class Cell:
 
     @property
     def written(self) -> str | float:
-        """What a file has of it: the number, unless it stands beside its error, or for a range."""
-        if self.number is None or " ± " in self.words or " to " in self.words:
-            return self.words
-        return self.number
+        """What a file has of it: the number, unless the words say more."""
+        return self.words if self.number is None or self.is_part else self.number
 
     @property
     def key(self) -> str | None:

@@ -126,7 +126,7 @@ def html_of_outcome(outcome: msgspec.Struct, *, truth: Truth | None = None) -> s
     unknown = [key for key in (rows[0] if rows else ()) if all(row[key] is None for row in rows)]
     table = table_of_rows(rows, left_out=unknown) if rows else Table(columns=(), rows=())
     words = [[cell.words.replace(" ± ", _PLUS_MINUS) for cell in row] for row in table.cells]
-    is_uncertain = any(_PLUS_MINUS in cell for row in words for cell in row)
+    is_uncertain = any(cell.is_part for row in table.cells for cell in row)
     note = "± is one standard error of the randomization." if is_uncertain else ""
     frame = frame_of_rows([dict(zip(table.columns, row, strict=True)) for row in words])
     verdict = html.escape(verdict_of(outcome))

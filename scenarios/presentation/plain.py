@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.estimators import Estimate
-from ..outcomes import Field, Line, Part, number_of, plain, tables_of, truth_of
+from ..outcomes import Field, Line, Lines, number_of, plain, tables_of, truth_of
 from ..tables import Rows, Table
 from .drawing import (
     COLORS,
@@ -65,13 +65,13 @@ def _columns(column: str, field: Field) -> dict[str, object]:
     return {column: msgspec.to_builtins(field)}
 
 
-def _truth_in(table: Part, line: Line, column: str, known: Known) -> tuple[str, Field] | None:
+def _truth_in(table: Lines, line: Line, column: str, known: Known) -> tuple[str, Field] | None:
     """Return what is true of a cell, and the name by which that is told; None where nobody says."""
     truth: Mapping[str, Field] = known.truth or {}
     return next(((name, truth[name]) for name in truth_of(table, line, column) if name in truth), None)
 
 
-def _truths(table: Part, column: str, known: Known) -> list[Field] | None:
+def _truths(table: Lines, column: str, known: Known) -> list[Field] | None:
     """Return what is true of a column, None where nobody says; None for a column of which nothing is told."""
     found = [_truth_in(table, line, column, known) for line in table.lines]
     return [None if each is None else each[1] for each in found] if any(found) else None
@@ -90,7 +90,7 @@ def _show(console: Console, outcome: msgspec.Struct, known: Known) -> None:
         show_note(console, "± is one standard error of the randomization.")
 
 
-def _show_table(console: Console, table: Part, known: Known) -> None:
+def _show_table(console: Console, table: Lines, known: Known) -> None:
     """Print a table's lines, numbers to the right and what is true beside them."""
     texts: dict[str, Sequence[str]] = {
         title_of(key): [line.keys.get(key, "") for line in table.lines] for key in table.keys
@@ -115,7 +115,7 @@ def _show_table(console: Console, table: Part, known: Known) -> None:
         show_note(console, f"… and {some(len(table.lines) - len(rows), 'more line')} in {known.table}")
 
 
-def _show_fields(console: Console, tables: Sequence[Part], known: Known) -> None:
+def _show_fields(console: Console, tables: Sequence[Lines], known: Known) -> None:
     """Print the outcome's own fields, and what is told to be true of nothing that was shown."""
     told = {
         found[0]
@@ -176,7 +176,7 @@ def _rows(outcome: msgspec.Struct, known: Known) -> Rows:
     return [{**{column: row.get(column, "") for column in columns}, **beside} for row in rows]
 
 
-def _rows_of(table: Part, known: Known) -> Rows:
+def _rows_of(table: Lines, known: Known) -> Rows:
     """Return a table's lines as rows of a file, with what is true of a column behind them."""
     truths = {column: _truths(table, column, known) for column in table.columns}
     rows: Rows = []
@@ -256,7 +256,7 @@ def _draw(outcome: msgspec.Struct, known: Known) -> Picture | None:
     )
 
 
-def _panels_of(table: Part, known: Known) -> Iterator[_Panel]:
+def _panels_of(table: Lines, known: Known) -> Iterator[_Panel]:
     """Yield what is drawn of a table: a panel for each column; of the outcome's own, one for what is comparable."""
     for column in table.measured if table.name else ():
         bars = [bar for line in table.lines if (bar := _bar(table, line, column, line.name, known)) is not None]
@@ -281,7 +281,7 @@ def _panels_of(table: Part, known: Known) -> Iterator[_Panel]:
     yield from (_Panel("", group) for group in groups)
 
 
-def _bar(table: Part, line: Line, column: str, name: str, known: Known) -> _Bar | None:
+def _bar(table: Lines, line: Line, column: str, name: str, known: Known) -> _Bar | None:
     estimate = line.cells.get(column)
     if not isinstance(estimate, Estimate) or not _is_drawn(estimate):
         return None

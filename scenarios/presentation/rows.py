@@ -57,7 +57,8 @@ def column_of(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
         if not isinstance(value, float):
             cells.append(cell_of_decision(value) if key == VERDICT else Cell.of(value))
         elif isinstance(error, (int, float)) and error:
-            cells.append(Cell(f"{rounded(value, decimals)} ± {rounded(error, decimals)}", value))
+            words = f"{rounded(value, decimals)} ± {rounded(error, decimals)}"
+            cells.append(Cell(words, value, is_part=True))
         else:
             cells.append(Cell(rounded(value, decimals) if decimals else f"{value:,.4g}", value))
     return cells

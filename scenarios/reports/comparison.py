@@ -139,7 +139,7 @@ def _shared(estimates: Mapping[tuple[str, str], Sequence[Cell]]) -> Mapping[str,
     return {
         what: cells[0].words
         for what, cells in lines.items()
-        if several and len(set(cells)) == 1 and cells[0].number is not None and "±" not in cells[0].words
+        if several and len(set(cells)) == 1 and cells[0].number is not None and not cells[0].is_part
     }
 
 

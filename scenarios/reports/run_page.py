@@ -135,7 +135,7 @@ def _outcome(left: RunLeft) -> Iterator[Block]:
     table, shared = estimates_in(left)
     if table is not None:
         yield table
-        if "standard error" in shared or any("±" in cell.words for row in table.cells for cell in row):
+        if "standard error" in shared or any(cell.is_part for row in table.cells for cell in row):
             yield Text("± is one standard error of the randomization.", "quiet")
         if shared:
             yield Text(f"The same in all rows: {shared}.", "quiet")
@@ -235,7 +235,7 @@ def _stated(about: About) -> Table:
 def _range(numbers: Iterable[float]) -> Cell:
     ordered = sorted(numbers)
     low, high = ordered[0], ordered[-1]
-    return epsilon_cell(high) if f"{low:g}" == f"{high:g}" else Cell(f"{low:g} to {high:g}", high)
+    return epsilon_cell(high) if f"{low:g}" == f"{high:g}" else Cell(f"{low:g} to {high:g}", high, is_part=True)
 
 
 def _trust(left: RunLeft) -> Iterator[Block]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol.errors import ConfigurationError
+from ..experiments.findings import Finding
 from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.rows import table_of_rows
 from ..presentation.terminal import title_of
@@ -22,7 +23,7 @@ from ..reading.conversion import convert
 from ..reading.files import readable
 from ..running.reader import check_files, read_json
 from ..tables import Rows, Table, listed
-from ..verdicts import AuditVerdict, Judgement
+from ..verdicts import AuditVerdict
 from .audits import audited_losses, read_audit
 from .estimates import rows_in
 from .page import Block, Page, Section, Text, drawn
@@ -38,23 +39,14 @@ _MOST_CELLS: Final = 6
 """Whose leading measures a verdict says."""
 
 
-class _Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of a finding."""
-
-    claim: str
-    source: str
-    holds: bool
-    numbers: str
-
-
 class _Reproduction(msgspec.Struct, frozen=True, kw_only=True):
     """What is read of `reproduction.json`."""
 
     trials: int
     seed: int
     versions: dict[str, str] = {}
-    paper_findings: list[_Finding] = []
-    own_findings: list[_Finding] = []
+    paper_findings: list[Finding] = []
+    own_findings: list[Finding] = []
     tables: dict[str, list[dict[str, Any]]] = {}
 
 
@@ -270,14 +262,14 @@ def _table_in(folder: Path, name: str, *, file: str) -> Rows:
     return rows_in(folder / f"{name}.csv")
 
 
-def _findings(findings: Sequence[_Finding], caption: str) -> Iterator[Table]:
+def _findings(findings: Sequence[Finding], caption: str) -> Iterator[Table]:
     if not findings:
         return
     yield listed(
         findings,
         [
             ("Claim", lambda each: each.claim),
-            ("Verdict", lambda each: (Judgement.HOLDS if each.holds else Judgement.REFUTED).cell),
+            ("Verdict", lambda each: each.judgement.cell),
             ("Numbers", lambda each: each.numbers),
             ("Source", lambda each: each.source),
         ],

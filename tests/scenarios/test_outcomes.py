@@ -6,7 +6,7 @@ import math
 import msgspec
 import pytest
 from psephos.protocol.estimators import Estimate
-from psephos.scenarios.outcomes import Part, estimates_in, plain, tables_of, truth_of
+from psephos.scenarios.outcomes import Lines, estimates_in, plain, tables_of, truth_of
 
 ONE = Estimate(1.0, 0.5)
 TWO = Estimate(2.0, 0.5)
@@ -65,14 +65,14 @@ class Groups(msgspec.Struct, frozen=True):
     alone: Question | Cell
 
 
-def table_of(held: object) -> Part:
+def table_of(held: object) -> Lines:
     """Return the table of what a survey holds."""
     own, table = tables_of(Survey(held))
     assert [dict(line.cells) for line in own.lines] == [{"num_voters": 7}]
     return table
 
 
-def lines_of(table: Part) -> list[tuple[str, dict[str, str], dict[str, object]]]:
+def lines_of(table: Lines) -> list[tuple[str, dict[str, str], dict[str, object]]]:
     """Return a table's lines as plain data."""
     return [(line.name, dict(line.keys), dict(line.cells)) for line in table.lines]
 

@@ -44,9 +44,9 @@ def test_a_column_holds_numbers_where_each_of_its_cells_is_one_or_is_missing() -
     assert Table(columns=("a", "b"), rows=()).is_number == [False, False]
 
 
-def test_a_file_has_a_cells_number_unless_it_stands_beside_its_error_or_is_a_range() -> None:
-    cells = [Cell("1,234", 1234), Cell("1.2 ± 0.1", 1.23), Cell("1 to 2", 2.0), Cell("yes")]
-    assert [cell.written for cell in cells] == [1234, "1.2 ± 0.1", "1 to 2", "yes"]
+def test_a_file_has_a_cells_number_unless_its_words_say_more() -> None:
+    cells = [Cell("1,234", 1234), Cell("1.2 ± 0.1", 1.23, is_part=True), Cell("yes"), Cell("up to 2", 2.0)]
+    assert [cell.written for cell in cells] == [1234, "1.2 ± 0.1", "yes", 2.0]
 
 
 def test_no_cell_of_a_file_is_a_formula() -> None:
