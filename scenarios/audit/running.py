@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import functools
 import math
-import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Final, Literal, TypeAlias
@@ -18,7 +17,7 @@ import msgspec
 from ...agents.noise import check_opendp
 from ...protocol.errors import ConfigurationError, did_you_mean
 from ..running.config import shipped_scenarios
-from ..running.processes import num_cores, open_worker
+from ..running.processes import answer_task, num_cores, open_workers
 from ..running.progress import OnStep
 from ..system import load_each, protocol_names
 from ..verdicts import AuditVerdict
@@ -270,16 +269,14 @@ def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[Audi
     """
     # One from here, one from there, so that slow groups are shared.
     ours, *others = (cases[place::workers] for place in range(workers))
-    with contextlib.ExitStack() as stack:
-        tasks = [_Task([(case.group, case.name) for case in share], job) for share in others]
-        processes = [stack.enter_context(open_worker(__name__, task)) for task in tasks]
+    tasks = [_Task([(case.group, case.name) for case in share], job) for share in others]
+    with open_workers(__name__, tasks, answer=list[AuditRow]) as answers:
         for case in ours:
             yield _audit_case(case, job)
-        for process in processes:
-            answer, _ = process.communicate()
-            if process.returncode:
-                raise RuntimeError(f"a process that audits a share of the cases ended by {process.returncode}")
-            yield from msgspec.msgpack.decode(answer, type=list[AuditRow])
+        for rows in answers:
+            if rows is None:
+                raise RuntimeError("a process that audits a share of the cases has failed")
+            yield from rows
 
 
 class _Task(msgspec.Struct, frozen=True):
@@ -291,10 +288,8 @@ class _Task(msgspec.Struct, frozen=True):
 
 def work() -> None:
     """Run by another process: audit what standard input asks for, and write the rows to standard output."""
-    task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Task)
     cases = {(case.group, case.name): case for case in _all_cases()}
-    rows = [_audit_case(cases[name], task.job) for name in task.names]
-    sys.stdout.buffer.write(msgspec.msgpack.encode(rows))
+    answer_task(_Task, lambda task: [_audit_case(cases[name], task.job) for name in task.names])
 
 
 def _audit_case(case: Case, job: Job) -> AuditRow:

@@ -12,12 +12,9 @@ Privacy: none. The mean over many sessions of the same parties takes the noise o
 private inputs. So a scenario is refused unless nobody real stands behind its parties, or all of it is public record.
 """
 
-import contextlib
 import dataclasses
 import functools
 import secrets
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -31,7 +28,7 @@ from ...protocol.traffic import PhaseTraffic
 from ..plugins import ARRAY
 from ..running.by_arrays import run_arrays
 from ..running.config import Scenario
-from ..running.processes import num_cores, open_worker, shares_of
+from ..running.processes import answer_task, num_cores, open_workers, shares_of
 from ..running.progress import OnStep
 from ..running.resolution import Local, Streamed, resolve
 from ..running.traffic import expect_traffic, traffic_of
@@ -217,10 +214,8 @@ def run_trials(
     number = workers or (num_cores() if seconds >= _SECONDS_THAT_PAY else 1)
     second = first + 1
     own, *others = (range(second + share.start, second + share.stop) for share in shares_of(trials - 1, number))
-    with contextlib.ExitStack() as stack:
-        tasks = [_Task.of(cells, share) for share in others]
-        processes = [stack.enter_context(open_worker(__name__, task)) for task in tasks]
-        found = [list(each) for each in begun]
+    found = [list(each) for each in begun]
+    with open_workers(__name__, [_Task.of(cells, share) for share in others], answer=list[list[Trial]]) as answers:
         done = 0
         for cell, bench, trials_of_cell in zip(cells, benches, found, strict=True):
             words = ", ".join(f"{key} = {value}" for key, value in cell.settings)
@@ -229,8 +224,10 @@ def run_trials(
                     on_progress(f"{words or cell.scenario.name}: {trials:,} trials", done, len(cells) * len(own))
                 trials_of_cell.append(trial)
                 done += 1
-        for share, process in zip(others, processes, strict=True):
-            for trials_of_cell, more in zip(found, _answer_of(process, benches, share), strict=True):
+        for share, answer in zip(others, answers, strict=True):
+            # Where a process failed, its share is run here, so that it fails here.
+            ran = [list(bench.run(share)) for bench in benches] if answer is None else answer
+            for trials_of_cell, more in zip(found, ran, strict=True):
                 trials_of_cell.extend(more)
     return [
         MeasuredCell(
@@ -294,18 +291,12 @@ def _with_seed(cell: Cell, seed: int | None) -> Cell:
     return msgspec.structs.replace(cell, scenario=msgspec.structs.replace(cell.scenario, seed=seed))
 
 
-def _answer_of(process: subprocess.Popen[bytes], benches: Sequence[_Bench], share: range) -> Sequence[Sequence[Trial]]:
-    """Return the trials of another process's share, cell by cell; where it failed, run here, so that it fails here."""
-    answer, _ = process.communicate()
-    if process.returncode:
-        return [list(bench.run(share)) for bench in benches]
-    return msgspec.msgpack.decode(answer, type=list[list[Trial]])
-
-
 def work() -> None:
     """Run by another process: run what standard input asks for, and write the trials to standard output."""
-    task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=_Task)
+    answer_task(_Task, _run_share)
+
+
+def _run_share(task: _Task) -> list[list[Trial]]:
     numbers = range(task.start, task.stop)
     cells = [_with_seed(cell, int(seed)) for cell, seed in zip(task.cells, task.seeds, strict=True)]
-    found = [list(_Bench(resolve(cell.scenario), cell.scenario).run(numbers)) for cell in cells]
-    sys.stdout.buffer.write(msgspec.msgpack.encode(found))
+    return [list(_Bench(resolve(cell.scenario), cell.scenario).run(numbers)) for cell in cells]

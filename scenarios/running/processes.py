@@ -8,12 +8,15 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Generator
-from typing import Final
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-__all__ = ["num_cores", "open_worker", "shares_of"]
+__all__ = ["answer_task", "num_cores", "open_worker", "open_workers", "shares_of"]
+
+AnswerT = TypeVar("AnswerT")
+TaskT = TypeVar("TaskT", bound=msgspec.Struct)
 
 _LEAST_SHARE: Final = 5
 """Fewer repetitions are not worth a process: it makes what repetitions have in common once more."""
@@ -53,6 +56,32 @@ def open_worker(module: str, task: msgspec.Struct) -> Generator[subprocess.Popen
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
                     pipe.close()
+
+
+@contextlib.contextmanager
+def open_workers(
+    module: str, tasks: Sequence[msgspec.Struct], *, answer: type[AnswerT]
+) -> Generator[Iterator[AnswerT | None]]:
+    """Start a process for each task, which works while the block does; see `open_worker`.
+
+    Args:
+        module: whose `work` calls `answer_task`.
+        tasks: one for each process.
+        answer: its type.
+
+    Yields:
+        The answers in the tasks' order, each waited for when it is asked for; None of a process that failed.
+    """
+    with contextlib.ExitStack() as stack:
+        processes = [stack.enter_context(open_worker(module, task)) for task in tasks]
+        said = ((process.communicate()[0], process) for process in processes)
+        yield (None if process.returncode else msgspec.msgpack.decode(words, type=answer) for words, process in said)
+
+
+def answer_task(task: type[TaskT], answer: Callable[[TaskT], Any]) -> None:
+    """Answer the task on standard input on standard output: what `work` of a module does in a process of its own."""
+    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=task)
+    sys.stdout.buffer.write(msgspec.msgpack.encode(answer(asked)))
 
 
 def shares_of(trials: int, workers: int) -> list[range]:

@@ -52,8 +52,7 @@ from .rows import (
     VariantRow,
     WeightRow,
 )
-from .trials import Cell, Trials
-from .workers import measure_all
+from .trials import Cell, Trials, measure_all
 
 __all__ = ["parts"]
 

@@ -4,7 +4,7 @@ A voter's records become a row of integers once, whatever ε is; the rows of all
 randomized together, which is what makes it fast. Repetition t of a cell is nevertheless exactly the session that the
 protocol runs over arrays with the noise of `session_of`, so that a result depends on the seed alone, and not on how
 repetitions are split over processes. Cells that differ in the number of voters share their first voters' reports, and
-those that differ in what the server does with reports share all of them.
+those that differ in what the server does with reports share all of them. Other processes take shares of repetitions.
 """
 
 import math
@@ -19,11 +19,12 @@ from ....protocol.moral_preferences import MoralPreferences, Outcome
 from ....protocol.phases import Inputs, Phase
 from ....protocol.population import draw_for_release, draw_reports
 from ....protocol.randomness import SimulatedNoise
+from ...running.processes import answer_task, open_workers, shares_of
 from ..data.privacy_groups import PrivacyGroups, draw_epsilons
 from .methods import METHODS, Method, parameters_of
 from .societies import Setting, Society, agreement, covariance_of_dilemmas, draw_society, seed_of
 
-__all__ = ["Cell", "Trials", "measure", "session_of"]
+__all__ = ["Cell", "Trials", "measure", "measure_all", "session_of", "work"]
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -273,3 +274,61 @@ class _Bench:
             squares = np.square(released - clean)
             errors = [math.fsum(row) for row in squares.tolist()]
         return Trials(accuracies.tolist(), errors)
+
+
+class _Task(msgspec.Struct, frozen=True):
+    cells: list[Cell]
+    seed: int
+    start: int
+    stop: int
+
+
+def measure_all(
+    cells: Sequence[Cell],
+    *,
+    trials: int,
+    seed: int,
+    workers: int,
+    on_progress: Callable[[str], None] | None = None,
+) -> dict[Cell, Trials]:
+    """Measure all repetitions of all cells.
+
+    Args:
+        cells: any.
+        trials: repetitions of each.
+        seed: of everything drawn.
+        workers: processes at most, this one among them.
+        on_progress: called with a line as this process comes to another setting.
+
+    Raises:
+        RuntimeError: another process failed; it has said why.
+    """
+    ours, *others = shares_of(trials, workers)
+    members = list(dict.fromkeys(cells))
+    tasks = [_Task(members, seed, share.start, share.stop) for share in others]
+    with open_workers(__name__, tasks, answer=list[Trials]) as answers:
+        first = measure(members, seed=seed, start=ours.start, stop=ours.stop, on_progress=on_progress)
+        parts = [[first[cell] for cell in members]]
+        for answer in answers:
+            if answer is None:
+                raise RuntimeError("a process that measures a share of the repetitions has failed")
+            parts.append(answer)
+    return {cell: _joined(each) for cell, each in zip(members, zip(*parts, strict=True), strict=True)}
+
+
+def _joined(parts: Sequence[Trials]) -> Trials:
+    return Trials(
+        [number for part in parts for number in part.accuracies],
+        [number for part in parts for number in part.errors],
+        [number for part in parts for number in part.own],
+    )
+
+
+def work() -> None:
+    """Run by another process: measure what standard input asks for, and write what it gave to standard output."""
+    answer_task(_Task, _measure_share)
+
+
+def _measure_share(task: _Task) -> list[Trials]:
+    found = measure(task.cells, seed=task.seed, start=task.start, stop=task.stop)
+    return [found[cell] for cell in task.cells]

@@ -11,7 +11,7 @@ from psephos.protocol.arrays import FloatArray
 from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.protocol.phases import Inputs
 from psephos.scenarios.moral_preferences.data.privacy_groups import PrivacyGroups, draw_epsilons
-from psephos.scenarios.moral_preferences.paper import workers
+from psephos.scenarios.moral_preferences.paper import trials as module
 from psephos.scenarios.moral_preferences.paper.methods import METHODS, parameters_of
 from psephos.scenarios.moral_preferences.paper.societies import (
     MACHINE_LIKE,
@@ -23,8 +23,7 @@ from psephos.scenarios.moral_preferences.paper.societies import (
     seed_of,
 )
 from psephos.scenarios.moral_preferences.paper.theory import accuracy_of_directions
-from psephos.scenarios.moral_preferences.paper.trials import Cell, Trials, measure, session_of
-from psephos.scenarios.moral_preferences.paper.workers import measure_all
+from psephos.scenarios.moral_preferences.paper.trials import Cell, Trials, measure, measure_all, session_of
 from psephos.scenarios.running.processes import shares_of
 
 SMALL = Setting(records=6, features=3)
@@ -123,8 +122,8 @@ def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch, capfd
     def nothing(*_: object, **__: object) -> dict[Cell, Trials]:
         return {cell: Trials([0.5] * 5)}
 
-    monkeypatch.setattr(workers, "measure", nothing)
-    with pytest.raises(RuntimeError, match="a share of the repetitions ended by 1"):
+    monkeypatch.setattr(module, "measure", nothing)
+    with pytest.raises(RuntimeError, match="a share of the repetitions has failed"):
         measure_all([cell], trials=10, seed=3, workers=2)
     assert "no such method" in capfd.readouterr().err
 
