@@ -149,6 +149,17 @@ def test_every_link_leads_to_a_file_that_exists(page: Path) -> None:
     assert [target for target in links(page) if not leads_somewhere(page, target)] == []
 
 
+MOST_WORDS = 2_500
+NOT_READ_THROUGH = {"docs/readings.md", "docs/changelog.md"}
+"""Looked up by number or by version."""
+
+
+def test_nobody_has_to_read_a_page_of_more_than_a_quarter_of_an_hour() -> None:
+    pages = [page for page in PAGES if page.parent.name == "docs" and name_of(page) not in NOT_READ_THROUGH]
+    long = {name_of(page): len(page.read_text(encoding="utf-8").split()) for page in pages}
+    assert {name: words for name, words in long.items() if words > MOST_WORDS} == {}
+
+
 CITED_TEST = re.compile(r"`(?P<file>tests/[\w/]+\.py)(?:::(?P<test>\w+))?`")
 THREAT_MODEL = ROOT / "docs" / "threat-model.md"
 
