@@ -34,7 +34,7 @@ _ANSWER_SECONDS: Final = 30.0
 
 def answer_seconds(patience_seconds: float) -> float:
     """Return how long a server may take to say its first word; without end where patience has none."""
-    return patience_seconds if math.isinf(patience_seconds) else min(patience_seconds, _ANSWER_SECONDS)
+    return patience_seconds if patience_seconds == math.inf else min(patience_seconds, _ANSWER_SECONDS)
 
 
 class Client:

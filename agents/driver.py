@@ -183,8 +183,8 @@ class Driver:
         """
         if self._pending:
             self._pending[:] = [_without(peer, effect) for effect in self._pending]
-        if (replaced := self.outboxes.get(peer)) is not None:
-            replaced.is_replaced = True
+        if peer in self.outboxes:
+            self.outboxes[peer].is_replaced = True
         outbox = self.outboxes[peer] = Outbox(channel, self._nursery)
         return outbox
 
@@ -252,8 +252,9 @@ class Driver:
                     self.act(self._machine.receive_fault(peer, error))
                 return False
             except Exception:  # noqa: BLE001  whatever a connection breaks by, too little memory too, it is gone
-                if not outbox.is_replaced:  # else the peer has come back by another one
-                    self.act(self._machine.receive_loss(peer))  # if we closed it, the machine knows already
+                # If the peer has come back by another one, or we closed this one, the machine knows already.
+                if not outbox.is_replaced and ((effects := self._machine.receive_loss(peer)) or self._skips_waiting):
+                    self.act(effects)
                 return False
             if outbox.is_replaced:
                 break  # replaced in the meantime: whoever comes back says again what it has to say
@@ -289,7 +290,7 @@ class Driver:
                 self.act(self._machine.receive_loss(peer))
                 return False
             if self._meter is not None:
-                self._meter.note_received(message, len(payload))
+                self._meter.note(message, len(payload))
             effects = self._machine.receive(peer, message)
             if effects or self._skips_waiting:
                 self.act(effects)
@@ -315,17 +316,16 @@ class Driver:
         payload = encode(message)
         reached = 0
         for recipient in recipients:
-            outbox = self.outboxes.get(recipient)
-            if outbox is None:
+            if recipient not in self.outboxes:
                 continue
             reached += 1
             try:
-                outbox.put(payload)
+                self.outboxes[recipient].put(payload)
             except OutboxFullError:
                 error = RemoteProtocolError(f"{recipient} does not read what it is sent", sender=recipient)
                 self._pending.extend(self._machine.receive_fault(recipient, error))
         if self._meter is not None:
-            self._meter.note_sent(message, len(payload), times=reached)
+            self._meter.note(message, len(payload), times=reached)
 
     def _act_on(self, effect: Effect) -> None:
         """Act on an effect that sends nothing."""

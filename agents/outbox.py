@@ -26,17 +26,18 @@ class Outbox:
 
     Attributes:
         waiting: what is queued.
+        has_writer: whether there has been anything to wait; else there is nothing to `drain`.
         is_replaced: whether another channel leads to the peer by now.
     """
 
     __slots__ = (
         "_channel",
-        "_has_writer",
         "_idle",
         "_is_broken",
         "_is_closing",
         "_nursery",
         "_writer",
+        "has_writer",
         "is_replaced",
         "waiting",
     )
@@ -46,7 +47,7 @@ class Outbox:
         self._nursery = nursery
         self.waiting: list[bytes] = []
         self.is_replaced = False
-        self._has_writer = False
+        self.has_writer = False
         self._is_broken = False
         self._is_closing = False
         self._idle: trio.Event | None = None
@@ -62,13 +63,13 @@ class Outbox:
         """
         if self._is_broken or self._is_closing:
             return
-        if not self._has_writer and not self.waiting:
+        if not self.has_writer and not self.waiting:
             try:
                 self._channel.send_nowait(payload)
             except trio.WouldBlock:
                 self.waiting.append(payload)
                 if self._nursery is not None:
-                    self._has_writer = True
+                    self.has_writer = True
                     self._nursery.start_soon(self._write)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._is_broken = True
@@ -90,7 +91,7 @@ class Outbox:
 
     async def drain(self) -> None:
         """Wait until everything that was put has been sent, or the channel is broken."""
-        if self._has_writer and not self._is_broken and (self.waiting or not self._is_parked):
+        if self.has_writer and not self._is_broken and (self.waiting or not self._is_parked):
             if self._idle is None:
                 self._idle = trio.Event()
             await self._idle.wait()

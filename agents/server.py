@@ -230,7 +230,8 @@ class Server:
                 seconds = _RETURN_SECONDS if may_return else LINGER_SECONDS
                 with trio.move_on_after(0 if driver.has_lost_its_journal else seconds):
                     for outbox in list(driver.outboxes.values()):
-                        await outbox.drain()
+                        if outbox.has_writer:
+                            await outbox.drain()
                     await self._wait_for_readers()
                     if self._hides_participation and not self._skips_waiting:
                         await trio.sleep_forever()  # as long as if somebody did not hang up
@@ -265,22 +266,27 @@ class Server:
     async def _converse(self, channel: Channel, driver: Driver) -> None:
         """Find out who speaks on a new channel, then read it until it ends."""
         try:
-            greeting = await self._greet(channel)
+            try:
+                greeting = await self._greet(channel)
+            finally:
+                self._lobby.leave(channel)
             if greeting is None:
                 return
-            self._lobby.leave(channel)
             hello, payloads = greeting
             party = hello.party
             channel.limit_payloads(self._machine.max_received_bytes)
-            if (predecessor := self._channels.get(party)) is not None:
-                predecessor.close()  # half open, for what the server knows; its reader sees that it was replaced
+            if party in self._channels:
+                self._channels[
+                    party
+                ].close()  # half open, for what the server knows; its reader sees that it was replaced
             self._channels[party] = channel
             outbox = driver.open_outbox(party, channel)
             self._readers += 1
             try:
                 if driver.take(party, payloads, first=hello) and not await driver.read(party, channel):
                     return
-                await outbox.drain()
+                if outbox.has_writer:
+                    await outbox.drain()
                 if driver.has_ended:
                     await _read_to_the_end(party, channel, driver)
             finally:
@@ -290,7 +296,6 @@ class Server:
                 if not self._readers and self._all_gone is not None:
                     self._all_gone.set()
         finally:
-            self._lobby.leave(channel)
             channel.close()
 
     async def _greet(self, channel: Channel) -> tuple[Hello, list[bytes]] | None:
@@ -298,13 +303,13 @@ class Server:
         try:
             payloads = await _hear(channel)
             message = _greeting_in(payloads[0], peer=channel.peer)
-            if isinstance(message, Inquiry):
+            if type(message) is Inquiry:
                 terms = self._machine.answer(message, fingerprint=channel.peer_fingerprint)
                 self._lobby.recognize(channel, message.party)
                 await channel.send([encode(terms)])
                 payloads = payloads[1:] or await _hear(channel)
                 message = _greeting_in(payloads[0], peer=channel.peer)
-            if not isinstance(message, Hello):
+            if type(message) is not Hello:
                 raise StrangerError(f"{channel.peer} asked twice", sender=channel.peer)  # noqa: TRY301  told below
             self._machine.admit(message, fingerprint=channel.peer_fingerprint)
         except RemoteProtocolError as error:

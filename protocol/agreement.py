@@ -79,7 +79,7 @@ class Agreement:
         if bytes(welcome.parameters) != bytes(self._protocol.encoded_parameters):
             differing = self._other_parameters(welcome.parameters)
             return f"{self._server}'s parameters are not those agreed to: {differing}"
-        if not self.charter.agrees_with(welcome.charter):
+        if self.charter != welcome.charter and not self.charter.agrees_with(welcome.charter):
             differing = self._other_charter(welcome.charter)
             return f"{self._server}'s session is another one than was agreed to: {differing}"
         if self._public is not None and welcome.public != self._public:

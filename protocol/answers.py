@@ -120,7 +120,7 @@ class Answers:
         """
         phase = self._protocol.phases[request.phase]
         charges: list[Charge] = []
-        if (earlier := self._kept.get(phase.name)) is None:
+        if phase.name not in self._kept:
             charges = [reservation.charge(loss, session=session, phase=phase.name) for loss in phase.losses_of(public)]
             values = self._noise.randomize(
                 phase.mechanism_of(public),
@@ -130,7 +130,7 @@ class Answers:
                 place=self._place,
             )
         else:
-            values = earlier.report
+            values = self._kept[phase.name].report
         report = Report(request.phase, _encoded(phase, values))
         self.given.append((request, report))
         return report, charges

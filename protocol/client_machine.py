@@ -15,6 +15,8 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from .agreement import Agreement
 from .answers import Answers
 from .effects import Charged, Effect, Fail, Finish, Keep, Send, send
@@ -33,6 +35,7 @@ from .errors import (
 from .faults import unexpected_message
 from .kept import KeptReport
 from .messages import (
+    NIL,
     NO_CHARTER,
     Abort,
     Acknowledgement,
@@ -108,6 +111,7 @@ class ClientMachine:
         "_kind",
         "_late_phase",
         "_ledger",
+        "_num_phases",
         "_party",
         "_position",
         "_protocol",
@@ -139,6 +143,7 @@ class ClientMachine:
         secret: bytes = b"",
     ) -> None:
         self._protocol = protocol
+        self._num_phases = len(protocol.phases)
         self._party = check_party_name(party)
         # Integers and nothing else: a float would leave with its low bits in clear, and numpy's own do not encode.
         self._row = tuple(map(operator.index, row))
@@ -158,7 +163,7 @@ class ClientMachine:
         self._position = Position(_TABLE, State.NEW)
         self._late_phase: str | None = None
         self._transcript = Transcript(
-            session=session, protocol=protocol.name, kind=kind.value, num_phases=len(protocol.phases)
+            session=session, protocol=protocol.name, kind=kind._value_, num_phases=self._num_phases
         )
         self._answers = Answers(
             protocol, party=party, place=place, row=self._row, noise=noise, kept=kept or {}, secret=secret
@@ -347,7 +352,7 @@ class ClientMachine:
                 return self._blame(self._unexpected(message, "another "))
             position.move(Move.REPORT)
             return [send((self._server,), report, view=self._view)]
-        if Move.REQUEST not in moves or message.phase != number or number == len(self._protocol.phases):
+        if Move.REQUEST not in moves or message.phase != number or number == self._num_phases:
             return self._blame(self._unexpected(message))
         if self._reservation is None or self._public is None:
             raise LocalProtocolError("a phase was requested before its loss was reserved", role="client")
@@ -355,7 +360,7 @@ class ClientMachine:
         position.move(Move.REQUEST)
         report, charges = self._answers.answer(message, self._public, self._reservation, session=self._session)
         position.move(Move.REPORT)
-        effects: list[Effect] = []
+        effects: list[Effect] = [*map(Charged, charges), send((self._server,), report, view=self._view)]
         if self._is_durable:
             drawn = Drawn(
                 phase=message.phase,
@@ -364,9 +369,7 @@ class ClientMachine:
                 entries=tuple(charge.entry for charge in charges),
                 kept=self._answers.remembered(message.phase),
             )
-            effects.append(Keep(drawn))
-        effects += map(Charged, charges)
-        effects.append(send((self._server,), report, view=self._view))
+            effects.insert(0, Keep(drawn))
         return effects
 
     def _on_acknowledgement(self, message: Acknowledgement) -> list[Effect]:
@@ -390,14 +393,16 @@ class ClientMachine:
     def _on_release(self, message: Release) -> list[Effect]:
         if Move.RELEASE not in self._position.moves:
             return self._blame(self._unexpected(message))
-        if not self._answers.is_complete and not message.is_late:
+        if len(self._answers.given) < self._num_phases and not message.is_late:
             return self._blame(self._unexpected(message, "too early a "))
         decoder, of_own = self._protocol.outcome_decoder, self._protocol.own_outcome_decoder
+        own: msgspec.Struct | None = None
         try:
             problem = f"{self._server}'s release is no {self._protocol.outcome_type.__name__}"
             outcome = decode_payload(message.payload, decoder, sender=self._server, problem=problem)
-            problem = f"what {self._server}'s release tells {self._party} alone is not what the protocol declares"
-            own = decode_payload(message.own, of_own, sender=self._server, problem=problem)
+            if message.own != NIL:
+                problem = f"what {self._server}'s release tells {self._party} alone is not what the protocol declares"
+                own = decode_payload(message.own, of_own, sender=self._server, problem=problem)
         except MalformedMessageError as error:
             error.role, error.state, error.message_type = "client", self.state.value, "Release"
             return self._blame(error)

@@ -135,8 +135,6 @@ class Charter(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unk
 
     def agrees_with(self, other: "Charter") -> bool:
         """Return whether another charter says the same wherever this one says anything."""
-        if self == other:
-            return True
         return all(getattr(other, field) == ours for field in self.__struct_fields__ if (ours := getattr(self, field)))
 
 
@@ -183,7 +181,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
         chosen: tuple[int, ...] = (),
     ) -> "Hello":
         """Return what a party says that means to join a session of a protocol."""
-        return cls(PROTOCOL_VERSION, session, protocol.name, kind.value, party, charter.id, chosen)
+        return cls(PROTOCOL_VERSION, session, protocol.name, kind._value_, party, charter.id, chosen)
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, forbid_unknown_fields=True):

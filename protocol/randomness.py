@@ -155,12 +155,13 @@ class SimulatedNoise:
     ) -> list[int]:
         """Return one report for each value. See `NoiseSource.randomize`."""
         width = len(values)
-        block = self._blocks.get((protocol, phase, width))
+        address = (protocol, phase, width)
+        block = self._blocks[address] if address in self._blocks else None  # noqa: SIM401  a call for each report
         if block is None or not 0 <= place - block.start < block.num_rows:
             if not width:
                 return []
             block = self._draw_ahead(block, mechanism.slots_of(width), protocol=protocol, phase=phase, place=place)
-            self._blocks[protocol, phase, width] = block
+            self._blocks[address] = block
         reports = block.reports.get(id(mechanism))
         if reports is not None and width == 1 and type(value := values[0]) is int and value in reports:
             return [reports[value][place - block.start]]

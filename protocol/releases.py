@@ -49,8 +49,8 @@ class Releases(msgspec.Struct, frozen=True):
             for seat in hearing:
                 if seat.state is State.LATE:
                     to_some[seat.party] = msgspec.structs.replace(to_all, is_late=True)
-                if (own := own_outcomes.get(seat.place)) is not None:
-                    told = own
+                if seat.place in own_outcomes:
+                    told = own = own_outcomes[seat.place]
                     more = to_some.get(seat.party, to_all)
                     to_some[seat.party] = msgspec.structs.replace(more, own=encode_payload(own))
             if to_some:

@@ -351,7 +351,7 @@ class ServerMachine:
         seat.is_lost = False
         is_new = self._admission.choose(seat.place, hello.chosen)
         effects: list[Effect] = [Keep(Chosen(seat.place, hello.chosen))] if is_new and self._is_durable else []
-        effects.append(self._send(seat, self._admission.welcome_of(seat.place)))
+        effects.append(send((seat.party,), self._admission.welcome_of(seat.place), view=self._view))
         if self._kept:
             effects += self._tell_of_kept(seat)
         if seat.state is State.ASKED:

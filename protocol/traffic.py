@@ -74,32 +74,34 @@ class TrafficMeter:
     def __init__(self, protocol: PhasedProtocol[Any, Any]) -> None:
         self._names = _rows_of(protocol)
         self._counts = [[0, 0, 0, 0] for _ in self._names]
+        self._num_phases = len(protocol.phases)
 
-    def note_received(self, message: Message, num_bytes: int) -> None:
-        """Count a message of a party."""
-        counts = self._counts[self._row_of(message)]
-        counts[0] += 1
-        counts[1] += num_bytes
+    def note(self, message: Message, num_bytes: int, *, times: int | None = None) -> None:
+        """Count a message of a party, or one that the server sends to so many parties.
 
-    def note_sent(self, message: Message, num_bytes: int, *, times: int) -> None:
-        """Count a message that the server sends to so many parties."""
-        counts = self._counts[self._row_of(message)]
-        counts[2] += times
-        counts[3] += times * num_bytes
+        Args:
+            message: what is said.
+            num_bytes: of it, encoded.
+            times: to how many parties; None for a message of a party.
+        """
+        match message:
+            case Request(phase=phase) | Report(phase=phase) | Acknowledgement(phase=phase):
+                counts = self._counts[1 + phase if 0 <= phase < self._num_phases else -1]
+            case Hello() | Welcome() | Inquiry() | Terms():
+                counts = self._counts[0]
+            case _:
+                counts = self._counts[-1]
+        if times is None:
+            counts[0] += 1
+            counts[1] += num_bytes
+        else:
+            counts[2] += times
+            counts[3] += times * num_bytes
 
     @property
     def phases(self) -> tuple[PhaseTraffic, ...]:
         """What was counted so far."""
         return tuple(_made(name, counts) for name, counts in zip(self._names, self._counts, strict=True))
-
-    def _row_of(self, message: Message) -> int:
-        match message:
-            case Request(phase=phase) | Report(phase=phase) | Acknowledgement(phase=phase):
-                return 1 + phase if 0 <= phase < len(self._names) - 1 else -1
-            case Hello() | Welcome() | Inquiry() | Terms():
-                return 0
-            case _:
-                return -1
 
 
 class ExpectedTraffic:

@@ -118,7 +118,12 @@ class _MemoryChannel(Channel):
                 if self._is_closed:
                     raise trio.ClosedResourceError("this end of the channel is closed")
                 if inbound.payloads:
-                    return self._take_arrived()
+                    if self._limit < MAX_FRAME_BYTES and (payloads := self._below_limit()):
+                        return payloads
+                    payloads, inbound.payloads = inbound.payloads, []
+                    if inbound.sender is not None:
+                        inbound.wake_sender()
+                    return payloads
                 if inbound.is_sender_closed:
                     raise trio.EndOfChannel
                 inbound.receiver = trio.lowlevel.current_task()
@@ -126,21 +131,20 @@ class _MemoryChannel(Channel):
         finally:
             self._is_receiving = False
 
-    def _take_arrived(self) -> list[bytes]:
-        """Return what has arrived, up to the first payload above the limit; nothing that follows it is received."""
+    def _below_limit(self) -> list[bytes]:
+        """Return what has arrived before a payload above the limit, if there is one; nothing that follows is received.
+
+        Raises:
+            MalformedMessageError: it comes first.
+        """
         inbound = self._inbound
-        payloads = inbound.payloads
-        if self._limit < MAX_FRAME_BYTES:
-            for place, payload in enumerate(payloads):
-                if len(payload) > self._limit:
-                    if not place:
-                        raise refused_size(len(payload), limit=self._limit)
-                    inbound.payloads = payloads[place:]
-                    return payloads[:place]
-        inbound.payloads = []
-        if inbound.sender is not None:
-            inbound.wake_sender()
-        return payloads
+        for place, payload in enumerate(inbound.payloads):
+            if len(payload) > self._limit:
+                if not place:
+                    raise refused_size(len(payload), limit=self._limit)
+                payloads, inbound.payloads = inbound.payloads[:place], inbound.payloads[place:]
+                return payloads
+        return []
 
     async def _enqueue(self, payloads: Sequence[bytes]) -> None:
         outbound = self._outbound
@@ -243,9 +247,9 @@ class MemoryTransport(Transport):
     async def connect(self, address: str) -> Channel:
         """Reach a listener of this transport. See `Transport.connect`."""
         await trio.lowlevel.checkpoint()
-        listener = self._listeners.get(address)
-        if listener is None:
+        if address not in self._listeners:
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"nobody listens at {address!r}")
+        listener = self._listeners[address]
         up, down = _Direction(), _Direction()
         number = next(self._numbers)
         listener.offer(_MemoryChannel(outbound=down, inbound=up, peer=f"{address}#{number}"))

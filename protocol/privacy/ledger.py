@@ -9,7 +9,6 @@ of the person who paid most.
 Source: Rogers et al. (2016) for filters; Whitehouse et al. (2023), Theorem 1, for the filter of a budget with a δ.
 """
 
-import functools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -461,7 +460,12 @@ class Ledger(Shown):
             )
 
     def _sum_of(self, losses: Iterable[PrivacyLoss | LedgerEntry]) -> Amount:
-        return functools.reduce(Amount.plus, map(self.amount_of, losses), _NOTHING)
+        epsilon = rho = 0.0
+        for loss in losses:
+            amount = self.amount_of(loss)
+            epsilon += amount.epsilon
+            rho += amount.rho
+        return Amount(epsilon, rho)
 
     def _entries_of(self, model: TrustModel | None, unit: str | None) -> list[LedgerEntry]:
         return [entry for entry in self.entries if model in {None, entry.model} and unit in {None, entry.unit}]

@@ -125,6 +125,7 @@ async def run_agents(
         )
         rows: list[list[int]] = inputs.private.tolist()
         public: list[list[int]] = inputs.public.tolist()
+        charter = mode.charter
         clients = {
             name: classes.client(
                 protocol,
@@ -133,6 +134,7 @@ async def run_agents(
                 row=rows[place],
                 public=public[place],
                 mode=mode,
+                charter=charter,
                 ledger=None if ledgers is None else ledgers[name],
                 budget=budget,
                 patience_seconds=math.inf,  # its server is in this process, and busy rather than silent

@@ -79,20 +79,21 @@ async def meet(
 
         async def connect_all() -> None:
             nonlocal failure
+            address = listening.address
             ordered = list(clients) if strangers is None else _one_held_back(clients, strangers)
             for number, name in enumerate(ordered, start=1):
                 client = clients[name]
                 if strangers is not None and number == len(ordered):
                     await meet_strangers(strangers)
                 try:
-                    channel = await transport.connect(listening.address)
+                    channel = await transport.connect(address)
                 except OSError as error:
                     if not server.has_ended:  # else it came late, and the others have their outcome
                         failure = error
                         nursery.cancel_scope.cancel()
                     return
-                if (deviation := deviations.get(name)) is not None:
-                    channel = DeviatingChannel(channel, deviation)
+                if name in deviations:
+                    channel = DeviatingChannel(channel, deviations[name])
                 nursery.start_soon(parties.take_part, name, client, channel)
 
         if on_progress is not None:
