@@ -15,7 +15,7 @@ from psephos.protocol.phases import Inputs, PhasedProtocol
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.views import Happening
 from psephos.scenarios.running.folder import open_event_log
-from psephos.scenarios.running.session import SessionRecord, run_agents
+from psephos.scenarios.running.session import SessionRecord, Told, run_agents
 from psephos.transports import MemoryTransport
 from psephos.transports.abc import Transport
 
@@ -62,7 +62,7 @@ class Session(abc.ABC):
 
         async def main() -> SessionRecord:
             return await run_agents(
-                self.protocol, names=self.names, inputs=self.inputs, mode=mode, transport=transport, log=log
+                self.protocol, names=self.names, inputs=self.inputs, mode=mode, transport=transport, told=Told(log=log)
             )
 
         record = trio.run(main)

@@ -39,7 +39,7 @@ from ...protocol.roster import Roster
 from ...protocol.server_machine import ServerMachine
 from ...transports.memory import MemoryTransport
 from ..running.keeping import Keeping
-from ..running.session import AgentClasses, run_agents
+from ..running.session import AgentClasses, Told, run_agents
 from .case import OutputSampler, Source
 
 __all__ = [
@@ -195,7 +195,7 @@ def by_agents(
             inputs=inputs,
             mode=_mode_of(session, noise),
             transport=MemoryTransport(),
-            kept=kept,
+            told=Told(kept=kept),
             classes=AgentClasses(client, Server),
             deviations=recorders,
         )

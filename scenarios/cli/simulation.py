@@ -173,6 +173,7 @@ def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:
 def _run(resolved: "Local", folder: "RunFolder", *, as_json: bool, pictures: bool, with_report: bool) -> None:
     from ..presentation import make_console, show_lesson
     from ..running.progress import watch
+    from ..running.record import Told
     from ..running.run import run_in_folder
 
     console = make_console()
@@ -194,8 +195,7 @@ def _run(resolved: "Local", folder: "RunFolder", *, as_json: bool, pictures: boo
             resolved,
             folder,
             pictures=pictures,
-            listener=watcher.on_effect,
-            on_progress=watcher.poll,
+            told=Told(listener=watcher.on_effect, on_progress=watcher.poll),
             on_failure=tell,
         )
     if as_json:

@@ -1,24 +1,20 @@
 """One session by agents, one for each party, over a transport and all in this process."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from ...agents.adversaries import Deviation
 from ...agents.client import Client
-from ...agents.driver import EffectListener
-from ...agents.events import Log
 from ...agents.modes import Mode
 from ...agents.server import Server
-from ...protocol.kept import KeptReports
 from ...protocol.phases import Inputs, PhasedProtocol
-from ...protocol.privacy import Budget, Ledger, LedgerEntry
+from ...protocol.privacy import Budget, Ledger
 from ...protocol.roster import Roster
 from ...protocol.rules import PhaseRules
 from ...protocol.traffic import TrafficMeter
-from ...protocol.views import View
 from ...transports.abc import Transport
 from ...transports.faults import FaultyTransport, Weather
 from ..plugins import find_client_role, find_server_role
@@ -26,7 +22,7 @@ from .blaming import Plugin, blaming_plugins, parts_of
 from .keeping import Keeping
 from .limits import calm_collector, reserve_descriptors
 from .meeting import Strangers, meet
-from .record import SessionRecord
+from .record import SessionRecord, Told
 
 __all__ = ["AgentClasses", "run_agents"]
 
@@ -50,13 +46,8 @@ async def run_agents(
     default_rules: PhaseRules | None = None,
     budget: Budget | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
-    log: Log | None = None,
-    listener: EffectListener | None = None,
-    on_progress: Callable[[str, int, int], None] | None = None,
-    entries: list[LedgerEntry] | None = None,
-    kept: KeptReports | None = None,
+    told: Told | None = None,
     deviations: Mapping[str, Deviation] | None = None,
-    views: list[View] | None = None,
     strangers: Strangers | None = None,
     plugins: Sequence[Plugin] = (),
     weather: Weather | None = None,
@@ -78,13 +69,8 @@ async def run_agents(
         default_rules: for the other phases.
         budget: each party's privacy budget.
         ledgers: by name, where a party's losses are charged that has had some before, in place of a budget.
-        log: where events go; None for nowhere.
-        listener: told of every effect of the server's machine.
-        on_progress: called a few times a second with the open phase, how many have reported and how many have not.
-        entries: the caller's list, which gets every loss however the session ends; what is paid stays paid.
-        kept: the caller's, with what earlier sessions left; it gets what this one leaves, however it ends.
+        told: who is told of it, and gets what it leaves.
         deviations: what parties do that do not follow the protocol, by name; the server's under `SERVER`.
-        views: the caller's list, which gets every view however the session ends, where the mode records them.
         strangers: who else tries to take part.
         plugins: whose code runs besides, to be blamed for what it raises.
         weather: what the network does to payloads besides; a party whose connection is lost does not come back.
@@ -100,8 +86,8 @@ async def run_agents(
     if classes is None:
         classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
     reserve_descriptors(transport, num_parties=len(names))
-    entries = [] if entries is None else entries
-    keeping = Keeping(protocol, names, inputs, kept)
+    told = told or Told()
+    keeping = Keeping(protocol, names, inputs, told.kept)
     plugins = (
         *plugins,
         parts_of(protocol),
@@ -119,8 +105,8 @@ async def run_agents(
             default_rules=default_rules,
             skips_waiting=True,
             **keeping.of_server(),
-            log=log,
-            listener=listener,
+            log=told.log,
+            listener=told.listener,
             meter=meter,
         )
         rows: list[list[int]] = inputs.private.tolist()
@@ -139,7 +125,7 @@ async def run_agents(
                 budget=budget,
                 patience_seconds=math.inf,  # its server is in this process, and busy rather than silent
                 **keeping.of_client(name),
-                log=log,
+                log=told.log,
             )
             for place, name in enumerate(names)
         }
@@ -147,23 +133,22 @@ async def run_agents(
         if weather is not None:
             transport = FaultyTransport(transport, weather)
         try:
-            result, endings = await meet(server, clients, transport, on_progress, deviations or {}, strangers)
+            result, endings = await meet(server, clients, transport, told.on_progress, deviations or {}, strangers)
         finally:
-            entries.extend(
+            told.entries.extend(
                 [entry for name, client in clients.items() for entry in client.ledger.entries[earlier.get(name, 0) :]]
             )
             if keeping.is_asked:
                 keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
-            views = [] if views is None else views
-            views.extend(agent.view for agent in (server, *clients.values()) if agent.view is not None)
+            told.views.extend(agent.view for agent in (server, *clients.values()) if agent.view is not None)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,
         num_received=result.num_received,
-        entries=entries,
+        entries=told.entries,
         own_outcomes=result.own_outcomes,
         endings=endings,
-        views=views,
+        views=told.views,
         traffic=meter.phases,
         kept=keeping.all,
     )

@@ -1,14 +1,13 @@
 """One session by array computations, all parties at once or batch by batch."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from ...agents.driver import EffectListener
-from ...agents.events import Log, log_effect
+from ...agents.events import log_effect
 from ...protocol.effects import Closed, Effect, Opened
-from ...protocol.kept import KeptReports
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.population import run_batches, run_population
 from ...protocol.privacy import LedgerEntry
@@ -16,7 +15,7 @@ from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
 from .blaming import blaming_plugins, parts_of
 from .keeping import Keeping
-from .record import SessionRecord
+from .record import SessionRecord, Told
 
 __all__ = ["run_arrays", "run_streamed"]
 
@@ -27,11 +26,8 @@ def run_arrays(
     inputs: Inputs,
     noise: SimulatedNoise,
     session: str,
-    log: Log | None = None,
-    listener: EffectListener | None = None,
-    entries: list[LedgerEntry] | None = None,
     names: Sequence[str] = (),
-    kept: KeptReports | None = None,
+    told: Told | None = None,
 ) -> SessionRecord:
     """Run the same session as array computations; the ledger gets one line for each loss, for all parties together.
 
@@ -40,12 +36,8 @@ def run_arrays(
         inputs: all parties' rows.
         noise: the simulation's.
         session: the session's name.
-        log: where events go; None for nowhere.
-        listener: told of each phase as it closes, as it would be by the server's machine.
-        entries: the caller's list, which gets every loss however the session ends; they are charged before anything
-            is drawn.
         names: the parties, in roster order; needed where reports are kept, which are known by them.
-        kept: as `run_agents`.
+        told: who is told of it, and gets what it leaves; losses are charged before anything is drawn.
 
     Raises:
         ValueError: as `run_population`, or reports are kept and the parties have no names.
@@ -57,11 +49,11 @@ def run_arrays(
         tell(Opened(phase.name, None if phase.hides_participation else len(inputs)))
         tell(_closed(phase, tally, outcome))
 
-    tell = _telling(session, log, listener)
+    told = told or Told()
+    tell = _telling(session, told)
     protocol.check_loss_groups(inputs.public)
-    entries = [] if entries is None else entries
-    keeping = Keeping(protocol, names, inputs, kept)
-    entries.extend(
+    keeping = Keeping(protocol, names, inputs, told.kept)
+    told.entries.extend(
         LedgerEntry.of(
             loss,
             person=f"each of {count} {protocol.client_role}{'s' if count > 1 else ''}{group and ' '}{group}",
@@ -81,7 +73,7 @@ def run_arrays(
         outcome=result.outcome,
         tallies=result.tallies,
         num_received=_received(protocol, result.tallies),
-        entries=entries,
+        entries=told.entries,
         own_outcomes=result.own_outcomes,
         kept=keeping.all,
     )
@@ -94,9 +86,7 @@ def run_streamed(
     num_parties: int | None,
     noise: SimulatedNoise,
     session: str,
-    log: Log | None = None,
-    listener: EffectListener | None = None,
-    on_progress: Callable[[str, int, int], None] | None = None,
+    told: Told,
 ) -> SessionRecord:
     """Run a session of one phase as array computations over parties that come in batches; see `run_arrays`.
 
@@ -106,22 +96,20 @@ def run_streamed(
         num_parties: how many there are, where that is known beforehand.
         noise: the simulation's.
         session: the session's name.
-        log: where events go.
-        listener: told of the phase as it opens and closes.
-        on_progress: called after each batch with the phase, how many have reported and how many have not.
+        told: who is told of it.
 
     Raises:
         ValueError: as `run_batches`.
         PluginError: as `run_arrays`.
     """
     phase = protocol.phases[0]
-    tell = _telling(session, log, listener)
-    if log is not None:  # how many will be asked is not always known
-        log.info("phase_opened", session=session, party="arrays", phase=phase.name)
+    tell = _telling(session, told)
+    if told.log is not None:  # how many will be asked is not always known
+        told.log.info("phase_opened", session=session, party="arrays", phase=phase.name)
 
     def on_batch(count: int) -> None:
-        if on_progress is not None:
-            on_progress(phase.name, count, max(0, (num_parties or 0) - count))
+        if told.on_progress is not None:
+            told.on_progress(phase.name, count, max(0, (num_parties or 0) - count))
 
     with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
         result = run_batches(protocol, batches, noise=noise, on_batch=on_batch)
@@ -149,13 +137,13 @@ def _received(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> t
     )
 
 
-def _telling(session: str, log: Log | None, listener: EffectListener | None) -> EffectListener:
+def _telling(session: str, told: Told) -> EffectListener:
     """Return what tells of the effects that the server's machine would have."""
 
     def tell(effect: Effect) -> None:
-        if log is not None:
-            log_effect(log, session=session, party="arrays", effect=effect)
-        if listener is not None:
-            listener(effect)
+        if told.log is not None:
+            log_effect(told.log, session=session, party="arrays", effect=effect)
+        if told.listener is not None:
+            told.listener(effect)
 
     return tell

@@ -1,10 +1,13 @@
-"""What a session leaves."""
+"""What a session leaves, and who is told while it goes on."""
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from ...agents.driver import EffectListener
+from ...agents.events import Log
 from ...protocol.errors import PsephosError, UnheardError
 from ...protocol.kept import KeptReports
 from ...protocol.phases import PhasedProtocol
@@ -13,7 +16,29 @@ from ...protocol.tally import Tally
 from ...protocol.traffic import PhaseTraffic
 from ...protocol.views import View
 
-__all__ = ["SessionRecord"]
+__all__ = ["SessionRecord", "Told"]
+
+
+@dataclasses.dataclass(kw_only=True)
+class Told:
+    """Who is told of a session as it goes on, by agents or arrays, and what gets all that it leaves however it ends.
+
+    Args:
+        log: where events go; None for nowhere.
+        listener: told of every effect of the server's machine; of arrays, as each phase closes, of those it would have.
+        on_progress: called with the open phase, how many have reported and how many have not: of agents a few times a
+            second, of streams after each batch.
+        entries: gets every loss; what is paid stays paid.
+        views: gets every view, where the mode records them.
+        kept: what earlier sessions of its scopes left; gets what this one leaves. None where nobody asks for that.
+    """
+
+    log: Log | None = None
+    listener: EffectListener | None = None
+    on_progress: Callable[[str, int, int], None] | None = None
+    entries: list[LedgerEntry] = dataclasses.field(default_factory=list[LedgerEntry])
+    views: list[View] = dataclasses.field(default_factory=list[View])
+    kept: KeptReports | None = None
 
 
 class SessionRecord(msgspec.Struct, kw_only=True):

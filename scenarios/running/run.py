@@ -12,13 +12,10 @@ import msgspec
 import trio
 
 from ...agents.adversaries import Attempt, Deviation
-from ...agents.driver import EffectListener
-from ...agents.events import Log
 from ...agents.modes import Deployment, Mode, Simulation, draw_session_id
 from ...agents.noise import SecureNoise
 from ...protocol.checked import checked_truth
 from ...protocol.errors import PsephosError
-from ...protocol.kept import KeptReports
 from ...protocol.messages import Charter
 from ...protocol.phases import Truth
 from ...protocol.privacy import Ledger, LedgerEntry
@@ -34,7 +31,7 @@ from .blaming import Plugin, blaming_plugins
 from .folder import RunFolder
 from .resolution import Local, Streamed
 from .results import result_of
-from .session import SessionRecord, Strangers, run_agents, run_arrays, run_streamed
+from .session import SessionRecord, Strangers, Told, run_agents, run_arrays, run_streamed
 from .statements import setting_of
 from .streams import StreamedInputs
 from .traffic import expect_traffic, traffic_of
@@ -86,11 +83,7 @@ def run_session(
     resolved: Local,
     *,
     seed: int,
-    log: Log | None = None,
-    listener: EffectListener | None = None,
-    on_progress: Callable[[str, int, int], None] | None = None,
-    entries: list[LedgerEntry] | None = None,
-    kept: KeptReports | None = None,
+    told: Told | None = None,
     watched: Watched | None = None,
     streamed: StreamedInputs | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
@@ -100,11 +93,7 @@ def run_session(
     Args:
         resolved: the scenario.
         seed: of simulated noise; not used where noise is secure.
-        log: where events go.
-        listener: told of the server's effects.
-        on_progress: called a few times a second (agents only).
-        entries: the caller's list, which gets every loss however the session ends.
-        kept: the caller's, with what earlier sessions of its scopes left; it gets what this one leaves.
+        told: who is told of it, and gets what it leaves; its views are those of `watched`, where that is given.
         watched: the caller's, which gets what adversaries see however the session ends.
         streamed: the caller's, which knows of a stream's parties how far they came.
         ledgers: of the parties by name, where they have had losses before (agents only).
@@ -115,7 +104,7 @@ def run_session(
         PluginError: as `run_agents` and `run_arrays`, and where an adversary's code raises something.
         OSError: the network does not work.
     """
-    scenario = resolved.scenario
+    scenario, told = resolved.scenario, told or Told()
     noise = SimulatedNoise(seed, session=scenario.name, round_number=scenario.round)
     if isinstance(resolved, Streamed):
         streamed = streamed or StreamedInputs(resolved.protocol, resolved.stream)
@@ -127,24 +116,18 @@ def run_session(
                     num_parties=resolved.stream.num_parties,
                     noise=noise,
                     session=scenario.name,
-                    log=log,
-                    listener=listener,
-                    on_progress=on_progress,
+                    told=told,
                 )
         finally:
-            if entries is not None:
-                entries += streamed.entries(scenario.name)
+            told.entries += streamed.entries(scenario.name)
     if scenario.transport == ARRAY:
         return run_arrays(
             resolved.protocol,
             inputs=resolved.inputs,
             noise=noise,
             session=scenario.name,
-            log=log,
-            listener=listener,
-            entries=entries,
             names=resolved.names,
-            kept=kept,
+            told=told,
         )
     mode: Mode = Simulation(scenario.name, noise, resolved.record or watched is not None)
     if scenario.noise == "secure":
@@ -177,13 +160,8 @@ def run_session(
         default_rules=resolved.default_rules,
         budget=scenario.budget_of_parties,
         ledgers=ledgers,
-        log=log,
-        listener=listener,
-        on_progress=on_progress,
-        entries=entries,
-        kept=kept,
+        told=told if watched is None else dataclasses.replace(told, views=watched.views),
         deviations=deviations,
-        views=None if watched is None else watched.views,
         strangers=strangers,
         plugins=plugins,
         weather=weather,
@@ -214,7 +192,7 @@ def run_in_memory(resolved: Local, *, watched: Watched | None = None) -> Finishe
     streamed = StreamedInputs(resolved.protocol, resolved.stream) if isinstance(resolved, Streamed) else None
     started = time.perf_counter()
     try:
-        record = run_session(resolved, seed=seed, entries=entries, watched=watched, streamed=streamed)
+        record = run_session(resolved, seed=seed, told=Told(entries=entries), watched=watched, streamed=streamed)
         if (unheard := record.unheard(resolved.protocol, len(resolved.names))) is not None:
             raise unheard
     except PsephosError as error:
@@ -234,11 +212,9 @@ def run_in_folder(
     folder: RunFolder,
     *,
     pictures: bool = True,
-    listener: EffectListener | None = None,
-    on_progress: Callable[[str, int, int], None] | None = None,
+    told: Told | None = None,
     on_failure: Callable[[Sequence[Lesson]], None] | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
-    kept: KeptReports | None = None,
     watched: Watched | None = None,
 ) -> Finished:
     """Run a scenario and leave everything that came of it in a folder.
@@ -247,12 +223,10 @@ def run_in_folder(
         resolved: the scenario.
         folder: the run's folder; temporary files of a stream are below it while that is read.
         pictures: also draw the outcome.
-        listener: told of the server's effects.
-        on_progress: called a few times a second (agents), or after each batch (streams); then with the name of an
-            adversary that takes long, and how many of its steps are done and are not.
+        told: as for `run_session`; log and losses are the folder's. At last its `on_progress` is called with the name
+            of an adversary that takes long, and how many of its steps are done and are not.
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
         ledgers: as for `run_session`.
-        kept: as for `run_session`.
         watched: the caller's, which gets what parties and adversaries see; by default there is one for adversaries.
 
     Raises:
@@ -260,7 +234,7 @@ def run_in_folder(
             events, the ledger, in `run.json` the failure, and what adversaries learnt.
         UnheardError: nobody heard the outcome; the folder holds it all the same.
     """
-    scenario, protocol = resolved.scenario, resolved.protocol
+    scenario, protocol, told = resolved.scenario, resolved.protocol, told or Told()
     seed = _seed_of(resolved)
     if watched is None and resolved.roles:
         watched = Watched()
@@ -275,14 +249,10 @@ def run_in_folder(
             record = run_session(
                 resolved,
                 seed=seed,
-                log=run.log,
-                listener=listener,
-                on_progress=on_progress,
-                entries=run.entries,
+                told=dataclasses.replace(told, log=run.log, entries=run.entries),
                 watched=watched,
                 streamed=streamed,
                 ledgers=ledgers,
-                kept=kept,
             )
         except PsephosError as error:
             if lessons := _lessons_of_failure(resolved, error, watched, run.entries, seed=seed):
@@ -310,7 +280,7 @@ def run_in_folder(
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     if resolved.roles and watched is not None:
         happened = _happened(record, run.entries, watched)
-        lessons = _lessons_of(resolved, happened, seed=seed, on_progress=on_progress)
+        lessons = _lessons_of(resolved, happened, seed=seed, on_progress=told.on_progress)
         if resolved.adversaries:
             write_lessons(folder, lessons, pictures=pictures, setting=setting)
         left = resolved.scene(seed=seed), happened

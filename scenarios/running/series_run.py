@@ -4,6 +4,7 @@ The same bits on every path: who is on a vote's roster follows from what is publ
 number.
 """
 
+import contextlib
 import dataclasses
 import functools
 import importlib.metadata
@@ -30,6 +31,7 @@ from .accounts import Accounts
 from .blaming import blaming_plugins
 from .folder import SCHEMA, RunFolder
 from .progress import Watcher
+from .record import Told
 from .resolution import Local, resolve, with_adversaries
 from .run import Finished, run_in_folder, write_lessons
 from .series import Series, Vote, naming_vote
@@ -262,20 +264,18 @@ def _hold(
     before = {name: len(ledger.entries) for name, ledger in ledgers.items()}
     finished: Finished | None = None
     failure: PsephosError | None = None
-    run = functools.partial(
-        run_in_folder,
-        side,
-        RunFolder(folder.path / name_of_folder),
-        pictures=pictures,
-        ledgers=None if side.scenario.transport == ARRAY else ledgers,
-        kept=kept,
-    )
+    told = Told(kept=kept)
     try:
-        if watching is None:
-            finished = run()
-        else:
-            with watching(side) as watcher:
-                finished = run(listener=watcher.on_effect, on_progress=watcher.poll)
+        with contextlib.nullcontext() if watching is None else watching(side) as watcher:
+            if watcher is not None:
+                told = Told(kept=kept, listener=watcher.on_effect, on_progress=watcher.poll)
+            finished = run_in_folder(
+                side,
+                RunFolder(folder.path / name_of_folder),
+                pictures=pictures,
+                ledgers=None if side.scenario.transport == ARRAY else ledgers,
+                told=told,
+            )
     except (QuorumError, UnheardError) as error:
         failure = error
     finally:

@@ -18,7 +18,7 @@ from .by_agents import AgentClasses, run_agents
 from .by_arrays import run_arrays, run_streamed
 from .meeting import Strangers
 from .parties import check_names
-from .record import SessionRecord
+from .record import SessionRecord, Told
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
@@ -26,6 +26,7 @@ __all__ = [
     "AgentClasses",
     "SessionRecord",
     "Strangers",
+    "Told",
     "run_agents",
     "run_arrays",
     "run_streamed",

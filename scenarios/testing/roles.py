@@ -34,7 +34,7 @@ from ...transports.memory import MemoryTransport
 from ...transports.promises import keeping, require, sentence_of
 from ...transports.tap import TappedTransport, Traffic
 from ..adversaries.role import Happened, Lesson, Role, Scene
-from ..running.session import Strangers, run_agents
+from ..running.session import Strangers, Told, run_agents
 from .cases import SESSION, ProtocolCase, Rows
 
 __all__ = ["ROLE_PROMISES", "check_role"]
@@ -271,9 +271,8 @@ def _play(case: _RoleCase, seen: Scene) -> _Played:
         inputs=scene.inputs,
         mode=Simulation(SESSION, scene.noise(), record_views=True),
         transport=TappedTransport(memory, traffic.append) if role.watches_traffic else memory,
-        entries=entries,
+        told=Told(entries=entries, views=views),
         deviations=noted,
-        views=views,
         strangers=Strangers(hellos, attempts) if hellos else None,
     )
     what: dict[str, Any] = {}

@@ -21,6 +21,7 @@ from psephos.protocol.effects import Fail, Send
 from psephos.protocol.messages import Abort, Welcome
 from psephos.protocol.population import run_batches
 from psephos.protocol.privacy import LedgerEntry, PrivacyLoss, PureMechanism
+from psephos.scenarios.running.record import Told
 from psephos.scenarios.running.session import run_arrays
 from psephos.scenarios.system import protocol_names
 from strategies import CHECKED, crowd_sessions, fair_sessions, preference_sessions, quizzes, sessions
@@ -94,7 +95,11 @@ def test_a_server_and_the_array_paths_refuse_it_before_anything_is_drawn(
         session.server,
         lambda: run_population(session.protocol, session.inputs, noise=session.fresh_noise()),
         lambda: run_arrays(
-            session.protocol, inputs=session.inputs, noise=session.fresh_noise(), session="s", entries=entries
+            session.protocol,
+            inputs=session.inputs,
+            noise=session.fresh_noise(),
+            session="s",
+            told=Told(entries=entries),
         ),
     ]
     if len(session.protocol.phases) == 1:

@@ -35,7 +35,7 @@ from psephos.scenarios import RunFolder, load_scenario, resolve, resolve_served,
 from psephos.scenarios.deployment import Invitation, Serving, find_invitation, serve
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.plugins import make_transport
-from psephos.scenarios.running.session import SessionRecord, run_agents, run_arrays
+from psephos.scenarios.running.session import SessionRecord, Told, run_agents, run_arrays
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -191,7 +191,7 @@ async def test_nobody_who_watches_a_session_is_told_how_far_it_is(
             transport=make_transport("memory"),
             deviations={"p3": _Mute()},
             rules={"rankings": PhaseRules(deadline_seconds=25.0)},
-            on_progress=lambda phase, received, outstanding: looked.append((phase, received, outstanding)),
+            told=Told(on_progress=lambda phase, received, outstanding: looked.append((phase, received, outstanding))),
         )
     assert trio.current_time() - began == pytest.approx(25.0)
     assert looked == []

@@ -22,6 +22,7 @@ from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.population import run_batches
 from psephos.protocol.privacy import LedgerEntry
 from psephos.scenarios import SessionRecord, run_agents, run_arrays
+from psephos.scenarios.running.record import Told
 from psephos.transports import MemoryTransport
 
 NAMES = ("ann", "bob", "cid", "dan", "eve", "fay")
@@ -56,10 +57,16 @@ class Vote:
 
 
 def by_arrays(vote: Vote, kept: KeptReports) -> SessionRecord:
-    return run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, session=SESSION, names=vote.names, kept=kept)
+    return run_arrays(
+        vote.protocol, inputs=vote.inputs, noise=vote.noise, session=SESSION, names=vote.names, told=Told(kept=kept)
+    )
 
 
-def by_agents(vote: Vote, kept: KeptReports, **given: Any) -> SessionRecord:
+def by_agents(
+    vote: Vote, kept: KeptReports, *, entries: list[LedgerEntry] | None = None, **given: Any
+) -> SessionRecord:
+    told = Told(kept=kept, entries=[] if entries is None else entries)
+
     async def hold() -> SessionRecord:
         return await run_agents(
             vote.protocol,
@@ -67,7 +74,7 @@ def by_agents(vote: Vote, kept: KeptReports, **given: Any) -> SessionRecord:
             inputs=vote.inputs,
             mode=Simulation(SESSION, vote.noise),
             transport=MemoryTransport(),
-            kept=kept,
+            told=told,
             **given,
         )
 
@@ -194,7 +201,7 @@ def test_server_blames_who_told_another_weight_in_the_games_first_vote() -> None
 def test_parties_without_names_and_batches_keep_nothing() -> None:
     vote = Vote(0)
     with pytest.raises(ValueError, match="reports are kept by the parties' names"):
-        run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, session=SESSION, kept={})
+        run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, session=SESSION, told=Told(kept={}))
     assert run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, session=SESSION).kept == {}
     with pytest.raises(ValueError, match="batches are for a protocol of one phase"):
         run_batches(vote.protocol, [vote.inputs], noise=vote.noise)

@@ -9,6 +9,7 @@ import pytest
 from psephos.protocol import ConfigurationError, QuorumError
 from psephos.protocol.effects import Closed, Effect
 from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, run_in_folder, run_session
+from psephos.scenarios.running.record import Told
 
 PATHS = ("memory", "tcp", "array")
 
@@ -180,7 +181,7 @@ def test_an_interrupted_run_leaves_what_was_paid(tmp_path: Path) -> None:
         folder = RunFolder(tmp_path / path)
         resolved = resolve(load_scenario("consortium", ["count=3", f"transport={path}"]))
         with pytest.raises(BaseException) as caught:  # noqa: PT011  a group over agents
-            run_in_folder(resolved, folder, listener=interrupt)
+            run_in_folder(resolved, folder, told=Told(listener=interrupt))
         assert isinstance(caught.value, (KeyboardInterrupt, BaseExceptionGroup))
         assert len(read_ledger(folder.path)) == num_paid
         assert json.loads((folder.path / "run.json").read_bytes())["failure"]["error"] == "KeyboardInterrupt"

@@ -29,6 +29,7 @@ from psephos.protocol.privacy import Budget, LedgerEntry
 from psephos.scenarios import AgentClasses, SessionRecord, load_scenario, resolve, run_agents, run_arrays, simulate
 from psephos.scenarios.plugins import make_transport
 from psephos.scenarios.running import limits
+from psephos.scenarios.running.record import Told
 from psephos.transports import Channel, MemoryTransport, TCPTransport
 from quiz import Parameters as QuizParameters
 from quiz import Quiz, make_quiz_inputs
@@ -300,7 +301,7 @@ async def test_a_budget_below_the_session_stops_it_before_anything_is_paid(
 ) -> None:
     notes = Notes()
     with pytest.raises(QuorumError) as caught:
-        await run_with(list(PARTIES), budget=Budget(epsilon=0.9), log=notes)
+        await run_with(list(PARTIES), budget=Budget(epsilon=0.9), told=Told(log=notes))
     assert caught.value.phase == "join"
     assert "privacy_loss" not in notes.events
     assert "session_failed" in notes.events
@@ -344,12 +345,12 @@ async def test_views_are_kept_only_where_asked_for() -> None:
 
 async def test_a_listener_hears_every_phase_open_and_close() -> None:
     heard: list[Effect] = []
-    await run_with(list(PARTIES), listener=heard.append)
+    await run_with(list(PARTIES), told=Told(listener=heard.append))
     phases = [effect.phase for effect in heard if isinstance(effect, Closed)]
     assert phases == ["join", "weights", "opinions"]
     by_arrays: list[Effect] = []
     noise = SimulatedNoise(5, session="s")
-    run_arrays(BALLOT, inputs=INPUTS, noise=noise, session="s", listener=by_arrays.append)
+    run_arrays(BALLOT, inputs=INPUTS, noise=noise, session="s", told=Told(listener=by_arrays.append))
     kinds = (Opened, Closed)
     same = [effect for effect in heard if isinstance(effect, kinds) and effect.phase != "join"]
     assert by_arrays == same
@@ -385,7 +386,7 @@ async def test_a_server_that_deviates_is_refused_by_clients_that_do_not() -> Non
             inputs=INPUTS,
             mode=mode,
             transport=MemoryTransport(),
-            entries=entries,
+            told=Told(entries=entries),
             deviations={SERVER: Liar(b"\x80")},
         )
     assert entries == []
@@ -399,7 +400,7 @@ async def test_progress_is_reported_while_a_phase_is_open(autojump_clock: trio.t
 
     rules = PhaseRules(deadline_seconds=2.0, quorum=3)
     names = ["ann", "away-1", "cid", "dee"]
-    await run_with(names, classes=AWAY, default_rules=rules, on_progress=take_note)
+    await run_with(names, classes=AWAY, default_rules=rules, told=Told(on_progress=take_note))
     assert ("join", 3, 1) in reported
     assert autojump_clock.current_time() >= 2
 
