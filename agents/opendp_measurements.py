@@ -9,7 +9,7 @@ Source: OpenDP library, user-defined measurements.
 import importlib
 from typing import Any, Final
 
-from ..protocol.errors import ConfigurationError
+from ..protocol.errors import ConfigurationError, refuse
 from ..protocol.mechanisms import FiniteChannel, FiniteMechanism, GeneralizedRandomizedResponse
 from ..protocol.privacy import NeighboringRelation, PureAccountant
 from .noise import SecureNoise, check_opendp
@@ -67,8 +67,7 @@ def _check_all_values(mechanism: FiniteMechanism) -> None:
         return  # by their construction
     name = type(mechanism).__name__
     low, high = mechanism.value_range
-    if high - low + 1 > _MOST_VALUES:
-        raise ConfigurationError(field="mechanism", value=name, allowed=f"one of at most {_MOST_VALUES} values")
+    refuse(high - low + 1 > _MOST_VALUES, "mechanism", name, f"one of at most {_MOST_VALUES} values")
     if any(
         0 < sum(chance > 0 for chance in column) < len(column)
         for column in zip(*mechanism.channel_matrix(), strict=True)

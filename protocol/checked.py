@@ -14,7 +14,7 @@ import numpy as np
 from .arrays import IntArray
 from .blaming import blaming, plugin_of
 from .columns import Column
-from .errors import ConfigurationError, PluginError, UnusablePluginError, quote
+from .errors import ConfigurationError, PluginError, UnusablePluginError, quote, refuse
 from .phases import Inputs, Phase, PhasedProtocol, Truth
 from .tally import Tally
 
@@ -72,8 +72,7 @@ def check_own_columns(protocol: PhasedProtocol[Any, Any]) -> None:
     if len(columns) < len(each):
         raise ConfigurationError(field=field, value=cast("object", told), allowed="a tuple of Columns")
     names = [column.name for column in columns]
-    if len(set(names)) < len(names):
-        raise ConfigurationError(field=field, value=names, allowed="columns of distinct names")
+    refuse(len(set(names)) < len(names), field, names, "columns of distinct names")
 
 
 def checked_inputs(protocol: PhasedProtocol[Any, Any], encoded: object, *, num_parties: int) -> Inputs:

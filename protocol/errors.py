@@ -33,6 +33,8 @@ __all__ = [
     "one_of",
     "printable",
     "quote",
+    "refuse",
+    "require",
 ]
 
 # So much of what somebody else wrote is shown; a sentence that quotes a megabyte could not be sent, or read.
@@ -320,6 +322,18 @@ class ConfigurationError(PsephosError, ValueError):
         self.value = value
         self.allowed = allowed
         PsephosError.__init__(self, f"{field} must be {allowed}, got {quote(value)}")
+
+
+def require(condition: object, field: str, value: object, allowed: str) -> None:
+    """Raise ConfigurationError, of these, unless something holds."""
+    if not condition:
+        raise ConfigurationError(field=field, value=value, allowed=allowed)
+
+
+def refuse(condition: object, field: str, value: object, allowed: str) -> None:
+    """Raise ConfigurationError, of these, if something holds; of what is no number, no comparison does."""
+    if condition:
+        raise ConfigurationError(field=field, value=value, allowed=allowed)
 
 
 class UnusablePluginError(PluginError, ConfigurationError):

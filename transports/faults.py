@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import trio
 
-from ..protocol.errors import ConfigurationError
+from ..protocol.errors import ConfigurationError, require
 from .abc import Channel, Listener, Transport
 
 __all__ = ["CALM", "Fate", "Faults", "FaultyChannel", "FaultyTransport", "Weather", "seeded_weather"]
@@ -71,8 +71,7 @@ class Faults:
             probability = getattr(self, field)
             if not 0 <= probability <= 1:
                 raise ConfigurationError(field=field, value=probability, allowed="a probability, in [0, 1]")
-        if not 0 <= self.delay < math.inf:
-            raise ConfigurationError(field="delay", value=self.delay, allowed="seconds, at least 0 and finite")
+        require(0 <= self.delay < math.inf, "delay", self.delay, "seconds, at least 0 and finite")
 
 
 def seeded_weather(faults: Faults, seed: int) -> Weather:

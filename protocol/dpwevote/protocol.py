@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse
 from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
 from ..tally import Tally
 from .choice import decide
@@ -181,8 +181,7 @@ def _places(
     """
     choices = np.array(allowed)
     numbers = _numbers(entries, words)
-    if numbers.ndim != 1:
-        raise ConfigurationError(field=field, value=f"shape {numbers.shape}", allowed="one entry for each party")
+    refuse(numbers.ndim != 1, field, f"shape {numbers.shape}", "one entry for each party")
     places = np.minimum(np.searchsorted(choices, numbers), len(choices) - 1)
     wrong = np.flatnonzero(choices[places] != numbers)
     if wrong.size:

@@ -23,7 +23,7 @@ import numpy as np
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray
 from ..elementary import ln, normal_quantile, power_of_two_below, square
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse, require
 from ..mechanisms.logarithms import log_of, log_sums
 from .verdict import check_level
 
@@ -82,16 +82,14 @@ class Spread:
     @exact_arguments
     def times(self, number: int) -> "Spread":
         """Return that of a sum of so many reports."""
-        if number < 0:
-            raise ConfigurationError(field="number", value=number, allowed="at least 0")
+        refuse(number < 0, "number", number, "at least 0")
         gap = self.gap if number else 0.0
         return Spread(number * self.variance, number * self.third, number * self.fourth, gap)
 
     @exact_arguments
     def scaled(self, factor: float) -> "Spread":
         """Return that of the sum times a factor ≥ 0."""
-        if not 0 <= factor < math.inf:
-            raise ConfigurationError(field="factor", value=factor, allowed="at least 0, and finite")
+        require(0 <= factor < math.inf, "factor", factor, "at least 0, and finite")
         squared = square(factor)
         return Spread(
             squared * self.variance, squared * factor * self.third, square(squared) * self.fourth, factor * self.gap

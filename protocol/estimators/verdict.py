@@ -9,7 +9,7 @@ import enum
 from typing import Final
 
 from ..arguments import exact_arguments
-from ..errors import ConfigurationError
+from ..errors import require
 
 __all__ = ["DEFAULT_LEVEL", "Verdict", "check_level"]
 
@@ -29,5 +29,4 @@ class Verdict(enum.Enum):
 @exact_arguments
 def check_level(level: float, *, field: str = "level") -> None:
     """Raise ConfigurationError unless a test can have this level: above 0, below ½."""
-    if not 0 < level < _HALF:
-        raise ConfigurationError(field=field, value=level, allowed="a number in (0, 0.5)")
+    require(0 < level < _HALF, field, level, "a number in (0, 0.5)")

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, require
 
 __all__ = ["MAX_FEATURES", "Feature", "Partition", "check_features"]
 
@@ -61,8 +61,7 @@ def check_features(features: Sequence[Feature], groups: Sequence[str]) -> None:
         features: at least one.
         groups: the session's.
     """
-    if not 1 <= len(features) <= MAX_FEATURES:
-        raise ConfigurationError(field="features", value=f"{len(features)} features", allowed=f"1 to {MAX_FEATURES}")
+    require(1 <= len(features) <= MAX_FEATURES, "features", f"{len(features)} features", f"1 to {MAX_FEATURES}")
     for number, feature in enumerate(features):
         if not _is_name(feature.name) or feature.name in {other.name for other in features[:number]}:
             allowed = f"distinct names of 1 to {_MAX_NAME_LENGTH} printable characters, without blanks around"

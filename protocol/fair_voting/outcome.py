@@ -3,7 +3,7 @@
 import msgspec
 
 from ..arguments import check_aligned
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse
 from ..estimators import Estimate
 from ..shown import Shown
 from .assurance import Assurance
@@ -102,8 +102,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless a candidate wins, and all or none have a utility for each group."""
-        if self.winner not in self.candidates:
-            raise ConfigurationError(field="winner", value=self.winner, allowed="one of the candidates")
+        refuse(self.winner not in self.candidates, "winner", self.winner, "one of the candidates")
         names = [alternative.name for alternative in self.alternatives]
         if names and sorted(names) != sorted(self.candidates):
             raise ConfigurationError(

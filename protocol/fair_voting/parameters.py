@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
 from ..privacy import NeighboringRelation, TrustModel
@@ -251,8 +251,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for group, size in zip(self.groups, self.group_sizes, strict=True):
             if size < 1:
                 raise ConfigurationError(field=f"group {group!r}", value=f"{size} voters", allowed="at least one voter")
-        if self.num_voters > MAX_VOTERS:
-            raise ConfigurationError(field="group_sizes", value=self.num_voters, allowed=f"{MAX_VOTERS} voters at most")
+        refuse(self.num_voters > MAX_VOTERS, "group_sizes", self.num_voters, f"{MAX_VOTERS} voters at most")
 
     def _check_relation(self) -> None:
         if self.relation is NeighboringRelation.REPLACE_ONE or self.mechanism in CENTRAL - {"sampling"}:
@@ -267,8 +266,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.objective != "welfare_constrained":
             allowed = "left out, except with objective 'welfare_constrained'"
             raise ConfigurationError(field="welfare_share", value=share, allowed=allowed)
-        if not 0 < share <= 1:
-            raise ConfigurationError(field="welfare_share", value=share, allowed="in (0, 1]")
+        require(0 < share <= 1, "welfare_share", share, "in (0, 1]")
 
     def _check_calibration(self) -> None:
         """Refuse a calibration that the mechanism ignores."""
@@ -308,10 +306,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
 
     def _check_sampling(self) -> None:
-        if not 0 <= self.gamma < 1:
-            raise ConfigurationError(field="gamma", value=self.gamma, allowed="in [0, 1)")
-        if not 0 < self.delta < 1:
-            raise ConfigurationError(field="delta", value=self.delta, allowed="in (0, 1)")
+        require(0 <= self.gamma < 1, "gamma", self.gamma, "in [0, 1)")
+        require(0 < self.delta < 1, "delta", self.delta, "in (0, 1)")
         if self.num_samples is not None and not 1 <= self.num_samples <= MAX_SAMPLES:
             raise ConfigurationError(field="num_samples", value=self.num_samples, allowed=f"in [1, {MAX_SAMPLES}]")
         if self.mechanism != "sampling":

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from ..arrays import IntArray
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse
 from ..estimators import Estimate, Verdict
 from ..mechanisms import VectorLaplace
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
@@ -156,8 +156,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         if "group" not in table:
             raise missing_column("group")
         entries = table["group"]
-        if len(entries) != num_parties:
-            raise ConfigurationError(field="group", value=f"{len(entries)} entries", allowed=f"{num_parties} entries")
+        refuse(len(entries) != num_parties, "group", f"{len(entries)} entries", f"{num_parties} entries")
         if isinstance(entries, np.ndarray) and np.issubdtype(entries.dtype, np.integer):
             codes = entries.astype(np.int64).reshape(-1, 1)
             if num_parties and not (int(codes.min()) >= 0 and int(codes.max()) < len(self.parameters.groups)):

@@ -20,7 +20,7 @@ from fractions import Fraction
 
 from ..arguments import make_fields_exact
 from ..elementary import exp
-from ..errors import ConfigurationError
+from ..errors import require
 
 __all__ = ["Certificate"]
 
@@ -48,8 +48,7 @@ class Certificate:
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        if not 0 <= self.epsilon < math.inf:
-            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed="at least 0 and finite")
+        require(0 <= self.epsilon < math.inf, "epsilon", self.epsilon, "at least 0 and finite")
 
     @functools.cached_property
     def claimed_bound(self) -> Fraction:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arguments import make_fields_exact
 from ..arrays import FloatArray, IntArray
-from ..errors import ConfigurationError
+from ..errors import require
 from ..privacy.events import NonPrivate
 from .mechanism import Mechanism, check_batch
 
@@ -41,8 +41,7 @@ class Disclosure(Mechanism):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        if not 1 <= self.bound < _TOO_LARGE:
-            raise ConfigurationError(field="bound", value=self.bound, allowed="in [1, 2**62)")
+        require(1 <= self.bound < _TOO_LARGE, "bound", self.bound, "in [1, 2**62)")
 
     @property
     def value_range(self) -> tuple[int, int]:

@@ -24,7 +24,7 @@ import numpy as np
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, ln
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, require
 from ..privacy.events import LocalRandomizer, PrivacyEvent
 from .exact import Below, ExactMechanism
 from .mechanism import Prepared, RowMechanism, check_candidates
@@ -78,8 +78,7 @@ class JointPair(ExactMechanism):
         make_fields_exact(self)
         check_epsilon(self.epsilon)
         _check_sizes(self.num_alternatives, MAX_ALTERNATIVES, self.num_groups)
-        if not 1 <= self.num_signs <= self.num_groups:
-            raise ConfigurationError(field="num_signs", value=self.num_signs, allowed=f"in [1, {self.num_groups}]")
+        require(1 <= self.num_signs <= self.num_groups, "num_signs", self.num_signs, f"in [1, {self.num_groups}]")
         agree = 1 / (1 + self._odds_without * exp(-self.epsilon))
         # As in `GeneralizedRandomizedResponse`: the quotient is right to some units in the last place.
         for _ in range(4):
@@ -362,8 +361,7 @@ class JointScores(Prepared):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        if not 0 < self.epsilon < math.inf:
-            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed="positive and finite")
+        require(0 < self.epsilon < math.inf, "epsilon", self.epsilon, "positive and finite")
         _check_sizes(len(self.steps), MAX_ALTERNATIVES, self.num_groups)
         within = sum(abs(one - other) for one, other in zip(self.steps, reversed(self.steps), strict=True))
         distance = max(within, 2 * sum(map(abs, self.steps)))

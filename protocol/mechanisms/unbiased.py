@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ..arguments import exact_arguments
 from ..arrays import FloatArray, solve_positive_definite
 from ..elementary import square
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, require
 from .certificate import Certificate
 from .finite_channel import TOTAL_MASS, FiniteChannel, least_ratio_of
 from .mechanism import FiniteMechanism
@@ -112,8 +112,7 @@ class UnbiasedReport:
         Raises:
             ConfigurationError: a share is not finite.
         """
-        if not all(map(math.isfinite, prior)):
-            raise ConfigurationError(field="prior", value=list(prior), allowed="finite shares")
+        require(all(map(math.isfinite, prior)), "prior", list(prior), "finite shares")
         return math.fsum(share * variance for share, variance in zip(prior, self.variances, strict=True))
 
     @functools.cached_property

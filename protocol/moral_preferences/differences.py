@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse
 from ..estimators import DEFAULT_LEVEL, Estimate, Verdict, check_level
 from ..estimators.noise_tails import NoisePart, reach_of_noise
 from .certainty import noise_parts, why_no_verdict
@@ -94,8 +94,7 @@ def compare_societies(
     why = why_no_verdict(outcome)
     if level is not None:
         check_level(level)
-        if why:
-            raise ConfigurationError(field="level", value=level, allowed=f"left out: {why}, so no test is known")
+        refuse(why, "level", level, f"left out: {why}, so no test is known")
     compared = list(names) or [society.name for society in outcome.by_society if society.preferences is not None]
     if len(set(compared)) < len(compared):
         twice = next(name for name in compared if compared.count(name) > 1)

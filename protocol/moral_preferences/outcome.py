@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from ..arguments import check_aligned
-from ..errors import ConfigurationError, one_of
+from ..errors import ConfigurationError, one_of, refuse
 from ..estimators import Estimate
 from ..shown import Shown
 from .paradigms import Paradigm
@@ -152,8 +152,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             names = ", ".join(society.name for society in self.by_society[:30])
             allowed = f"one of {names}" if names else "left out: all voters are one society"
             raise ConfigurationError(field="society", value=name, allowed=allowed)
-        if found.preferences is None:
-            raise ConfigurationError(field="society", value=name, allowed="one of which somebody reported")
+        refuse(found.preferences is None, "society", name, "one of which somebody reported")
         return msgspec.structs.replace(
             self,
             preferences=found.preferences,
@@ -180,8 +179,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             ConfigurationError: there is no such society, both are the same, or nobody of one reported.
         """
-        if first == second:
-            raise ConfigurationError(field="society", value=second, allowed=f"another one than {first!r}")
+        refuse(first == second, "society", second, f"another one than {first!r}")
         ours, theirs = (self.of_society(name).estimates for name in (first, second))
         if ours is None or theirs is None:
             return None

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from ..arrays import FloatArray
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse, require
 from .paradigms import Level, Paradigm
 from .whitening import GREATEST_FACTOR, Whitening
 
@@ -112,10 +112,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.mechanism == "functional" and not self.is_local:
             allowed = "'pooled' in RLCP, where the server has every voter's coefficients"
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
-        if not MIN_BOUND <= self.bound <= MAX_BOUND:
-            raise ConfigurationError(field="bound", value=self.bound, allowed=f"in [{MIN_BOUND:g}, {MAX_BOUND:g}]")
-        if not 1 <= self.max_records <= MAX_RECORDS:
-            raise ConfigurationError(field="max_records", value=self.max_records, allowed=f"in [1, {MAX_RECORDS}]")
+        require(MIN_BOUND <= self.bound <= MAX_BOUND, "bound", self.bound, f"in [{MIN_BOUND:g}, {MAX_BOUND:g}]")
+        require(1 <= self.max_records <= MAX_RECORDS, "max_records", self.max_records, f"in [1, {MAX_RECORDS}]")
         if self.covariance:
             self._check_covariance()
         self._check_relation()
@@ -177,14 +175,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 some = "given: the levels of ε among which voters have their own (chosen_by says who chooses)"
                 raise ConfigurationError(field="epsilons", value=[], allowed=some)
             return
-        if self.epsilon is not None:
-            raise ConfigurationError(field="epsilon and epsilons", value="given", allowed="given one of them alone")
+        refuse(self.epsilon is not None, "epsilon and epsilons", "given", "given one of them alone")
         if not self.is_local:
             local = "left out: the aggregator has one ε for all (VLDP and RLDP can)"
             raise ConfigurationError(field="epsilons", value=list(self.epsilons), allowed=local)
-        if len(self.epsilons) > MAX_LEVELS:
-            value = f"{len(self.epsilons)} levels"
-            raise ConfigurationError(field="epsilons", value=value, allowed=f"at most {MAX_LEVELS}")
+        refuse(len(self.epsilons) > MAX_LEVELS, "epsilons", f"{len(self.epsilons)} levels", f"at most {MAX_LEVELS}")
         for level in self.epsilons:
             if not MIN_EPSILON <= level <= MAX_EPSILON:
                 raise ConfigurationError(field="epsilons", value=level, allowed=allowed)
@@ -219,9 +214,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ConfigurationError(field="societies", value=list(self.societies[:12]), allowed=allowed)
 
     def _check_covariance(self) -> None:
-        if self.mechanism != "direction":
-            allowed = "left out: only directions are whitened"
-            raise ConfigurationError(field="covariance", value="given", allowed=allowed)
+        refuse(self.mechanism != "direction", "covariance", "given", "left out: only directions are whitened")
         size = self.num_features
         if len(self.covariance) != size or any(len(row) != size for row in self.covariance):
             value = f"{len(self.covariance)} rows"

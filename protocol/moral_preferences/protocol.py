@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray, exact_column_sums
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse, require
 from ..estimators.l1_ball import project_to_l1_ball
 from ..phases import (
     Column,
@@ -180,8 +180,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         """Return the place of the ε that a voter chooses. See `PhasedProtocol.encode_chosen`."""
         if not self.parameters.is_chosen:
             return ()
-        if "epsilon" not in entries:
-            raise ConfigurationError(field="epsilon", value="left out", allowed=f"one of {self._levels_shown}")
+        refuse("epsilon" not in entries, "epsilon", "left out", f"one of {self._levels_shown}")
         return tuple(self._places_of_levels([entries["epsilon"]]))
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
@@ -453,8 +452,7 @@ def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:
         pairs = np.array(unnamed, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ConfigurationError(field=field, value="something else", allowed=allowed) from None
-    if not pairs.size:
-        raise ConfigurationError(field=field, value="0 records", allowed="at least one record")
+    require(pairs.size, field, "0 records", "at least one record")
     is_table = pairs.ndim == 3 and pairs.shape[1:] == (2, len(features))  # noqa: PLR2004  pairs of vectors
     if not is_table or not np.all(np.abs(pairs) <= GREATEST_FEATURE):  # not so for nan
         raise ConfigurationError(field=field, value=f"an array of shape {pairs.shape}", allowed=allowed)
@@ -479,6 +477,5 @@ def _number(entry: Any, row: int) -> float:
         epsilon = math.nan if isinstance(entry, bool) or "_" in str(entry) else float(entry)
     except (TypeError, ValueError, OverflowError):
         epsilon = math.nan
-    if not epsilon > 0 or math.isinf(epsilon):
-        raise ConfigurationError(field=f"epsilon in row {row}", value=entry, allowed="a number > 0")
+    refuse(not epsilon > 0 or math.isinf(epsilon), f"epsilon in row {row}", entry, "a number > 0")
     return epsilon

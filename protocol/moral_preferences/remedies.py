@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from ..arrays import FloatArray
-from ..errors import ConfigurationError
+from ..errors import require
 from ..estimators.l1_ball import project_to_l1_ball
 
 __all__ = ["maximize_indefinite", "remedy_project", "remedy_trim"]
@@ -71,8 +71,7 @@ def remedy_trim(
         Zhang et al. (2012), section 6, there for minima.
     """
     _check(linear, quadratic)
-    if not 0 <= noise_scale < math.inf:
-        raise ConfigurationError(field="noise_scale", value=noise_scale, allowed="at least 0 and finite")
+    require(0 <= noise_scale < math.inf, "noise_scale", noise_scale, "at least 0 and finite")
     ridge = _RIDGE_IN_SCALES * noise_scale
     eigenvalues, vectors = np.linalg.eigh(quadratic)
     eigenvalues -= ridge  # the ridge moves every eigenvalue alike and leaves the vectors
@@ -105,8 +104,7 @@ def maximize_indefinite(linear: FloatArray, quadratic: FloatArray, *, radius: fl
         Reading M3, the third choice.
     """
     _check(linear, quadratic)
-    if not 0 < radius < math.inf:
-        raise ConfigurationError(field="radius", value=radius, allowed="positive and finite")
+    require(0 < radius < math.inf, "radius", radius, "positive and finite")
     num_features = linear.shape[1]
     vertices = radius * np.concatenate([np.eye(num_features), -np.eye(num_features)])
     curvatures = radius * radius * np.diagonal(quadratic, axis1=1, axis2=2)

@@ -10,7 +10,7 @@ Source: section 4.4 of the paper for the printed bound; reading M6 for the tight
 import math
 
 from ..elementary import power_of_two_below
-from ..errors import ConfigurationError, one_of
+from ..errors import ConfigurationError, one_of, refuse, require
 
 __all__ = ["COEFFICIENT_BOUNDS", "grid_sensitivity", "num_coefficients", "printed_sensitivity", "tight_sensitivity"]
 
@@ -92,8 +92,7 @@ def grid_sensitivity(num_features: int, *, step: float, bound: str = "tight") ->
     """
     if bound not in COEFFICIENT_BOUNDS:
         raise ConfigurationError(field="bound", value=bound, allowed=one_of(COEFFICIENT_BOUNDS, bound))
-    if not 0 < step <= 1 or power_of_two_below(step) != step:
-        raise ConfigurationError(field="step", value=step, allowed="a power of two in (0, 1]")
+    refuse(not 0 < step <= 1 or power_of_two_below(step) != step, "step", step, "a power of two in (0, 1]")
     of_norms = math.floor(printed_sensitivity(num_features) / step)
     if bound == "printed":
         return of_norms
@@ -103,5 +102,4 @@ def grid_sensitivity(num_features: int, *, step: float, bound: str = "tight") ->
 
 
 def _check_num_features(num_features: int) -> None:
-    if not 1 <= num_features <= _MOST_FEATURES:
-        raise ConfigurationError(field="num_features", value=num_features, allowed=f"in [1, {_MOST_FEATURES}]")
+    require(1 <= num_features <= _MOST_FEATURES, "num_features", num_features, f"in [1, {_MOST_FEATURES}]")

@@ -13,7 +13,7 @@ import math
 from typing import Protocol, TypeAlias, assert_never
 
 from ..arguments import exact_arguments
-from ..errors import ConfigurationError, UnsupportedEventError
+from ..errors import ConfigurationError, UnsupportedEventError, require
 from .events import (
     Composed,
     DiscreteLaplaceNoise,
@@ -236,8 +236,7 @@ class ApproximateAccountant(Accountant):
     @exact_arguments
     def __init__(self, relation: NeighboringRelation, *, delta: float) -> None:
         super().__init__(relation)
-        if not 0 < delta < 1:
-            raise ConfigurationError(field="delta", value=delta, allowed="in (0, 1)")
+        require(0 < delta < 1, "delta", delta, "in (0, 1)")
         self._delta = delta
         self._pure = PureAccountant(relation)
         self._counts: dict[_Private, int] = {}

@@ -26,7 +26,7 @@ import math
 from collections.abc import Iterable
 from typing import TypeVar
 
-from ..errors import ConfigurationError
+from ..errors import require
 
 __all__ = ["check_period", "within"]
 
@@ -43,8 +43,7 @@ def check_period(seconds: float, *, field: str = "budget_period") -> float:
     Raises:
         ConfigurationError: it is no length.
     """
-    if not 0 < seconds < math.inf:
-        raise ConfigurationError(field=field, value=seconds, allowed="a length of time above 0")
+    require(0 < seconds < math.inf, field, seconds, "a length of time above 0")
     return seconds
 
 

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from scipy import special
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse
 from ..mechanisms import (
     FreshTwoLayer,
     HyperDistribution,
@@ -257,9 +257,7 @@ def make_noise(parameters: Parameters) -> Noise:
     """
     if parameters.mechanism != "auto":
         return _make(parameters)
-    if parameters.epsilon == 0:
-        allowed = "above 0, where mechanisms are compared at one price"
-        raise ConfigurationError(field="epsilon", value=0.0, allowed=allowed)
+    refuse(parameters.epsilon == 0, "epsilon", 0.0, "above 0, where mechanisms are compared at one price")
     if parameters.flip_probability is not None:
         allowed = "epsilon, epsilon_answer or epsilon_worker, at which mechanisms are compared"
         raise ConfigurationError(field="flip_probability", value=parameters.flip_probability, allowed=allowed)

@@ -4,7 +4,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import Normalization
 from ..mechanisms import MAX_EPSILON, HyperDistribution, Moments
 
@@ -101,14 +101,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if not 1 <= self.max_answers <= len(self.tasks):
             allowed = f"in [1, {len(self.tasks)}], the number of tasks"
             raise ConfigurationError(field="max_answers", value=self.max_answers, allowed=allowed)
-        if self.max_iterations < 1:
-            raise ConfigurationError(field="max_iterations", value=self.max_iterations, allowed="at least 1")
+        refuse(self.max_iterations < 1, "max_iterations", self.max_iterations, "at least 1")
         if not isinstance(self.rounds, msgspec.UnsetType):
             if self.estimator not in ROUNDED:
                 allowed = f"left out, except with the estimators {', '.join(sorted(ROUNDED))}"
                 raise ConfigurationError(field="rounds", value=self.rounds, allowed=allowed)
-            if not 1 <= self.rounds <= MAX_ROUNDS:
-                raise ConfigurationError(field="rounds", value=self.rounds, allowed=f"in [1, {MAX_ROUNDS}]")
+            require(1 <= self.rounds <= MAX_ROUNDS, "rounds", self.rounds, f"in [1, {MAX_ROUNDS}]")
         for field, value in (("weight_function", self.weight_function), ("normalization", self.normalization)):
             if not isinstance(value, msgspec.UnsetType) and self.estimator != "truth_discovery":
                 raise ConfigurationError(field=field, value=value, allowed="left out, except with truth_discovery")
@@ -128,13 +126,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return tuple(map(len, self.answer_sets))
 
     def _check_tasks(self) -> None:
-        if not self.tasks:
-            raise ConfigurationError(field="tasks", value="none", allowed="at least one task")
+        require(self.tasks, "tasks", "none", "at least one task")
         _check_names(self.tasks, "tasks", forbidden=SEPARATOR)
 
     def _check_answer_sets(self) -> None:
-        if not self.answer_sets:
-            raise ConfigurationError(field="answer_sets", value="none", allowed="at least one")
+        require(self.answer_sets, "answer_sets", "none", "at least one")
         for number, labels in enumerate(self.answer_sets):
             field = f"answer_sets[{number}]"
             if not 2 <= len(labels) <= MAX_LABELS:  # noqa: PLR2004  one label is no question

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import WEIGHT_FUNCTIONS, Answers, Inference, check_weight_function
 from ..guard import Values
 from ..mechanisms import NO_ANSWER
@@ -204,8 +204,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         if "tasks" not in table:
             raise missing_column("tasks")
         names, most = tasks_in(table["tasks"])
-        if not most:
-            raise ConfigurationError(field="tasks", value="none", allowed="at least one task for one worker")
+        require(most, "tasks", "none", "at least one task for one worker")
         return {"tasks": names, "max_answers": most, **parameters}
 
     @functools.cached_property
@@ -249,8 +248,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         if "tasks" not in table:
             raise missing_column("tasks")
         tasks = tasks_of(table["tasks"], self.codes, width=self.parameters.max_answers)
-        if len(tasks) != num_parties:
-            raise ConfigurationError(field="tasks", value=f"{len(tasks)} entries", allowed=f"{num_parties} entries")
+        refuse(len(tasks) != num_parties, "tasks", f"{len(tasks)} entries", f"{num_parties} entries")
         return _numbered(tasks)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
@@ -295,8 +293,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse a session in which nobody is asked anything. See `PhasedProtocol.check_roster`."""
-        if not np.any(public[:, 1:] != NO_TASK):
-            raise ConfigurationError(field="tasks", value="none", allowed="at least one task for one worker")
+        require(np.any(public[:, 1:] != NO_TASK), "tasks", "none", "at least one task for one worker")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the truths."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...agents.adversaries import SERVER, Asker, Deviation
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import BudgetExceededError, ConfigurationError
+from ...protocol.errors import BudgetExceededError, refuse
 from ...protocol.messages import Report, Request
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
@@ -71,14 +71,10 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
 
     def check(self, scene: Scene) -> None:
         """Refuse members beside the server, numbers out of range, an unknown target, secret or budget."""
-        if self.members != (SERVER,):
-            raise ConfigurationError(
-                field="members", value=list(self.members), allowed="['server']: clients ask nothing"
-            )
+        refuse(self.members != (SERVER,), "members", list(self.members), "['server']: clients ask nothing")
         check_between("times", self.times, 1, _MOST_TIMES)
         check_between("votes", self.votes, 1, _MOST_VOTES)
-        if self.budget is not None and not self.budget > 0:
-            raise ConfigurationError(field="budget", value=self.budget, allowed="above 0")
+        refuse(self.budget is not None and not self.budget > 0, "budget", self.budget, "above 0")
         self._targets(scene)
         attack, secret = self.attack(scene)
         attack.candidates(secret)

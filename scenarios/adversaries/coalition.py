@@ -12,7 +12,7 @@ import numpy as np
 
 from ...agents.adversaries import SERVER
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from ..attacks import (
     NO_CANDIDATE,
     Attack,
@@ -69,8 +69,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
     def check(self, scene: Scene) -> None:
         """Refuse a coalition that contains its target or has no member, unknown parties, and a prior that is none."""
         coalition = scene.coalition(self.members)
-        if not self.members:
-            raise ConfigurationError(field="members", value="nobody", allowed="at least one party")
+        require(self.members, "members", "nobody", "at least one party")
         check_at_least("votes", self.votes, 1)
         targets = self._targets(scene, coalition)
         num_honest = len(scene.names) - len(coalition.members)

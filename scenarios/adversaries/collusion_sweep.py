@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 import numpy as np
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse, require
 from ..attacks import Attack, Coalition, Evaluation, find_attack, success_bound
 from .role import Figure, Happened, Lesson, Role, Row, Scene, Series, check_at_least
 from .trials import try_coalition
@@ -64,8 +64,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
     def check(self, scene: Scene) -> None:
         """Refuse members, which grow here by themselves, and sizes, ε and cases that cannot be."""
         self.check_left_out(allowed="sizes say it")
-        if len(self.cases) > _MOST_CASES:
-            raise ConfigurationError(field="cases", value=f"{len(self.cases)} cases", allowed=f"at most {_MOST_CASES}")
+        refuse(len(self.cases) > _MOST_CASES, "cases", f"{len(self.cases)} cases", f"at most {_MOST_CASES}")
         check_at_least("trials", self.trials, 1)
         for _, case_scene, attack, secret in self._each(scene):
             attack.check_secret(secret)
@@ -152,9 +151,7 @@ def _resolved(scene: Scene, case: CollusionCase, settings: Sequence[str]) -> Sce
     from ..running.config import load_scenario  # noqa: PLC0415  a scenario's adversaries are read by what these modules need
     from ..running.resolution import resolve  # noqa: PLC0415  the same
 
-    if not case.scenario:
-        allowed = "the name of a scenario, since settings and ε are set for it"
-        raise ConfigurationError(field="cases", value="no scenario", allowed=allowed)
+    require(case.scenario, "cases", "no scenario", "the name of a scenario, since settings and ε are set for it")
     loaded = load_scenario(case.scenario, [*settings, "transport=array", "adversary=[]"])
     return resolve(loaded).scene(seed=scene.seed)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
 
 from ...agents.adversaries import SERVER, Deviation, Equivocator
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from ...protocol.messages import Release, Request, Welcome
 from ...protocol.roles import Side
 from ...protocol.transcript import Transcript, show_digest
@@ -31,8 +31,7 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
     def check(self, scene: Scene) -> None:
         """Refuse other members, and misled parties that are none, or everybody."""
         self.check_server_alone()
-        if not self.misled:
-            raise ConfigurationError(field="misled", value="nobody", allowed="at least one party")
+        require(self.misled, "misled", "nobody", "at least one party")
         scene.coalition(self.misled, field="misled")
         if len(set(self.misled)) >= len(scene.names):
             allowed = "some parties, not all: a server that tells everybody the same does not equivocate"

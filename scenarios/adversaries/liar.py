@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ...agents.adversaries import SERVER, Deviation, Liar
-from ...protocol.errors import ConfigurationError, one_of
+from ...protocol.errors import ConfigurationError, one_of, require
 from ...protocol.views import Happening
 from .role import Happened, Lesson, Role, Row, Scene
 
@@ -30,8 +30,7 @@ class LiarRole(Role, frozen=True, kw_only=True):
         """Refuse other members, unknown parameters, and those that are true."""
         self.check_server_alone()
         own = msgspec.msgpack.decode(scene.protocol.encoded_parameters, type=dict[str, Any])
-        if not self.parameters:
-            raise ConfigurationError(field="parameters", value="nothing", allowed="at least one that is false")
+        require(self.parameters, "parameters", "nothing", "at least one that is false")
         for name, value in self.parameters.items():
             if name not in own:
                 raise ConfigurationError(field="parameters", value=name, allowed=one_of(own, name))

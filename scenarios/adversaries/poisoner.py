@@ -13,7 +13,7 @@ import numpy as np
 
 from ...agents.adversaries import SERVER, Deviation
 from ...protocol.arrays import IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse, require
 from ..attacks.extreme_reports import ExtremeReports
 from ..attacks.poisoning import STRATEGIES, StrategyName, has_poisoning
 from .extremes import extreme_figures, extreme_rows, say_extremes
@@ -51,14 +51,10 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
 
     def check(self, scene: Scene) -> None:
         """Refuse a server as a member, nobody, an unknown aim, and members whose reports do not concern it."""
-        if not self.members:
-            raise ConfigurationError(field="members", value="nobody", allowed="at least one party")
-        if SERVER in self.members:
-            allowed = "parties that report: a server sends no report"
-            raise ConfigurationError(field="members", value=SERVER, allowed=allowed)
+        require(self.members, "members", "nobody", "at least one party")
+        refuse(SERVER in self.members, "members", SERVER, "parties that report: a server sends no report")
         coalition = scene.coalition(self.members)
-        if not 0 < self.most_share <= 1:
-            raise ConfigurationError(field="most_share", value=self.most_share, allowed="in (0, 1]")
+        require(0 < self.most_share <= 1, "most_share", self.most_share, "in (0, 1]")
         if not has_poisoning(scene.protocol):
             self._check_extremes(scene)
             return

@@ -17,7 +17,7 @@ from ...agents.adversaries import SERVER, Attempt, Deviation
 from ...agents.modes import Simulation
 from ...agents.server import Server
 from ...protocol.arrays import IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.messages import Abort, Charter, Hello, Welcome, decode, encode
 from ...protocol.roster import Roster
 from ...transports.abc import Channel, Transport
@@ -64,8 +64,7 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
     def check(self, scene: Scene) -> None:
         """Refuse a person with no name at all, unknown names, and one's own among the impersonated."""
         scene.coalition(self.members)
-        if SERVER in self.members:
-            raise ConfigurationError(field="members", value=SERVER, allowed="names of parties: a seat is a party's")
+        refuse(SERVER in self.members, "members", SERVER, "names of parties: a seat is a party's")
         check_between("outsiders", self.outsiders, 0, _MOST_OUTSIDERS)
         scene.coalition(self.impersonated, field="impersonated")
         for name in self.impersonated:

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from ...protocol.arrays import FloatArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import refuse
 from ...protocol.phases import Inputs
 from ...protocol.randomness import SimulatedNoise
 from .attack import Attack
@@ -81,8 +81,7 @@ def evaluate_isolation(
     """
     secret = attack.default_secret if secret is None else secret
     attack.check_secret(secret)
-    if target in members:
-        raise ConfigurationError(field="target", value=target, allowed="no member of the coalition")
+    refuse(target in members, "target", target, "no member of the coalition")
     before: FloatArray | None = None
     if prior is not None:
         before = check_prior(prior, num_labels=len(attack.candidates(secret).labels))

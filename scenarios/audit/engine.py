@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from .bounds import (
     delta_bounds,
     epsilon_bounds,
@@ -56,8 +56,7 @@ _Draws = tuple[OutputSampler, OutputSampler]
 
 def check_confidence(confidence: float) -> None:
     """Raise ConfigurationError unless a confidence is in (0, 1)."""
-    if not 0 < confidence < 1:
-        raise ConfigurationError(field="confidence", value=confidence, allowed="in (0, 1), both excluded")
+    require(0 < confidence < 1, "confidence", confidence, "in (0, 1), both excluded")
 
 
 def check_samples(samples: int, confidence: float) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.messages import Charter
 from ...protocol.randomness import SimulatedNoise
 from ...transports.abc import Transport
@@ -146,9 +146,5 @@ def charter_of(mode: Mode, charter: Charter) -> Charter:
 
 def check_seed(*, simulate: bool, seed: int | None) -> None:
     """Raise ConfigurationError unless a seed is given for a simulation, and for nothing else."""
-    if simulate and seed is None:
-        raise ConfigurationError(
-            field="--seed", value="left out", allowed="given together with --simulate, on both sides"
-        )
-    if not simulate and seed is not None:
-        raise ConfigurationError(field="--seed", value="given", allowed="left out without --simulate")
+    refuse(simulate and seed is None, "--seed", "left out", "given together with --simulate, on both sides")
+    refuse(not simulate and seed is not None, "--seed", "given", "left out without --simulate")

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 from ...agents.modes import draw_session_id
-from ...protocol.errors import ConfigurationError, quote
+from ...protocol.errors import ConfigurationError, quote, refuse
 from ...protocol.messages import Charter
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import SessionKind, check_party_name
@@ -315,8 +315,7 @@ def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
         found = _read_invitation(file)
         if not path.is_dir() or found.party == party:
             return found
-    if party is None:
-        raise ConfigurationError(field="--as", value="left out", allowed=f"given: {path} holds invitations of several")
+    refuse(party is None, "--as", "left out", f"given: {path} holds invitations of several")
     raise ConfigurationError(field="INVITATION", value=str(path), allowed=f"a folder with an invitation of {party!r}")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Final
 
 from ...protocol.dpwevote.protocol import OPINIONS
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from ..running.beginnings import (
     NONE,
     Beginning,
@@ -114,10 +114,7 @@ def _candidates(sheet: Sheet, chosen: Chosen, rest: Sequence[str], known: Abstra
     for name in rest:
         if len(words[name]) == _TWO and "" not in words[name] and not _is_number(words[name]):
             _ask_words(sheet, name, chosen)
-    if not rest:
-        raise ConfigurationError(
-            field=sheet.path.name, value=list(sheet.header), allowed="a column with the answers, yes or no"
-        )
+    require(rest, sheet.path.name, list(sheet.header), "a column with the answers, yes or no")
     if len(rest) == 1:  # whose entries are refused, with their places
         return list(rest)
     raise UnclearError(option="candidate", question="which column has the answers, yes or no", choices=rest)

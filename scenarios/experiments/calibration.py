@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.arrays import FloatArray
-from ...protocol.errors import ConfigurationError, one_of
+from ...protocol.errors import ConfigurationError, one_of, require
 from ..presentation.terminal import show_sheet
 from ..running.folder import RunFolder
 from ..running.progress import OnStep
@@ -140,9 +140,7 @@ def check_calibration(name: str, *, trials: int) -> tuple[str, ...]:
     known = names_with("calibration")
     if name != ALL and name not in known:
         raise ConfigurationError(field="system", value=name, allowed=one_of((ALL, *known), name))
-    if not _LEAST_TRIALS <= trials <= _MOST_TRIALS:
-        allowed = f"from {_LEAST_TRIALS} to {_MOST_TRIALS:,}"
-        raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
+    require(_LEAST_TRIALS <= trials <= _MOST_TRIALS, "--trials", trials, f"from {_LEAST_TRIALS} to {_MOST_TRIALS:,}")
     return known if name == ALL else (name,)
 
 

@@ -21,7 +21,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.privacy import TrustModel
 from ..running.config import Scenario
 from ..running.progress import OnStep
@@ -179,8 +179,7 @@ def make_plan(
         ConfigurationError: an argument is out of range; or no variant brings what is wanted: it says the best that can
             be had; or none was found in time.
     """
-    if epsilon is not None and not 0 < epsilon < math.inf:
-        raise ConfigurationError(field="--epsilon", value=epsilon, allowed="above 0, and finite")
+    refuse(epsilon is not None and not 0 < epsilon < math.inf, "--epsilon", epsilon, "above 0, and finite")
     aim = None if error is None else table.unit.share_in(error)
     sought: Sought = "error" if aim is None else "people" if epsilon is not None else "epsilon"
     search = _Search(table, SearchClock(tell, seconds), sought, aim, epsilon, has_curves=has_curves)

@@ -15,7 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ..plugins import load
 from ..presentation.drawing import Picture, save_pictures
 from ..presentation.terminal import show_sheet
@@ -152,12 +152,9 @@ def check_options(paper: Paper, *, trials: int, seed: int, data: str = "", worke
     if not paper.least_trials <= trials <= paper.most_trials:
         allowed = f"from {paper.least_trials} to {paper.most_trials:,}"
         raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
-    if seed < 0:
-        raise ConfigurationError(field="--seed", value=seed, allowed="an integer >= 0")
-    if data and not Path(data).is_dir():
-        raise ConfigurationError(field="data", value=data, allowed="a folder of data sets")
-    if workers < 0:
-        raise ConfigurationError(field="--workers", value=workers, allowed="at least 1, or 0 for one each core")
+    refuse(seed < 0, "--seed", seed, "an integer >= 0")
+    refuse(data and not Path(data).is_dir(), "data", data, "a folder of data sets")
+    refuse(workers < 0, "--workers", workers, "at least 1, or 0 for one each core")
 
 
 def reproduce(

@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.traffic import PhaseTraffic
 from ..plugins import ARRAY
@@ -143,8 +143,7 @@ def check_trials(trials: int, workers: int) -> None:
     if not LEAST_TRIALS <= trials <= MOST_TRIALS:
         allowed = f"from {LEAST_TRIALS}, of which there is a standard error, to {MOST_TRIALS:,}"
         raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
-    if workers < 0:
-        raise ConfigurationError(field="--workers", value=workers, allowed="at least 1, or 0 for as many as pay")
+    refuse(workers < 0, "--workers", workers, "at least 1, or 0 for as many as pay")
 
 
 def prepare(scenario: Scenario, *, seed: int | None = None) -> tuple[Scenario, Local]:

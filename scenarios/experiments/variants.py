@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, Self
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import PrivacyLoss, TrustModel, total_of
 from ..presentation.numbers import decimals_of
@@ -237,8 +237,7 @@ class VariantTable(abc.ABC):
         Raises:
             ConfigurationError: there cannot be so many, or nobody knows who the others would be.
         """
-        if not 1 <= number <= MOST_PEOPLE:
-            raise ConfigurationError(field="--people", value=number, allowed=f"in [1, {MOST_PEOPLE}]")
+        require(1 <= number <= MOST_PEOPLE, "--people", number, f"in [1, {MOST_PEOPLE}]")
         return self.changed(people=number)
 
     def changed(self, **attributes: Any) -> Self:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.elementary import square
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import refuse
 from ...protocol.fair_voting import Parameters, Scoring
 from ...protocol.fair_voting.joint_reports import JointReport, possible_joint_reports
 from ...protocol.fair_voting.reports import best_report
@@ -64,8 +64,7 @@ def prices_of_groups(parameters: Parameters, epsilons: Sequence[float] = PRICES)
         ConfigurationError: there are too many groups to be private.
     """
     sizes = parameters.group_sizes
-    if len(sizes) > MAX_JOINT_GROUPS:
-        raise ConfigurationError(field="groups", value=len(sizes), allowed=f"at most {MAX_JOINT_GROUPS}")
+    refuse(len(sizes) > MAX_JOINT_GROUPS, "groups", len(sizes), f"at most {MAX_JOINT_GROUPS}")
     scoring, smallest, voters = parameters.make_scoring(is_centered=True), sizes.index(min(sizes)), sum(sizes)
     told: list[GroupPrice] = []
     for epsilon in epsilons:

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from ...protocol.fair_voting import FairVoting, Parameters
 from ...protocol.fair_voting.parameters import BY_QUALITY
 from ...protocol.phases import Inputs
@@ -151,8 +151,7 @@ def _check(
 ) -> None:
     if not 2 <= trials <= MOST_TRIALS:  # noqa: PLR2004  one has no standard error
         raise ConfigurationError(field="trials", value=trials, allowed=f"in [2, {MOST_TRIALS}]")
-    if not epsilons:
-        raise ConfigurationError(field="epsilons", value="none", allowed="at least one")
+    require(epsilons, "epsilons", "none", "at least one")
     for name in mechanisms:
         if name not in MECHANISMS:
             allowed = f"one of {'; '.join(MECHANISMS)}"

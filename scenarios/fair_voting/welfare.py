@@ -11,7 +11,7 @@ from typing import Final, Self, cast
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.fair_voting import FairVoting, Parameters
 from ...protocol.fair_voting.joint_reports import make_joint_report
 from ...protocol.fair_voting.parameters import JOINT, LOCAL
@@ -92,9 +92,7 @@ def sizes_of(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
     Raises:
         ConfigurationError: there are fewer voters than groups.
     """
-    if number < len(sizes):
-        allowed = f"at least {len(sizes)}: one voter in each group"
-        raise ConfigurationError(field="--people", value=number, allowed=allowed)
+    refuse(number < len(sizes), "--people", number, f"at least {len(sizes)}: one voter in each group")
     total = sum(sizes)
     found = [max(number * size // total, 1) for size in sizes]
     # What rounding left over goes to the groups that lack most, and what is too much comes from the largest.

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from ...protocol.errors import ConfigurationError, one_of
+from ...protocol.errors import ConfigurationError, one_of, refuse
 
 __all__ = ["Settings", "Tables", "read_setting", "read_settings", "set_value"]
 
@@ -37,14 +37,12 @@ def read_setting(text: str) -> tuple[str, Any]:
         ConfigurationError: it has another form, or sets more than one value.
     """
     key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise ConfigurationError(field="--set", value=text, allowed="of the form key=value")
+    refuse(not equals or not key, "--set", text, "of the form key=value")
     try:
         tables = tomllib.loads(f"value = {value}")
     except (ValueError, RecursionError):  # no TOML, or an integer of more digits than Python reads
         return key, value
-    if len(tables) > 1:
-        raise ConfigurationError(field="--set", value=text, allowed="one key=value; give --set once for each of them")
+    refuse(len(tables) > 1, "--set", text, "one key=value; give --set once for each of them")
     return key, tables["value"]
 
 

@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-from ...protocol.errors import ConfigurationError, did_you_mean, printable
+from ...protocol.errors import ConfigurationError, did_you_mean, printable, require
 from ..reading.files import MAX_FILE_BYTES, readable
 from ..reading.text_forms import PLAIN, TextForm, form_of, open_table
 
@@ -95,8 +95,7 @@ class Sheet:
                 allowed = "a header of distinct, non-empty names; if the file has no header, put one above this line"
                 raise ConfigurationError(field=f"{path.name} line 1", value=name, allowed=allowed)
             seen.add(name)
-        if not rows:
-            raise ConfigurationError(field=path.name, value="no rows", allowed="a CSV file with a header and rows")
+        require(rows, path.name, "no rows", "a CSV file with a header and rows")
         return cls(path=path, written=written, form=form, header=header, rows=rows)
 
     def count(self, number: int) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, did_you_mean, one_of
+from ...protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget
 from ...protocol.shown import brief
@@ -116,12 +116,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ConfigurationError(field="name", value=self.name, allowed=allowed)
         if self.budget is None and self.budget_delta:
             raise ConfigurationError(field="budget_delta", value=self.budget_delta, allowed="left out without a budget")
-        if not 0 <= self.budget_delta < 1:
-            raise ConfigurationError(field="budget_delta", value=self.budget_delta, allowed="in [0, 1)")
+        require(0 <= self.budget_delta < 1, "budget_delta", self.budget_delta, "in [0, 1)")
         if self.budget is not None:
             Budget(epsilon=self.budget)  # which says what is wrong with it
-        if self.noise == "secure" and self.transport == ARRAY:
-            raise ConfigurationError(field="noise", value="secure", allowed="'simulated' for arrays")
+        refuse(self.noise == "secure" and self.transport == ARRAY, "noise", "secure", "'simulated' for arrays")
         for field, value in (("seed", self.seed), ("round", self.round)):
             if value is not None and value < 0:
                 # A seed is a secret, so it is not shown.
@@ -131,8 +129,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.noise == "secure" and self.adversary:
             allowed = "left out, since noise is secure: only simulations record an adversary's view"
             raise ConfigurationError(field="adversary", value=f"{len(self.adversary)} given", allowed=allowed)
-        if self.noise == "secure" and self.seed is not None:
-            raise ConfigurationError(field="seed", value="given", allowed="left out where noise is secure")
+        refuse(self.noise == "secure" and self.seed is not None, "seed", "given", "left out where noise is secure")
 
     def _check_network(self) -> None:
         known = [field.name for field in dataclasses.fields(Faults)]
@@ -140,10 +137,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             if key not in known:
                 allowed = one_of(known, key)
                 raise ConfigurationError(field="network", value=key, allowed=allowed)
-        if self.transport == ARRAY:
-            raise ConfigurationError(
-                field="network", value=self.network, allowed="left out for arrays, which have none"
-            )
+        refuse(self.transport == ARRAY, "network", self.network, "left out for arrays, which have none")
         _ = self.faults  # which says what is wrong with a number
 
     def __repr__(self) -> str:
@@ -353,8 +347,7 @@ def name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySourc
         ConfigurationError: the file has both keys.
     """
     if "parties" in tables and word != "parties":
-        if word in tables:
-            raise ConfigurationError(field="parties", value="given", allowed=f"left out beside {word}")
+        refuse(word in tables, "parties", "given", f"left out beside {word}")
         tables[word] = tables.pop("parties")
     own = tables.get(word)
     if isinstance(own, str):

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from ...protocol.errors import ConfigurationError, did_you_mean
+from ...protocol.errors import ConfigurationError, did_you_mean, require
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import check_party_name
 from ..datasets import load_data_set
@@ -180,8 +180,7 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
     Raises:
         ConfigurationError: there is none, one is taken twice, or one cannot name a party.
     """
-    if not names:
-        raise ConfigurationError(field=f"{role}s", value="none", allowed=f"at least one {role}")
+    require(names, f"{role}s", "none", f"at least one {role}")
     with contextlib.suppress(ConfigurationError):
         if all(isinstance(name, str) and check_party_name(name) for name in names) and len(set(names)) == len(names):
             return names

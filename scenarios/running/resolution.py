@@ -17,7 +17,7 @@ from ...agents.noise import check_secure_noise
 from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
 from ...protocol.checked import check_own_columns, checked_inputs
-from ...protocol.errors import BudgetExceededError, ConfigurationError, did_you_mean
+from ...protocol.errors import BudgetExceededError, ConfigurationError, did_you_mean, refuse
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roster import Roster
@@ -275,8 +275,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
     Raises:
         ConfigurationError: something is not allowed.
     """
-    if scenario.network:
-        raise ConfigurationError(field="network", value=scenario.network, allowed="left out where the network is real")
+    refuse(scenario.network, "network", scenario.network, "left out where the network is real")
     kind = find_protocol(scenario.protocol)
     parties = _own_parties(scenario, kind) if roster is None else read_roster(roster, kind)
     scenario = _in_folder(scenario, parties)
@@ -465,8 +464,7 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
     if record and scenario.transport == ARRAY:
         allowed = "left out on the array path, which records no views"
         raise ConfigurationError(field="--record", value="given", allowed=allowed)
-    if record and scenario.noise == "secure":
-        raise ConfigurationError(field="--record", value="given", allowed="left out where noise is secure")
+    refuse(record and scenario.noise == "secure", "--record", "given", "left out where noise is secure")
 
 
 def _check_columns(parties: PartiesTable, protocol: PhasedProtocol[Any, Any], *, are_own_known: bool) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget
 from ..reading.conversion import convert
@@ -328,8 +328,7 @@ def _votes_of(value: object, folder: Path, protocol: type[PhasedProtocol[Any, An
             raise ConfigurationError(field=f"unknown key {key!r} ({path.name})", value=key, allowed="left out")
         value, folder = tables.get(VOTES), path.parent
     votes: list[Tables] = convert(value, list[dict[str, Any]], VOTES)
-    if not votes:
-        raise ConfigurationError(field=VOTES, value="none", allowed="at least one vote")
+    require(votes, VOTES, "none", "at least one vote")
     return votes, folder
 
 
@@ -377,14 +376,11 @@ def _allowance_of(scenario: Scenario, period: object, in_all: object) -> Allowan
     if in_all is None:
         seconds = None if period is None else read_period(period, field="budget_period")
         return Allowance(budget=budget, period_seconds=seconds)
-    if period is None:
-        allowed = "left out without a budget_period: budget is then over all votes"
-        raise ConfigurationError(field="budget_in_all", value=in_all, allowed=allowed)
+    refuse(period is None, "budget_in_all", in_all, "left out without a budget_period: budget is then over all votes")
     epsilon: float = convert(in_all, float, "budget_in_all")
-    if not epsilon >= cast("Budget", budget).epsilon:
-        raise ConfigurationError(
-            field="budget_in_all", value=epsilon, allowed=f"at least the budget, {scenario.budget}"
-        )
+    require(
+        epsilon >= cast("Budget", budget).epsilon, "budget_in_all", epsilon, f"at least the budget, {scenario.budget}"
+    )
     whole = Budget(epsilon=epsilon, delta=scenario.budget_delta)
     return Allowance(budget=budget, period_seconds=read_period(period, field="budget_period"), in_all=whole)
 

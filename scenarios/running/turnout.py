@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from ...protocol.errors import ConfigurationError, did_you_mean
+from ...protocol.errors import ConfigurationError, did_you_mean, require
 from ...protocol.phases import Entries
 from ..reading.sources import PartiesTable
 
@@ -72,8 +72,7 @@ class Turnout:
         for column, entries in self.entries.items() if there else ():
             _check_known(f"entries.{column}", entries, there)
         there = [name for name in there if name not in self.refused]
-        if not there:
-            raise ConfigurationError(field=f"{role}s", value="none", allowed=f"at least one {role} who is there")
+        require(there, f"{role}s", "none", f"at least one {role} who is there")
         table = {column: self._column(column, parties.table, own, there) for column in self._columns(parties, role)}
         kept = [own[name] for name in there if name in rows]
         is_as_read = len(kept) == len(there) and not self.entries

@@ -22,15 +22,26 @@ from psephos.protocol.errors import (
     one_of,
     printable,
     quote,
+    refuse,
+    require,
 )
 
 
 def test_every_error_descends_from_one_base() -> None:
     exported = {name: getattr(errors, name) for name in errors.__all__}
-    for of_texts in (did_you_mean, one_of, printable, quote):
-        assert exported.pop(of_texts.__name__) is of_texts
+    for function in (did_you_mean, one_of, printable, quote, refuse, require):
+        assert exported.pop(function.__name__) is function
     for kind in exported.values():
         assert issubclass(kind, PsephosError)
+
+
+def test_a_check_says_field_value_and_what_is_allowed() -> None:
+    require(True, "bound", 3, "> 0")  # noqa: FBT003  the condition
+    refuse(False, "bound", 3, "> 0")  # noqa: FBT003  the condition
+    nan = float("nan")
+    for check, condition in ((require, nan > 0), (refuse, not nan > 0)):
+        with pytest.raises(ConfigurationError, match="bound must be > 0, got nan"):
+            check(condition, "bound", nan, "> 0")
 
 
 @pytest.mark.parametrize("value", ["", "p1", 3.5, [1, 2], "x" * (MAX_QUOTED_CHARACTERS - 2)])

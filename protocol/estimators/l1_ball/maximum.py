@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from ...arrays import FloatArray, IntArray
-from ...errors import ConfigurationError
+from ...errors import refuse, require
 
 __all__ = ["EPSILON", "SLIGHT", "BallMaximum", "check_limits", "check_points", "check_rows", "considerable"]
 
@@ -45,12 +45,9 @@ class BallMaximum:
 
 def check_limits(*, radius: float, tolerance: float, max_iterations: int) -> None:
     """Raise `ConfigurationError` unless all three are above 0, and the first two finite."""
-    if not 0 < radius < math.inf:
-        raise ConfigurationError(field="radius", value=radius, allowed="positive and finite")
-    if not 0 < tolerance < math.inf:
-        raise ConfigurationError(field="tolerance", value=tolerance, allowed="positive and finite")
-    if max_iterations < 1:
-        raise ConfigurationError(field="max_iterations", value=max_iterations, allowed="at least 1")
+    require(0 < radius < math.inf, "radius", radius, "positive and finite")
+    require(0 < tolerance < math.inf, "tolerance", tolerance, "positive and finite")
+    refuse(max_iterations < 1, "max_iterations", max_iterations, "at least 1")
 
 
 def check_points(points: FloatArray, *, name: str, shape: tuple[int, int]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
-from ...errors import ConfigurationError
+from ...errors import require
 from .maximum import check_rows
 
 __all__ = ["project_to_l1_ball"]
@@ -37,8 +37,7 @@ def project_to_l1_ball(points: FloatArray, *, radius: float) -> FloatArray:
         ConfigurationError: `radius` is out of range.
         ValueError: `points` has the wrong shape, or holds a number that is not finite.
     """
-    if not 0 < radius < math.inf:
-        raise ConfigurationError(field="radius", value=radius, allowed="positive and finite")
+    require(0 < radius < math.inf, "radius", radius, "positive and finite")
     check_rows(points, name="points", length="m")
     projected = points.copy()
     outside = np.flatnonzero(_norms(points) > radius)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
-from ...errors import ConfigurationError
+from ...errors import ConfigurationError, refuse
 from .elementwise import log, log_odds, snap_weights
 
 __all__ = ["WEIGHT_FUNCTIONS", "WeightFunction", "check_weight_function", "shares_of_answers", "weigh"]
@@ -69,8 +69,7 @@ def check_weight_function(function: Callable[[float], float], *, num_answers: in
         num_answers: the most that a worker has, at least 1.
         clamp: shares are within [clamp, 1 − clamp]; in (0, 1/2).
     """
-    if num_answers < 1:
-        raise ConfigurationError(field="num_answers", value=num_answers, allowed="at least 1")
+    refuse(num_answers < 1, "num_answers", num_answers, "at least 1")
     if not 0 < clamp < 0.5:  # noqa: PLR2004  1/2 would leave one share
         raise ConfigurationError(field="clamp", value=clamp, allowed="in (0, 1/2)")
     _checked_weights(function, shares_of_answers(num_answers, clamp))

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, cast
 import numpy as np
 
 from ....agents.adversaries import SERVER
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.fair_voting import FairVoting
 from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series, check_between
 from .misreports import MOST_ALTERNATIVES, WITHOUT_PRIVACY, MisreportGain, check_law, gains_of
@@ -44,9 +44,7 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         check_between("trials", self.trials, _LEAST_TRIALS, _MOST_TRIALS)
         vote = _vote_of(scene)
         size = len(vote.parameters.alternatives)
-        if size > MOST_ALTERNATIVES:
-            value = f"{size} alternatives"
-            raise ConfigurationError(field="alternatives", value=value, allowed=f"at most {MOST_ALTERNATIVES}")
+        refuse(size > MOST_ALTERNATIVES, "alternatives", f"{size} alternatives", f"at most {MOST_ALTERNATIVES}")
         try:
             check_law(vote, scene.inputs)
         except NotImplementedError:

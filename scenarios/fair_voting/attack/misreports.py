@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.fair_voting import (
     DisclosedRankings,
     FairVoting,
@@ -180,10 +180,7 @@ def _gain_without_privacy(vote: FairVoting, inputs: Inputs, place: int) -> Misre
 def _choices_of(vote: FairVoting, inputs: Inputs, place: int) -> tuple[IntArray, FloatArray, int]:
     """Return the rows that a voter may report, its utility of each winner, and the place of its true row among them."""
     size = len(vote.parameters.alternatives)
-    if size > MOST_ALTERNATIVES:
-        raise ConfigurationError(
-            field="alternatives", value=f"{size} alternatives", allowed=f"at most {MOST_ALTERNATIVES}"
-        )
+    refuse(size > MOST_ALTERNATIVES, "alternatives", f"{size} alternatives", f"at most {MOST_ALTERNATIVES}")
     rows = np.array(list(itertools.permutations(range(size))), dtype=np.int64)
     _, positions = vote.members_of(inputs)
     scores = np.array(vote.parameters.make_scoring(is_centered=True).steps, dtype=np.float64)

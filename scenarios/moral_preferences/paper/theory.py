@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from ....protocol.arrays import FloatArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import refuse, require
 from ....protocol.privacy import NeighboringRelation
 
 __all__ = [
@@ -83,8 +83,7 @@ def sensitivity_in_norm(
         ConfigurationError: it is no norm.
         ValueError: a parameter is out of range.
     """
-    if not norm >= 1:
-        raise ConfigurationError(field="norm", value=norm, allowed="p ≥ 1, or inf: below 1 it is no norm")
+    require(norm >= 1, "norm", norm, "p ≥ 1, or inf: below 1 it is no norm")
     _check_positive(radius=radius, num_voters=num_voters)
     return (2 if relation is NeighboringRelation.REPLACE_ONE else 1) * radius / num_voters
 
@@ -118,9 +117,7 @@ def deviation_in_norm(
         return exact_deviation(
             failure, num_features=num_features, radius=radius, epsilon=epsilon, num_voters=num_voters
         )
-    if norm != 1:
-        allowed = "1 or inf: the law of the error's other norms has no closed form"
-        raise ConfigurationError(field="norm", value=norm, allowed=allowed)
+    refuse(norm != 1, "norm", norm, "1 or inf: the law of the error's other norms has no closed form")
     return scale * float(gammaincinv(num_features, 1 - failure))
 
 

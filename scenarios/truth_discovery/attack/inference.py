@@ -28,7 +28,7 @@ from typing import ClassVar, Final, cast
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Inputs
 from ....protocol.truth_discovery import Outcome, TruthDiscovery
@@ -146,8 +146,7 @@ class TruthDiscoveryAttack(Attack):
         self.check_secret(secret)
         if secret != _ROW:
             return self._labels_of(inputs.private, inputs.public)
-        if np.any(inputs.private == NO_ANSWER):
-            raise ConfigurationError(field="secret", value=secret, allowed="workers who answer all tasks they may have")
+        refuse(np.any(inputs.private == NO_ANSWER), "secret", secret, "workers who answer all tasks they may have")
         places = np.zeros(len(inputs), dtype=np.int64)
         for column in inputs.private.T:
             places = places * len(self.labels) + column
