@@ -18,13 +18,13 @@ from psephos.scenarios.experiments import (
     Paper,
     PaperReproduction,
     Part,
-    Sheet,
     page_of,
     reproduce,
     reproductions,
     show_reproduction,
 )
 from psephos.scenarios.presentation.drawing import Picture
+from psephos.scenarios.tables import Table
 from rich.console import Console
 
 PAPER = Paper(
@@ -83,9 +83,9 @@ def additions(found: Coins) -> Iterator[Finding]:
     yield Finding(claim="Coins are round.", source="a reading", holds=not found.lost, numbers="π is 3.1.")
 
 
-def sheets(found: Coins) -> Iterator[Sheet]:
+def sheets(found: Coins) -> Iterator[Table]:
     """Yield the only table."""
-    yield Sheet(title="Coins", headers=("name",), rows=tuple((coin.name,) for coin in found.even_ones))
+    yield Table(caption="Coins", columns=("name",), labels=0, rows=tuple((coin.name,) for coin in found.even_ones))
 
 
 def pictures(found: Coins) -> dict[str, Picture]:

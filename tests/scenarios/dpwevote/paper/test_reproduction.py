@@ -165,7 +165,7 @@ def test_the_words_of_the_tables_are_explained_where_they_are_read(reproduction:
     page = page_of(PAPER, reproduction)
     assert page.index("W1 to W9 are readings") < page.index("reading W2")
     assert "W8's prototype" not in page
-    sheets = {sheet.title: sheet for sheet in sheets_of(reproduction)}
+    sheets = {sheet.caption: sheet for sheet in sheets_of(reproduction)}
     of_moments = next(sheet for title, sheet in sheets.items() if title.startswith("Second moment"))
     assert "prototype of reading W8, optimal" in [row[0] for row in of_moments.rows]
     assert "the prototype is a first program" in of_moments.note

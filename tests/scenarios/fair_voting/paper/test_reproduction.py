@@ -227,7 +227,7 @@ def test_verdicts_that_no_chance_decides(reproduction: Reproduction) -> None:
 def test_every_sheet_has_a_cell_for_each_header_and_tells_what_is_missing(reproduction: Reproduction) -> None:
     for sheet in sheets_of(reproduction):
         assert sheet.rows
-        assert all(len(row) == len(sheet.headers) for row in sheet.rows)
+        assert all(len(row) == len(sheet.columns) for row in sheet.rows)
     words = (
         "Fairness, welfare and proven ε of zurich are not measured: not in the folder of data sets. A folder is named"
     )

@@ -287,7 +287,7 @@ def test_the_terminal_shows_everything_in_a_hundred_columns(reproduction: Reprod
 def test_every_sheet_has_a_cell_for_each_header(reproduction: Reproduction) -> None:
     for sheet in sheets_of(reproduction):
         assert sheet.rows
-        assert {len(row) for row in sheet.rows} == {len(sheet.headers)}, sheet.title
+        assert {len(row) for row in sheet.rows} == {len(sheet.columns)}, sheet.caption
 
 
 def replace_rows(reproduction: Reproduction, table: str, change: Callable[[Any], dict[str, Any]]) -> Reproduction:
