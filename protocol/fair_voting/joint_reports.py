@@ -324,7 +324,7 @@ def make_joint_report(parameters: Parameters) -> JointReport:
     """Return the report of a session with private groups: for "joint" the one with the smallest group's least error."""
     scoring = parameters.make_scoring(is_centered=True)
     sizes = parameters.group_sizes
-    if parameters.mechanism != "joint":
+    if not parameters.kind.is_choice:
         return _REPORTS[JOINT.index(parameters.mechanism)](scoring, parameters.epsilon, sizes)
     smallest, voters = sizes.index(min(sizes)), sum(sizes)
     possible = possible_joint_reports(scoring, parameters.epsilon, sizes)

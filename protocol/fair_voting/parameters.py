@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
@@ -28,7 +29,9 @@ __all__ = [
     "MAX_EPSILON",
     "MAX_GROUPS",
     "MAX_SAMPLES",
+    "MECHANISMS",
     "MIN_EPSILON",
+    "Mechanism",
     "MechanismName",
     "Parameters",
 ]
@@ -50,13 +53,73 @@ MechanismName: TypeAlias = Literal[
     "joint_scores",
 ]
 
-CENTRAL: Final[frozenset[MechanismName]] = frozenset({"laplace", "sampling", "exponential", "permute_and_flip"})
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Mechanism:
+    """What sets a mechanism apart: whoever asks reads it here.
+
+    Args:
+        name: of the parameter `mechanism`.
+        model: whom it trusts.
+        is_joint: whether a voter's group is private as well, and reported together with its ranking.
+        releases_sums: whether noisy sums are released, and anybody elects by them.
+        is_sampled: whether Algorithm 2's samples are, which its γ, δ and n_s are of.
+        is_by_quality: whether a winner alone is, by a quality, in which an objective's limit has a price
+            (`Objective.qualities`).
+        compares_pairs: whether reports are comparisons, which estimate equally spaced scores alone.
+        ranks_whole: whether they are whole rankings, of which there are too many for many alternatives.
+        is_choice: whether it is the best of several others.
+        calibrations: the parameter `calibration` may say one of these.
+    """
+
+    name: MechanismName
+    model: TrustModel = TrustModel.LOCAL
+    is_joint: bool = False
+    releases_sums: bool = False
+    is_sampled: bool = False
+    is_by_quality: bool = False
+    compares_pairs: bool = False
+    ranks_whole: bool = False
+    is_choice: bool = False
+    calibrations: tuple[str, ...] = ("tight",)
+
+
+MECHANISMS: Final[Mapping[MechanismName, Mechanism]] = {
+    each.name: each
+    for each in (
+        Mechanism(name="laplace", model=TrustModel.CENTRAL, releases_sums=True, calibrations=("tight", "printed")),
+        Mechanism(
+            name="sampling",
+            model=TrustModel.CENTRAL,
+            is_sampled=True,
+            calibrations=("tight", "printed", "proven"),
+        ),
+        Mechanism(name="exponential", model=TrustModel.CENTRAL, is_by_quality=True),
+        Mechanism(name="permute_and_flip", model=TrustModel.CENTRAL, is_by_quality=True),
+        Mechanism(name="local", is_choice=True),
+        Mechanism(name="sampled_pair", compares_pairs=True),
+        Mechanism(name="sampled_position"),
+        Mechanism(name="whole_ranking", ranks_whole=True),
+        Mechanism(name="noisy_scores"),
+        Mechanism(name="joint", is_joint=True, is_choice=True),
+        Mechanism(name="joint_pair", is_joint=True, compares_pairs=True),
+        Mechanism(name="joint_position", is_joint=True),
+        Mechanism(name="joint_ranking", is_joint=True, ranks_whole=True),
+        Mechanism(name="joint_scores", is_joint=True),
+    )
+}
+
+
+def _named(is_such: Callable[[Mechanism], bool]) -> tuple[MechanismName, ...]:
+    return tuple(each.name for each in MECHANISMS.values() if is_such(each) and not each.is_choice)
+
+
+CENTRAL: Final = frozenset(_named(lambda each: each.model is TrustModel.CENTRAL))
 """In which the aggregator is trusted with the rankings."""
-BY_QUALITY: Final[frozenset[MechanismName]] = frozenset({"exponential", "permute_and_flip"})
-"""Of these the ones that elect by a quality, in which an objective's limit has a price (`Objective.qualities`)."""
-LOCAL: Final[tuple[MechanismName, ...]] = ("sampled_pair", "sampled_position", "whole_ranking", "noisy_scores")
+BY_QUALITY: Final = frozenset(_named(lambda each: each.is_by_quality))
+LOCAL: Final = _named(lambda each: each.model is TrustModel.LOCAL and not each.is_joint)
 """In which nobody is."""
-JOINT: Final[tuple[MechanismName, ...]] = ("joint_pair", "joint_position", "joint_ranking", "joint_scores")
+JOINT: Final = _named(lambda each: each.is_joint)
 """In which nobody is, and a voter's group is private as well."""
 
 MIN_EPSILON: Final = 1e-4
@@ -164,19 +227,29 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         check_level(self.level)
 
     @property
+    def kind(self) -> Mechanism:
+        """What the mechanism is."""
+        return MECHANISMS[self.mechanism]
+
+    @property
+    def samples_voters_first(self) -> bool:
+        """Whether Algorithm 2 draws from a sub-sample of the voters (reading F4)."""
+        return self.kind.is_sampled and self.reading == "subsample"
+
+    @property
     def model(self) -> TrustModel:
         """Whom losses are bounded against."""
-        return TrustModel.CENTRAL if self.mechanism in CENTRAL else TrustModel.LOCAL
+        return self.kind.model
 
     @property
     def is_joint(self) -> bool:
         """Whether a voter's group is private, and reported together with its ranking."""
-        return self.mechanism == "joint" or self.mechanism in JOINT
+        return self.kind.is_joint
 
     @property
     def is_centered(self) -> bool:
         """Whether utilities are counted from where a voter changes them least: not in Algorithm 1 as printed."""
-        return self.mechanism != "laplace" or self.calibration != "printed"
+        return not self.kind.releases_sums or self.calibration != "printed"
 
     @property
     def num_voters(self) -> int:
@@ -229,7 +302,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def claimed(self) -> float:
         """What the paper says that a voter pays: ε, or the label of the samples that were chosen so that ε holds."""
-        if self.mechanism != "sampling" or self.calibration != "proven":
+        if not self.kind.is_sampled or self.calibration != "proven":
             return self.epsilon
         return label_of(self.samples, self.delta, len(self.alternatives))
 
@@ -254,7 +327,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         refuse(self.num_voters > MAX_VOTERS, "group_sizes", self.num_voters, f"{MAX_VOTERS} voters at most")
 
     def _check_relation(self) -> None:
-        if self.relation is NeighboringRelation.REPLACE_ONE or self.mechanism in CENTRAL - {"sampling"}:
+        is_exact = self.model.trusts_server and not self.kind.is_sampled
+        if is_exact or self.relation is NeighboringRelation.REPLACE_ONE:
             return
         allowed = f"{NeighboringRelation.REPLACE_ONE.value!r} for mechanism {self.mechanism!r}"
         raise ConfigurationError(field="relation", value=self.relation.value, allowed=allowed)
@@ -270,10 +344,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def _check_calibration(self) -> None:
         """Refuse a calibration that the mechanism ignores."""
-        known = {"laplace": ("tight", "printed"), "sampling": ("tight", "printed", "proven")}
-        if self.calibration not in known.get(self.mechanism, ("tight",)):
+        if self.calibration not in self.kind.calibrations:
             allowed = "'tight' or 'printed' with mechanism 'laplace': the tight noise is proven"
-            if self.mechanism != "laplace":
+            if not self.kind.releases_sums:
                 allowed = f"'tight' or left out with mechanism {self.mechanism!r}, which has no other"
             raise ConfigurationError(field="calibration", value=self.calibration, allowed=allowed)
         if self.calibration == "proven" and self.gamma != DEFAULT_GAMMA:
@@ -295,13 +368,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.is_joint and len(self.groups) > MAX_JOINT_GROUPS:
             allowed = f"at most {MAX_JOINT_GROUPS} with mechanism {self.mechanism!r}: each report tells of every group"
             raise ConfigurationError(field="groups", value=_counted(self.groups, "group"), allowed=allowed)
-        if self.mechanism in {"whole_ranking", "joint_ranking"} and size > MAX_RANKED:
+        if self.kind.ranks_whole and size > MAX_RANKED:
             allowed = f"another one for more than {MAX_RANKED} alternatives: there are {size}"
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
-        if (
-            self.mechanism in {"sampled_pair", "joint_pair"}
-            and not self.make_scoring(is_centered=False).is_equally_spaced
-        ):
+        if self.kind.compares_pairs and not self.make_scoring(is_centered=False).is_equally_spaced:
             allowed = "another one, or equally spaced scores: comparisons of pairs estimate no other scores"
             raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
 
@@ -310,7 +380,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(0 < self.delta < 1, "delta", self.delta, "in (0, 1)")
         if self.num_samples is not None and not 1 <= self.num_samples <= MAX_SAMPLES:
             raise ConfigurationError(field="num_samples", value=self.num_samples, allowed=f"in [1, {MAX_SAMPLES}]")
-        if self.mechanism != "sampling":
+        if not self.kind.is_sampled:
             return
         if self.samples > MAX_SAMPLES:
             allowed = f"larger: this one takes {self.samples} samples of at most {MAX_SAMPLES}"
@@ -327,7 +397,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 f"samples, and ε·min n_k = {math.floor(self.epsilon * least)}"
             )
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
-        if self.reading == "subsample":
+        if self.samples_voters_first:
             if self.samples > least:
                 allowed = f"at most {least}, the voters of the smallest group, since they are sampled first"
                 raise ConfigurationError(field="num_samples", value=self.samples, allowed=allowed)

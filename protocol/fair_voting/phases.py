@@ -19,7 +19,7 @@ from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel
 from ..tally import Tally
 from .choices import Choice, ExponentialChoice, SampledChoice
 from .joint_reports import JointReport, make_joint_report
-from .parameters import BY_QUALITY, Parameters
+from .parameters import Parameters
 from .rankings import cells_of_members, check_ranking, some_rankings
 from .reports import LocalReport, RankingReport, make_report
 from .sampling_bounds import proven_epsilon
@@ -54,10 +54,10 @@ class DisclosedRankings(CentralPhase):
 
     def __init__(self, parameters: Parameters) -> None:
         self.scoring = parameters.make_scoring(is_centered=parameters.is_centered)
-        self.choice = None if parameters.mechanism == "laplace" else _make_choice(parameters, self.scoring)
+        self.choice = None if parameters.kind.releases_sums else _make_choice(parameters, self.scoring)
         self._parameters = parameters
         self._subsample = None
-        if parameters.mechanism == "sampling" and parameters.reading == "subsample":
+        if parameters.samples_voters_first:
             self._subsample = Subsample(parameters.group_sizes, parameters.samples)
         mechanism = self.choice or _make_laplace(parameters, self.scoring)
         self._losses_of_group = [(_loss(parameters, mechanism, group),) for group in range(len(parameters.groups))]
@@ -274,7 +274,7 @@ def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
 def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
     """Return what elects on groups' sums."""
     objective = parameters.make_objective()
-    if parameters.mechanism in BY_QUALITY:
+    if parameters.kind.is_by_quality:
         return ExponentialChoice(
             scoring,
             parameters.group_sizes,

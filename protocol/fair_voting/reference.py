@@ -46,7 +46,7 @@ def reference_run(protocol: FairVoting, inputs: Inputs, *, noise: SimulatedNoise
         # Algorithm 1, lines 3 to 5: noise on the groups' utilities; the least difference wins.
         noisy = noise.randomize(phase.tally_mechanism, sums, protocol=protocol.name, phase=stream, place=0)
         return protocol.outcome([Tally(len(inputs), np.array(noisy, dtype=np.int64).reshape(-1, phase.num_values))])
-    if protocol.parameters.mechanism == "sampling" and protocol.parameters.reading == "subsample":
+    if protocol.parameters.samples_voters_first:
         # Algorithm 2, line 4.
         sums = _sums_of_sampled(protocol, phase, rankings, groups, noise)
         stream += ", draw 2"

@@ -328,7 +328,7 @@ def best_report(scoring: Scoring, epsilon: float) -> RankingReport:
 def make_report(parameters: Parameters) -> RankingReport:
     """Return the report of a session in the local model."""
     scoring = parameters.make_scoring(is_centered=True)
-    if parameters.mechanism == "local":
+    if parameters.kind.is_choice:
         return best_report(scoring, parameters.epsilon)
     return _REPORTS[LOCAL.index(parameters.mechanism)](scoring, parameters.epsilon)
 

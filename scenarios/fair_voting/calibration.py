@@ -20,7 +20,7 @@ from ...protocol.fair_voting import FairVoting, Outcome, Parameters
 from ...protocol.fair_voting.assurance import CONFIRMED
 from ...protocol.fair_voting.choices import ExponentialChoice
 from ...protocol.fair_voting.objective import ObjectiveName
-from ...protocol.fair_voting.parameters import JOINT, LOCAL, MechanismName
+from ...protocol.fair_voting.parameters import CENTRAL, MechanismName
 from ...protocol.fair_voting.phases import DisclosedRankings
 from ...protocol.fair_voting.posteriors import DIFFERENCES
 from ...protocol.fair_voting.rankings import Rankings
@@ -43,7 +43,6 @@ _MECHANISMS: Final[tuple[MechanismName, ...]] = (
     "joint_pair",
     "joint_scores",
 )
-_WITHOUT_TRUST: Final = frozenset[MechanismName]({*LOCAL, *JOINT})
 _PRIOR: Final = "prior"
 
 
@@ -161,7 +160,7 @@ def measure(
 
 
 def _make_vote(mechanism: MechanismName, objective: ObjectiveName, setting: Setting, level: float) -> FairVoting:
-    is_local = mechanism in _WITHOUT_TRUST
+    is_local = mechanism not in CENTRAL
     return FairVoting(
         Parameters(
             alternatives=_ALTERNATIVES,
@@ -187,7 +186,7 @@ def _sums_of_prior(vote: FairVoting, generator: np.random.Generator) -> IntArray
     scoring = vote.parameters.make_scoring(is_centered=True)
     sizes = np.array(vote.parameters.group_sizes)
     shares = generator.random((len(sizes), len(_ALTERNATIVES)))
-    if vote.parameters.mechanism == "laplace" and vote.parameters.objective == "parity" and len(sizes) == 2:  # noqa: PLR2004  one difference
+    if vote.parameters.kind.releases_sums and vote.parameters.objective == "parity" and len(sizes) == 2:  # noqa: PLR2004  one difference
         shares[0] = (1 + generator.uniform(-1, 1, len(_ALTERNATIVES))) / 2  # half the difference on either side
         shares[1] = 1 - shares[0]
     steps = scoring.steps[-1] + shares * scoring.range
@@ -258,7 +257,7 @@ def _cells(asked: Drawn) -> Iterator[Cell]:
         for objective in _OBJECTIVES:
             for setting in SETTINGS:
                 for profiles in PROFILES:
-                    if profiles == _PRIOR and mechanism in _WITHOUT_TRUST:
+                    if profiles == _PRIOR and mechanism not in CENTRAL:
                         continue
                     yield measure(
                         mechanism,

@@ -14,7 +14,6 @@ from ...protocol.fair_voting import FairVoting, Parameters
 from ...protocol.fair_voting.assurance import assurance_of_choice
 from ...protocol.fair_voting.choices import ExponentialChoice
 from ...protocol.fair_voting.joint_reports import make_joint_report, possible_joint_reports
-from ...protocol.fair_voting.parameters import CENTRAL
 from ...protocol.fair_voting.reports import make_report, possible_reports
 from ...protocol.phases import PhasedProtocol
 from ..running.offers import Offer
@@ -34,7 +33,7 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     parameters = protocol.parameters
     if parameters.is_joint:
         return _joint_reports(parameters)
-    return _choices(protocol) if parameters.mechanism in CENTRAL else _reports(parameters)
+    return _choices(protocol) if parameters.model.trusts_server else _reports(parameters)
 
 
 def _reports(parameters: Parameters) -> list[Offer]:

@@ -18,7 +18,6 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError, require
 from ...protocol.fair_voting import FairVoting, Parameters
-from ...protocol.fair_voting.parameters import BY_QUALITY
 from ...protocol.phases import Inputs
 from ...protocol.randomness import SimulatedNoise
 from ..experiments.measurements import Measurement, mean_of
@@ -169,8 +168,8 @@ def _row(
 ) -> TradeOffRow:
     vote = FairVoting(parameters)
     (loss,) = vote.losses
-    is_sampling = parameters.mechanism == "sampling"
-    if parameters.mechanism in BY_QUALITY:
+    is_sampling = parameters.kind.is_sampled
+    if parameters.kind.is_by_quality:
         shares = choice_shares(vote, profiles)[0]
         found = [Measurement(float(value), 0.0) for value in values @ shares]
     else:
@@ -189,7 +188,7 @@ def _row(
         disparity=disparity,
         welfare=welfare,
         agreement=agreement,
-        trials=0 if parameters.mechanism in BY_QUALITY else trials,
+        trials=0 if parameters.kind.is_by_quality else trials,
     )
 
 

@@ -10,12 +10,10 @@ from typing import Any, ClassVar, Final
 from ...protocol.fair_voting import Parameters
 from ...protocol.fair_voting.parameters import (
     BY_QUALITY,
-    CENTRAL,
     JOINT,
-    LOCAL,
     MAX_EPSILON,
+    MECHANISMS,
     MIN_EPSILON,
-    MechanismName,
 )
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, TrustModel
@@ -25,7 +23,7 @@ from .comparisons import PRICED
 
 __all__ = ["ElectionVariants", "model_of"]
 
-_NAMES: Final[tuple[MechanismName, ...]] = ("laplace", "sampling", "exponential", "permute_and_flip", *LOCAL)
+_NAMES: Final = tuple(name for name, each in MECHANISMS.items() if not each.is_joint and not each.is_choice)
 _NOTE: Final = (
     "other winners: the share of elections with another winner than without noise, by this objective; ± is one "
     "standard error of {:,} trials. ε in all is proven"
@@ -38,7 +36,7 @@ _FALSE: Final = (
 
 def model_of(name: str) -> TrustModel:
     """Return whom a mechanism trusts."""
-    return TrustModel.CENTRAL if name in CENTRAL else TrustModel.LOCAL
+    return next(each for each in MECHANISMS.values() if each.name == name).model
 
 
 class ElectionVariants(SimulatedVariants):

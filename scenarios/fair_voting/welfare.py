@@ -36,7 +36,7 @@ class WelfareErrors(VariantTable):
     @property
     def names(self) -> Sequence[str]:
         """Algorithm 1 and the local mechanisms; where groups are private those that keep them so."""
-        return JOINT if self.parameters.is_joint else (_LAPLACE, *LOCAL[:4])
+        return JOINT if self.parameters.is_joint else (_LAPLACE, *LOCAL)
 
     @property
     def unit(self) -> Unit:
@@ -78,7 +78,7 @@ def _error_of(parameters: Parameters) -> float:
     smallest = sizes.index(min(sizes))
     if parameters.is_joint:
         error = make_joint_report(parameters).error_of(smallest, sum(sizes))
-    elif parameters.mechanism == _LAPLACE:
+    elif parameters.kind.releases_sums:
         laplace = cast("VectorLaplace", FairVoting(parameters).disclosed.tally_mechanism)
         error = math.sqrt(laplace.noise_variance) * scoring.step / sizes[smallest]
     else:

@@ -87,14 +87,13 @@ def _are_comparable(votes: Sequence[Voted], target: str, group: int) -> bool:
 def _is_like(voted: Voted, other: Voted) -> bool:
     """Return whether two elections publish the same, of rankings that count the same."""
     one, two = _protocol_of(voted).parameters, _protocol_of(other).parameters
-    is_sampled = one.mechanism == "sampling" and one.reading == "subsample"
-    return one.model.trusts_server and not is_sampled and publish_alike(one, two)
+    return one.model.trusts_server and not one.samples_voters_first and publish_alike(one, two)
 
 
 def _unknown_in(voted: Voted, target: str, group: int) -> dict[str, tuple[list[int], list[int]]]:
     """Return who is unknown to the coalition beside the target, with group and ranking: of sums, in its group alone."""
     scene = voted.scene
-    is_sums = _protocol_of(voted).parameters.mechanism == "laplace"
+    is_sums = _protocol_of(voted).parameters.kind.releases_sums
     rows = zip(scene.names, scene.inputs.public.tolist(), scene.inputs.private.tolist(), strict=True)
     return {
         name: (public, private)

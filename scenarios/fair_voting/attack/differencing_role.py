@@ -105,7 +105,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         elections.first.check_secret(self._inferred)
         unknown = _Pair(scene, elections, coalition, place, self._inferred).num_unknown
         most = _MOST_UNKNOWN_OF_FOUR if len(elections.first.rankings) >= _MOST_CHANGED else _MOST_UNKNOWN
-        if parameters.mechanism == "laplace" and unknown > most:
+        if parameters.kind.releases_sums and unknown > most:
             allowed = f"all voters of the target's group but {most} at most, where sums are published"
             raise ConfigurationError(field="members", value=f"{len(self.members)} voters", allowed=allowed)
         is_unknown = len(coalition.members) < len(scene.names) - 1
@@ -253,7 +253,7 @@ class _Pair:
     def evaluations(self, trials: int) -> tuple[Evaluation, Evaluation]:
         """Return how well one election and two do, where what the coalition believes of them is true."""
         inputs = self.scene.inputs
-        if self.elections.second.parameters.mechanism == "laplace":
+        if self.elections.second.parameters.kind.releases_sums:
             return self._on_made_up_ones(min(trials, max(_LEAST_TRIALS, _MOST_DRAWN // max(1, self.num_unknown))))
         attack = self.elections.first
         candidates = attack.candidates(self.secret)

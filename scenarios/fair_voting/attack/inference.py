@@ -231,7 +231,7 @@ class FairVotingAttack(Attack):
         of_members = seen.public[members, 0]
         utilities = self.utilities(seen.rows) if members else np.zeros((0, self.size), dtype=np.int64)
         parameters = self.protocol.parameters
-        is_sampled = parameters.mechanism == "sampling" and parameters.reading == "subsample"
+        is_sampled = parameters.samples_voters_first
         told: list[Others] = []
         for place, size in enumerate(parameters.group_sizes):
             known = utilities[of_members == place]

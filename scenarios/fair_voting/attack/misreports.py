@@ -155,7 +155,7 @@ def check_law(vote: FairVoting, inputs: Inputs) -> None:
     phase = vote.phase
     if not isinstance(phase, DisclosedRankings) or phase.choice is None:
         return
-    if vote.parameters.mechanism == "sampling" and vote.parameters.reading == "subsample":
+    if vote.parameters.samples_voters_first:
         raise NotImplementedError("the law of a sample's winner takes too long")
     groups, positions = vote.members_of(inputs)
     phase.choice.log_laws(phase.sums_of(positions, groups).reshape(1, -1))

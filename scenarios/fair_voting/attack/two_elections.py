@@ -55,7 +55,7 @@ class TwoElections:
             if not parameters.model.trusts_server:
                 allowed = "one in which the aggregator is trusted"
                 raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
-            if parameters.mechanism == "sampling" and parameters.reading == "subsample":
+            if parameters.samples_voters_first:
                 raise ConfigurationError(field="reading", value="subsample", allowed="group, for two elections")
         if not publish_alike(self.first.protocol.parameters, self.second.parameters):
             allowed = "one with the same alternatives, groups and scores that publishes in the same way"
@@ -89,7 +89,7 @@ class TwoElections:
         Raises:
             ConfigurationError: more than the winner is published, or as `FairVotingAttack`.
         """
-        if self.second.parameters.mechanism == "laplace":
+        if self.second.parameters.kind.releases_sums:
             raise ConfigurationError(field="mechanism", value="laplace", allowed="one that publishes the winner alone")
         candidates = self.first.candidates(secret)
         seen = _nothing_yet(self.first, inputs, coalition)
@@ -137,7 +137,7 @@ def publish_alike(ours: Parameters, theirs: Parameters) -> bool:
     return (
         ours.alternatives == theirs.alternatives
         and ours.groups == theirs.groups
-        and (ours.mechanism == "laplace") == (theirs.mechanism == "laplace")
+        and ours.kind.releases_sums == theirs.kind.releases_sums
         and ours.make_scoring(is_centered=ours.is_centered) == theirs.make_scoring(is_centered=theirs.is_centered)
     )
 

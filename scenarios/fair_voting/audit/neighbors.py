@@ -64,7 +64,7 @@ def case_of_profiles(
     """
     parameters = vote.parameters
     entries = charge(vote, _rankings(vote)[0].tolist(), (group,), num_sessions=1)
-    is_sampled = parameters.mechanism == "sampling"
+    is_sampled = parameters.kind.is_sampled
     details = f"{parameters.reading}, {parameters.scale}" if is_sampled else parameters.relation.value
 
     def pairs() -> list[Pair]:

@@ -135,7 +135,7 @@ def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) ->
         ConfigurationError: as `load_electorate`, or crossings would be found from voters whose groups are private.
     """
     mechanism = parameters.get("mechanism", "")
-    if isinstance(parties, Mapping) and _COLUMNS in parties and (mechanism == "joint" or mechanism in JOINT):
+    if isinstance(parties, Mapping) and _COLUMNS in parties and mechanism in ("joint", *JOINT):
         allowed = f"left out with mechanism {mechanism!r}: which crossings have voters would tell of private groups"
         raise ConfigurationError(field=f"{_FIELD}.{_COLUMNS}", value=parties[_COLUMNS], allowed=allowed)
     return None if isinstance(parties, str) and not is_of_ballots(parties) else load_electorate(parties)
