@@ -114,10 +114,10 @@ def _named(is_such: Callable[[Mechanism], bool]) -> tuple[MechanismName, ...]:
     return tuple(each.name for each in MECHANISMS.values() if is_such(each) and not each.is_choice)
 
 
-CENTRAL: Final = frozenset(_named(lambda each: each.model is TrustModel.CENTRAL))
+CENTRAL: Final = frozenset(_named(lambda each: each.model.trusts_server))
 """In which the aggregator is trusted with the rankings."""
 BY_QUALITY: Final = frozenset(_named(lambda each: each.is_by_quality))
-LOCAL: Final = _named(lambda each: each.model is TrustModel.LOCAL and not each.is_joint)
+LOCAL: Final = _named(lambda each: not each.model.trusts_server and not each.is_joint)
 """In which nobody is."""
 JOINT: Final = _named(lambda each: each.is_joint)
 """In which nobody is, and a voter's group is private as well."""

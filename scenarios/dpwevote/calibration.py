@@ -19,7 +19,7 @@ from ...protocol.dpwevote.error_prior import ErrorPrior
 from ...protocol.estimators import Verdict
 from ...protocol.mechanisms import FiniteMechanism
 from ..experiments.calibration import Calibration, Claims, Drawn, claims_of
-from ..experiments.pooling import CLAIM_COLUMNS, pool, written_share
+from ..experiments.pooling import CLAIM_COLUMNS, pool_by, verdict_columns, written_share
 from ..experiments.sheets import flat
 from ..tables import Table, listed
 
@@ -250,13 +250,9 @@ def _tables(asked: Drawn) -> Iterator[Table]:
     cells = list(_cells(asked, priors=tuple(PRIORS)))
     for prior, law in PRIORS.items():
         of_prior = [cell for cell in cells if cell.prior == prior]
-        pooled = [
-            pool([cell for cell in of_prior if cell.variant == variant], shares=("decided", "verdicts_wrong"))
-            for variant in _VARIANTS
-        ]
         yield listed(
-            pooled,
-            [("variant", lambda row: row.variant), *_COLUMNS],
+            pool_by(of_prior, "variant"),
+            verdict_columns(variant="variant"),
             caption=f"Electorates drawn by `{prior}`",
             note=f"{law.words}. Over {', '.join(f'{n:,}' for n in _PARTNERS)} partners (Laplace noise up to "
             f"{_MOST_DRAWN:,}) and ε = {', '.join(f'{e:g}' for e in _EPSILONS)}.",
@@ -270,20 +266,13 @@ def _tables(asked: Drawn) -> Iterator[Table]:
             ("variant", lambda row: row.variant),
             ("partners", lambda row: f"{row.num_partners:,}"),
             ("ε", lambda row: f"{row.epsilon:g}"),
-            *_COLUMNS,
+            *verdict_columns(),
         ],
         caption="Each cell under the named prior",
         name="cells",
         full=flat(named),
     )
     yield from _of_coins(asked)
-
-
-_COLUMNS: Final[Sequence[tuple[str, Callable[[Cell], str]]]] = (
-    *CLAIM_COLUMNS,
-    ("verdicts given", lambda cell: written_share(cell.decided)),
-    ("verdicts wrong", lambda cell: written_share(cell.verdicts_wrong)),
-)
 
 
 def _of_coins(asked: Drawn) -> Iterator[Table]:
@@ -324,7 +313,7 @@ def _of_coins(asked: Drawn) -> Iterator[Table]:
         [
             ("claims by", lambda row: row[0]),
             ("variant", lambda row: row[1].variant),
-            *((header, lambda row, cell=cell: cell(row[1])) for header, cell in _COLUMNS[:5]),
+            *((header, lambda row, cell=cell: cell(row[1])) for header, cell in CLAIM_COLUMNS),
         ],
         caption="The same electorates: claims by the two priors",
         note="Where all votes are coin tosses, a claim below 5 % is mostly luck of the noise, and wrong several times "

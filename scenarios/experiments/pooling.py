@@ -1,14 +1,15 @@
 """Cells of a calibration as one line, and the columns that such lines share."""
 
 import math
+import operator
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from .calibration import SMALL, Claims
 
-__all__ = ["CLAIM_COLUMNS", "pool", "written_share"]
+__all__ = ["CLAIM_COLUMNS", "pool", "pool_by", "verdict_columns", "written_share"]
 
 CellT = TypeVar("CellT", bound=Claims)
 
@@ -41,6 +42,19 @@ def pool(cells: Sequence[CellT], *, shares: Sequence[str] = ()) -> CellT:
     return msgspec.structs.replace(cells[0], **changes)
 
 
+def pool_by(cells: Sequence[CellT], *fields: str) -> list[CellT]:
+    """Return the cells that are alike in some fields as one each, with the shares of verdicts that these give.
+
+    Args:
+        cells: of which `decided` is the share of verdicts that are given, and `verdicts_wrong` that of wrong ones.
+        fields: what tells kinds of cells apart, in the order of the first of each.
+    """
+    kinds: dict[tuple[object, ...], list[CellT]] = {}
+    for cell in cells:
+        kinds.setdefault(tuple(getattr(cell, field) for field in fields), []).append(cell)
+    return [pool(alike, shares=("decided", "verdicts_wrong")) for alike in kinds.values()]
+
+
 def written_share(value: float) -> str:
     """Return a share with three decimals; nothing where there is none."""
     return "" if math.isnan(value) else f"{value:.3f}"
@@ -54,3 +68,24 @@ CLAIM_COLUMNS: Final[Sequence[tuple[str, Callable[[Claims], str]]]] = (
     ("found there", lambda cell: written_share(cell.small_found)),
 )
 """Of all claims, then of the small ones."""
+
+
+def verdict_columns(
+    given: str = "verdicts given", wrong: str = "verdicts wrong", **labels: str
+) -> list[tuple[str, Callable[[Any], str]]]:
+    """Return the columns of cells with claims and verdicts.
+
+    Args:
+        given: the header of the share of verdicts that are given.
+        wrong: that of the share of wrong ones.
+        labels: fields that tell the cells apart, by header.
+    """
+    of_labels: list[tuple[str, Callable[[Any], str]]] = [
+        (header, operator.attrgetter(field)) for header, field in labels.items()
+    ]
+    return [
+        *of_labels,
+        *CLAIM_COLUMNS,
+        (given, lambda cell: written_share(cell.decided)),
+        (wrong, lambda cell: written_share(cell.verdicts_wrong)),
+    ]

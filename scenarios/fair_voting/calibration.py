@@ -7,7 +7,7 @@ alone the claim is the level at which it may lack a shortfall.
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -25,7 +25,7 @@ from ...protocol.fair_voting.phases import DisclosedRankings
 from ...protocol.fair_voting.posteriors import DIFFERENCES
 from ...protocol.fair_voting.rankings import Rankings
 from ..experiments.calibration import Calibration, Claims, Drawn, claims_of
-from ..experiments.pooling import CLAIM_COLUMNS, pool, written_share
+from ..experiments.pooling import pool_by, verdict_columns
 from ..experiments.sheets import flat
 from ..tables import Table, listed
 
@@ -273,15 +273,9 @@ def _tables(asked: Drawn) -> Iterator[Table]:
     cells = list(_cells(asked))
     for profiles, words in PROFILES.items():
         rows = [cell for cell in cells if cell.profiles == profiles]
-        pooled = [
-            pool(same, shares=("decided", "verdicts_wrong"))
-            for mechanism in _MECHANISMS
-            for objective in _OBJECTIVES
-            if (same := [cell for cell in rows if (cell.mechanism, cell.objective) == (mechanism, objective)])
-        ]
         yield listed(
-            pooled,
-            [("mechanism", lambda cell: cell.mechanism), ("objective", lambda cell: cell.objective), *_COLUMNS],
+            pool_by(rows, "mechanism", "objective"),
+            verdict_columns("confirmed", "confirmed and wrong", mechanism="mechanism", objective="objective"),
             caption=f"Profiles: `{profiles}`",
             note=f"{words}. Over {'; '.join(_words(setting) for setting in SETTINGS)}; four alternatives.",
             labels=2,
@@ -293,13 +287,6 @@ def _tables(asked: Drawn) -> Iterator[Table]:
 def _words(setting: Setting) -> str:
     sizes = ", ".join(f"{size:,}" for size in setting.sizes)
     return f"groups of {sizes} at ε = {setting.epsilon:g} ({setting.local_epsilon:g} where nobody is trusted)"
-
-
-_COLUMNS: Final[Sequence[tuple[str, Callable[[Cell], str]]]] = (
-    *CLAIM_COLUMNS,
-    ("confirmed", lambda cell: written_share(cell.decided)),
-    ("confirmed and wrong", lambda cell: written_share(cell.verdicts_wrong)),
-)
 
 
 CALIBRATION: Final = Calibration(

@@ -28,7 +28,7 @@ from ...protocol.moral_preferences import (
     decide,
 )
 from ..experiments.calibration import Calibration, Claims, Drawn, claims_of
-from ..experiments.pooling import CLAIM_COLUMNS, pool, written_share
+from ..experiments.pooling import pool_by, verdict_columns, written_share
 from ..experiments.sheets import flat
 from ..tables import Table, listed
 
@@ -359,17 +359,9 @@ def _tables(asked: Drawn) -> Iterator[Table]:
                     )
     for society, (words, _) in SOCIETIES.items():
         rows = [cell for cell in cells if cell.society == society]
-        pooled = [
-            pool(
-                [cell for cell in rows if (cell.way, cell.prior) == (way, prior)],
-                shares=("decided", "verdicts_wrong"),
-            )
-            for way in WAYS
-            for prior in PRIORS
-        ]
         yield listed(
-            pooled,
-            [("release", lambda cell: cell.way), ("prior", lambda cell: cell.prior), *_COLUMNS],
+            pool_by(rows, "way", "prior"),
+            verdict_columns(release="way", prior="prior"),
             caption=f"Societies: `{society}`",
             note=f"{words}. Over {', '.join(map(str, _FEATURES))} features and three prices each; {_VOTERS} voters.",
             labels=2,
@@ -415,13 +407,6 @@ def _table_of_differences(asked: Drawn) -> Table:
         name="differences",
         full=flat(cells),
     )
-
-
-_COLUMNS: Final[Sequence[tuple[str, Callable[[Cell], str]]]] = (
-    *CLAIM_COLUMNS,
-    ("verdicts given", lambda cell: written_share(cell.decided)),
-    ("verdicts wrong", lambda cell: written_share(cell.verdicts_wrong)),
-)
 
 
 CALIBRATION: Final = Calibration(
