@@ -13,20 +13,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..arrays import FloatArray, IntArray
+from .estimators import ESTIMATORS
 
 __all__ = ["CREDITS", "average_confidences"]
 
-CREDITS: Final[Mapping[str, float]] = {
-    "majority": 1.0,
-    "truth_discovery": 0.58,
-    "one_coin": 0.53,
-    "dawid_skene": 0.53,
-    "crh": 1.0,
-    "noise_aware": 0.74,
-    "noise_aware_dawid_skene": 0.82,
-    "noise_aware_crh": 1.0,
-    "cautious": 0.74,
-}
+CREDITS: Final[Mapping[str, float]] = {name: each.credit for name, each in ESTIMATORS.items()}
 """How much of what an estimator says beyond chance is kept; shares of votes or weights (a majority's, CRH's) claim no
 probability, and stay."""
 

@@ -13,18 +13,11 @@ from ..estimators.truth_inference import (
     Inference,
     KnownNoise,
     WeightFunction,
-    cautious_truth_discovery,
-    crh,
-    dawid_skene,
-    majority_vote,
-    noise_aware_dawid_skene,
-    noise_aware_one_coin,
-    one_coin,
-    truth_discovery,
 )
 from ..mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, PointMass, TruncatedNormal, Uniform
+from .estimators import ESTIMATORS, EstimatorName
 from .noise import Noise
-from .parameters import EstimatorName, Parameters
+from .parameters import Parameters
 
 __all__ = ["find_truths", "known_noise"]
 
@@ -49,46 +42,18 @@ def find_truths(
         ConfigurationError: nobody said what the parameters' weight function is, or it does not increase.
     """
     name = _AUTO if parameters.estimator == "auto" else parameters.estimator
-    ties, most = parameters.ties, parameters.max_iterations
-    rounds = None if isinstance(parameters.rounds, msgspec.UnsetType) else parameters.rounds
-    match name:
-        case "majority":
-            return name, majority_vote(answers, ties=ties)
-        case "truth_discovery":
-            return name, _paper(answers, parameters, weight_function)
-        case "one_coin":
-            return name, one_coin(answers, ties=ties, max_iterations=most, rounds=rounds)
-        case "dawid_skene":
-            return name, dawid_skene(answers, ties=ties, max_iterations=most, rounds=rounds)
-        case "crh":
-            return name, crh(answers, ties=ties, max_iterations=most, clamp=parameters.quality_clamp)
-        case "noise_aware_crh":
-            known, clamp = known_noise(noise, parameters.sizes), parameters.quality_clamp
-            return name, crh(answers, known, ties=ties, max_iterations=most, clamp=clamp)
-        case "noise_aware":
-            return name, noise_aware_one_coin(
-                answers, known_noise(noise, parameters.sizes), ties=ties, max_iterations=most, rounds=rounds
-            )
-        case "noise_aware_dawid_skene":
-            known = known_noise(noise, parameters.sizes)
-            return name, noise_aware_dawid_skene(answers, known, ties=ties, max_iterations=most, rounds=rounds)
-        case "cautious":
-            known, clamp = known_noise(noise, parameters.sizes), parameters.quality_clamp
-            return name, cautious_truth_discovery(answers, known, clamp=clamp, ties=ties, max_iterations=most)
-
-
-def _paper(answers: Answers, parameters: Parameters, weight_function: WeightFunction | None) -> Inference:
-    """Return what the paper's truth discovery finds, with a weight function and a divisor that may be named."""
-    named, divisor = parameters.weight_function, parameters.normalization
+    estimator, named, divisor = ESTIMATORS[name], parameters.weight_function, parameters.normalization
     own = "log_odds" if isinstance(named, msgspec.UnsetType) else named
-    return truth_discovery(
-        answers,
-        ties=parameters.ties,
-        max_iterations=parameters.max_iterations,
-        clamp=parameters.quality_clamp,
-        weight_function=own if weight_function is None else weight_function,
-        normalization="answered" if isinstance(divisor, msgspec.UnsetType) else divisor,
-    )
+    given = {
+        "max_iterations": parameters.max_iterations,
+        "rounds": None if isinstance(parameters.rounds, msgspec.UnsetType) else parameters.rounds,
+        "clamp": parameters.quality_clamp,
+        "weight_function": own if weight_function is None else weight_function,
+        "normalization": "answered" if isinstance(divisor, msgspec.UnsetType) else divisor,
+    }
+    known = (known_noise(noise, parameters.sizes),) if estimator.knows_noise else ()
+    taken = {field: given[field] for field in estimator.takes}
+    return name, estimator.find(answers, *known, ties=parameters.ties, **taken)
 
 
 def known_noise(noise: Noise | None, sizes: Sequence[int]) -> KnownNoise:

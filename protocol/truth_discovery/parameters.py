@@ -7,22 +7,11 @@ import msgspec
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import Normalization
 from ..mechanisms import MAX_EPSILON, HyperDistribution, Moments
+from .estimators import ESTIMATORS, EstimatorName
 
-__all__ = ["PRICES", "ROUNDED", "SEPARATOR", "EstimatorName", "MechanismName", "Parameters"]
+__all__ = ["PRICES", "ROUNDED", "SEPARATOR", "WEIGHTED", "EstimatorName", "MechanismName", "Parameters"]
 
 MechanismName: TypeAlias = Literal["one_layer", "two_layer", "fresh_two_layer", "auto"]
-EstimatorName: TypeAlias = Literal[
-    "majority",
-    "truth_discovery",
-    "one_coin",
-    "dawid_skene",
-    "crh",
-    "noise_aware",
-    "noise_aware_dawid_skene",
-    "noise_aware_crh",
-    "cautious",
-    "auto",
-]
 
 SEPARATOR: Final = ";"
 """Between the names of a list that is written as one text."""
@@ -30,10 +19,11 @@ SEPARATOR: Final = ";"
 PRICES: Final = frozenset({"epsilon", "flip_probability", "hyper", "epsilon_answer", "epsilon_worker"})
 """The parameters that say how much is perturbed, one of them."""
 
-ROUNDED: Final[frozenset[EstimatorName]] = frozenset(
-    {"one_coin", "dawid_skene", "noise_aware", "noise_aware_dawid_skene"}
-)
+ROUNDED: Final = frozenset(name for name, each in ESTIMATORS.items() if "rounds" in each.takes)
 """The estimators whose rounds end by a likelihood, unless their number is given."""
+
+WEIGHTED: Final = frozenset(name for name, each in ESTIMATORS.items() if "weight_function" in each.takes)
+"""The estimators that weigh workers by a function that may be named."""
 
 MAX_NAME_LENGTH: Final = 256
 MAX_ROUNDS: Final = 10_000
@@ -108,7 +98,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 raise ConfigurationError(field="rounds", value=self.rounds, allowed=allowed)
             require(1 <= self.rounds <= MAX_ROUNDS, "rounds", self.rounds, f"in [1, {MAX_ROUNDS}]")
         for field, value in (("weight_function", self.weight_function), ("normalization", self.normalization)):
-            if not isinstance(value, msgspec.UnsetType) and self.estimator != "truth_discovery":
+            if not isinstance(value, msgspec.UnsetType) and self.estimator not in WEIGHTED:
                 raise ConfigurationError(field=field, value=value, allowed="left out, except with truth_discovery")
         if not isinstance(self.weight_function, msgspec.UnsetType):
             _check_names((self.weight_function,), "weight_function", forbidden=SEPARATOR)

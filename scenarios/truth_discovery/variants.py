@@ -5,18 +5,21 @@ The error is the share of wrong truths, where some are known; else the share of 
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from ...protocol.phases import PhasedProtocol
 from ...protocol.truth_discovery import Parameters, TruthDiscovery
-from ...protocol.truth_discovery.parameters import PRICES, ROUNDED, EstimatorName
+from ...protocol.truth_discovery.estimators import ESTIMATORS, Estimator
+from ...protocol.truth_discovery.parameters import PRICES
 from ..experiments.variants import Offered, SimulatedVariants, Unit
 from ..running.resolution import Local
 
 __all__ = ["CrowdVariants"]
 
 _MECHANISMS: Final = ("one_layer", "two_layer", "fresh_two_layer")
-_ESTIMATORS: Final[tuple[str, ...]] = tuple(name for name in get_args(EstimatorName) if name != "auto")
+_ESTIMATORS: Final[Mapping[str, Estimator]] = {**ESTIMATORS}
+_OF_SOME: Final = ("rounds", "weight_function", "normalization")
+"""Parameters that only some estimators take."""
 _KNOWN: Final = "wrong truths: the share of truths that are not those known"
 _UNKNOWN: Final = (
     "changed truths: the share that the same estimator finds otherwise without noise, since no truth is known"
@@ -70,7 +73,8 @@ class CrowdVariants(SimulatedVariants):
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
         """Return the parameters of a variant at a price of all answers of a worker; one's own law has one."""
         mechanism, _, estimator = name.partition(", ")
-        without = dict.fromkeys((*(() if estimator in ROUNDED else ("rounds",)), *_of_others(estimator)))
+        takes = _ESTIMATORS[estimator].takes if estimator in _ESTIMATORS else ()
+        without = dict.fromkeys(field for field in _OF_SOME if field not in takes)
         if mechanism == _OWN_LAW:
             return {"estimator": estimator, **without} if math.isclose(price, self.price) else None
         priced = {**dict.fromkeys(sorted(PRICES)), "mechanism": mechanism, "epsilon_worker": price}
@@ -90,8 +94,3 @@ class CrowdVariants(SimulatedVariants):
             *([] if self.parameters.hyper is None else [_LAWS]),
             *([f"not at this price: {'; '.join(missing)}"] if missing else []),
         )
-
-
-def _of_others(estimator: str) -> tuple[str, ...]:
-    """Return the parameters that this estimator does not take."""
-    return () if estimator == "truth_discovery" else ("weight_function", "normalization")
