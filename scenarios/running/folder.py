@@ -68,6 +68,7 @@ class _Lines:
         self._path = path
         self._failures = failures
         self._is_live = is_live
+        self._num_bytes = 0  # of whole lines: where the next one begins
 
     def msg(self, line: bytes) -> None:
         """Write a line, all of it or nothing.
@@ -75,8 +76,8 @@ class _Lines:
         Raises:
             OSError: it cannot be written.
         """
-        start = self._file.tell()
         rest = memoryview(line + b"\n")
+        num_bytes = len(rest)
         try:
             while rest:  # without a buffer a file may take less than it is given, and say why the next time
                 rest = rest[self._file.write(rest) :]
@@ -84,11 +85,12 @@ class _Lines:
                 os.fsync(self._file.fileno())
         except OSError as error:
             with contextlib.suppress(OSError):
-                self._file.truncate(start)
-                self._file.seek(start)
+                self._file.truncate(self._num_bytes)
+                self._file.seek(self._num_bytes)
             error.filename = str(self._path)
             self._failures[error.strerror or type(error).__name__] += 1
             raise
+        self._num_bytes += num_bytes
 
     info = warning = error = msg
 

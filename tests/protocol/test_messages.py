@@ -17,6 +17,7 @@ from psephos.protocol.messages import (
     Hello,
     Inquiry,
     Message,
+    PayloadDecoder,
     Release,
     Report,
     Request,
@@ -239,3 +240,39 @@ def test_an_abort_with_all_the_names_that_it_may_hold_fits() -> None:
     names = tuple(f"{number:04}".ljust(MAX_PARTY_NAME_LENGTH, "\U0001d6bf") for number in range(MAX_NAMES_IN_ABORT))
     abort = Abort(reason="x" * 1000, phase="weights", missing=names, num_missing=100_000)
     assert decode(encode(abort)) == abort
+
+
+class Fixed(msgspec.Struct, frozen=True):
+    """Nothing in it can be changed."""
+
+    numbers: tuple[int, ...]
+    within: "Fixed | None" = None
+
+
+class Changeable(msgspec.Struct, frozen=True):
+    """A list in it can be."""
+
+    numbers: list[int]
+
+
+class Loose(msgspec.Struct):
+    """Its field can be set."""
+
+    number: int = 0
+
+
+def test_what_nobody_can_change_is_decoded_once_for_all_who_hear_it() -> None:
+    decoder: PayloadDecoder[Fixed] = PayloadDecoder(Fixed)
+    first = decoder.decode(raw({"numbers": [1], "within": {"numbers": [2]}}))
+    assert first == Fixed((1,), Fixed((2,)))
+    assert decoder.decode(raw({"numbers": [1], "within": {"numbers": [2]}})) is first
+    assert decoder.decode(raw({"numbers": [2]})) == Fixed((2,))
+    with pytest.raises(msgspec.DecodeError):
+        decoder.decode(raw({"numbers": "1"}))
+
+
+@pytest.mark.parametrize(("kind", "told"), [(Changeable, {"numbers": [1]}), (Loose, {"number": 1})])
+def test_what_can_be_changed_is_each_ones_own(kind: type, told: dict[str, object]) -> None:
+    decoder: PayloadDecoder[msgspec.Struct] = PayloadDecoder(kind)
+    assert decoder.decode(raw(told)) == decoder.decode(raw(told))
+    assert decoder.decode(raw(told)) is not decoder.decode(raw(told))

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -191,3 +192,45 @@ def test_more_slots_than_a_block_holds_are_drawn_for_one_party_at_a_time() -> No
         table = noise.uniforms(protocol="p", phase="w", start=place, stop=place + 1, slots=5000).reshape(5000, 1)
         expected = mechanism.randomize(np.zeros(5000, dtype=np.int64), table)
         assert noise.randomize(mechanism, [0] * 5000, protocol="p", phase="w", place=place) == expected.tolist()
+
+
+def test_agents_that_come_one_after_another_report_as_the_array_whoevers_mechanism_comes_between() -> None:
+    mechanisms = [GeneralizedRandomizedResponse(0.5, 4), GeneralizedRandomizedResponse(2.0, 3), TwoSlots()]
+    noise = SimulatedNoise(3, session="s")
+    for place in range(300):
+        for mechanism in mechanisms:
+            table = SimulatedNoise(3, session="s").uniforms(
+                protocol="p", phase="w", start=place, stop=place + 1, slots=2 * mechanism.slots
+            )
+            values = [place % 3, (place + 1) % 3]
+            expected = mechanism.randomize(np.array(values), table.reshape(2, mechanism.slots)).tolist()
+            assert noise.randomize(mechanism, values, protocol="p", phase="w", place=place) == expected
+
+
+@pytest.mark.parametrize("num_before", [0, 1, 40])
+@pytest.mark.parametrize("num_values", [1, 2])
+@pytest.mark.parametrize("wrong", [1.0, True, np.True_, "1", None])
+def test_what_is_no_integer_is_refused_however_much_was_drawn_ahead(
+    num_before: int, num_values: int, wrong: object
+) -> None:
+    mechanism = GeneralizedRandomizedResponse(0.5, 4)
+    noise = SimulatedNoise(3, session="s")
+    for place in range(num_before):
+        noise.randomize(mechanism, [0] * num_values, protocol="p", phase="w", place=place)
+    values: list[Any] = [wrong, *[0] * (num_values - 1)]
+    with pytest.raises(ConfigurationError, match="an integer") as caught:
+        noise.randomize(mechanism, values, protocol="p", phase="w", place=num_before)
+    assert caught.value.field == "values"
+
+
+@pytest.mark.parametrize("num_before", [0, 1, 40])
+@pytest.mark.parametrize("wrong", [-1, 4])
+def test_a_value_out_of_range_is_refused_however_much_was_drawn_ahead(num_before: int, wrong: int) -> None:
+    mechanism = GeneralizedRandomizedResponse(0.5, 4)
+    noise = SimulatedNoise(3, session="s")
+    for place in range(num_before):
+        noise.randomize(mechanism, [0], protocol="p", phase="w", place=place)
+    with pytest.raises(ValueError, match=r"value must be in \[0, 3\]"):
+        noise.randomize(mechanism, [wrong], protocol="p", phase="w", place=num_before)
+    equal = noise.randomize(mechanism, [np.int64(2)], protocol="p", phase="w", place=num_before)  # pyright: ignore[reportArgumentType]  somebody else's
+    assert equal == noise.randomize(mechanism, [2], protocol="p", phase="w", place=num_before)
