@@ -662,7 +662,8 @@ NO_CALLS: Final[Mapping[str, str]] = {
         "abstract; its methods are called of those that inherit",
     ),
     **dict.fromkeys(
-        ("NeighboringRelation", "TrustModel", "NoRelease", "NonPrivate", "Composed", "Verdict"), "has no numbers"
+        ("NeighboringRelation", "TrustModel", "NoRelease", "NonPrivate", "Composed", "OnArrays", "Verdict"),
+        "has no numbers",
     ),
     **dict.fromkeys(
         ("BallMaximum", "Confusions", "DebiasedCounts", "HyperLosses", "Inference", "SupportLimits", "UnbiasedReport"),

@@ -466,7 +466,8 @@ def test_every_kind_is_a_command_with_its_own_options() -> None:
 def test_the_pages_commands_run_one_after_another(psephos: Psephos) -> None:
     page = (Path(__file__).parents[3] / "docs" / "your-own-vote.md").read_text(encoding="utf-8")
     blocks: list[str] = re.findall(r"^```console\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    lines = [line.partition("  #")[0].split()[2:] for block in blocks for line in block.splitlines()]
+    said = [line for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+    lines = [line.partition("  #")[0].split()[2:] for line in said]
     assert len(lines) > 9
     for words in lines:
         is_run = words[0] == "new" and "--no-run" not in words and not IS_FULL
