@@ -14,6 +14,7 @@ The rule that holds here: a part is named by text and imported late, so that loo
 """
 
 import dataclasses
+import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -196,12 +197,19 @@ def commands(kind: Any) -> dict[str, Any]:
     }
 
 
-def load_each(part: str, kind: Any) -> Iterator[tuple[str, Any]]:
+def load_each(part: str, kind: Any, *, is_imported: bool = False) -> Iterator[tuple[str, Any]]:
     """Yield a part of every system that has it, with the system's name.
+
+    Args:
+        part: as in `load_part`.
+        kind: the same.
+        is_imported: only of systems whose protocol is imported already.
 
     Raises:
         ConfigurationError: as `load_part`.
     """
     for name, system in systems().items():
+        if is_imported and system.protocol.partition(":")[0] not in sys.modules:
+            continue
         if (found := load_part(system, part, kind, name=name)) is not None:
             yield name, found

@@ -1,10 +1,14 @@
 """How bytes travel between named parties: framing, memory, TCP, TLS. Nothing here knows what the bytes mean."""
 
+from typing import TYPE_CHECKING, Any
+
 from .abc import Channel, Listener, Transport
 from .framing import MAX_FRAME_BYTES, FrameDecoder, encode_frames
 from .memory import MemoryTransport
 from .tcp import TCPTransport
-from .tls import TLSTransport
+
+if TYPE_CHECKING:
+    from .tls import TLSTransport
 
 __all__ = [
     "MAX_FRAME_BYTES",
@@ -17,3 +21,16 @@ __all__ = [
     "Transport",
     "encode_frames",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return `TLSTransport`, which waits for somebody who asks for it: cryptography takes longer than all the rest."""
+    if name != "TLSTransport":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .tls import TLSTransport  # noqa: PLC0415  the same
+
+    return TLSTransport
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy.special import expm1, log1p
+import scipy as sp
 
 from ..elementary import square
 
@@ -78,7 +78,7 @@ def tail_of_noise(parts: Iterable[NoisePart], reach: float) -> float:
     while start < _MOST_STEPS:
         places = np.arange(start, stop) + 0.5
         points = places * (2 * math.pi / _PERIOD)
-        characteristic = expm1(-(log1p(points[:, None] ** 2 * squares) @ weights)) + 1.0
+        characteristic = sp.special.expm1(-(sp.special.log1p(points[:, None] ** 2 * squares) @ weights)) + 1.0
         total += float(np.sum(np.sin(standardized * points) / places * characteristic))
         if characteristic[-1] < _NEGLIGIBLE:
             break

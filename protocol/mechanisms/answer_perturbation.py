@@ -25,8 +25,8 @@ from fractions import Fraction
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
+import scipy as sp
 from numpy.typing import NDArray
-from scipy.special import log1p
 
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
@@ -531,7 +531,7 @@ def _log_probabilities(
     """Return ln P[report | value], shape (n, c), where each block's answers are flipped independently with its p."""
     offsets, all_sizes = _tables(sizes)
     flips = np.array((0.0, *(flip_probabilities[code.block] for code in _codes(sizes)[1:])))
-    log_keeps: FloatArray = log1p(-flips)
+    log_keeps: FloatArray = sp.special.log1p(-flips)
     log_lies = log_of(flips) - log_of(np.maximum(all_sizes - 1.0, 1.0))
     of_values = values - NO_ANSWER
     is_in_block = offsets[of_values][:, None] == offsets[reports - NO_ANSWER]

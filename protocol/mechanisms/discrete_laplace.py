@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import xlogy
+import scipy as sp
 
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
@@ -117,7 +117,7 @@ class DiscreteLaplace(Mechanism):
         tails = np.where(below, draws, 1 - draws) * spread
         # scipy's logarithm, not numpy's: its last bit hardly ever changes with the processor's vector instructions, and
         # flooring hides that.
-        steps = np.floor(-self.scale * xlogy(1.0, tails)).astype(np.int64)
+        steps = np.floor(-self.scale * sp.special.xlogy(1.0, tails)).astype(np.int64)
         low, high = self.report_range
         return np.clip(values + np.where(below, -steps, steps), low, high)
 
@@ -129,7 +129,7 @@ class DiscreteLaplace(Mechanism):
         draw = max(uniforms[0], _LEAST_UNIFORM)
         below = draw * spread < spread - 1
         tail = (draw if below else 1 - draw) * spread
-        steps = math.floor(-self.scale * float(xlogy(1.0, tail)))
+        steps = math.floor(-self.scale * float(sp.special.xlogy(1.0, tail)))
         low, high = self.report_range
         return min(max(value + (-steps if below else steps), low), high)
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
-from scipy import special
+import scipy as sp
 
 from ..arrays import FloatArray
 from ..elementary import exp, expm1, ln, log1p
@@ -132,7 +132,7 @@ def log_flip_probabilities(deficits: FloatArray) -> FloatArray:
         shape (c, m).
     """
     times, rests, log_shares = Uniform(0.0, 1.0).mixture(deficits.shape[1] - 1)
-    fallen = -special.expm1(-deficits)  # 1 − p
+    fallen = -sp.special.expm1(-deficits)  # 1 − p
     # For each time, law and choice: that a choice which came before has not been kept.
     passed = log_of(rests[:, None, None] + times[:, None, None] * fallen)
     others = passed.sum(axis=2, keepdims=True) - passed

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
-from scipy import special
+import scipy as sp
 
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray
@@ -220,7 +220,7 @@ class Beta(HyperQuantiles, frozen=True):
         if (order := self._order) is not None:
             place = order[0] - 1
             return _scale(np.partition(uniforms, place, axis=1)[:, place], self.low, self.high)
-        places = special.betaincinv(self.alpha, self.beta, uniforms[:, 0])
+        places = sp.special.betaincinv(self.alpha, self.beta, uniforms[:, 0])
         return _scale(snapped(np.asarray(places, dtype=np.float64)), self.low, self.high)
 
     def draw_one(self, uniforms: Sequence[float]) -> float:
@@ -306,8 +306,10 @@ def _mixture_on_range(low: float, high: float, alpha: int, beta: int, num_nodes:
     places, complements, log_shares = legendre_rule(num_nodes)
     if alpha + beta > 2:  # noqa: PLR2004  the uniform density is 1
         # 1/B(α, β) is an integer, since α and β are.
-        log_scale = float(special.xlogy(1.0, float(beta * math.comb(alpha + beta - 1, beta))))
-        log_shares = log_shares + special.xlogy(alpha - 1, places) + special.xlogy(beta - 1, complements) + log_scale
+        log_scale = float(sp.special.xlogy(1.0, float(beta * math.comb(alpha + beta - 1, beta))))
+        log_shares = (
+            log_shares + sp.special.xlogy(alpha - 1, places) + sp.special.xlogy(beta - 1, complements) + log_scale
+        )
     return mixture_on(Rule(places, complements, log_shares), low, high)
 
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
-from scipy import special
+import scipy as sp
 
 from ..arguments import exact_arguments
 from ..arrays import FloatArray
@@ -140,7 +140,7 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
         step = max(1, _MAX_TERMS // len(flips))
         for start in range(0, num_answers + 1, step):
             ks = np.arange(start, min(start + step, num_answers + 1), dtype=np.float64)[:, None]
-            terms = special.xlogy(ks, flips) + special.xlogy(num_answers - ks, keeps) + log_shares
+            terms = sp.special.xlogy(ks, flips) + sp.special.xlogy(num_answers - ks, keeps) + log_shares
             log_moments[start : start + step] = log_sums(terms, axis=1)
         return log_moments
 
@@ -152,7 +152,7 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
             num_flips: k, in [0, m].
         """
         flips, keeps, log_shares = self.mixture(num_answers)
-        terms = special.xlogy(num_flips, flips) + special.xlogy(num_answers - num_flips, keeps) + log_shares
+        terms = sp.special.xlogy(num_flips, flips) + sp.special.xlogy(num_answers - num_flips, keeps) + log_shares
         return float(log_sums(terms[None, :], axis=1)[0])
 
     def log_moment_step(self, num_answers: int, num_flips: int) -> float:
@@ -168,7 +168,7 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
             ValueError: both moments are 0.
         """
         flips, keeps, log_shares = self.mixture(num_answers)
-        terms = special.xlogy(num_flips, flips) + special.xlogy(num_answers - 1 - num_flips, keeps) + log_shares
+        terms = sp.special.xlogy(num_flips, flips) + sp.special.xlogy(num_answers - 1 - num_flips, keeps) + log_shares
         greatest = float(terms.max())
         if greatest == -math.inf:
             raise ValueError(f"E[P^{num_flips} (1 - P)^{num_answers - num_flips}] and the next moment are 0")
@@ -178,8 +178,8 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
             return above - below
         # Nearly equal sums share their greatest terms: the difference of the sums keeps its digits, that of their
         # logarithms would not.
-        common = special.expm1(terms - greatest) + 1.0
-        return float(special.log1p(float(np.sum(common * (flips - keeps))) / float(np.sum(common * keeps))))
+        common = sp.special.expm1(terms - greatest) + 1.0
+        return float(sp.special.log1p(float(np.sum(common * (flips - keeps))) / float(np.sum(common * keeps))))
 
 
 class HyperQuantiles(HyperLaw, frozen=True):

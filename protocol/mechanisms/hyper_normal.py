@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from scipy import special
+import scipy as sp
 
 from ..arguments import make_fields_exact
 from ..arrays import FloatArray
@@ -106,9 +106,9 @@ class TruncatedNormal(HyperLaw, frozen=True):
         sign = -1.0 if ends[0] + ends[1] > 0 else 1.0
         start, stop = sorted(sign * end for end in ends)
         shares = 1.0 - uniforms[:, 0] if sign < 0 else uniforms[:, 0]
-        log_stop = special.log_ndtr(stop)
-        below = special.expm1(special.log_ndtr(start) - log_stop) + 1.0
-        places = sign * special.ndtri_exp(log_stop + special.xlogy(1.0, below + shares * (1.0 - below)))
+        log_stop = sp.special.log_ndtr(stop)
+        below = sp.special.expm1(sp.special.log_ndtr(start) - log_stop) + 1.0
+        places = sign * sp.special.ndtri_exp(log_stop + sp.special.xlogy(1.0, below + shares * (1.0 - below)))
         flips = snapped(self.location + self.scale * np.asarray(places, dtype=np.float64))
         return np.clip(flips, self.low, self.high)
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from scipy import special
+import scipy as sp
 
 from ..arguments import make_fields_exact
 from ..arrays import FloatArray
@@ -285,7 +285,7 @@ def _points_of_moments(
     if len(canonical) % 2 == 0:
         canonical.append(0.5)
     mixture = mixture_on(gauss_rule(canonical), low, high)
-    shares = snapped(special.expm1(mixture.log_shares) + 1.0)
+    shares = snapped(sp.special.expm1(mixture.log_shares) + 1.0)
     return tuple(np.clip(snapped(mixture.flips), low, high).tolist()), tuple(shares.tolist())
 
 

@@ -32,7 +32,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple, TypeAlias
 
-from scipy import special
+import scipy as sp
 
 from ..arguments import exact_arguments
 from ..elementary import power_of_two_below
@@ -333,7 +333,7 @@ def _least_place(counts: _Counts, hyper: HyperDistribution) -> int:
 
 def _log_lies(num_labels: int) -> float:
     """Return λ = ln(s − 1)."""
-    return float(special.xlogy(1.0, num_labels - 1))
+    return float(sp.special.xlogy(1.0, num_labels - 1))
 
 
 def _round_up(loss: float, num_answers: int) -> float:

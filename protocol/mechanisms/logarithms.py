@@ -4,7 +4,7 @@ Both take scipy's functions: numpy's have code for each processor's vector instr
 """
 
 import numpy as np
-from scipy.special import expm1, xlogy
+import scipy as sp
 
 from ..arrays import FloatArray
 
@@ -13,12 +13,12 @@ __all__ = ["log_of", "log_sums"]
 
 def log_of(numbers: FloatArray) -> FloatArray:
     """Return ln of each number ≥ 0; −∞ for 0, without a warning."""
-    return xlogy(np.float64(1.0), numbers).astype(np.float64, copy=False)
+    return sp.special.xlogy(np.float64(1.0), numbers).astype(np.float64, copy=False)
 
 
 def log_sums(terms: FloatArray, *, axis: int) -> FloatArray:
     """Return ln Σ e^term along an axis; −∞ where all terms are."""
     greatest = terms.max(axis=axis, keepdims=True)
     shift = np.where(greatest == -np.inf, 0.0, greatest)
-    sums = np.sum(expm1(terms - shift) + 1.0, axis=axis)
+    sums = np.sum(sp.special.expm1(terms - shift) + 1.0, axis=axis)
     return log_of(sums) + np.squeeze(shift, axis=axis)

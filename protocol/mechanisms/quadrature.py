@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy import special
+import scipy as sp
 
 from ..arrays import FloatArray
 from .logarithms import log_of
@@ -80,7 +80,7 @@ def gauss_rule(canonical: Sequence[float]) -> Rule:
     complements, log_weights_of_complements = (numbers[::-1] for numbers in _gauss_half(mirrored))
     is_low = places <= 0.5  # noqa: PLR2004  the middle
     log_weights = np.where(is_low, log_weights, log_weights_of_complements)
-    total = float(np.sum(special.expm1(log_weights) + 1.0))
+    total = float(np.sum(sp.special.expm1(log_weights) + 1.0))
     return Rule(
         np.where(is_low, places, 1.0 - complements),
         np.where(is_low, 1.0 - places, complements),
@@ -160,7 +160,7 @@ def _legendre(num_nodes: int) -> tuple[FloatArray, FloatArray]:
     """
     places = np.arange(1, (num_nodes + 1) // 2 + 1, dtype=np.float64)
     angles = (180.0 / (2 * num_nodes + 1)) * (2.0 * places - 0.5)  # in degrees
-    sines = special.sindg(angles / 2)
+    sines = sp.special.sindg(angles / 2)
     nodes = sines * sines
     weights = np.ones_like(nodes)
     for _ in range(_NEWTON_STEPS):

@@ -13,8 +13,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import scipy as sp
 from numpy.typing import NDArray
-from scipy.special import gammaincinv, gammaln, ndtri
 
 from ..arguments import make_fields_exact
 from ..arrays import FloatArray, IntArray
@@ -126,14 +126,14 @@ class SphericalLaplace(RowMechanism):
         # scipy's functions give the same bits for a number as for an array. Between processors the last bit may differ
         # where the C library's logarithm does; rounding to steps of a 128th of a scale or so hides that all but surely.
         draws = np.maximum(uniforms, _LEAST_UNIFORM)
-        normals: FloatArray = ndtri(draws[:, :-1])
+        normals: FloatArray = sp.special.ndtri(draws[:, :-1])
         # Column by column: a sum over the axis might be taken in another order for another number of rows.
         squares = normals[:, 0] * normals[:, 0]
         for place in range(1, self.dimension):
             squares += normals[:, place] * normals[:, place]
         centers = squares == 0  # all uniforms 1/2, which names no direction: take the first axis
         normals[centers, 0] = squares[centers] = 1.0
-        radii: FloatArray = gammaincinv(self.dimension, draws[:, -1]) * self.scale
+        radii: FloatArray = sp.special.gammaincinv(self.dimension, draws[:, -1]) * self.scale
         normals *= (radii / np.sqrt(squares))[:, None]
         normals += 0.5
         noise = np.floor(normals, out=normals).astype(np.int64)
@@ -146,13 +146,13 @@ class SphericalLaplace(RowMechanism):
         if not all(-self.bound <= value <= self.bound for value in values):
             raise ValueError(f"values must be in [{-self.bound}, {self.bound}], got {min(values)} to {max(values)}")
         draws = [max(uniform, _LEAST_UNIFORM) for uniform in uniforms]
-        normals = [float(ndtri(draw)) for draw in draws[:-1]]
+        normals = [float(sp.special.ndtri(draw)) for draw in draws[:-1]]
         squares = normals[0] * normals[0]
         for normal in normals[1:]:
             squares += normal * normal
         if squares == 0:
             normals[0] = squares = 1.0
-        factor = float(gammaincinv(self.dimension, draws[-1])) * self.scale / math.sqrt(squares)
+        factor = float(sp.special.gammaincinv(self.dimension, draws[-1])) * self.scale / math.sqrt(squares)
         low, high = self.report_range
         return [
             min(max(value + math.floor(normal * factor + 0.5), low), high)
@@ -182,8 +182,9 @@ class SphericalLaplace(RowMechanism):
             differences = (of_values[:, None] - of_reports).astype(np.float64)
             squares += differences * differences
         half = self.dimension / 2
-        log_sphere = math.log(2) + half * math.log(math.pi) - float(gammaln(half))  # its surface, for radius 1
-        constant = log_sphere + float(gammaln(self.dimension)) + self.dimension * math.log(self.scale)
+        # The sphere's surface, for radius 1.
+        log_sphere = math.log(2) + half * math.log(math.pi) - float(sp.special.gammaln(half))
+        constant = log_sphere + float(sp.special.gammaln(self.dimension)) + self.dimension * math.log(self.scale)
         return np.sqrt(squares.T) / -self.scale - constant
 
     def _check(self, of_values: tuple[int, ...], of_uniforms: tuple[int, ...]) -> None:

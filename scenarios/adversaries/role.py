@@ -10,12 +10,12 @@ A scenario names adversaries as tables,
 and each becomes a `Role`: its fields are the table's other keys. A new role is one module with a subclass, registered
 under the entry point group `psephos.adversaries`. What a role infers, it infers from `Happened`: views of its members,
 traffic, what was published. The scene's inputs are there for two things alone: to deviate with a member's own values,
-and to say in the end how right the inference was.
+and to say in the end how right the inference was. Most runs have no adversary, so attacks are imported late.
 """
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -30,7 +30,9 @@ from ...protocol.shown import Shown
 from ...protocol.tally import Tally
 from ...protocol.views import View
 from ...transports.tap import Traffic
-from ..attacks import Attack, Coalition, Seen, find_attack, seen_by_agents, seen_by_arrays
+
+if TYPE_CHECKING:
+    from ..attacks import Attack, Coalition, Seen
 
 __all__ = [
     "Figure",
@@ -109,7 +111,7 @@ class Scene:
         """Return how many parties, in words: "3 voters"."""
         return f"{number:,} {self.protocol.client_role}{'s' if number > 1 else ''}"
 
-    def place_of_target(self, name: str, coalition: Coalition, *, knows: str = "") -> int:
+    def place_of_target(self, name: str, coalition: "Coalition", *, knows: str = "") -> int:
         """Return the place of somebody of whom a coalition infers what its members know of themselves.
 
         Raises:
@@ -121,12 +123,14 @@ class Scene:
             raise ConfigurationError(field="target", value=name, allowed=allowed)
         return place
 
-    def coalition(self, members: Sequence[str], *, field: str = "members") -> Coalition:
+    def coalition(self, members: Sequence[str], *, field: str = "members") -> "Coalition":
         """Return the coalition of these parties, of which one may be the server.
 
         Raises:
             ConfigurationError: one is no party, or named twice.
         """
+        from ..attacks import Coalition
+
         places = [self.place_of(name, field=field) for name in members if name != SERVER]
         if len(set(members)) < len(members):
             twice = next(name for name in members if list(members).count(name) > 1)
@@ -165,8 +169,10 @@ class Happened:
     attempts: Sequence[Attempt] = ()
     on_step: Callable[[int, int], None] = _unwatched
 
-    def seen(self, scene: Scene, coalition: Coalition) -> Seen:
+    def seen(self, scene: Scene, coalition: "Coalition") -> "Seen":
         """Return what a coalition saw of the session: by its views, or by the array path where nobody had any."""
+        from ..attacks import seen_by_agents, seen_by_arrays
+
         if not self.views:
             return seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(), coalition=coalition)
         return seen_by_agents(
@@ -410,12 +416,14 @@ class InferringRole(Role, frozen=True, kw_only=True):
 
     secret: str = ""
 
-    def attack(self, scene: Scene) -> tuple[Attack, str]:
+    def attack(self, scene: Scene) -> "tuple[Attack, str]":
         """Return the attack on the scene's parties, and the secret that it infers.
 
         Raises:
             ConfigurationError: nothing is known of how to attack this protocol, or of this secret.
         """
+        from ..attacks import find_attack
+
         attack = find_attack(scene.protocol).against(scene.inputs)
         secret = self.secret or attack.default_secret
         attack.check_secret(secret)

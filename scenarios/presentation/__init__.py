@@ -139,13 +139,11 @@ def draw_outcome(
 
 @contextlib.contextmanager
 def _asking(outcome: msgspec.Struct, step: str) -> Generator[Presenter[Any]]:
-    """Yield an outcome's presenter: that of its class, or of the nearest one that it inherits from.
+    """Yield an outcome's presenter.
 
     What somebody else's raises is turned into a sentence; what it is given is published, and may be quoted.
     """
-    tables: list[Mapping[type, Presenter[Any]]] = [table for _, table in load_each("presenters", Mapping)]
-    found = (table[kind] for kind in type(outcome).__mro__ for table in tables if kind in table)
-    presenter = next(found, PLAIN)
+    presenter = _presenter_of(outcome)
     modules = {getattr(part, "__module__", "") for part in (presenter.show, presenter.rows, presenter.draw)}
     try:
         yield presenter
@@ -157,3 +155,17 @@ def _asking(outcome: msgspec.Struct, step: str) -> Generator[Presenter[Any]]:
             raise
         plugin, place = f"the presenter of {type(outcome).__name__}", place_of(error, packages)
         raise PluginError(plugin=plugin, step=step, reason=reason_of(error), place=place) from error
+
+
+def _presenter_of(outcome: msgspec.Struct) -> Presenter[Any]:
+    """Return the presenter of the outcome's class, or of the nearest one that it inherits from.
+
+    Whose class it is, its system is imported as a rule, and no other needs to be.
+    """
+    table: Mapping[type, Presenter[Any]]
+    for _, table in load_each("presenters", Mapping, is_imported=True):
+        if type(outcome) in table:
+            return table[type(outcome)]
+    tables: list[Mapping[type, Presenter[Any]]] = [table for _, table in load_each("presenters", Mapping)]
+    found = (table[kind] for kind in type(outcome).__mro__ for table in tables if kind in table)
+    return next(found, PLAIN)

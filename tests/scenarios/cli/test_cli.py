@@ -384,24 +384,6 @@ def test_examples_of_audits_name_what_can_be_audited(psephos: Psephos) -> None:
     assert named & {*shipped_scenarios(), *shipped_series()} == set()
 
 
-def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
-    script = """
-import sys
-sys.argv = ["psephos", "--help"]
-from psephos.scenarios.cli import main
-try:
-    main()
-finally:
-    heavy = {"numpy", "trio", "scipy", "msgspec", "rich", "structlog", "matplotlib"} & set(sys.modules)
-    print("heavy:", *sorted(heavy))
-"""
-    command = [sys.executable, "-c", script]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603  our own
-    assert ended.returncode == 0, ended.stderr
-    assert "Usage: psephos" in ended.stdout
-    assert ended.stdout.splitlines()[-1] == "heavy:"
-
-
 def test_the_installed_command_is_this_one(tmp_path: Path) -> None:
     command = [str(Path(sys.executable).parent / "psephos"), "--version"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603  our own
