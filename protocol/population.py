@@ -12,11 +12,12 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import numpy as np
 
-from .arrays import IntArray
+from .arrays import FloatArray, IntArray
 from .blaming import blaming
 from .checked import check_reports, checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
 from .errors import ConfigurationError
 from .kept import check_kept_names
+from .mechanisms import Disclosure
 from .phases import Draw, Inputs, Phase, PhasedProtocol
 from .randomness import NoiseSource, SimulatedNoise
 from .tally import Tally
@@ -62,10 +63,13 @@ def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protoco
     Returns:
         int64, shape (n, phase.num_reported).
     """
-    slots = phase.mechanism.slots_of(phase.num_values)
-    uniforms = noise.uniforms(protocol=protocol, phase=phase.name, start=start, stop=start + len(inputs), slots=slots)
-    values = inputs.private[:, phase.columns]
+    slots, stop = phase.mechanism.slots_of(phase.num_values), start + len(inputs)
     groups = phase.mechanism_groups(inputs.public)
+    if all(type(mechanism) is Disclosure for mechanism, _ in groups):  # which uses none
+        uniforms: FloatArray = np.broadcast_to(np.float64(0.0), (len(inputs), slots))
+    else:
+        uniforms = noise.uniforms(protocol=protocol, phase=phase.name, start=start, stop=stop, slots=slots)
+    values = inputs.private[:, phase.columns]
     if len(groups) == 1:
         return groups[0][0].randomize_rows(values, uniforms)
     reports = np.empty((len(inputs), phase.num_reported), dtype=np.int64)
@@ -122,8 +126,9 @@ def run_population(
     protocol.check_loss_groups(inputs.public)
     reports: list[IntArray] = []
     tallies: list[Tally] = []
-    for phase in protocol.phases:
-        drawn = np.empty((len(inputs), phase.num_reported), dtype=np.int64)
+    for number, phase in enumerate(protocol.phases, start=1):
+        is_asked_for = phase.kept is not None or number < len(protocol.phases)
+        drawn = np.empty((len(inputs) if is_asked_for else 0, phase.num_reported), dtype=np.int64)
         places, earlier = _kept_arrays(phase, (kept or {}).get(phase.name, {}))
         tally: Tally | None = None
         for start in range(0, max(len(inputs), 1), batch_rows):
@@ -133,9 +138,10 @@ def run_population(
             drawn_before = (places >= batch.start) & (places < batch.stop)
             own[places[drawn_before] - start] = earlier[drawn_before]
             check_reports(protocol, phase, own, rows.public)
-            drawn[batch] = own
+            if is_asked_for:
+                drawn[batch] = own
             before = [each[batch] for each in reports]
-            part = checked_tally(protocol, phase, drawn[batch], before, rows.public, is_first=not start)
+            part = checked_tally(protocol, phase, own, before, rows.public, is_first=not start)
             tally = part if tally is None else tally.merge(part)
         assert tally is not None  # noqa: S101  there is at least one batch
         reports.append(drawn)

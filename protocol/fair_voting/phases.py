@@ -114,7 +114,8 @@ class DisclosedRankings(CentralPhase):
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
         """Return the groups. See `Phase.kinds_of`."""
-        return [np.flatnonzero(public[:, 0] == group) for group in np.unique(public[:, 0])]
+        groups = np.flatnonzero(np.bincount(public[:, 0]))
+        return [np.flatnonzero(public[:, 0] == group) for group in groups]
 
     def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
         """Return the law of the noise, or of the winner. See `CentralPhase.log_laws`."""

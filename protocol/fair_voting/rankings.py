@@ -92,9 +92,13 @@ def are_rankings(positions: IntArray) -> NDArray[np.bool_]:
     for start in range(0, len(positions), _BATCH_ROWS):
         batch = positions[start : start + _BATCH_ROWS]
         if every:
-            # As sets of bits, which is several times faster than sorting; outside of the range is no bit of the set.
-            bits = np.left_shift(1, np.clip(batch, -1, num_alternatives) & 63)
-            fine[start : start + len(batch)] = np.bitwise_or.reduce(bits, axis=1) == every
+            # As sets of bits, which is several times faster than sorting. Whatever is out of range, as negative numbers
+            # without their sign are, has a bit that is not of the set.
+            bits = np.left_shift(np.uint64(1), np.minimum(batch.view(np.uint64), np.uint64(num_alternatives)))
+            found = bits[:, 0].copy()
+            for column in bits.T[1:]:
+                found |= column
+            fine[start : start + len(batch)] = found == every
         else:
             in_order = np.arange(num_alternatives, dtype=np.int64)
             fine[start : start + len(batch)] = (np.sort(batch, axis=1) == in_order).all(axis=1)

@@ -399,7 +399,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             low, high = phase.mechanism.value_range
             if values.shape[1] != phase.num_values:
                 raise ValueError(f"phase {phase.name!r} needs columns {phase.columns}, the rows have {values.shape[1]}")
-            if values.size and (np.any(values < low) or np.any(values > high)):
+            if values.size and not low <= int(values.min()) <= int(values.max()) <= high:
                 raise ValueError(f"phase {phase.name!r} takes values in [{low}, {high}]")
 
 
