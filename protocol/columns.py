@@ -1,20 +1,72 @@
 """The columns of the table that a protocol's users fill in: what they are called, and what is wrong with others."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeAlias
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias, overload
 
 import msgspec
+import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import IntArray
 from .errors import ConfigurationError, did_you_mean
 
-__all__ = ["Column", "Entries", "check_columns", "missing_column", "unknown_column"]
+__all__ = ["CodedColumn", "Column", "Entries", "check_columns", "missing_column", "unknown_column"]
 
 Entries: TypeAlias = Sequence[Any] | NDArray[Any]
 """One column of a table as its users know it: text or numbers, a party each."""
 
 _MOST_NAMED: Final = 12
 """Columns in an error message."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CodedColumn(Sequence[str]):
+    """A column of text in which entries stand often: whoever reads it reads each distinct one once.
+
+    Args:
+        names: the distinct entries, in the order of their first rows.
+        codes: integers, shape (rows,), in [0, len(names)): which one each row has; int64 but where they are from a file
+            and a byte or two do.
+    """
+
+    names: Sequence[str]
+    codes: NDArray[Any]
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> "CodedColumn":
+        """Return the column with these entries, as text."""
+        if isinstance(values, CodedColumn):
+            return values
+        index: dict[str, int] = {}
+        codes = np.fromiter((index.setdefault(str(value), len(index)) for value in values), dtype=np.int64)
+        return cls(list(index), codes)
+
+    def row_of(self, code: int) -> int:
+        """Return the first row with a code, from 1, as errors name it."""
+        return int(np.argmax(self.codes == code)) + 1
+
+    def recoded(self, index: Mapping[str, int]) -> IntArray:
+        """Return the codes that `index` has for the entries, and -1 where it has none."""
+        return np.array([index.get(name, -1) for name in self.names], dtype=np.int64)[self.codes]
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "CodedColumn": ...
+
+    def __getitem__(self, index: int | slice) -> "str | CodedColumn":
+        """Return a row's entry, or the column of some rows."""
+        if isinstance(index, slice):
+            return CodedColumn(self.names, self.codes[index])
+        return self.names[int(self.codes[index])]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.names.__getitem__, self.codes.tolist())
+
+    def __len__(self) -> int:
+        return len(self.codes)
 
 
 class Column(msgspec.Struct, frozen=True):

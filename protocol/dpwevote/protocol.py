@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
+from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse
 from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
 from ..tally import Tally
@@ -195,6 +196,8 @@ def _places(
 
 def _numbers(entries: Entries, words: Mapping[str, float] = _NO_WORDS) -> FloatArray:
     """Return the entries as numbers; what is neither one nor a word becomes nan, which is in no public set."""
+    if isinstance(entries, CodedColumn):
+        return _numbers(entries.names, words)[entries.codes]
     try:
         return np.asarray(entries, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from typing import Any, Final, cast
 
+from ..columns import CodedColumn
 from ..errors import ConfigurationError
 from ..phases import Entries
 from .parameters import SEPARATOR
@@ -46,18 +47,19 @@ def groups_of(entries: Entries, named: Sequence[str]) -> list[str]:
     Raises:
         ConfigurationError: a voter is in none, or in two.
     """
-    rows: dict[str, int] = {}
-    for row, entry in enumerate(entries, start=1):
-        rows.setdefault(str(entry).strip(), row)
-    for name, row in rows.items():
+    column = CodedColumn.of(entries)
+    codes: dict[str, int] = {}
+    for code, entry in enumerate(column.names):
+        codes.setdefault(entry.strip(), code)
+    for name, code in codes.items():
         if named and name not in named:
             allowed = f"one group of {', '.join(named[:MOST_NAMED])}"
-            raise ConfigurationError(field=f"group in row {row}", value=name, allowed=allowed)
-        if not name or names_two_groups(name, rows):
-            others = [other for other in rows if other and other != name][:MOST_NAMED]
+            raise ConfigurationError(field=f"group in row {column.row_of(code)}", value=name, allowed=allowed)
+        if not name or names_two_groups(name, codes):
+            others = [other for other in codes if other and other != name][:MOST_NAMED]
             allowed = f"one group, such as {', '.join(others)}" if others else "the name of a group"
-            raise ConfigurationError(field=f"group in row {row}", value=name, allowed=allowed)
-    return list(named or rows)
+            raise ConfigurationError(field=f"group in row {column.row_of(code)}", value=name, allowed=allowed)
+    return list(named or codes)
 
 
 def alternatives_of(entries: Entries) -> list[str]:

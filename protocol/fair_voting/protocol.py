@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from ..arrays import IntArray
+from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse
 from ..estimators import Estimate, Verdict
 from ..mechanisms import VectorLaplace
@@ -163,15 +164,14 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
                 allowed = f"places among the {len(self.parameters.groups)} groups"
                 raise ConfigurationError(field="group", value=f"{codes.min()} to {codes.max()}", allowed=allowed)
             return codes
+        column = CodedColumn.of(entries)
         places = {name: place for place, name in enumerate(self.parameters.groups)}
-        public = np.empty((num_parties, 1), dtype=np.int64)
-        for row, entry in enumerate(entries, start=1):
-            place = places.get(str(entry).strip())
-            if place is None:
+        for code, name in enumerate(column.names):
+            if name.strip() not in places:
+                row = column.row_of(code)
                 allowed = f"one group of {', '.join(self.parameters.groups[:MOST_NAMED])}"
-                raise ConfigurationError(field=f"group in row {row}", value=entry, allowed=allowed)
-            public[row - 1, 0] = place
-        return public
+                raise ConfigurationError(field=f"group in row {row}", value=entries[row - 1], allowed=allowed)
+        return column.recoded({name: places[name.strip()] for name in column.names}).reshape(-1, 1)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
         """Return each voter's group, where it is public. See `PhasedProtocol.write_public`."""
@@ -459,14 +459,18 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
                 value = f"of {entries.num_alternatives} alternatives"
                 raise ConfigurationError(field="ranking", value=value, allowed=f"of {len(names)} alternatives")
             return entries.positions
+        distinct = entries.names if isinstance(entries, CodedColumn) else entries
         known: dict[tuple[str, ...], list[int]] = {}
-        positions = np.empty((len(entries), len(names)), dtype=np.int64)
-        for row, entry in enumerate(entries, start=1):
+        positions = np.empty((len(distinct), len(names)), dtype=np.int64)
+        every = sorted(names)
+        for number, entry in enumerate(distinct):
             order = names_of(entry)
             own = known.get(order)
             if own is None:
-                check_order(order, names, field=f"ranking in row {row}")
+                if sorted(order) != every:
+                    row = entries.row_of(number) if isinstance(entries, CodedColumn) else number + 1
+                    check_order(order, names, field=f"ranking in row {row}")
                 places = {name: place for place, name in enumerate(order)}
                 own = known[order] = [places[name] for name in names]
-            positions[row - 1] = own
-        return positions
+            positions[number] = own
+        return positions[entries.codes] if isinstance(entries, CodedColumn) else positions

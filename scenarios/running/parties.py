@@ -14,9 +14,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ...protocol.errors import ConfigurationError, did_you_mean, require
-from ...protocol.phases import PhasedProtocol
+from ...protocol.phases import Entries, PhasedProtocol
 from ...protocol.roles import check_party_name
 from ..datasets import load_data_set
+from ..reading.columns import NameColumn, read_plain
 from ..reading.files import MAX_FILE_BYTES, check_size, readable
 from ..reading.sources import PartiesTable, PartySources
 from ..reading.text_forms import PLAIN, form_of, open_table
@@ -24,6 +25,8 @@ from ..system import part_of
 
 __all__ = ["check_names", "read_parties", "read_parties_file", "sources_of"]
 
+_LARGE_BYTES: Final = 1 << 20
+"""From these on a file is read by columns, by pandas, which takes half a second to import."""
 _AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -113,10 +116,13 @@ def read_parties_file(
             form = form_of(path, [] if numbered else [columns.get(role, role)])
             reader = stack.enter_context(open_table(path, form, most=MAX_FILE_BYTES))
             header = _header_in(reader, path, "" if numbered else role, columns, role=role)
+            place = None if numbered else header.index(role)
+            is_large = form == PLAIN and path.stat().st_size >= _LARGE_BYTES
+            plain = read_plain(path, width=len(header), most=MAX_FILE_BYTES, names=place) if is_large else None
             rows: list[tuple[str, ...]] = []
             lines: list[int] = []
             line = reader.line_num + 1
-            for row in reader:
+            for row in reader if plain is None else ():
                 if row and len(row) != len(header):
                     allowed = f"{len(header)} entries: {', '.join(header)}"
                     raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
@@ -127,13 +133,18 @@ def read_parties_file(
     except csv.Error as error:
         allowed = f"a well-formed CSV file (line {line}: {error})"
         raise ConfigurationError(field=f"{role}s", value=str(path), allowed=allowed) from None
-    if not rows:
+    entries: dict[str, Entries] = {name: [row[place] for row in rows] for place, name in enumerate(header)}
+    places: Sequence[int] = lines
+    if plain is not None:
+        entries = dict(zip(header, plain, strict=True))
+        places = range(2, len(plain[0]) + 2)
+    if not places:
         raise ConfigurationError(field=f"{role}s", value=str(path), allowed=f"a file with at least one {role}")
-    entries = {name: [row[place] for row in rows] for place, name in enumerate(header)}
-    width = len(str(len(rows)))
-    own = [f"{role} {number:0{width}d}" for number in range(1, len(rows) + 1)] if numbered else entries.pop(role)
-    names = check_names([name.strip() for name in own], role, source=path.name, lines=lines)
-    return PartiesTable(names, entries, lines, path.name, note=form.note(path.name))
+    width = len(str(len(places)))
+    own = [f"{role} {number:0{width}d}" for number in range(1, len(places) + 1)] if numbered else entries.pop(role)
+    names = own if isinstance(own, NameColumn) and own.are_plain else [name.strip() for name in own]
+    names = check_names(names, role, source=path.name, lines=places)
+    return PartiesTable(names, entries, places, path.name, note=form.note(path.name))
 
 
 def _header_in(
@@ -182,6 +193,8 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
     """
     require(names, f"{role}s", "none", f"at least one {role}")
     with contextlib.suppress(ConfigurationError):
+        if _are_of_a_large_file(names):
+            return names
         if all(isinstance(name, str) and check_party_name(name) for name in names) and len(set(names)) == len(names):
             return names
     # One of them cannot be: look for the first, and for where it stands.
@@ -195,3 +208,8 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
             first = f"line {lines[places[name]]}" if lines else f"row {places[name] + 1}"
             raise ConfigurationError(field=where, value=name, allowed=f"named once (it is also in {first})")
     return names
+
+
+def _are_of_a_large_file(names: Sequence[Any]) -> bool:
+    """Return whether names are fine, and none of them has to be made to see it."""
+    return isinstance(names, NameColumn) and names.are_plain and names.are_distinct

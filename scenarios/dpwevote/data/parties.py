@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from ....protocol.columns import CodedColumn
 from ....protocol.dpwevote import DPWeVote
 from ....protocol.dpwevote.protocol import OPINIONS
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of
@@ -103,6 +104,8 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
 
 def _opinions(entries: Entries, words: Mapping[str, int]) -> Entries:
     """Return opinions with the file's own words as numbers, and what is none of them as it is."""
+    if words and isinstance(entries, CodedColumn):
+        return CodedColumn(list(map(str, _opinions(entries.names, words))), entries.codes)
     return [words.get(str(entry).strip().casefold(), entry) for entry in entries] if words else entries
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from ....protocol.columns import CodedColumn
 from ....protocol.errors import ConfigurationError
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.entries import groups_of
@@ -83,11 +84,12 @@ def _read_columns(options: Mapping[str, Any]) -> PartiesTable:
         if column not in parties.table or column in groupings:
             allowed = f"columns of {parties.source}, each once: {', '.join(parties.table)}"
             raise ConfigurationError(field=field, value=column, allowed=allowed)
-        entries = [str(entry).strip() for entry in parties.table[column]]
+        entries = CodedColumn.of(parties.table[column])
         with parties.naming_lines():
             names = groups_of(entries, ())
         place = {name: number for number, name in enumerate(names)}
-        groupings[column] = Grouping(tuple(names), np.array([place[entry] for entry in entries], dtype=np.int64))
+        members = entries.recoded({entry: place[entry.strip()] for entry in entries.names})
+        groupings[column] = Grouping(tuple(names), members)
     grouping, features = crossed(groupings, field=field)
     sizes: list[int] = np.bincount(grouping.members, minlength=len(grouping.groups)).tolist()
     found = {"groups": list(grouping.groups), "group_sizes": sizes, "features": msgspec.to_builtins(features)}

@@ -12,11 +12,12 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from ....protocol.arrays import IntArray
+from ....protocol.columns import CodedColumn
 from ....protocol.errors import ConfigurationError, quote
 from ....protocol.estimators.truth_inference import Answers
 from .crowd import Crowd
 
-__all__ = ["SEPARATOR", "AnswerSets", "CodedColumn", "Repeats", "Rows", "assemble", "in_order"]
+__all__ = ["SEPARATOR", "AnswerSets", "Repeats", "Rows", "assemble", "in_order"]
 
 Repeats: TypeAlias = Literal["error", "first", "last"]
 """What becomes of several answers of one worker to one task: one of them counts, or labels that differ are an error."""
@@ -28,34 +29,6 @@ SEPARATOR: Final = "|"
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 _MAX_SHOWN: Final = 12
 """So many labels are spelled out in a sentence."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class CodedColumn:
-    """A column of names.
-
-    Args:
-        names: the distinct ones.
-        codes: int64, shape (rows,), in [0, len(names)): which one each row has.
-    """
-
-    names: Sequence[str]
-    codes: IntArray
-
-    @classmethod
-    def of(cls, values: Iterable[str]) -> "CodedColumn":
-        """Return the column with these entries."""
-        index: dict[str, int] = {}
-        codes = np.fromiter((index.setdefault(value, len(index)) for value in values), dtype=np.int64)
-        return cls(list(index), codes)
-
-    def name(self, row: int) -> str:
-        """Return a row's entry."""
-        return self.names[int(self.codes[row])]
-
-    def recoded(self, index: Mapping[str, int]) -> IntArray:
-        """Return the codes that `index` has for the entries, and -1 where it has none."""
-        return np.array([index.get(name, -1) for name in self.names], dtype=np.int64)[self.codes]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -194,9 +167,9 @@ def _answer_sets(
         set_of_task[codes[unset][::-1]] = chosen[unset][::-1]  # the first row of a task is written last
         for row in np.flatnonzero(set_of_task[codes] != chosen)[:1].tolist():
             other = set_names[int(set_of_task[codes[row]])]
-            allowed = f"{other!r}, as in another row of task {quote(part.tasks.name(row))}"
+            allowed = f"{other!r}, as in another row of task {quote(part.tasks[int(row)])}"
             field = f"answer_set ({part.where(row)})"
-            raise ConfigurationError(field=field, value=part.answer_sets.name(row), allowed=allowed)
+            raise ConfigurationError(field=field, value=part.answer_sets[int(row)], allowed=allowed)
     _check_known(parts[-1], tasks[-1], set_of_task)
     return [_named_set(parts, name, given) for name in set_names], set_of_task
 
@@ -205,7 +178,7 @@ def _check_known(truths: Rows, tasks: IntArray, set_of_task: IntArray) -> None:
     """Raise ConfigurationError if a task that nobody answered has no answer set."""
     for row in np.flatnonzero(set_of_task[tasks] < 0)[:1].tolist():
         allowed = "a task that somebody answered, or one whose answer set a column answer_set names beside its truth"
-        raise ConfigurationError(field=f"task ({truths.where(row)})", value=truths.tasks.name(row), allowed=allowed)
+        raise ConfigurationError(field=f"task ({truths.where(row)})", value=truths.tasks[int(row)], allowed=allowed)
 
 
 def _named_set(parts: Sequence[Rows], name: str, given: Mapping[str, Sequence[str]] | None) -> tuple[str, ...]:
@@ -255,7 +228,7 @@ def _label_codes(rows: Rows, sets_of_rows: IntArray, sets: Sequence[Sequence[str
         labels = _spelled(sets[int(sets_of_rows[row])])
         allowed = f"one of {labels}" if is_given else f"a label that somebody answered: {labels}"
         raise ConfigurationError(
-            field=f"{rows.label_word} ({rows.where(row)})", value=rows.labels.name(row), allowed=allowed
+            field=f"{rows.label_word} ({rows.where(row)})", value=rows.labels[int(row)], allowed=allowed
         )
     return codes
 
@@ -286,12 +259,12 @@ def _reduce(
 
 def _refuse_repeat(rows: Rows, first: int, second: int) -> None:
     """Say that a worker answered a task twice with different labels."""
-    worker = rows.workers.name(first) if rows.workers is not None else ""
+    worker = rows.workers[first] if rows.workers is not None else ""
     allowed = (
-        f"{quote(rows.labels.name(first))}, which worker {quote(worker)} answered to task "
-        f"{quote(rows.tasks.name(first))} before ({rows.where(first)}), unless repeats is first or last"
+        f"{quote(rows.labels[first])}, which worker {quote(worker)} answered to task "
+        f"{quote(rows.tasks[first])} before ({rows.where(first)}), unless repeats is first or last"
     )
-    raise ConfigurationError(field=f"label ({rows.where(second)})", value=rows.labels.name(second), allowed=allowed)
+    raise ConfigurationError(field=f"label ({rows.where(second)})", value=rows.labels[second], allowed=allowed)
 
 
 def _check_truths(truths: Rows, tasks: IntArray, labels: IntArray, truth: IntArray) -> None:
@@ -299,7 +272,7 @@ def _check_truths(truths: Rows, tasks: IntArray, labels: IntArray, truth: IntArr
     for row in np.flatnonzero(truth[tasks] != labels)[:1].tolist():
         first = int(np.argmax(tasks == tasks[row]))
         allowed = (
-            f"{quote(truths.labels.name(first))}, which is the truth of task {quote(truths.tasks.name(row))} "
+            f"{quote(truths.labels[first])}, which is the truth of task {quote(truths.tasks[int(row)])} "
             f"before ({truths.where(first)})"
         )
-        raise ConfigurationError(field=f"truth ({truths.where(row)})", value=truths.labels.name(row), allowed=allowed)
+        raise ConfigurationError(field=f"truth ({truths.where(row)})", value=truths.labels[int(row)], allowed=allowed)

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from ...reading.columns import read_names
 from ...reading.files import readable
 from .assembly import AnswerSets, Repeats, Rows, assemble
 from .crowd import Crowd
-from .csv_names import read_names
 
 __all__ = ["ANSWER_COLUMNS", "read_crowd", "rows_of"]
 

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.columns import CodedColumn
 from ....protocol.estimators.truth_inference import Answers
-from .assembly import SEPARATOR, CodedColumn, Repeats, Rows, assemble
+from .assembly import SEPARATOR, Repeats, Rows, assemble
 from .crowd import Crowd
 
 __all__ = ["COLUMNS", "FrameAnswers", "crowd_from_frame", "crowd_to_frame", "encode_frame"]

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
+from ....protocol.columns import CodedColumn
 from ....protocol.errors import ConfigurationError, one_of
 from ...reading.conversion import convert
 from ...reading.files import readable_in_data_folder
-from .assembly import CodedColumn, Repeats, Rows, assemble
+from .assembly import Repeats, Rows, assemble
 from .crowd import Crowd
 from .files import rows_of
 from .matlab import Matrix, read_matrix

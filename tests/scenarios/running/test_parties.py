@@ -6,8 +6,16 @@ from pathlib import Path
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, load_scenario, resolve
+from psephos.scenarios.reading import columns
+from psephos.scenarios.running import parties
 
 Write = Callable[[str, str | bytes], Path]
+
+
+@pytest.fixture(autouse=True, params=[parties._LARGE_BYTES, 0], ids=["small", "large"])  # pyright: ignore[reportPrivateUsage]  both ways are held to the same
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads each file as it is, and as if it were large."""
+    monkeypatch.setattr(parties, "_LARGE_BYTES", request.param)
 
 
 @pytest.fixture
@@ -310,3 +318,19 @@ def test_a_fault_in_a_list_of_voters_is_named(write: Write, voters: str, field: 
         survey_of(write, voters, FEATURES)
     assert caught.value.field == field
     assert allowed in caught.value.allowed
+
+
+def test_a_large_plain_file_is_read_by_columns_and_names_wait(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In blocks of some lines each, where words of names become more on the way; a fault is named with its line."""
+    monkeypatch.setattr(parties, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(columns, "_BLOCK_BYTES", 1 << 10)
+    lines = [f"p{10**place},{1 + place % 3},{('no', ' Yes')[place % 2]}" for place in range(40)]
+    resolved = read("\n".join(["partner,weight,merger", *lines, ""]))
+    assert isinstance(resolved.names, columns.NameColumn)
+    assert list(resolved.names) == [line.partition(",")[0] for line in lines]
+    assert (resolved.names[7], list(resolved.names[3:5])) == ("p10000000", ["p1000", "p10000"])
+    assert [row[1] for row in weights_and_opinions(resolved)] == [place % 2 for place in range(40)]
+    with pytest.raises(ConfigurationError, match=r"mine.csv line 42.*also in line 3\), got 'p10'"):
+        read("\n".join(["partner,weight,merger", *lines, "p10,1,0"]))
+    with pytest.raises(ConfigurationError, match=r"merger \(mine.csv line 42, q\).*got 'perhaps'"):
+        read("\n".join(["partner,weight,merger", *lines, "q,1,perhaps"]))

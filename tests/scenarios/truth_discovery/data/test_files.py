@@ -12,13 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol import ConfigurationError
+from psephos.protocol.columns import CodedColumn
+from psephos.scenarios.reading import columns
 from psephos.scenarios.reading.text_forms import PLAIN
-from psephos.scenarios.truth_discovery.data import Crowd, csv_names
-from psephos.scenarios.truth_discovery.data.assembly import CodedColumn, Rows, assemble, in_order
+from psephos.scenarios.truth_discovery.data import Crowd
+from psephos.scenarios.truth_discovery.data.assembly import Rows, assemble, in_order
 from psephos.scenarios.truth_discovery.data.files import read_crowd
 
 # The two ways to read a file; which one was taken cannot be seen from outside.
-READ_PLAIN, READ_ANY = csv_names._read_plain, csv_names._read_any  # pyright: ignore[reportPrivateUsage]  the two ways are compared
+READ_PLAIN, READ_ANY = columns._read_plain, columns._read_any  # pyright: ignore[reportPrivateUsage]  the two ways are compared
 HEAD = "task,worker,label\n"
 SETS = "task,worker,label,answer_set\n"
 
@@ -113,12 +115,11 @@ def test_the_fast_way_the_careful_way_and_the_csv_module_agree(
     put(path, text.getvalue())
     expected = [tuple(entry.strip() for entry in row) for row in table]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_names, "_BLOCK_BYTES", block)
-        found = csv_names.read_names(path, {name: (name,) for name in ("task", "worker", "label")})
+        patch.setattr(columns, "_BLOCK_BYTES", block)
+        found = columns.read_names(path, {name: (name,) for name in ("task", "worker", "label")})
     fast = READ_PLAIN(path, [0, 1, 2], width=3)
-    for columns in (list(found.columns.values()), READ_ANY(path, PLAIN, [0, 1, 2]), fast or []):
-        entries = [[column.name(row) for row in range(len(column.codes))] for column in columns]
-        assert list(zip(*entries, strict=True)) == (expected if columns else [])
+    for read in (list(found.columns.values()), READ_ANY(path, PLAIN, [0, 1, 2]), fast or []):
+        assert list(zip(*read, strict=True)) == (expected if read else [])
     if '"' not in text.getvalue():
         assert fast is not None
 
@@ -137,8 +138,8 @@ def test_five_megabytes_are_read_in_blocks_without_a_slow_line(tmp_path: Path, m
     pairs = np.random.Generator(np.random.Philox(key=5)).permutation(300_000)
     lines = [f"t{pair // 300:05d},w{pair % 300:03d},c{pair % 7}\n" for pair in pairs.tolist()]
     path = put(tmp_path / "a.csv", HEAD + "".join(lines))
-    monkeypatch.setattr(csv_names, "_BLOCK_BYTES", 1 << 20)
-    monkeypatch.setattr(csv_names, "_read_any", None)
+    monkeypatch.setattr(columns, "_BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr(columns, "_read_any", None)
     crowd = read_crowd(path)
     order = np.arange(300_000).reshape(1000, 300).T.ravel()
     assert np.array_equal(crowd.answers.tasks, order // 300)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
+from psephos.scenarios.reading.columns import read_names
 from psephos.scenarios.truth_discovery.data import Crowd
-from psephos.scenarios.truth_discovery.data.csv_names import read_names
 from psephos.scenarios.truth_discovery.data.published import CROWDS, PassMark, load_crowd
 from scipy.io import savemat
 
