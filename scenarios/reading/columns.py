@@ -26,10 +26,12 @@ from ...protocol.errors import ConfigurationError
 from .files import BOM, MAX_LINE, open_bytes
 from .text_forms import PLAIN, TextForm, form_of, open_table
 
-__all__ = ["NameColumn", "NameTable", "read_names", "read_plain"]
+__all__ = ["NameColumn", "NameTable", "is_plain", "read_names", "read_plain"]
 
-_BLOCK_BYTES: Final = 1 << 21
+_BLOCK_BYTES: Final = 1 << 23
 """Lines that are parsed at once: a few MB keep the parser's own tables small."""
+_PARTS: Final = 4
+"""Of a block, which are parsed one after another where little memory counts for more than a fifth of the time."""
 _WORD_BYTES: Final = 8
 _MAX_BYTES: Final = 64
 """Longer entries make a file unusual: every entry of a block's column takes as many words as the longest."""
@@ -178,7 +180,7 @@ def read_plain(path: Path, *, width: int, most: int, names: int | None = None) -
         names: the place of the column whose entries differ as a rule; None for none.
     """
     columns = [_Coding() if place != names else _Naming() for place in range(width)]
-    for words in _plain_blocks(path, range(width), width=width, most=most, skips_blanks=False):
+    for words in _plain_blocks(path, range(width), width=width, most=most, skips_blanks=False, parts=_PARTS):
         if words is None:
             return None
         for column, own in zip(columns, words, strict=True):
@@ -186,14 +188,19 @@ def read_plain(path: Path, *, width: int, most: int, names: int | None = None) -
     return [column.made() for column in columns]
 
 
+def is_plain(path: Path, *, width: int) -> bool:
+    """Return whether a file with a header of so many columns is plain, and has no blank line."""
+    return all(words is not None for words in _plain_blocks(path, (), width=width, skips_blanks=False))
+
+
 def _plain_blocks(
-    path: Path, picks: Sequence[int], *, width: int, most: int | None = None, skips_blanks: bool = True
+    path: Path, picks: Sequence[int], *, width: int, most: int | None = None, skips_blanks: bool = True, parts: int = 1
 ) -> Iterator[list[NDArray[np.uint64]] | None]:
     """Yield for each block of lines the words of each column, without the header; None where a line is not plain."""
     num_bytes = 0
     with open_bytes(path) as file:
         is_header_due = True
-        for block in _blocks(file):
+        for block in _blocks(file, _BLOCK_BYTES // parts):
             num_bytes += len(block)
             lines = _without_empty_lines(block) if most is None or num_bytes <= most else None
             num_lines = block.count(b"\n") + (not block.endswith(b"\n"))
@@ -205,14 +212,14 @@ def _plain_blocks(
             yield None if lines is None else _words(lines, picks, width=width)
 
 
-def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield whole lines, some MB at a time."""
-    block = file.read(_BLOCK_BYTES).removeprefix(BOM)
+def _blocks(file: IO[bytes], num_bytes: int) -> Iterator[bytes]:
+    """Yield whole lines, so many bytes of them at a time or a few more."""
+    block = file.read(num_bytes).removeprefix(BOM)
     while block:
         yield block + (rest := file.readline(MAX_LINE))
         if len(rest) == MAX_LINE:
             yield _NOT_PLAIN
-        block = file.read(_BLOCK_BYTES)
+        block = file.read(num_bytes)
 
 
 def _without_empty_lines(block: bytes) -> bytes | None:

@@ -19,7 +19,8 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences.records import GREATEST_FEATURE
-from ...reading.files import BOM, MAX_LINE, open_bytes, readable
+from ...reading.columns import is_plain
+from ...reading.files import readable
 from ...reading.text_forms import PLAIN, TextForm, form_of, open_table
 
 __all__ = ["Choose", "NumberTable", "codes_of", "header_of", "line_fault", "number_of", "read_numbers", "row_at"]
@@ -27,7 +28,6 @@ __all__ = ["Choose", "NumberTable", "codes_of", "header_of", "line_fault", "numb
 Choose: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]]]
 """From a header to the columns of names and the columns of numbers that are wanted; it may refuse the header."""
 
-_BLOCK_BYTES: Final = 1 << 23
 _EXACT_SINCE: Final = (3, 1)
 
 
@@ -80,8 +80,8 @@ def read_numbers(path: Path, choose: Choose, *, field: str, is_strict: bool = Tr
     header = header_of(path, lambda header: wanted.append(choose(header)), field=field, form=form)
     names, numbers = wanted[0]
     with readable(path, field=field):
-        is_plain = form == PLAIN and _is_plain(path, width=len(header))
-        table = _read_plain(path, names, numbers) if is_plain else _read_any(path, form, header, names, numbers)
+        is_whole = form == PLAIN and is_plain(path, width=len(header))
+        table = _read_plain(path, names, numbers) if is_whole else _read_any(path, form, header, names, numbers)
         is_fault = ~(np.abs(table.numbers) <= GREATEST_FEATURE)
         if np.any(is_fault):
             if is_strict:
@@ -130,31 +130,6 @@ def row_at(path: Path, row: int, form: TextForm = PLAIN) -> tuple[int, Mapping[s
     _, header = next(_rows(path, form))
     line, entries = next(itertools.islice(_rows(path, form), row + 1, None))
     return line, dict(zip(header, entries, strict=False))
-
-
-def _is_plain(path: Path, *, width: int) -> bool:
-    """Say whether a file may be parsed as a whole."""
-    with open_bytes(path) as file:
-        block = file.read(_BLOCK_BYTES).removeprefix(BOM)
-        while block:
-            block += (rest := file.readline(MAX_LINE))
-            if len(rest) == MAX_LINE:
-                return False
-            if not block.endswith(b"\n"):
-                block += b"\n"
-            if b'"' in block or b"\0" in block or block.count(b"\r") != block.count(b"\r\n"):
-                return False
-            if block.startswith((b"\n", b"\r")) or b"\n\n" in block or b"\n\r" in block:
-                return False
-            characters = np.frombuffer(block, dtype=np.uint8)
-            separators = characters[(characters == ord(",")) | (characters == ord("\n"))]
-            if separators.size % width:
-                return False
-            is_newline = separators.reshape(-1, width) == ord("\n")
-            if not np.all(is_newline[:, -1]) or np.any(is_newline[:, :-1]):
-                return False
-            block = file.read(_BLOCK_BYTES)
-    return True
 
 
 def _read_plain(path: Path, names: Sequence[str], numbers: Sequence[str]) -> NumberTable:
