@@ -388,7 +388,7 @@ def _notes(outcome: Outcome, known: Known) -> Iterable[str]:
     else:
         yield "disparity: the greatest mean utility of a group less the least;"
     yield "noise makes it larger on average, most where it is small"
-    if TrustModel(outcome.model).bounds_release:
+    if outcome.model in {model.value for model in TrustModel if model.bounds_release}:  # what else it may be is shown
         yield "± is one standard error of the noise; who sent nothing counts as indifferent"
         return
     yield "± is one standard error of the randomization, not of how voters differ"
