@@ -9,7 +9,7 @@ import trio
 
 from ..protocol.client_machine import ClientMachine
 from ..protocol.errors import RemoteProtocolError, SessionAborted
-from ..protocol.kept import KeptReport
+from ..protocol.kept_reports import KeptReport
 from ..protocol.messages import PROTOCOL_VERSION, Abort, Charter, Inquiry, Terms, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.privacy import Budget, Ledger, PrivacyLoss

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Self
 import msgspec
 
 from ..protocol.errors import JournalError
-from ..protocol.kept import KeptReport
+from ..protocol.kept_reports import KeptReport
 from ..protocol.messages import Report, decode
 from ..protocol.phases import Phase
 from ..protocol.privacy import Budget, Ledger, LedgerEntry

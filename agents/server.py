@@ -10,7 +10,7 @@ import msgspec
 import trio
 
 from ..protocol.errors import HandshakeError, MalformedMessageError, RemoteProtocolError, StrangerError
-from ..protocol.kept import ReceivedReports
+from ..protocol.kept_reports import ReceivedReports
 from ..protocol.messages import Abort, Charter, Hello, Inquiry, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import Side

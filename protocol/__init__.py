@@ -24,7 +24,7 @@ from .errors import (
     UnsupportedEventError,
     UnusablePluginError,
 )
-from .kept import Kept, KeptReport, KeptReports, Scope
+from .kept_reports import Kept, KeptReport, KeptReports, Scope
 from .messages import Charter
 from .phases import CentralPhase, Column, Inputs, OnePhaseProtocol, Phase, PhasedProtocol
 from .population import PopulationResult, run_batches, run_population

@@ -33,7 +33,7 @@ from .errors import (
     UnexpectedMessageError,
 )
 from .faults import unexpected_message
-from .kept import KeptReport
+from .kept_reports import KeptReport
 from .messages import (
     NIL,
     NO_CHARTER,

@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 
 from .arrays import FloatArray, IntArray
-from .blaming import blaming
-from .checked import check_reports, checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
 from .errors import ConfigurationError
-from .kept import check_kept_names
+from .kept_reports import check_kept_names
 from .mechanisms import Disclosure
 from .phases import Draw, Inputs, Phase, PhasedProtocol
+from .plugin_checks import check_reports, checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
+from .plugin_faults import blaming
 from .randomness import NoiseSource, SimulatedNoise
 from .tally import Tally
 
@@ -112,7 +112,8 @@ def run_population(
         ValueError: there is no party, `batch_rows` is below 1, or a value is out of its mechanism's range.
         ConfigurationError: a phase states less than it draws for a party's public row, or reports are kept of a phase
             that keeps none.
-        PluginError: a report is out of range, or the protocol's own code raises or breaks its contract (`checked`).
+        PluginError: a report is out of range, or the protocol's own code raises or breaks its contract
+            (`plugin_checks`).
 
     Privacy:
         None: a simulation's seed takes its noise off again.

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from .kept import Scope
+from .kept_reports import Scope
 from .messages import Choice, Count
 from .privacy import LedgerEntry
 from .tally import Tally
@@ -59,12 +59,12 @@ class Reserved(
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a client keeps beside a report that outlives its session (`kept`).
+    """What a client keeps beside a report that outlives its session (`kept_reports`).
 
     Args:
         phase: its name.
         scope: where it is kept.
-        seal: tells the person whether its values have changed; empty without a secret (`kept.seal_of`).
+        seal: tells the person whether its values have changed; empty without a secret (`kept_reports.seal_of`).
     """
 
     phase: str

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import msgspec
 
 from .admission import Admission
-from .course import Course
 from .errors import JournalError, MalformedMessageError, QuorumError
 from .messages import Report, Request, decode, encode_payload
+from .phase_reports import PhaseReports
 from .records import (
     Accepted,
     Acknowledged,
@@ -90,13 +90,13 @@ def replay_client(
 
 
 def replay_server(
-    records: Sequence[ServerRecord], course: Course, admission: Admission
+    records: Sequence[ServerRecord], phase_reports: PhaseReports, admission: Admission
 ) -> msgspec.Struct | QuorumError | None:
     """Run by a server that has started: take its session up where the records end; everybody's connection is lost.
 
     Args:
         records: all that it has kept of this session.
-        course: the session's, at its beginning.
+        phase_reports: the session's, at its beginning.
         admission: its door.
 
     Returns:
@@ -112,12 +112,12 @@ def replay_server(
                 case Chosen(place=place, chosen=chosen):
                     admission.choose(place, chosen)
                 case PhaseOpened():
-                    _reopen(record, course, outcome)
+                    _reopen(record, phase_reports, outcome)
                 case Accepted():
-                    _recount(record, course)
+                    _recount(record, phase_reports)
                 case PhaseClosed():
                     drawn = None if record.tally is None else record.tally.restore()
-                    outcome = course.settle(record.places, drawn)
+                    outcome = phase_reports.settle(record.places, drawn)
                 case Broken():
                     return QuorumError(**msgspec.structs.asdict(record))
     except (LookupError, ValueError, TypeError, OverflowError, MalformedMessageError) as error:
@@ -125,23 +125,23 @@ def replay_server(
     return outcome
 
 
-def _reopen(record: PhaseOpened, course: Course, outcome: msgspec.Struct | None) -> None:
-    if record.phase != course.phase + 1:
-        raise ValueError(f"phase {record.phase} opens after phase {course.phase}")
-    asked = [course.seats.at(place) for place in record.places]
-    for seat in course.seats:
+def _reopen(record: PhaseOpened, phase_reports: PhaseReports, outcome: msgspec.Struct | None) -> None:
+    if record.phase != phase_reports.phase + 1:
+        raise ValueError(f"phase {record.phase} opens after phase {phase_reports.phase}")
+    asked = [phase_reports.seats.at(place) for place in record.places]
+    for seat in phase_reports.seats:
         seat.is_lost = True  # also who is not asked: it may have been let in later, while the first phase was open
     for seat in asked:
         if seat.state is State.NEW:
             seat.move(Move.HELLO)
             seat.move(Move.WELCOME)
-    course.open_phase(encode_payload(outcome), asked)
+    phase_reports.open_phase(encode_payload(outcome), asked)
 
 
-def _recount(record: Accepted, course: Course) -> None:
-    seat = course.seats.at(record.place)
-    if not course.phase and seat.state is State.NEW:  # let in while the first phase was open
-        course.seats.welcome(seat)
-    if record.phase != course.phase or seat.state is not State.ASKED:
+def _recount(record: Accepted, phase_reports: PhaseReports) -> None:
+    seat = phase_reports.seats.at(record.place)
+    if not phase_reports.phase and seat.state is State.NEW:  # let in while the first phase was open
+        phase_reports.seats.welcome(seat)
+    if record.phase != phase_reports.phase or seat.state is not State.ASKED:
         raise ValueError(f"{seat.party} reports in phase {record.phase}, in state {seat.state.value!r}")
-    course.count(seat, record.report, course.read(seat, msgspec.Raw(record.report)))
+    phase_reports.count(seat, record.report, phase_reports.read(seat, msgspec.Raw(record.report)))

@@ -3,7 +3,7 @@
 It keeps one state per client. A client's mistake ends that client's row and never the vote: `receive` does not raise
 for anything a peer can cause, but returns `Drop` with the error. A report that was accepted stands, whatever its sender
 does next. What clients say is answered here, one conversation at a time; when a phase closes, and what follows for all,
-is `proceedings`, and what was counted is `course`.
+is `session_flow`, and what was counted is `phase_reports`.
 
 If participation is private (`Phase.hides_participation`), a phase, and joining before it, closes at its deadline and
 never earlier. It counts everybody who has reported, even if nobody has. `Opened`, `Closed` and the result do not say
@@ -21,7 +21,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from .admission import Admission
-from .course import Attendance, Course, draws_for_releases
 from .effects import Drop, Effect, Keep, Send, send
 from .errors import (
     LocalProtocolError,
@@ -32,7 +31,7 @@ from .errors import (
     UnexpectedMessageError,
 )
 from .faults import conflicting_report, unexpected_message
-from .kept import ReceivedReports, check_kept_names
+from .kept_reports import ReceivedReports, check_kept_names
 from .messages import (
     MAX_GREETING_BYTES,
     MAX_MESSAGE_BYTES,
@@ -49,8 +48,8 @@ from .messages import (
     Terms,
     Welcome,
 )
+from .phase_reports import Attendance, PhaseReports, draws_for_releases
 from .phases import PhasedProtocol
-from .proceedings import Proceedings, SessionResult
 from .randomness import NoiseSource
 from .records import Accepted, Chosen, PhaseClosed, ServerRecord
 from .replay import replay_server
@@ -58,6 +57,7 @@ from .roles import SessionKind, Side
 from .roster import Roster
 from .rules import PhaseRules, SessionRules
 from .seats import Seat
+from .session_flow import SessionFlow, SessionResult
 from .states import SESSION, Move, SessionMove, SessionState, State
 from .transcript import Transcript
 from .views import Happening, View, check_view
@@ -125,12 +125,12 @@ class ServerMachine:
             session=session, protocol=protocol.name, kind=kind.value, num_phases=len(protocol.phases)
         )
         transcript.add(self._admission.welcome)
-        self._course = Course(
+        self._phase_reports = PhaseReports(
             protocol, names=roster.names, public=self._admission.public, draws=draws, transcript=transcript
         )
-        self._seats = self._course.seats
-        self._proceedings = Proceedings(
-            protocol, course=self._course, rules=rules_of_all, is_durable=self._is_durable, view=view
+        self._seats = self._phase_reports.seats
+        self._flow = SessionFlow(
+            protocol, phase_reports=self._phase_reports, rules=rules_of_all, is_durable=self._is_durable, view=view
         )
         widest = max((phase.num_reported for phase in protocol.phases), default=0)
         self.max_received_bytes = min(MAX_MESSAGE_BYTES, MAX_GREETING_BYTES + _WIDEST_NUMBER_BYTES * widest)
@@ -142,20 +142,20 @@ class ServerMachine:
     @property
     def state(self) -> SessionState:
         """Where the session stands."""
-        return self._course.position.state
+        return self._phase_reports.position.state
 
     @property
     def progress(self) -> tuple[str, int | None, int | None]:
         """The open phase, how many have reported in it, and how many it still waits for; None where that is private."""
-        name = self._course.name
-        if self._proceedings.hides(name):
+        name = self._phase_reports.name
+        if self._flow.hides(name):
             return name, None, None
-        return name, self._course.num_received, self._seats.num_awaited
+        return name, self._phase_reports.num_received, self._seats.num_awaited
 
     @property
     def attendance(self) -> Attendance | None:
         """Who takes part so far; None in a session with a phase where that is private."""
-        return self._course.attendance
+        return self._phase_reports.attendance
 
     @property
     def settled_phase(self) -> str | None:
@@ -163,22 +163,22 @@ class ServerMachine:
 
         For who runs all parties alike, and need not wait for a deadline: to others it may tell who takes part.
         """
-        return self._course.name if not self._seats.num_awaited and self._course.is_under_way else None
+        return self._phase_reports.name if not self._seats.num_awaited and self._phase_reports.is_under_way else None
 
     @property
     def kept(self) -> ReceivedReports:
         """What the session leaves to later ones: its reports in phases that keep theirs, by phase and party."""
-        return self._course.kept
+        return self._phase_reports.kept
 
     @property
     def transcript(self) -> str | None:
         """The digest of what everybody was told, once it was released; see `transcript`."""
-        return self._course.transcript.digest
+        return self._phase_reports.transcript.digest
 
     @property
     def num_told(self) -> int | None:
         """How many clients were there to be told the outcome, so far; None where that is private."""
-        return None if self._protocol.hides_participation else self._course.num_told
+        return None if self._protocol.hides_participation else self._phase_reports.num_told
 
     @property
     def awaits_listeners(self) -> bool:
@@ -200,15 +200,15 @@ class ServerMachine:
         """
         if self.state is not SessionState.IDLE:
             raise LocalProtocolError("a machine starts once", role="server", state=self.state.value)
-        self._course.position.move(SessionMove.START)
+        self._phase_reports.position.move(SessionMove.START)
         if not self._records:
-            return [self._proceedings.deadline]
-        outcome = replay_server(self._records, self._course, self._admission)
+            return [self._flow.deadline]
+        outcome = replay_server(self._records, self._phase_reports, self._admission)
         if isinstance(outcome, QuorumError):
-            return self._proceedings.end(outcome)
+            return self._flow.end(outcome)
         if isinstance(self._records[-1], PhaseClosed):
-            return self._proceedings.follow(outcome)
-        return [self._proceedings.deadline, *self._proceedings.close_if_complete()]
+            return self._flow.follow(outcome)
+        return [self._flow.deadline, *self._flow.close_if_complete()]
 
     def answer(self, inquiry: Inquiry, *, fingerprint: str = "") -> Terms:
         """Return what a party would take part in; change nothing.
@@ -240,7 +240,7 @@ class ServerMachine:
             UnexpectedMessageError: it has spoken before, or comes too late.
         """
         self._admission.check(hello, fingerprint=fingerprint)
-        seat, session = self._seats.by_party[hello.party], self._course.position.state
+        seat, session = self._seats.by_party[hello.party], self._phase_reports.position.state
         reason = ""
         if seat.state in _TO_BE_TAKEN_UP and self._takes_back(seat):
             return
@@ -248,7 +248,7 @@ class ServerMachine:
             reason = f"{hello.party!r} has reported; its first report stands, and nothing is drawn again"
         elif seat.state is not State.NEW and not seat.is_lost:
             reason = f"{hello.party!r} has joined before"
-        elif session is not SessionState.GATHERING and not (seat.is_lost and self._course.phase == 0):
+        elif session is not SessionState.GATHERING and not (seat.is_lost and self._phase_reports.phase == 0):
             reason = f"session {self._session!r} no longer admits anybody"
         elif not SESSION[session]:
             reason = f"session {self._session!r} has ended"
@@ -315,7 +315,7 @@ class ServerMachine:
         if self._view is not None:
             self._view.record(Happening.LOST, sender)
         seat.is_lost = True
-        if self._is_durable and self._course.phase >= 0:
+        if self._is_durable and self._phase_reports.phase >= 0:
             return []  # it may come back
         return self._on_departure(seat)
 
@@ -334,17 +334,17 @@ class ServerMachine:
 
     def receive_timeout(self, phase: str) -> list[Effect]:
         """Take note that a phase's deadline has passed; nothing if the phase has closed before."""
-        if phase != self._course.name or not self._course.is_under_way:
+        if phase != self._phase_reports.name or not self._phase_reports.is_under_way:
             return []
         if self._view is not None:
             self._view.record(Happening.TIMEOUT, phase)
-        return self._proceedings.close()
+        return self._flow.close()
 
     def stop(self, reason: str) -> list[Effect]:
         """End the session because whoever runs the server ends it; every client is told the reason."""
-        if not self._course.is_under_way:
+        if not self._phase_reports.is_under_way:
             return []
-        return self._proceedings.end(SessionAborted(reason=reason, by="server"))
+        return self._flow.end(SessionAborted(reason=reason, by="server"))
 
     def _on_hello(self, seat: Seat, hello: Hello) -> list[Effect]:
         self._seats.welcome(seat)
@@ -355,9 +355,9 @@ class ServerMachine:
         if self._kept:
             effects += self._tell_of_kept(seat)
         if seat.state is State.ASKED:
-            effects.append(self._send(seat, self._course.request))
+            effects.append(self._send(seat, self._phase_reports.request))
         elif not self._seats.num_awaited:
-            effects += self._proceedings.close_if_complete()
+            effects += self._flow.close_if_complete()
         return effects
 
     def _take_up(self, seat: Seat) -> list[Effect]:
@@ -366,8 +366,8 @@ class ServerMachine:
         effects: list[Effect] = [self._send(seat, self._admission.welcome_of(seat.place))]
         effects += self._acknowledge(seat) if seat.num_reports else self._tell_of_kept(seat)
         if seat.state is State.ASKED:
-            effects.append(self._send(seat, self._course.request))
-        elif seat.state is State.FINISHED and (releases := self._proceedings.releases) is not None:
+            effects.append(self._send(seat, self._phase_reports.request))
+        elif seat.state is State.FINISHED and (releases := self._flow.releases) is not None:
             effects.append(self._send(seat, releases.to(seat.party)))
         return effects
 
@@ -387,38 +387,38 @@ class ServerMachine:
     def _on_report(self, seat: Seat, message: Report) -> list[Effect]:
         if seat.state is State.LATE:
             return []
-        course = self._course
+        phase_reports = self._phase_reports
         payload = bytes(message.payload)
         if 0 <= message.phase == seat.num_reports - 1:  # the last one again: on its way twice, or asked for by nobody
             if payload == seat.payload:
                 return self._acknowledge(seat)
             name = self._protocol.phases[message.phase].name
             return self._drop(seat, conflicting_report(sender=seat.party, phase=name, state=seat.state))
-        if seat.state is not State.ASKED or message.phase != course.phase:
+        if seat.state is not State.ASKED or message.phase != phase_reports.phase:
             return self._drop(seat, self._unexpected(seat, message))
         try:
-            values = course.read(seat, message.payload)
+            values = phase_reports.read(seat, message.payload)
         except MalformedMessageError as error:
             error.role, error.state, error.message_type = "server", seat.state.value, "Report"
             return self._drop(seat, error)
-        if self._kept and self._kept.get(course.name, {}).get(seat.party, values) != values:
-            scope = self._protocol.phases[course.phase].kept
+        if self._kept and self._kept.get(phase_reports.name, {}).get(seat.party, values) != values:
+            scope = self._protocol.phases[phase_reports.phase].kept
             return self._drop(
-                seat, conflicting_report(sender=seat.party, phase=course.name, state=seat.state, scope=scope)
+                seat, conflicting_report(sender=seat.party, phase=phase_reports.name, state=seat.state, scope=scope)
             )
-        course.count(seat, payload, values)
+        phase_reports.count(seat, payload, values)
         effects: list[Effect] = []
         if self._is_durable:
-            effects = [Keep(Accepted(course.phase, seat.place, payload)), *self._acknowledge(seat)]
-        return effects if self._seats.num_awaited else effects + self._proceedings.close_if_complete()
+            effects = [Keep(Accepted(phase_reports.phase, seat.place, payload)), *self._acknowledge(seat)]
+        return effects if self._seats.num_awaited else effects + self._flow.close_if_complete()
 
     def _on_departure(self, seat: Seat) -> list[Effect]:
         self._seats.leave(seat)
-        return self._proceedings.close_if_complete()
+        return self._flow.close_if_complete()
 
     def _drop(self, seat: Seat, error: RemoteProtocolError) -> list[Effect]:
         """End one client's row for its own fault."""
-        self._proceedings.note_drop(error)
+        self._flow.note_drop(error)
         effects: list[Effect] = [self._send(seat, Abort.because(error)), Drop(seat.party, error)]
         return effects + self._on_departure(seat)
 
@@ -427,5 +427,5 @@ class ServerMachine:
 
     def _unexpected(self, seat: Seat, message: Message) -> UnexpectedMessageError:
         return unexpected_message(
-            message, sender=seat.party, side=Side.SERVER, state=seat.state, phase=self._course.name
+            message, sender=seat.party, side=Side.SERVER, state=seat.state, phase=self._phase_reports.name
         )

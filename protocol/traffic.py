@@ -14,7 +14,6 @@ import msgspec
 import numpy as np
 
 from .arrays import IntArray
-from .checked import checked_phase_outcome
 from .integers import bytes_of
 from .messages import (
     NIL,
@@ -32,6 +31,7 @@ from .messages import (
     encode_payload,
 )
 from .phases import PhasedProtocol
+from .plugin_checks import checked_phase_outcome
 from .roles import SessionKind
 from .rules import JOIN
 from .tally import Tally

@@ -77,8 +77,8 @@ def make_transport(name: str) -> "Transport":
     try:
         return kind()
     except Exception as error:
-        from ..protocol.blaming import place_of, reason_of
         from ..protocol.errors import UnusablePluginError
+        from ..protocol.plugin_faults import place_of, reason_of
 
         place = place_of(error, frozenset({kind.__module__.partition(".")[0]}))
         plugin = f"transport {name!r}"
@@ -192,8 +192,8 @@ def _refusal(field: str, name: str, allowed: str) -> Exception:
 
 def _not_imported(error: BaseException, target: str, *, field: str, name: str) -> Exception:
     """Return what is said of a plug-in whose import fails."""
-    from ..protocol.blaming import place_of, reason_of
     from ..protocol.errors import UnusablePluginError
+    from ..protocol.plugin_faults import place_of, reason_of
 
     place, reason = place_of(error, frozenset({target.partition(":")[0].partition(".")[0]})), reason_of(error)
     at = f"; {place}" if place else ""

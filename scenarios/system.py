@@ -52,7 +52,7 @@ class System:
             and asked for.
         data_sets: by the names of their folders, each a `datasets.DataSet`.
         stream: opens a `running.streams.PartyStream` of a table of parties that asks for one (`stream = true`).
-        beginning: a `running.beginnings.Beginning`: how `psephos new` makes a scenario of somebody's own file; a module
+        beginning: a `running.drafts.Beginning`: how `psephos new` makes a scenario of somebody's own file; a module
             that imports nothing heavy.
         presenters: by the types of what they show, each a `presentation.Presenter`.
         attack: a subclass of `attacks.Attack`; without it `attacks.ReportAttack`, which infers from reports.
@@ -125,8 +125,8 @@ def find_protocol(name: str) -> type["PhasedProtocol[Any, Any]"]:
     Raises:
         ConfigurationError: there is none, it cannot be imported, or it is no protocol.
     """
-    from ..protocol.checked import check_declared
     from ..protocol.phases import PhasedProtocol
+    from ..protocol.plugin_checks import check_declared
 
     if name in names_in(SYSTEMS):
         system: System = find(SYSTEMS, name, System, field="system")

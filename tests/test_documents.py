@@ -16,7 +16,7 @@ import pytest
 from psephos.protocol import PhasedProtocol
 from psephos.scenarios import load_scenario, resolve, shipped_scenarios
 from psephos.scenarios.cli import cli
-from psephos.scenarios.running.beginnings import samples
+from psephos.scenarios.running.drafts import samples
 
 Protocol: TypeAlias = PhasedProtocol[Any, Any]
 

@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import ConfigurationError
 from ..estimators import DEFAULT_LEVEL, check_level
-from ..kept import Scope
+from ..kept_reports import Scope
 from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse, check_epsilon
 from ..mechanisms.own_matrix import Matrix, channel_of
 from .error_prior import ErrorPrior

@@ -16,7 +16,7 @@ from ..arrays import IntArray
 from ..errors import ConfigurationError
 from ..guard import Guarded
 from ..integers import encode_row, width_of
-from ..kept import Scope
+from ..kept_reports import Scope
 from ..mechanisms import FiniteMechanism, RowMechanism
 from ..messages import MAX_MESSAGE_BYTES
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
@@ -46,8 +46,8 @@ class Phase(Guarded):
         num_parts: how many parts a person's values are made of at most, where the mechanism's event covers the change
             of one part, such as a record.
         kept: where a person's report outlives its session. Later sessions of the same scope then repeat it, and cost
-            nothing in this phase (`kept`). For replace-one neighbors in the local model, and one randomizer for all:
-            elsewhere a repeated report tells more than the first, or is another's.
+            nothing in this phase (`kept_reports`). For replace-one neighbors in the local model, and one randomizer for
+            all: elsewhere a repeated report tells more than the first, or is another's.
 
     Raises:
         ConfigurationError: the columns have gaps, a report would not fit into a message, the losses of one relation

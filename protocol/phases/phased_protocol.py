@@ -17,7 +17,7 @@ from ..arrays import IntArray
 from ..columns import Column, Entries, check_columns
 from ..errors import ConfigurationError
 from ..guard import Values
-from ..kept import Scope
+from ..kept_reports import Scope
 from ..messages import MAX_CHOSEN, PayloadDecoder, encode_payload
 from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally

@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 
 from ...protocol.arrays import IntArray
-from ...protocol.blaming import blaming
 from ...protocol.errors import ConfigurationError
 from ...protocol.guard import Values
 from ...protocol.mechanisms.realized import rows_to_try
 from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.plugin_faults import blaming
 
 __all__ = ["CandidateRows", "columns_seen", "given_rows", "listed_rows", "some_rows_of"]
 

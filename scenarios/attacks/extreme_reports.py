@@ -16,10 +16,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ...protocol.arrays import IntArray
-from ...protocol.blaming import blaming
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Estimate
 from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.plugin_faults import blaming
 from ...protocol.population import draw_for_release, draw_reports, released_tally
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally

@@ -29,8 +29,8 @@ from ...protocol.tally import Tally
 from ..attacks.candidates import CandidateRows, given_rows, some_rows_of
 from ..reading.conversion import convert
 from ..reading.settings import Tables, read_setting, set_value
-from ..running.blaming import blaming
 from ..running.config import load_scenario
+from ..running.plugin_errors import blaming
 from ..running.resolution import Streamed, resolve
 from ..system import find_protocol, protocol_names, systems
 from .case import Case, LawCheck, OutputSampler, Pair

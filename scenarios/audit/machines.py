@@ -29,7 +29,7 @@ from ...protocol.arrays import IntArray
 from ...protocol.client_machine import ClientMachine
 from ...protocol.effects import Drop, Effect, Fail, Send, SetDeadline
 from ...protocol.errors import PsephosError
-from ...protocol.kept import KeptReports
+from ...protocol.kept_reports import KeptReports
 from ...protocol.messages import Message, Release, Report, decode, encode
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.population import draw_reports
@@ -38,7 +38,7 @@ from ...protocol.randomness import NoiseSource, SimulatedNoise
 from ...protocol.roster import Roster
 from ...protocol.server_machine import ServerMachine
 from ...transports.memory import MemoryTransport
-from ..running.keeping import Keeping
+from ..running.earlier_reports import EarlierReports
 from ..running.session import AgentClasses, Told, run_agents
 from .case import OutputSampler, Source
 
@@ -133,7 +133,7 @@ def by_machines(
         ledgers: of the clients; by default new ones.
     """
     names = _names(len(inputs))
-    keeping = Keeping(protocol, names, inputs, kept)
+    keeping = EarlierReports(protocol, names, inputs, kept)
     server = ServerMachine(
         protocol,
         roster=Roster(names, inputs.public),
@@ -226,7 +226,7 @@ def by_arrays(
     """
     del session
     assert isinstance(noise, SimulatedNoise)  # noqa: S101  arrays have no other
-    keeping = Keeping(protocol, _names(len(inputs)), inputs, kept)
+    keeping = EarlierReports(protocol, _names(len(inputs)), inputs, kept)
     reports = {
         phase.name: draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
         for phase in protocol.phases

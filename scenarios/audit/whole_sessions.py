@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.kept import KeptReports
+from ...protocol.kept_reports import KeptReports
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise

@@ -5,8 +5,8 @@ Exit status: 0, or 1 where a run failed, or 2 where the input was wrong; one lin
 
 from . import (
     audit,
-    beginning,
     calibration,
+    drafting,
     enrollment,
     experiments,
     joining,
@@ -21,9 +21,9 @@ from .group import cli, main
 
 __all__ = [
     "audit",
-    "beginning",
     "calibration",
     "cli",
+    "drafting",
     "enrollment",
     "experiments",
     "joining",

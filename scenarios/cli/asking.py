@@ -178,7 +178,7 @@ def _checked_choice(protocol: "PhasedProtocol[Any, Any]", name: str, others: Map
     """Return an answer, checked beside the others; a fault of those that are still missing is none of its own."""
     from ...protocol.errors import ConfigurationError
     from ..deployment.own_rows import encode_chosen
-    from ..running.blaming import blaming
+    from ..running.plugin_errors import blaming
 
     try:
         with blaming(type(protocol)):
@@ -215,7 +215,7 @@ def ask_entries(
     from ..deployment.own_entries import questions_of, read_own_entries
     from ..deployment.own_rows import encode_own, with_choices
     from ..plugins import ROLES, names_in
-    from ..running.blaming import blaming
+    from ..running.plugin_errors import blaming
 
     check, known = _nothing, choices or {}
     if given is None and invitation is not None and sys.stdin.isatty():
@@ -250,7 +250,7 @@ def _nothing(entries: Mapping[str, Any]) -> None:
 def _protocol_of(invitation: "Invitation", *, trusts_server: bool) -> "PhasedProtocol[Any, Any]":
     """Return the protocol of an invitation, where the party's public row is one of its, and its server is trusted."""
     from ..deployment.agreement import protocol_of
-    from ..running.blaming import blaming
+    from ..running.plugin_errors import blaming
 
     protocol = protocol_of(invitation, trusts_server=trusts_server)
     with blaming(type(protocol)):

@@ -52,7 +52,7 @@ def trials(
     from ..experiments.trials import Cell, check_trials, prepare, run_trials
     from ..experiments.trials_shown import show_trials, summary_in_json, write_trials
     from ..presentation import make_console
-    from ..running.blaming import blaming_plugins
+    from ..running.plugin_errors import blaming_plugins
     from ..running.progress import steps
     from ..running.report import show_heading
     from ..running.statements import setting_of

@@ -64,7 +64,7 @@ def run(
     replace the scenario's.
     A file with [[votes]] is a series: its votes are held one after another, with one ledger for each person.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ..running.blaming import blaming_plugins
+    from ..running.plugin_errors import blaming_plugins
     from ..running.resolution import resolve
     from ..running.series import is_series
 
@@ -221,7 +221,7 @@ def _run_series(
 ) -> None:
     from ..presentation import make_console, show_lesson
     from ..presentation.terminal import show_note
-    from ..running.blaming import blaming_plugins
+    from ..running.plugin_errors import blaming_plugins
     from ..running.progress import Watcher, watch
     from ..running.series import load_series
     from ..running.series_run import resolve_series, run_series

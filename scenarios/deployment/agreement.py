@@ -11,15 +11,15 @@ from ...agents.client import PATIENCE_SECONDS
 from ...agents.journals import Sitting
 from ...agents.noise import check_secure_noise
 from ...agents.person_journal import PersonJournal, Recalled
-from ...protocol.checked import check_own_columns
 from ...protocol.errors import ConfigurationError
-from ...protocol.kept import check_values, has_changed, seal_of
+from ...protocol.kept_reports import check_values, has_changed, seal_of
 from ...protocol.phases import PhasedProtocol
+from ...protocol.plugin_checks import check_own_columns
 from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.privacy.periods import check_period
 from ...protocol.roles import SessionKind, Side
 from ..reading.conversion import convert
-from ..running.blaming import blaming
+from ..running.plugin_errors import blaming
 from ..system import find_protocol
 from .common import DEFAULT_TRANSPORT, Keys
 from .invitations import Invitation, check_expiry
@@ -216,7 +216,7 @@ class Joining:
 
     @property
     def secret(self) -> bytes:
-        """What a party that comes back knows its values by: of its private key, which no journal has (`kept.seal_of`).
+        """What a party that comes back knows its values by: of its private key (`kept_reports.seal_of`).
 
         Raises:
             ConfigurationError: the key's file cannot be read.

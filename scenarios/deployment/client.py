@@ -20,9 +20,9 @@ from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.records import Drawn
 from ...transports.abc import Channel, Transport
 from ..plugins import find_client_role
-from ..running.about import about
-from ..running.blaming import Plugin, blaming_plugins, parts_of
 from ..running.folder import RunFolder
+from ..running.plugin_errors import Plugin, blaming_plugins, parts_of
+from ..running.session_facts import about
 from ..running.writing import describe_failure, open_run
 from .agreement import Agreement, Joining
 from .common import charter_of, find_transport, make_mode, naming_address

@@ -12,13 +12,13 @@ import msgspec
 from ...agents.journal_format import decode_record, read_journal
 from ...agents.session_journal import SESSION
 from ...protocol.errors import ConfigurationError, quote
-from ...protocol.kept import ReceivedReports
+from ...protocol.kept_reports import ReceivedReports
 from ...protocol.phases import PhasedProtocol
 from ...protocol.records import Accepted, ServerRecord
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ..reading.conversion import convert
-from ..running.blaming import blaming
+from ..running.plugin_errors import blaming
 from ..running.resolution import Served
 from ..running.rosters import PARAMETERS_FILE, fingerprints_in, read_roster
 from .server import JOURNAL_FILE

@@ -18,7 +18,7 @@ from ...agents.modes import Mode
 from ...agents.session_journal import SessionJournal
 from ...agents.standing import Companion
 from ...protocol.errors import ConfigurationError, UnheardError
-from ...protocol.kept import ReceivedReports
+from ...protocol.kept_reports import ReceivedReports
 from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
 from ...protocol.records import Accepted, PhaseClosed
 from ...protocol.roles import SessionKind
@@ -27,9 +27,9 @@ from ...protocol.rules import JOIN, hidden_phases
 from ...protocol.server_machine import SessionResult
 from ...protocol.traffic import TrafficMeter
 from ..plugins import find_server_role
-from ..running.blaming import Plugin, blaming_plugins, parts_of
 from ..running.folder import RunFolder
 from ..running.limits import calm_collector, reserve_for_server
+from ..running.plugin_errors import Plugin, blaming_plugins, parts_of
 from ..running.resolution import Served
 from ..running.results import published
 from ..running.rosters import FINGERPRINT_COLUMN

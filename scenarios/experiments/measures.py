@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from ...protocol.checked import checked_truth
 from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.plugin_checks import checked_truth
 from ...protocol.tally import Tally
 from ..outcomes import estimates_in
 from ..running.resolution import Local

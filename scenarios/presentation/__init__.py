@@ -13,9 +13,9 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.blaming import is_ours, place_of, reason_of
 from ...protocol.errors import PluginError, PsephosError, printable
 from ...protocol.phases import Truth
+from ...protocol.plugin_faults import is_ours, place_of, reason_of
 from ..system import load_each
 from ..tables import Rows
 from .drawing import save_picture

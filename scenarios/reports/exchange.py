@@ -1,14 +1,14 @@
 """The phases of a session as a sequence of messages between its parties and its server."""
 
 from ..presentation.numbers import some
-from ..running.about import About, Priced
 from ..running.reader import RunLeft
+from ..running.session_facts import Priced, SessionFacts
 from .page import Step, Steps, epsilon_text
 
 __all__ = ["exchange_of"]
 
 
-def exchange_of(left: RunLeft, about: About) -> Steps:
+def exchange_of(left: RunLeft, about: SessionFacts) -> Steps:
     """Return the messages of a session in their order, as parties and server send them.
 
     Args:

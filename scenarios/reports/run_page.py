@@ -16,8 +16,8 @@ from ..presentation import verdict_of
 from ..presentation.numbers import some
 from ..presentation.terminal import title_of
 from ..reading.files import readable
-from ..running.about import About
 from ..running.reader import Learnt, RunLeft
+from ..running.session_facts import SessionFacts
 from ..running.statements import meaning_of, warning_of
 from ..tables import Cell, Entry, Table, Tone, listed
 from .audits import audited_losses, read_audit
@@ -215,7 +215,7 @@ def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
         yield Text(f"{relation} neighbors; {model}.", "quiet")
 
 
-def _stated(about: About) -> Table:
+def _stated(about: SessionFacts) -> Table:
     return listed(
         [(phase, loss) for phase in about.phases for loss in phase.losses],
         [

@@ -18,10 +18,10 @@ from ...protocol.traffic import TrafficMeter
 from ...transports.abc import Transport
 from ...transports.faults import FaultyTransport, Weather
 from ..plugins import find_client_role, find_server_role
-from .blaming import Plugin, blaming_plugins, parts_of
-from .keeping import Keeping
+from .earlier_reports import EarlierReports
+from .in_process import Strangers, hold_in_process
 from .limits import calm_collector, reserve_descriptors
-from .meeting import Strangers, meet
+from .plugin_errors import Plugin, blaming_plugins, parts_of
 from .record import SessionRecord, Told
 
 __all__ = ["AgentClasses", "run_agents"]
@@ -87,7 +87,7 @@ async def run_agents(
         classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
     reserve_descriptors(transport, num_parties=len(names))
     told = told or Told()
-    keeping = Keeping(protocol, names, inputs, told.kept)
+    keeping = EarlierReports(protocol, names, inputs, told.kept)
     plugins = (
         *plugins,
         parts_of(protocol),
@@ -133,7 +133,9 @@ async def run_agents(
         if weather is not None:
             transport = FaultyTransport(transport, weather)
         try:
-            result, endings = await meet(server, clients, transport, told.on_progress, deviations or {}, strangers)
+            result, endings = await hold_in_process(
+                server, clients, transport, told.on_progress, deviations or {}, strangers
+            )
         finally:
             told.entries.extend(
                 [entry for name, client in clients.items() for entry in client.ledger.entries[earlier.get(name, 0) :]]

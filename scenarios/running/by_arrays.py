@@ -13,8 +13,8 @@ from ...protocol.population import run_batches, run_population
 from ...protocol.privacy import LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
-from .blaming import blaming_plugins, parts_of
-from .keeping import Keeping
+from .earlier_reports import EarlierReports
+from .plugin_errors import blaming_plugins, parts_of
 from .record import SessionRecord, Told
 
 __all__ = ["run_arrays", "run_streamed"]
@@ -52,7 +52,7 @@ def run_arrays(
     told = told or Told()
     tell = _telling(session, told)
     protocol.check_loss_groups(inputs.public)
-    keeping = Keeping(protocol, names, inputs, told.kept)
+    keeping = EarlierReports(protocol, names, inputs, told.kept)
     told.entries.extend(
         LedgerEntry.of(
             loss,

@@ -32,9 +32,9 @@ from ..presentation.objects import (
     table_of,
     text_of,
 )
-from .blaming import blaming_plugins
 from .config import Scenario, load_scenario
 from .folder import RunFolder
+from .plugin_errors import blaming_plugins
 from .resolution import resolve
 from .run import Watched, run_in_folder, run_in_memory
 

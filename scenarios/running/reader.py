@@ -16,8 +16,8 @@ from ...protocol.privacy import LedgerEntry
 from ..reading.conversion import convert
 from ..reading.files import check_size, readable
 from ..system import find_protocol
-from .about import About
 from .folder import check_schema, read_ledger
+from .session_facts import SessionFacts
 
 __all__ = [
     "BudgetLeft",
@@ -74,7 +74,7 @@ class RunJSON(msgspec.Struct, frozen=True, kw_only=True):
     psephos: str = ""
     numpy: str = ""
     parties: str = ""
-    about: About | None = None
+    about: SessionFacts | None = None
     traffic: tuple[TrafficOfPhase, ...] = ()
     parties_without_outcome: dict[str, str] = {}
     failure: Failure | None = None
@@ -176,7 +176,7 @@ class RunLeft:
         return max(0 if self.run is None else self.run.schema, 0 if self.result is None else self.result.schema)
 
     @property
-    def about(self) -> About | None:
+    def about(self) -> SessionFacts | None:
         """Whom it trusts and what it costs; None where the folder does not say."""
         return None if self.run is None else self.run.about
 

@@ -9,7 +9,7 @@ import msgspec
 from ...agents.driver import EffectListener
 from ...agents.events import Log
 from ...protocol.errors import PsephosError, UnheardError
-from ...protocol.kept import KeptReports
+from ...protocol.kept_reports import KeptReports
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from ...protocol.tally import Tally

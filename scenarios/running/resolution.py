@@ -16,9 +16,9 @@ import numpy as np
 from ...agents.noise import check_secure_noise
 from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
-from ...protocol.checked import check_own_columns, checked_inputs
 from ...protocol.errors import BudgetExceededError, ConfigurationError, did_you_mean, refuse
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
+from ...protocol.plugin_checks import check_own_columns, checked_inputs
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roster import Roster
 from ...protocol.rules import JOIN, PhaseRules, hidden_phases
@@ -30,10 +30,10 @@ from ..plugins import ARRAY, check_transport, find_client_role, find_server_role
 from ..reading.conversion import convert
 from ..reading.sources import PartiesTable
 from ..system import find_protocol, part_of
-from .blaming import Plugin, blaming, blaming_plugins, parts_of
 from .config import Scenario
 from .limits import check_descriptors
 from .parties import read_parties, sources_of
+from .plugin_errors import Plugin, blaming, blaming_plugins, parts_of
 from .rosters import FINGERPRINT_COLUMN, check_columns, described_by, fingerprints_in, left_to_parties, read_roster
 from .streams import PartyStream, is_streamed, open_stream
 from .turnout import Turnout

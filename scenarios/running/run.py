@@ -14,21 +14,21 @@ import trio
 from ...agents.adversaries import Attempt, Deviation
 from ...agents.modes import Deployment, Mode, Simulation, draw_session_id
 from ...agents.noise import SecureNoise
-from ...protocol.checked import checked_truth
 from ...protocol.errors import PsephosError
 from ...protocol.messages import Charter
 from ...protocol.phases import Truth
+from ...protocol.plugin_checks import checked_truth
 from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise, stream_key
 from ...protocol.views import View
 from ...transports.faults import Weather, seeded_weather
 from ...transports.tap import TappedTransport, Traffic
-from ..adversaries.checked import checked_deviations, checked_lesson, checked_strangers
 from ..adversaries.role import Happened, Lesson, Scene
+from ..adversaries.role_checks import checked_deviations, checked_lesson, checked_strangers
 from ..plugins import ARRAY, make_transport
 from ..presentation import draw_lesson, written_lesson
-from .blaming import Plugin, blaming_plugins
 from .folder import RunFolder
+from .plugin_errors import Plugin, blaming_plugins
 from .resolution import Local, Streamed
 from .results import result_of
 from .session import SessionRecord, Strangers, Told, run_agents, run_arrays, run_streamed

@@ -18,7 +18,7 @@ import msgspec
 
 from ...agents.adversaries import SERVER
 from ...protocol.errors import BudgetExceededError, PsephosError, QuorumError, UnheardError
-from ...protocol.kept import Kept, KeptReports, check_values
+from ...protocol.kept_reports import Kept, KeptReports, check_values
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, common_relation, total_of
 from ...protocol.roles import SessionKind
@@ -26,15 +26,15 @@ from ...protocol.rules import JOIN, hidden_phases
 from ..adversaries.role import Lesson, Role, Voted
 from ..plugins import ARRAY
 from ..presentation.numbers import some
-from .about import about
 from .accounts import Accounts
-from .blaming import blaming_plugins
 from .folder import SCHEMA, RunFolder
+from .plugin_errors import blaming_plugins
 from .progress import Watcher
 from .record import Told
 from .resolution import Local, resolve, with_adversaries
 from .run import Finished, run_in_folder, write_lessons
 from .series import Series, Vote, naming_vote
+from .session_facts import about
 from .statements import certainty_of, model_of
 from .writing import describe_failure
 

@@ -8,16 +8,16 @@ import msgspec
 import trio
 
 from ...agents.modes import Simulation
-from ...protocol.checked import check_declared, check_own_columns, checked_inputs
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
+from ...protocol.plugin_checks import check_declared, check_own_columns, checked_inputs
 from ...protocol.randomness import SimulatedNoise
 from ..plugins import ARRAY, check_transport, make_transport
-from .blaming import blaming
 from .by_agents import AgentClasses, run_agents
 from .by_arrays import run_arrays, run_streamed
-from .meeting import Strangers
+from .in_process import Strangers
 from .parties import check_names
+from .plugin_errors import blaming
 from .record import SessionRecord, Told
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)

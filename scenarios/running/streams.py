@@ -12,11 +12,11 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...protocol.checked import checked_inputs
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
+from ...protocol.plugin_checks import checked_inputs
 from ...protocol.privacy import LedgerEntry
 from ..system import part_of
-from .blaming import blaming
+from .plugin_errors import blaming
 
 __all__ = ["Batch", "PartyStream", "StreamedInputs", "is_streamed", "open_stream"]
 

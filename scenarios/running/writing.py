@@ -16,11 +16,11 @@ from ...agents.events import Log
 from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry
 from ..presentation import draw_outcome, rows_of
-from .about import about
 from .config import Scenario, load_scenario, move_paths, shipped_scenarios
 from .folder import SCHEMA, RunFolder, open_event_log
 from .parties import sources_of
 from .resolution import Local, Resolved, Served
+from .session_facts import about
 
 __all__ = ["Run", "describe_failure", "open_run", "write_outcome"]
 

@@ -27,7 +27,7 @@ from psephos.scenarios.experiments.variants import VariantTable
 from psephos.scenarios.plugins import load
 from psephos.scenarios.presentation.presenter import Presenter
 from psephos.scenarios.reading.sources import PartySources
-from psephos.scenarios.running.beginnings import Beginning
+from psephos.scenarios.running.drafts import Beginning
 from psephos.scenarios.system import System, commands, find_protocol, load_part, part_of, systems
 
 KINDS: Final[Mapping[str, Any]] = {

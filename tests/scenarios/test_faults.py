@@ -25,8 +25,8 @@ from psephos.scenarios import load_scenario, presentation, resolve, resolve_serv
 from psephos.scenarios.deployment import server
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.presentation.presenter import Presenter
-from psephos.scenarios.running.blaming import Plugin, blaming_plugins
 from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.running.plugin_errors import Plugin, blaming_plugins
 
 VOTES = {"ann": 1, "bob": 1, "eve": 0, "dan": 1, "kim": 0, "liv": 1}
 # Those that stop a session itself, whoever runs it.

@@ -18,16 +18,16 @@ from psephos.agents.person_journal import PersonJournal, Sitting
 from psephos.protocol import client_machine, server_machine
 from psephos.protocol.admission import Admission
 from psephos.protocol.client_machine import ClientMachine
-from psephos.protocol.course import Course
 from psephos.protocol.effects import Effect, Keep, Send
 from psephos.protocol.errors import JournalError, RemoteProtocolError
 from psephos.protocol.messages import Acknowledgement
 from psephos.protocol.moral_preferences.phases import PerturbedPhase
+from psephos.protocol.phase_reports import PhaseReports
 from psephos.protocol.privacy import Budget, Ledger
-from psephos.protocol.proceedings import Proceedings
 from psephos.protocol.records import Accepted, Chosen, ClientRecord, Drawn, PhaseClosed, PhaseOpened, ServerRecord
 from psephos.protocol.seats import Seat, Seats
 from psephos.protocol.server_machine import ServerMachine
+from psephos.protocol.session_flow import SessionFlow
 from psephos.protocol.states import State
 from psephos.transports import Channel
 from psephos.transports.faults import Faults
@@ -147,11 +147,11 @@ def a_report_is_counted_twice_after_a_reconnection() -> Patches:
     def make(method: Any) -> Any:
         def take_up(self: Any, seat: Seat) -> list[Effect]:
             effects: list[Effect] = method(self, seat)
-            course: Course = getattr(self, "_course")  # noqa: B009  a fault may reach inside
-            if seat.state is State.REPORTED and course.reports:
-                counted = course.reports[-1].get(seat.place)
+            phase_reports: PhaseReports = getattr(self, "_phase_reports")  # noqa: B009  a fault may reach inside
+            if seat.state is State.REPORTED and phase_reports.reports:
+                counted = phase_reports.reports[-1].get(seat.place)
                 if counted is not None:
-                    course.reports[-1][seat.place] = tuple(2 * value for value in counted)
+                    phase_reports.reports[-1][seat.place] = tuple(2 * value for value in counted)
             return effects
 
         return take_up
@@ -162,11 +162,11 @@ def a_report_is_counted_twice_after_a_reconnection() -> Patches:
 def a_reconnection_asks_for_a_second_report() -> Patches:
     def make(method: Any) -> Any:
         def take_up(self: Any, seat: Seat) -> list[Effect]:
-            course: Course = getattr(self, "_course")  # noqa: B009  a fault may reach inside
-            if seat.state is State.REPORTED and course.phase >= 0:
+            phase_reports: PhaseReports = getattr(self, "_phase_reports")  # noqa: B009  a fault may reach inside
+            if seat.state is State.REPORTED and phase_reports.phase >= 0:
                 seat.state = State.ASKED
                 seat.num_reports -= 1
-                course.seats.num_awaited += 1
+                phase_reports.seats.num_awaited += 1
             effects: list[Effect] = method(self, seat)
             return effects
 
@@ -176,26 +176,26 @@ def a_reconnection_asks_for_a_second_report() -> Patches:
 
 
 def a_closing_is_not_kept() -> Patches:
-    yield _changing_effects(Proceedings, "close", _not_kept(PhaseClosed))
+    yield _changing_effects(SessionFlow, "close", _not_kept(PhaseClosed))
 
 
 def an_opening_is_not_kept() -> Patches:
-    yield _changing_effects(Proceedings, "_open_next", _not_kept(PhaseOpened))
+    yield _changing_effects(SessionFlow, "_open_next", _not_kept(PhaseOpened))
 
 
 def an_outcome_is_told_before_its_closing_is_kept() -> Patches:
-    yield _changing_effects(Proceedings, "close", _kept_last(PhaseClosed))
+    yield _changing_effects(SessionFlow, "close", _kept_last(PhaseClosed))
 
 
 def noise_is_drawn_again_after_a_restart() -> Patches:
     def make(method: Any) -> Any:
-        def settle(self: Course, places: Sequence[int], drawn: Any = None) -> Any:
+        def settle(self: PhaseReports, places: Sequence[int], drawn: Any = None) -> Any:
             del drawn
             return method(self, places)
 
         return settle
 
-    yield _replacing(Course, "settle", make)
+    yield _replacing(PhaseReports, "settle", make)
 
 
 def a_late_report_is_counted() -> Patches:

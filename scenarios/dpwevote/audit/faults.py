@@ -14,7 +14,7 @@ from ....protocol.arrays import FloatArray
 from ....protocol.client_machine import ClientMachine
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.effects import Effect, Send
-from ....protocol.kept import KeptReports
+from ....protocol.kept_reports import KeptReports
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.messages import Message, Report
 from ....protocol.phases import Inputs, PhasedProtocol

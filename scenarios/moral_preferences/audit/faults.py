@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.kept import KeptReports
+from ....protocol.kept_reports import KeptReports
 from ....protocol.moral_preferences import (
     DisclosedPhase,
     MoralPreferences,

@@ -17,7 +17,7 @@ from psephos.agents.person_journal import PersonJournal, read_sessions
 from psephos.agents.session_journal import SESSION
 from psephos.protocol import ConfigurationError, Scope, SessionResult
 from psephos.protocol.errors import JournalError
-from psephos.protocol.kept import seal_of
+from psephos.protocol.kept_reports import seal_of
 from psephos.protocol.messages import NIL, Report, Request, encode
 from psephos.protocol.privacy import total_of
 from psephos.protocol.records import Accepted, Drawn, Remembered, Reserved, ServerRecord

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from bad_input import Psephos, check_refused
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.running import meeting
+from psephos.scenarios.running import in_process
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.resolution import resolve, resolve_served
 from psephos.scenarios.running.run import run_session
@@ -53,7 +53,7 @@ def test_delays_and_repetitions_change_nothing_but_time() -> None:
 
 @pytest.mark.full("it waits ten seconds")
 def test_connections_that_are_cut_hold_nobody_up_when_the_session_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meeting, "LINGER_SECONDS", 0.1)
+    monkeypatch.setattr(in_process, "LINGER_SECONDS", 0.1)
     record = run("network.partition=0.3", "deadline_seconds=1", "quorum=1")
     assert 1 <= len(record.endings) < 27
     assert {str(ending) for ending in record.endings.values()} == {

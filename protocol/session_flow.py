@@ -1,4 +1,4 @@
-"""The proceedings of a session: when a phase closes, and what follows, on every side.
+"""The flow of a session from phase to phase: when a phase closes, and what follows, on every side.
 
 A phase closes when every party that was asked has answered or left, or at its deadline. Without its quorum the session
 ends, and both sides name the missing parties. Where it is private who takes part, only the deadline closes a phase.
@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from .checked import checked_outcome, checked_own_outcomes
-from .course import Course
 from .effects import Closed, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline, send
 from .errors import PsephosError, QuorumError, RemoteProtocolError
 from .messages import NIL, Abort, Message, encode_payload
+from .phase_reports import PhaseReports
 from .phases import PhasedProtocol
+from .plugin_checks import checked_outcome, checked_own_outcomes
 from .records import Broken, KeptTally, PhaseClosed, PhaseOpened
 from .releases import Releases
 from .rules import SessionRules
@@ -23,7 +23,7 @@ from .states import Move, State
 from .tally import Tally
 from .views import View
 
-__all__ = ["Proceedings", "SessionResult"]
+__all__ = ["SessionFlow", "SessionResult"]
 
 
 class SessionResult(msgspec.Struct, frozen=True):
@@ -47,12 +47,12 @@ class SessionResult(msgspec.Struct, frozen=True):
     num_told: int | None = None
 
 
-class Proceedings:
-    """The proceedings of one session.
+class SessionFlow:
+    """The flow of one session from phase to phase.
 
     Args:
         protocol: what is run.
-        course: the session's.
+        phase_reports: the session's.
         rules: the session's.
         is_durable: whether the server keeps records.
         view: records what the server sends; simulations only.
@@ -61,19 +61,19 @@ class Proceedings:
         releases: what everybody was told at the end; None before.
     """
 
-    __slots__ = ("_course", "_first_drop", "_is_durable", "_protocol", "_rules", "_view", "releases")
+    __slots__ = ("_first_drop", "_is_durable", "_phase_reports", "_protocol", "_rules", "_view", "releases")
 
     def __init__(
         self,
         protocol: PhasedProtocol[Any, Any],
         *,
-        course: Course,
+        phase_reports: PhaseReports,
         rules: SessionRules,
         is_durable: bool,
         view: View | None,
     ) -> None:
         self._protocol = protocol
-        self._course = course
+        self._phase_reports = phase_reports
         self._rules = rules
         self._is_durable = is_durable
         self._view = view
@@ -83,7 +83,7 @@ class Proceedings:
     @property
     def deadline(self) -> SetDeadline:
         """The open phase's."""
-        name = self._course.name
+        name = self._phase_reports.name
         return SetDeadline(name, self._rules.deadline_seconds[name])
 
     def hides(self, name: str) -> bool:
@@ -100,32 +100,32 @@ class Proceedings:
 
         Where it is private who reports, only its deadline closes it: earlier would tell that all have.
         """
-        course, seats = self._course, self._course.seats
-        if not course.is_under_way or course.name in self._rules.hidden:
+        phase_reports, seats = self._phase_reports, self._phase_reports.seats
+        if not phase_reports.is_under_way or phase_reports.name in self._rules.hidden:
             return []
         if not seats.num_awaited:
             return self.close()
-        if course.num_received + seats.num_awaited >= self._rules.required[course.name]:
+        if phase_reports.num_received + seats.num_awaited >= self._rules.required[phase_reports.name]:
             return []
-        still_there = course.present | seats.places_in(State.NEW if course.phase < 0 else State.ASKED)
-        return self._abort(course.num_received, still_there)
+        still_there = phase_reports.present | seats.places_in(State.NEW if phase_reports.phase < 0 else State.ASKED)
+        return self._abort(phase_reports.num_received, still_there)
 
     def close(self) -> list[Effect]:
         """Close the open phase with whoever has reported."""
-        course, name, present = self._course, self._course.name, self._course.present
+        phase_reports, name, present = self._phase_reports, self._phase_reports.name, self._phase_reports.present
         if len(present) < self._rules.required[name]:
             return self._abort(len(present), present)
-        counts = (None, None) if name in self._rules.hidden else (len(present), len(course.names) - len(present))
-        if course.phase < 0:
+        counts = (None, None) if name in self._rules.hidden else (len(present), len(phase_reports.names) - len(present))
+        if phase_reports.phase < 0:
             return [Closed(name, *counts, None), *self._open_next(NIL)]
-        phase, places = course.phase, sorted(present)
+        phase, places = phase_reports.phase, sorted(present)
         try:
-            outcome = course.settle(places)
+            outcome = phase_reports.settle(places)
         except PsephosError as error:
             return self.end(error)
         effects: list[Effect] = [Closed(name, *counts, outcome), *self.follow(outcome)]
         if self._is_durable:
-            drawn = KeptTally.of(course.tallies[phase]) if course.draws_noise(name) else None
+            drawn = KeptTally.of(phase_reports.tallies[phase]) if phase_reports.draws_noise(name) else None
             effects.insert(0, Keep(PhaseClosed(phase, tuple(places), drawn)))
         return effects
 
@@ -135,7 +135,7 @@ class Proceedings:
         Args:
             outcome: what the phase published that has closed.
         """
-        if self._course.phase + 1 == len(self._protocol.phases):
+        if self._phase_reports.phase + 1 == len(self._protocol.phases):
             return self._release()
         return self._open_next(encode_payload(outcome))
 
@@ -146,44 +146,46 @@ class Proceedings:
             error: the server's.
             told: what the clients are told in its place.
         """
-        return [self._send(self._course.abort(), Abort.because(told or error)), Fail(error)]
+        return [self._send(self._phase_reports.abort(), Abort.because(told or error)), Fail(error)]
 
     def _open_next(self, payload: msgspec.Raw) -> list[Effect]:
-        course, before = self._course, self._course.name
-        asked = course.seats.able_to(Move.REQUEST)
-        course.open_phase(payload, asked)
+        phase_reports, before = self._phase_reports, self._phase_reports.name
+        asked = phase_reports.seats.able_to(Move.REQUEST)
+        phase_reports.open_phase(payload, asked)
         places = tuple([seat.place for seat in asked])
-        if len(asked) < self._rules.required[course.name]:  # nobody shall pay for a phase that cannot reach its quorum
+        if (
+            len(asked) < self._rules.required[phase_reports.name]
+        ):  # nobody shall pay for a phase that cannot reach its quorum
             return self._abort(0, set(places))
         # Whoever is asked has reported in the phase before.
-        num_asked = None if {course.name, before} & self._rules.hidden else len(asked)
+        num_asked = None if {phase_reports.name, before} & self._rules.hidden else len(asked)
         return [
-            *([Keep(PhaseOpened(course.phase, places))] if self._is_durable else []),
-            Opened(course.name, num_asked),
+            *([Keep(PhaseOpened(phase_reports.phase, places))] if self._is_durable else []),
+            Opened(phase_reports.name, num_asked),
             self.deadline,
-            self._send([seat.party for seat in asked], course.request),
+            self._send([seat.party for seat in asked], phase_reports.request),
         ]
 
     def _release(self) -> list[Effect]:
-        course = self._course
-        hearing = course.seats.able_to(Move.RELEASE)
+        phase_reports = self._phase_reports
+        hearing = phase_reports.seats.able_to(Move.RELEASE)
         try:
-            outcome: msgspec.Struct = checked_outcome(self._protocol, course.tallies)
-            own_outcomes = checked_own_outcomes(self._protocol, course.tallies)
+            outcome: msgspec.Struct = checked_outcome(self._protocol, phase_reports.tallies)
+            own_outcomes = checked_own_outcomes(self._protocol, phase_reports.tallies)
             releases = self.releases = Releases.of(outcome, own_outcomes, hearing)
         except PsephosError as error:
             return self.end(error)
-        course.release(releases.to_all, hearing)
+        phase_reports.release(releases.to_all, hearing)
         result = SessionResult(
             outcome,
-            tuple(course.tallies),
+            tuple(phase_reports.tallies),
             tuple(
                 None if phase.name in self._rules.hidden else len(reports)
-                for phase, reports in zip(self._protocol.phases, course.reports, strict=True)
+                for phase, reports in zip(self._protocol.phases, phase_reports.reports, strict=True)
             ),
             own_outcomes,
-            course.transcript.digest or "",
-            None if self._protocol.hides_participation else course.num_told,
+            phase_reports.transcript.digest or "",
+            None if self._protocol.hides_participation else phase_reports.num_told,
         )
         to_some = [self._send([party], message) for party, message in releases.to_some.items()]  # first in the view
         others = [seat.party for seat in hearing if seat.party not in releases.to_some]
@@ -195,8 +197,8 @@ class Proceedings:
         Missing are those who did not report until the deadline, or, where the quorum was out of reach before, those who
         had gone by then.
         """
-        name = self._course.name
-        missing = [party for place, party in enumerate(self._course.names) if place not in not_missing]
+        name = self._phase_reports.name
+        missing = [party for place, party in enumerate(self._phase_reports.names) if place not in not_missing]
         given: dict[str, Any] = {"phase": name, "received": num_received, "required": self._rules.required[name]}
         error = QuorumError(**given, missing=missing, first_drop=self._first_drop)
         # Why a party was dropped may quote its report, which is for nobody but the server.

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ..running.beginnings import Beginning, Chosen, Draft, Line, Option, Sheet, check_header, chosen_column
+from ..running.drafts import Beginning, Chosen, Draft, Line, Option, Sheet, check_header, chosen_column
 
 __all__ = ["BEGINNING"]
 

@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any, Final, NamedTuple, cast
 
-from ...protocol.blaming import Frame, frames_of, is_ours, packages_of, place_of, plugin_of, reason_of
 from ...protocol.errors import PluginError, PsephosError, UnusablePluginError
 from ...protocol.phases import PhasedProtocol
+from ...protocol.plugin_faults import Frame, frames_of, is_ours, packages_of, place_of, plugin_of, reason_of
 
 __all__ = ["Plugin", "blaming", "blaming_plugins", "parts_of"]
 
@@ -74,7 +74,7 @@ def blaming_plugins(
 
     Args:
         plugins: whoever takes part, ours or anybody's.
-        is_private: whether an exception's own text is left out (`protocol.blaming`).
+        is_private: whether an exception's own text is left out (`protocol.plugin_faults`).
         is_set_up: whether the session has not begun.
         is_last: whether what ours raised is blamed as well where somebody else's code takes part: it is most often over
             what that returned.

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from ...protocol.arrays import IntArray
-from ...protocol.kept import Kept, KeptReport, KeptReports, ReceivedReports, check_values
+from ...protocol.kept_reports import Kept, KeptReport, KeptReports, ReceivedReports, check_values
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
 
-__all__ = ["Keeping"]
+__all__ = ["EarlierReports"]
 
 
-class Keeping:
+class EarlierReports:
     """The kept reports of one session: what its parties bring along, and what they leave (`all`).
 
     Args:

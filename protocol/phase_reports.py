@@ -1,8 +1,8 @@
-"""The course of a session on its server: which phase is open, who reported what in it, and what closing it leaves.
+"""Reports of a session's phases on its server: which phase is open, who reported what in it, what closing it leaves.
 
-Nothing here sends, or decides when a phase closes (`proceedings`). A phase tallies the parties that have reported in it
-and in all phases before it, each once. All of this is made again from the server's records (`replay`): whatever these
-do not hold must not matter to the result.
+Nothing here sends, or decides when a phase closes (`session_flow`). A phase tallies the parties that have reported in
+it and in all phases before it, each once. All of this is made again from the server's records (`replay`): whatever
+these do not hold must not matter to the result.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 
 from .arrays import IntArray
-from .blaming import blaming
-from .checked import checked_phase_outcome, checked_tally
 from .errors import ConfigurationError, MalformedMessageError
-from .kept import ReceivedReports
+from .kept_reports import ReceivedReports
 from .messages import NIL, Release, Request, decode_payload
 from .phases import Draw, Phase, PhasedProtocol
+from .plugin_checks import checked_phase_outcome, checked_tally
+from .plugin_faults import blaming
 from .population import draw_for_release, released_tally
 from .randomness import NoiseSource
 from .roles import SessionKind
@@ -27,7 +27,7 @@ from .states import SESSION, Move, Position, SessionMove, SessionState, State
 from .tally import Tally
 from .transcript import Transcript
 
-__all__ = ["Attendance", "Course", "draws_for_releases"]
+__all__ = ["Attendance", "PhaseReports", "draws_for_releases"]
 
 
 def draws_for_releases(
@@ -71,8 +71,8 @@ class Attendance(msgspec.Struct, frozen=True):
     awaited: tuple[str, ...]
 
 
-class Course:
-    """The course of one session.
+class PhaseReports:
+    """The reports of one session's phases.
 
     Args:
         protocol: what is run.
@@ -233,7 +233,7 @@ class Course:
             drawn: its released tally where the server has drawn its noise before.
 
         Raises:
-            PluginError: the protocol's own code fails (`checked`).
+            PluginError: the protocol's own code fails (`plugin_checks`).
         """
         phase = self._protocol.phases[self.phase]
         self.seats.close()

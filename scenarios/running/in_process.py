@@ -18,7 +18,7 @@ from ...protocol.server_machine import SessionResult
 from ...transports.abc import Channel, Transport
 from ...transports.faults import FaultyTransport
 
-__all__ = ["Strangers", "meet"]
+__all__ = ["Strangers", "hold_in_process"]
 
 _SECONDS_BETWEEN_PROGRESS: Final = 0.2
 # So long strangers wait before they look again whether everybody else has joined.
@@ -38,7 +38,7 @@ class Strangers:
     attempts: list[Attempt] = dataclasses.field(default_factory=list[Attempt])
 
 
-async def meet(
+async def hold_in_process(
     server: Server,
     clients: Mapping[str, Client],
     transport: Transport,

@@ -19,7 +19,7 @@ from .options import out_option
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..running.beginnings import Beginning, Draft, Sheet
+    from ..running.drafts import Beginning, Draft, Sheet
 
 __all__ = ["new", "samples", "show"]
 
@@ -42,7 +42,7 @@ class _Kinds(Named):
 
 def _beginnings() -> "dict[str, tuple[str, Beginning]]":
     """Return the protocol's name and its beginning, by the word of each, in the order of the systems."""
-    from ..running.beginnings import Beginning
+    from ..running.drafts import Beginning
     from ..system import load_each
 
     found: dict[str, tuple[str, Beginning]] = {}
@@ -103,7 +103,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
     """Look at the file, write the scenario, and run it."""
     from ..presentation import make_console
     from ..presentation.terminal import show_note
-    from ..running.beginnings import Sheet, samples, scenario_text
+    from ..running.drafts import Sheet, samples, scenario_text
     from .simulation import run
 
     own: Path | None = given["file"]
@@ -162,7 +162,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
         UnclearError: there is no terminal to ask.
     """
     from ...protocol.errors import ConfigurationError, one_of
-    from ..running.beginnings import UnclearError
+    from ..running.drafts import UnclearError
 
     while True:
         try:
@@ -285,7 +285,7 @@ def samples(folder: Path) -> None:
     """
     from ...protocol.errors import ConfigurationError
     from ..reading.files import readable
-    from ..running.beginnings import samples as sample_files
+    from ..running.drafts import samples as sample_files
 
     if not folder.is_dir():
         raise ConfigurationError(field="FOLDER", value=str(folder), allowed="a folder that is there")

@@ -6,7 +6,7 @@ from typing import Final
 
 from ...protocol.dpwevote.protocol import OPINIONS
 from ...protocol.errors import ConfigurationError, require
-from ..running.beginnings import (
+from ..running.drafts import (
     NONE,
     Beginning,
     Chosen,

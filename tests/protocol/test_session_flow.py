@@ -1,4 +1,4 @@
-"""The proceedings of a session: when a phase closes, what follows, and how a session ends on every side."""
+"""The flow of a session from phase to phase: when a phase closes, what follows, how all ends."""
 
 import msgspec
 import numpy as np

@@ -5,7 +5,7 @@ from typing import Final
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.fair_voting.parameters import SEPARATOR
-from ..running.beginnings import (
+from ..running.drafts import (
     NONE,
     Beginning,
     Chosen,

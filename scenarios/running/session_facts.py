@@ -13,7 +13,7 @@ from ...protocol.phases import Phase, PhasedProtocol
 from ...protocol.privacy import PrivacyLoss, total_of
 from .statements import meaning_of, trust_in, warning_of
 
-__all__ = ["About", "PhaseAbout", "Priced", "about"]
+__all__ = ["PhaseFacts", "Priced", "SessionFacts", "about"]
 
 
 class Priced(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class Priced(msgspec.Struct, frozen=True, kw_only=True):
     proven: float | None
 
 
-class PhaseAbout(msgspec.Struct, frozen=True, kw_only=True):
+class PhaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A phase.
 
     Args:
@@ -58,7 +58,7 @@ class PhaseAbout(msgspec.Struct, frozen=True, kw_only=True):
     losses: tuple[Priced, ...]
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True):
+class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A session in words.
 
     Args:
@@ -82,20 +82,20 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     meaning: tuple[str, ...]
     warning: str
     hides_participation: bool
-    phases: tuple[PhaseAbout, ...]
+    phases: tuple[PhaseFacts, ...]
     claimed: float | None
     proven: float | None
     relation: str
 
 
-def about(protocol: PhasedProtocol[Any, Any]) -> About:
+def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
     """Return what is said of a session.
 
     Args:
         protocol: with the parameters that were resolved.
     """
     total = total_of(protocol.losses)
-    return About(
+    return SessionFacts(
         protocol=protocol.name,
         client_role=protocol.client_role,
         server_role=protocol.server_role,
@@ -110,8 +110,8 @@ def about(protocol: PhasedProtocol[Any, Any]) -> About:
     )
 
 
-def _about_phase(phase: Phase) -> PhaseAbout:
-    return PhaseAbout(
+def _about_phase(phase: Phase) -> PhaseFacts:
+    return PhaseFacts(
         name=phase.name,
         is_central=phase.model.trusts_server,
         hides_participation=phase.hides_participation,

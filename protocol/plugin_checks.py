@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 
 from .arrays import IntArray
-from .blaming import blaming, plugin_of
 from .columns import Column
 from .errors import ConfigurationError, PluginError, UnusablePluginError, quote, refuse
 from .phases import Inputs, Phase, PhasedProtocol, Truth
+from .plugin_faults import blaming, plugin_of
 from .tally import Tally
 
 __all__ = [
@@ -63,7 +63,7 @@ def check_own_columns(protocol: PhasedProtocol[Any, Any]) -> None:
     """Refuse a protocol whose columns are none, or share a name.
 
     Raises:
-        ConfigurationError: they are; `UnusablePluginError` where its code raises is the caller's (`blaming`).
+        ConfigurationError: they are; `UnusablePluginError` where its code raises is the caller's (`plugin_faults`).
     """
     told = cast("object", protocol.columns())
     field = f"columns() of {plugin_of(protocol)}"

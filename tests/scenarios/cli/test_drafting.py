@@ -13,7 +13,7 @@ from bad_input import Psephos, Write
 from psephos.protocol.fair_voting import FairVoting
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.cli import cli
-from psephos.scenarios.running.beginnings import MOST_LINES, samples
+from psephos.scenarios.running.drafts import MOST_LINES, samples
 from terminals import Terminal
 from thoroughness import IS_FULL
 
@@ -364,7 +364,7 @@ def test_the_command_in_a_scenario_can_be_pasted(psephos: Psephos, write: Write)
 def test_of_a_packed_file_no_more_is_unpacked_than_fits(
     psephos: Psephos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("psephos.scenarios.running.beginnings.MAX_FILE_BYTES", 1 << 16)
+    monkeypatch.setattr("psephos.scenarios.running.drafts.MAX_FILE_BYTES", 1 << 16)
     with gzip.open(tmp_path / "wide.csv.gz", "wt", encoding="utf-8") as file:
         file.write("name,roof\n" + "ann,yes\n" * (1 << 14))
     ended = psephos("new", "vote", str(tmp_path / "wide.csv.gz"), "--no-run")

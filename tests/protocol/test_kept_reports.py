@@ -21,7 +21,7 @@ from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.dpwevote.finite import OpinionsPhase
 from psephos.protocol.effects import Charged, Closed, Effect, Keep
 from psephos.protocol.errors import JournalError
-from psephos.protocol.kept import has_changed, seal_of
+from psephos.protocol.kept_reports import has_changed, seal_of
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, RowMechanism
 from psephos.protocol.messages import NIL, Acknowledgement, Charter, Report, Request
 from psephos.protocol.phases import Phase

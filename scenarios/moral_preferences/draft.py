@@ -3,7 +3,7 @@
 from typing import Final
 
 from ...protocol.errors import ConfigurationError, did_you_mean
-from ..running.beginnings import Beginning, Chosen, Draft, Line, Sheet
+from ..running.drafts import Beginning, Chosen, Draft, Line, Sheet
 
 __all__ = ["BEGINNING"]
 
