@@ -267,13 +267,15 @@ def exact_arguments(function: Callable[P, T]) -> Callable[P, T]:
         }
         return cast("Callable[..., T]", function)(*placed, *args[len(placed) :], **named)
 
-    setattr(converting, _UNCONVERTED, function)
+    # Whoever wraps it copies what is written on it, and is another function.
+    setattr(converting, _UNCONVERTED, (converting, function))
     return converting
 
 
 def unconverted(function: Any) -> Any:
     """Return what `exact_arguments` has decorated, for who has numbers that are exact; anything else as it is."""
-    return getattr(function, _UNCONVERTED, function)
+    decorated, inner = getattr(function, _UNCONVERTED, (None, None))
+    return function if decorated is not function else unconverted(inner)
 
 
 def make_fields_exact(instance: Any, *, prefix: str = "") -> None:

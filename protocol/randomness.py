@@ -32,6 +32,7 @@ _GROWTH = 16  # of the next block: few parties draw little ahead
 # So many values at most have all their reports drawn ahead, and of so many mechanisms, where persons have their own.
 _MOST_VALUES = 8
 _MOST_MECHANISMS = 16
+_ROWS = {tuple, list}
 _NUMBERS_PER_COUNTER = 4  # Philox 4x64 yields four 64-bit numbers a step
 
 
@@ -163,7 +164,7 @@ class SimulatedNoise:
             block = self._draw_ahead(block, mechanism.slots_of(width), protocol=protocol, phase=phase, place=place)
             self._blocks[address] = block
         reports = block.reports.get(id(mechanism))
-        if reports is not None and width == 1 and type(value := values[0]) is int and value in reports:
+        if reports and width == 1 and type(values) in _ROWS and type(value := values[0]) is int and value in reports:
             return [reports[value][place - block.start]]
         values = row_of_integers(values, "values")
         if reports is None:

@@ -196,6 +196,7 @@ class OneLayer(_InBlocks, FiniteMechanism):
         The truth discovery paper, Definition 5.1 and Theorem 6.2.
     """
 
+    is_drawn_ahead: ClassVar[bool] = True
     sizes: tuple[int, ...]
     flip_probabilities: tuple[float, ...]
 
@@ -402,6 +403,7 @@ class FreshTwoLayer(_InBlocks, FiniteMechanism):
         The truth discovery paper, Section 5.2, read with a draw for each answer; reading T3.
     """
 
+    is_drawn_ahead: ClassVar[bool] = True
     sizes: tuple[int, ...]
     hyper: HyperDistribution
     slots: int = dataclasses.field(init=False)

@@ -7,6 +7,7 @@ server saw the data. It protects from nobody, and what is released must be charg
 
 import dataclasses
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -37,6 +38,7 @@ class Disclosure(Mechanism):
         None: the loss towards everybody who gets the report is infinite.
     """
 
+    is_drawn_ahead: ClassVar[bool] = True
     bound: int
 
     def __post_init__(self) -> None:

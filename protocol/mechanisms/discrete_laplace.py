@@ -10,6 +10,7 @@ Source: Ghosh, Roughgarden and Sundararajan (2009) for the law and its privacy.
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import scipy as sp
@@ -65,6 +66,7 @@ class DiscreteLaplace(Mechanism):
         Yan, Liu and Liu (2018), Section 5.1.3 (their baseline, on the continuum); reading W3.
     """
 
+    is_drawn_ahead: ClassVar[bool] = True
     scale: float
     least: int
     greatest: int

@@ -9,7 +9,7 @@ import functools
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -57,6 +57,7 @@ class FiniteChannel(FiniteMechanism):
         ε-LDP, replace-one, unit: the value. Exact: every column is compared, in integers, when the channel is made.
     """
 
+    is_drawn_ahead: ClassVar[bool] = True
     epsilon: float
     masses: tuple[tuple[int, ...], ...]
 

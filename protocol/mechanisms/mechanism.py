@@ -54,6 +54,8 @@ _TAKING_NUMBERS: Final = frozenset(
 )
 # Of these, the methods that a session calls for each report, and by which names without another look at its numbers.
 _INNER: Final = {"randomize_one": "draw_one", "randomize_row": "draw_row"}
+# What decides how a value is drawn, by itself and among others.
+_DRAWING: Final = frozenset({"randomize", "randomize_one", "randomize_row", "slots", "slots_of", "value_range"})
 
 
 class OnArrays(NamedTuple):
@@ -367,6 +369,12 @@ class Mechanism(RowMechanism):
     __slots__ = ()
 
     ignores_order: ClassVar[bool] = True
+    is_drawn_ahead: ClassVar[bool] = False
+    """Whether simulated noise may call `randomize` with all values, and with uniforms of parties who have not asked.
+
+    A class says so of the methods that it defines itself: whoever overrides one of them says it anew, or not. Else each
+    party's report is drawn by itself, from its own value.
+    """
     slots: int = 1
     """Uniforms that one value takes."""
 
@@ -424,8 +432,9 @@ class Mechanism(RowMechanism):
 
     @property
     def draws_singly(self) -> bool:
-        """Whether a row is drawn value by value, so that the report of a value depends on its own uniforms alone."""
-        return type(self).draw_row is Mechanism.draw_row
+        """Whether a row is drawn value by value, and reports may be drawn ahead: see `is_drawn_ahead`."""
+        drawing = next(vars(kind) for kind in type(self).__mro__ if not _DRAWING.isdisjoint(vars(kind)))
+        return bool(drawing.get("is_drawn_ahead")) and type(self).draw_row is Mechanism.draw_row
 
     def slots_of(self, num_values: int) -> int:
         """As many as the values take, one after another."""

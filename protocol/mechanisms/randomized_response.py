@@ -8,6 +8,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,6 +61,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         Yan, Liu and Liu (2018), Section 4.5, Theorem 4.2 and equations (9a), (9b).
     """
 
+    is_drawn_ahead: ClassVar[bool] = True
     epsilon: float
     num_choices: int
     keep_probability: float = dataclasses.field(init=False)

@@ -9,6 +9,7 @@ Sundararajan (2009) for the law on integers.
 
 import dataclasses
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,7 @@ class VectorLaplace(Mechanism):
         the seed is known.
     """
 
+    is_drawn_ahead: ClassVar[bool] = True
     scale: float
     sensitivity: int
     bound: int

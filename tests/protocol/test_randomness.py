@@ -1,6 +1,7 @@
 """Addressed noise: rows of one table, keys that never meet, draws that do not depend on their order."""
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 from collections.abc import Sequence
@@ -234,3 +235,64 @@ def test_a_value_out_of_range_is_refused_however_much_was_drawn_ahead(num_before
         noise.randomize(mechanism, [wrong], protocol="p", phase="w", place=num_before)
     equal = noise.randomize(mechanism, [np.int64(2)], protocol="p", phase="w", place=num_before)  # pyright: ignore[reportArgumentType]  somebody else's
     assert equal == noise.randomize(mechanism, [2], protocol="p", phase="w", place=num_before)
+
+
+class Reversed(GeneralizedRandomizedResponse):
+    """Its own path for one party, and another's for arrays."""
+
+    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
+        """Report the other choice."""
+        return 1 - super().randomize_one(value, uniforms)
+
+
+class _Wrapping:
+    """Wraps a decorated method, and so bears what is written on it."""
+
+    @functools.wraps(GeneralizedRandomizedResponse.randomize_one)
+    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
+        """Report the other choice."""
+        return 1 - GeneralizedRandomizedResponse.randomize_one(self, value, uniforms)  # pyright: ignore[reportArgumentType]  a mixin of one
+
+
+class Wrapped(_Wrapping, GeneralizedRandomizedResponse):
+    """Takes its way to draw from a class that is no mechanism."""
+
+
+class Choosy(GeneralizedRandomizedResponse):
+    """Refuses a value in its range, of which nobody asks it."""
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Refuse arrays that hold 0."""
+        if np.any(values == 0):
+            raise ValueError("nobody has 0")
+        return super().randomize(values, uniforms)
+
+
+class Floating(GeneralizedRandomizedResponse):
+    """Its arrays hold other numbers than its reports are."""
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Return floats."""
+        return super().randomize(values, uniforms).astype(np.float64)  # pyright: ignore[reportReturnType]  wrong on purpose
+
+
+@pytest.mark.parametrize("kind", [Reversed, Wrapped, Choosy, Floating])
+def test_a_party_reports_by_its_mechanisms_own_path_however_many_have_asked(
+    kind: type[GeneralizedRandomizedResponse],
+) -> None:
+    mechanism, noise = kind(1.0, 2), SimulatedNoise(3, session="s")
+    for place in range(60):
+        uniforms = noise.uniforms(protocol="p", phase="w", start=place, stop=place + 1, slots=1)[0].tolist()
+        drawn = noise.randomize(mechanism, (1,), protocol="p", phase="w", place=place)
+        assert drawn == [mechanism.randomize_one(1, uniforms)] == mechanism.randomize_row((1,), uniforms)
+        assert {*map(type, drawn)} == {int}
+
+
+@pytest.mark.parametrize("num_before", [0, 40])
+def test_what_is_no_row_is_refused_however_much_was_drawn_ahead(num_before: int) -> None:
+    mechanism, noise = GeneralizedRandomizedResponse(0.5, 4), SimulatedNoise(3, session="s")
+    for place in range(num_before):
+        noise.randomize(mechanism, [0], protocol="p", phase="w", place=place)
+    values: Any = {0: 1}
+    with pytest.raises(ConfigurationError, match="one number after another"):
+        noise.randomize(mechanism, values, protocol="p", phase="w", place=num_before)
