@@ -369,8 +369,9 @@ class PayloadDecoder(Generic[DecodedT]):
             msgspec.DecodeError, UnicodeDecodeError, RecursionError: it holds something else.
         """
         raw = payload if isinstance(payload, msgspec.Raw) else msgspec.Raw(payload)
-        if self._last is not None and self._last[0] == raw:
-            return self._last[1]
+        last = self._last  # once: another thread may decode another one in the meantime
+        if last is not None and last[0] == raw:
+            return last[1]
         decoded = self._decoder.decode(raw)
         if self._is_shared:
             self._last = raw.copy(), decoded
@@ -382,7 +383,9 @@ def _is_immutable(info: Any, within: tuple[type, ...] = ()) -> bool:
     match info:
         case msgspec.inspect.StructType(cls=kind, fields=fields):
             parts = [] if kind in within else [field.type for field in fields]
-            return kind.__struct_config__.frozen and all(_is_immutable(part, (*within, kind)) for part in parts)
+            # What is cached on a structure with a __dict__, one caller could change for all.
+            is_frozen = kind.__struct_config__.frozen and not kind.__dictoffset__
+            return is_frozen and all(_is_immutable(part, (*within, kind)) for part in parts)
         case msgspec.inspect.VarTupleType(item_type=part) | msgspec.inspect.Metadata(type=part):
             return _is_immutable(part, within)
         case msgspec.inspect.TupleType(item_types=parts) | msgspec.inspect.UnionType(types=parts):

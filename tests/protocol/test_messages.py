@@ -1,5 +1,7 @@
 """Messages: what travels, what is refused, and how large it may be."""
 
+import functools
+
 import msgspec
 import pytest
 from helpers import hello, raw
@@ -261,6 +263,33 @@ class Loose(msgspec.Struct):
     number: int = 0
 
 
+class Caching(msgspec.Struct, frozen=True, dict=True):
+    """Whoever asks for its numbers is given what it keeps, and can change that."""
+
+    number: int = 0
+
+    @functools.cached_property
+    def numbers(self) -> list[int]:
+        """Worked out once."""
+        return [self.number]
+
+
+class Mixed:
+    """Gives what inherits from it a place for more."""
+
+
+class Open(Mixed, msgspec.Struct, frozen=True):
+    """Has a place for more."""
+
+    number: int = 0
+
+
+class Around(msgspec.Struct, frozen=True):
+    """Holds one that has."""
+
+    within: Open
+
+
 def test_what_nobody_can_change_is_decoded_once_for_all_who_hear_it() -> None:
     decoder: PayloadDecoder[Fixed] = PayloadDecoder(Fixed)
     first = decoder.decode(raw({"numbers": [1], "within": {"numbers": [2]}}))
@@ -271,8 +300,36 @@ def test_what_nobody_can_change_is_decoded_once_for_all_who_hear_it() -> None:
         decoder.decode(raw({"numbers": "1"}))
 
 
-@pytest.mark.parametrize(("kind", "told"), [(Changeable, {"numbers": [1]}), (Loose, {"number": 1})])
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (Changeable, {"numbers": [1]}),
+        (Loose, {"number": 1}),
+        (Caching, {"number": 1}),
+        (Open, {"number": 1}),
+        (Around, {"within": {"number": 1}}),
+    ],
+)
 def test_what_can_be_changed_is_each_ones_own(kind: type, told: dict[str, object]) -> None:
     decoder: PayloadDecoder[msgspec.Struct] = PayloadDecoder(kind)
     assert decoder.decode(raw(told)) == decoder.decode(raw(told))
     assert decoder.decode(raw(told)) is not decoder.decode(raw(told))
+
+
+class Raced(PayloadDecoder[Fixed]):
+    """Another thread decodes something else whenever this one looks."""
+
+    @property
+    def _last(self) -> tuple[msgspec.Raw, Fixed]:
+        self._looks = getattr(self, "_looks", 0) + 1
+        return raw({"numbers": [self._looks]}), Fixed((self._looks,))
+
+    @_last.setter
+    def _last(self, value: object) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]  the race
+        del value
+
+
+def test_what_one_thread_decodes_is_never_told_to_another() -> None:
+    decoder = Raced(Fixed)
+    assert decoder.decode(raw({"numbers": [1]})) == Fixed((1,))
+    assert decoder.decode(raw({"numbers": [1]})) == Fixed((1,))
