@@ -10,7 +10,7 @@ Source: Rogers et al. (2016) for filters; Whitehouse et al. (2023), Theorem 1, f
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -245,11 +245,12 @@ class Reservation:
     Made by `Ledger.reserve`. What is charged through it comes out of it; what is left is given back by `release`.
     """
 
-    __slots__ = ("_ledger", "_left")
+    __slots__ = ("_charge", "_ledger", "_left")
 
-    def __init__(self, ledger: "Ledger", amount: Amount) -> None:
+    def __init__(self, ledger: "Ledger", amount: Amount, charge: Callable[..., Charge]) -> None:
         self._ledger = ledger
         self._left = amount
+        self._charge = charge  # the ledger's, for a loss whose amount is known: nobody else can say an amount
 
     def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
         """Charge one of the losses that room was reserved for. See `Ledger.charge`."""
@@ -258,7 +259,7 @@ class Reservation:
         taken = amount.within(self._left)
         self._left = self._left.less(taken)
         ledger.give_back(taken)
-        return ledger.charge(loss, session=session, phase=phase, amount=amount)
+        return self._charge(loss, amount, session=session, phase=phase)
 
     def release(self) -> None:
         """Give back what was not charged."""
@@ -401,16 +402,10 @@ class Ledger(Shown):
         if self._budget is not None:
             self._check(self._budget, needed, amount)
         self._reserved = self._reserved.plus(amount)
-        return Reservation(self, amount)
+        return Reservation(self, amount, self._charge)
 
-    def charge(self, loss: PrivacyLoss, *, session: str, phase: str, amount: Amount | None = None) -> Charge:
+    def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
         """Check, then record one loss.
-
-        Args:
-            loss: what happens next.
-            session: the session's name.
-            phase: the phase's.
-            amount: its `amount_of`, for who has it.
 
         Returns:
             The entry with the totals after it.
@@ -418,11 +413,7 @@ class Ledger(Shown):
         Raises:
             BudgetExceededError, PrivacyError: as `check`; then nothing is charged.
         """
-        if amount is None:
-            amount = self.amount_of(loss)
-        if self._budget is not None:
-            self._check(self._budget, (loss,), amount)
-        return self._record(LedgerEntry.of(loss, person=self._person, session=session, phase=phase), amount)
+        return self._charge(loss, self.amount_of(loss), session=session, phase=phase)
 
     def amount_of(self, loss: PrivacyLoss | LedgerEntry) -> Amount:
         """Return what a loss counts on this ledger, for its reservations.
@@ -441,6 +432,11 @@ class Ledger(Shown):
     def give_back(self, amount: Amount) -> None:
         """Take reserved room as free again, for this ledger's reservations."""
         self._reserved = self._reserved.less(amount)
+
+    def _charge(self, loss: PrivacyLoss, amount: Amount, *, session: str, phase: str) -> Charge:
+        if self._budget is not None:
+            self._check(self._budget, (loss,), amount)
+        return self._record(LedgerEntry.of(loss, person=self._person, session=session, phase=phase), amount)
 
     def _record(self, entry: LedgerEntry, amount: Amount) -> Charge:
         self._spent = self._spent.plus(amount)

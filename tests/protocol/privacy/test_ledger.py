@@ -141,6 +141,13 @@ def test_what_a_session_has_left_after_a_charge_is_all_that_it_gives_back() -> N
     assert (ledger.reserved, ledger.remaining) == (0.0, 7.25)
 
 
+def test_a_ledger_works_out_itself_what_a_loss_amounts_to() -> None:
+    ledger: Any = Ledger("p0")
+    with pytest.raises(TypeError, match="amount"):
+        ledger.charge(loss_of(1.0), session="s", phase="w", amount=None)
+    assert ledger.spent == 0
+
+
 def test_what_a_session_charges_beyond_its_room_takes_none_of_anothers() -> None:
     ledger = Ledger("ada", budget=Budget(epsilon=4.0))
     first, second = ledger.reserve([loss_of(0.25)]), ledger.reserve([loss_of(1.0)])
