@@ -87,6 +87,8 @@ class _Lines:
             with contextlib.suppress(OSError):
                 self._file.truncate(self._num_bytes)
                 self._file.seek(self._num_bytes)
+            with contextlib.suppress(OSError):  # where the piece cannot be taken back, the next line begins after it
+                self._num_bytes = self._file.tell()
             error.filename = str(self._path)
             self._failures[error.strerror or type(error).__name__] += 1
             raise

@@ -1,6 +1,7 @@
 """The folder that a run leaves: its files, and what never stands in them."""
 
 import collections
+import contextlib
 import datetime as dt
 import errno
 import importlib
@@ -346,6 +347,37 @@ def test_a_line_that_is_written_in_part_is_an_error_and_nothing_of_it_stays(
     assert caught.value.filename == str(path)
     assert [json.loads(line)["event"] for line in path.read_bytes().splitlines()] == ["short", "afterwards"]
     assert failures == {"No space left on device": 1}
+
+
+class Stuck(Disk):
+    """A disk that takes nothing back, for a while."""
+
+    is_stuck = True
+
+    def truncate(self, size: int | None = None, /) -> int:
+        """Refuse, or do it."""
+        if self.is_stuck:
+            raise OSError(errno.EIO, "Input/output error")
+        return super().truncate(size)
+
+
+def test_a_piece_that_cannot_be_taken_back_costs_no_other_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "events.jsonl"
+    disk = Stuck(path, "wb")
+
+    def open_disk(path: Path, *, buffering: int) -> Stuck:
+        assert (path, buffering) == (Path(str(disk.name)), 0)
+        return disk
+
+    monkeypatch.setattr(folder_module, "_open_own", open_disk)
+    with open_event_log(path, is_live=True) as log:
+        for text, room in (("lost", 50), ("whole", 1000), ("lost", 10), ("last", 1000)):
+            disk.room = room
+            disk.is_stuck = text == "lost" and room == 50
+            with contextlib.suppress(OSError):
+                log.info(text, text="x" * 100)
+    events = path.read_bytes()[50:].splitlines()  # behind the piece
+    assert [json.loads(line)["event"] for line in events] == ["whole", "last"]
 
 
 def test_a_privacy_loss_is_on_the_disk_before_it_counts_as_logged(
