@@ -1,6 +1,5 @@
 """One party's own entries: from a file that is its alone, or asked for; and such a file, written."""
 
-import contextlib
 import csv
 import dataclasses
 import io
@@ -13,7 +12,7 @@ import numpy as np
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ..reading.files import MAX_FILE_BYTES, check_size, readable
-from ..reading.text_forms import form_of, open_table
+from ..reading.text_forms import form_of, names_in, open_table
 from ..system import load_each, part_of
 
 __all__ = ["INPUT", "OwnEntries", "OwnFile", "Questions", "own_file_of", "questions_of", "read_own_entries"]
@@ -153,15 +152,14 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
         ConfigurationError: it cannot be read, holds no line or several, or another party's.
     """
     check_size(path, field=INPUT)
-    try:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(readable(path, field=INPUT, what="a readable CSV file"))
-            reader = stack.enter_context(open_table(path, form_of(path, roles), most=MAX_FILE_BYTES))
-            header = [name.strip() for name in next(reader, list[str]())]
-            rows = [(reader.line_num, row) for row in reader if row]
-    except csv.Error as error:
-        allowed = f"a well-formed CSV file ({error})"
-        raise ConfigurationError(field=INPUT, value=str(path), allowed=allowed) from None
+
+    fault = (INPUT, "{path}", "a well-formed CSV file ({error})")
+    with (
+        readable(path, field=INPUT, what="a readable CSV file"),
+        open_table(path, form_of(path, roles), most=MAX_FILE_BYTES, fault=fault) as table,
+    ):
+        header = names_in(table)
+        rows = [(line, row) for _, line, row in table if row]
     if not all(header) or len(set(header)) < len(header) or not header:
         allowed = "a header of distinct, non-empty names"
         raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)

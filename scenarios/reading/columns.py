@@ -7,7 +7,6 @@ knows where it stands, so a fault is named with its line; both give the same col
 The rule that holds here: text is made of what is distinct in a column alone, and of names when somebody asks for them.
 """
 
-import csv
 import dataclasses
 import functools
 import importlib
@@ -350,19 +349,13 @@ def _read_any(path: Path, form: TextForm, picks: Sequence[int]) -> list[CodedCol
 
 def _rows(path: Path, form: TextForm) -> Iterator[tuple[int, list[str]]]:
     """Yield the line where each row begins, the header's first, and its entries; blank lines are skipped."""
-    line = 1  # where a row begins, which may go on over the lines that follow
     width = 0
-    with open_table(path, form) as reader:
-        try:
-            for cells in reader:
-                row = [cell.strip() for cell in cells]
-                if len(row) > 1 or any(row):
-                    width = width or len(row)
-                    if len(row) != width:
-                        allowed = f"{width} entries, as in the header"
-                        raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
-                    yield line, row
-                line = reader.line_num + 1
-        except csv.Error as error:
-            allowed = f"well-formed CSV ({error})"
-            raise ConfigurationError(field=f"{path.name} line {line}", value=path.name, allowed=allowed) from None
+    with open_table(path, form, fault=("{name} line {first}", "{name}", "well-formed CSV ({error})")) as rows:
+        for line, _, cells in rows:
+            row = [cell.strip() for cell in cells]
+            if len(row) > 1 or any(row):
+                width = width or len(row)
+                if len(row) != width:
+                    allowed = f"{width} entries, as in the header"
+                    raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
+                yield line, row

@@ -9,18 +9,19 @@ import codecs
 import contextlib
 import csv
 import dataclasses
+import itertools
 import math
 import operator
 import re
 import zlib
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TypeAlias
 
 from ...protocol.errors import ConfigurationError
 from .files import BOM, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
 
-__all__ = ["PLAIN", "TextForm", "form_of", "header_of", "open_table", "read_rows"]
+__all__ = ["PLAIN", "TextForm", "form_of", "header_of", "names_in", "open_table", "read_rows"]
 
 _UTF_8: Final = "utf-8-sig"
 _FALLBACK: Final = "cp1252"
@@ -38,6 +39,11 @@ _FOREIGN: Final = {
     b"%PDF": "a PDF",
     b"\x1f\x8b": "packed, and its name does not end with .gz",
 }
+
+
+Rows: TypeAlias = Iterator[tuple[int, int, list[str]]]
+"""The lines where a row begins and ends, from 1, and its entries: none, where the line is blank."""
+_FAULT: Final = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,30 +93,39 @@ def form_of(path: Path, wanted: Collection[str] = ()) -> TextForm:
 
 
 @contextlib.contextmanager
-def open_table(path: Path, form: TextForm, *, most: int | None = None) -> Generator[Any]:
-    """Open a table as a strict `csv.reader`.
+def open_table(
+    path: Path, form: TextForm, *, most: int | None = None, fault: Sequence[str] = _FAULT
+) -> Generator[Rows]:
+    """Open a table as its rows.
 
     Args:
         path: the file, which may be packed (`.gz`).
         form: its.
         most: characters that it may have, packed or not; by default any number.
+        fault: field, value and what is allowed where a row is not CSV: with its {first} and {last} line, the {error},
+            and the file's {name} and {path}. Nothing leaves `csv.Error` as it is.
 
     Raises:
-        ConfigurationError: a line is too long, holds a NUL, or is no such text, or there are too many; the field names
-            it.
+        ConfigurationError: a line is too long, holds a NUL, is no such text or no CSV, or there are too many; the field
+            names it.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
     with _open(path, form.encoding) as text:
-        yield csv.reader(_lines_in(text, path, most), delimiter=form.delimiter, strict=True)
+        yield _rows_in(csv.reader(_lines_in(text, path, most), delimiter=form.delimiter, strict=True), path, fault)
 
 
 def header_of(path: str | Path) -> list[str]:
     """Return the header of a table; nothing where it cannot be read, which whoever reads it says."""
     try:
-        with open_table(Path(path), form_of(Path(path))) as reader:
-            return [name.strip() for name in next(reader, list[str]())]
-    except (ConfigurationError, OSError, EOFError, UnicodeDecodeError, zlib.error, csv.Error):
+        with open_table(Path(path), form_of(Path(path))) as rows:
+            return names_in(rows)
+    except (ConfigurationError, OSError, EOFError, UnicodeDecodeError, zlib.error):
         return []
+
+
+def names_in(rows: Rows) -> list[str]:
+    """Return the header that rows begin with; nothing where there are none."""
+    return [name.strip() for _, _, row in itertools.islice(rows, 1) for name in row]
 
 
 def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -126,38 +141,39 @@ def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int,
     Raises:
         ConfigurationError: the file cannot be read, lacks a column, or has a line that is no row of it.
     """
-    line = 1  # where a row begins, which may go on over the lines that follow
-    with _open_own(path, columns, field) if field else _open_of_data_set(path) as reader:
-        try:
-            header = [name.strip() for name in next(reader, list[str]())]
-            for column in columns:
-                if column not in header:
-                    allowed = f"a header with the column {column!r}"
-                    raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
-            pick = operator.itemgetter(*map(header.index, columns))
-            line = reader.line_num + 1
-            for row in reader:
-                if row and len(row) != len(header):
-                    allowed = f"{len(header)} entries: {', '.join(header)}"
-                    raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
-                if row:
-                    yield line, pick(row)
-                line = reader.line_num + 1
-        except csv.Error as error:
-            allowed = f"well-formed CSV ({error})"
-            raise ConfigurationError(field=f"{path.name} line {line}", value=str(path), allowed=allowed) from None
+    with contextlib.ExitStack() as stack:
+        if field:
+            stack.enter_context(readable(path, field=field))
+            rows = stack.enter_context(open_table(path, form_of(path, columns)))
+        else:
+            stack.enter_context(readable_in_data_folder(path))
+            rows = _rows_in(csv.reader(stack.enter_context(open_text(path)), strict=True), path)
+        header = names_in(rows)
+        for column in columns:
+            if column not in header:
+                allowed = f"a header with the column {column!r}"
+                raise ConfigurationError(field=f"{path.name} line 1", value=header, allowed=allowed)
+        pick = operator.itemgetter(*map(header.index, columns))
+        for line, _, row in rows:
+            if row and len(row) != len(header):
+                allowed = f"{len(header)} entries: {', '.join(header)}"
+                raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
+            if row:
+                yield line, pick(row)
 
 
-@contextlib.contextmanager
-def _open_own(path: Path, wanted: Collection[str], field: str) -> Generator[Any]:
-    with readable(path, field=field), open_table(path, form_of(path, wanted)) as reader:
-        yield reader
-
-
-@contextlib.contextmanager
-def _open_of_data_set(path: Path) -> Generator[Any]:
-    with readable_in_data_folder(path), open_text(path) as file:
-        yield csv.reader(file, strict=True)
+def _rows_in(reader: Any, path: Path, fault: Sequence[str] = _FAULT) -> Rows:
+    first = 1  # line of a row, which may go on over the lines that follow
+    try:
+        for row in reader:
+            yield first, reader.line_num, row
+            first = reader.line_num + 1
+    except csv.Error as error:
+        if not fault:
+            raise
+        known = {"first": first, "last": reader.line_num, "error": error, "name": path.name, "path": path}
+        field, value, allowed = (text.format_map(known) for text in fault)
+        raise ConfigurationError(field=field, value=value, allowed=allowed) from None
 
 
 def _open(path: Path, encoding: str) -> IO[str]:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from ...protocol.errors import ConfigurationError, did_you_mean, printable, require
 from ..reading.files import MAX_FILE_BYTES, readable
-from ..reading.text_forms import PLAIN, TextForm, form_of, open_table
+from ..reading.text_forms import PLAIN, TextForm, form_of, names_in, open_table
 
 __all__ = [
     "NONE",
@@ -75,11 +75,10 @@ class Sheet:
         with readable(path, field="FILE", what="a readable CSV file"):
             form = form_of(path, wanted)
             try:
-                with open_table(path, form, most=MAX_FILE_BYTES) as reader:
-                    full = (row for row in reader if any(cell.strip() for cell in row))
-                    header = [name.strip() for name in next(full, list[str]())]
-                    for row in itertools.islice(full, _ROWS_LOOKED_AT):
-                        line = cast("int", reader.line_num)
+                with open_table(path, form, most=MAX_FILE_BYTES, fault=()) as table:
+                    full = (each for each in table if any(map(str.strip, each[-1])))
+                    header = names_in(full)
+                    for _, line, row in itertools.islice(full, _ROWS_LOOKED_AT):
                         if len(row) != len(header):
                             allowed = f"{len(header)} entries: {', '.join(header)}"
                             raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)

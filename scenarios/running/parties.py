@@ -6,9 +6,8 @@ for each answer instead. Every fault is named with its line before anything runs
 
 import collections
 import contextlib
-import csv
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -20,7 +19,7 @@ from ..datasets import load_data_set
 from ..reading.columns import NameColumn, read_plain
 from ..reading.files import MAX_FILE_BYTES, check_size, readable
 from ..reading.sources import PartiesTable, PartySources
-from ..reading.text_forms import PLAIN, form_of, open_table
+from ..reading.text_forms import PLAIN, Rows, form_of, names_in, open_table
 from ..system import part_of
 
 __all__ = ["check_names", "read_parties", "read_parties_file", "sources_of"]
@@ -106,33 +105,26 @@ def read_parties_file(
     Raises:
         ConfigurationError: it cannot be read, has no such column, no line, or one that is no row of it.
     """
-    line = 1  # where a record begins, which may go on over the lines that follow
     field = f"{role}s"
     check_size(path, field=field)
-    form = PLAIN
-    try:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(readable(path, field=field, what="a readable CSV file"))
-            form = form_of(path, [] if numbered else [columns.get(role, role)])
-            reader = stack.enter_context(open_table(path, form, most=MAX_FILE_BYTES))
-            header = _header_in(reader, path, "" if numbered else role, columns, role=role)
-            place = None if numbered else header.index(role)
-            is_large = form == PLAIN and path.stat().st_size >= _LARGE_BYTES
-            plain = read_plain(path, width=len(header), most=MAX_FILE_BYTES, names=place) if is_large else None
-            rows: list[tuple[str, ...]] = []
-            lines: list[int] = []
-            line = reader.line_num + 1
-            for row in reader if plain is None else ():
-                if row and len(row) != len(header):
-                    allowed = f"{len(header)} entries: {', '.join(header)}"
-                    raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
-                if row:  # no blank line
-                    rows.append(tuple(row))  # of text alone, which the collector leaves in peace: a list it would not
-                    lines.append(line)
-                line = reader.line_num + 1
-    except csv.Error as error:
-        allowed = f"a well-formed CSV file (line {line}: {error})"
-        raise ConfigurationError(field=f"{role}s", value=str(path), allowed=allowed) from None
+    fault = (field, "{path}", "a well-formed CSV file (line {first}: {error})")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(readable(path, field=field, what="a readable CSV file"))
+        form = form_of(path, [] if numbered else [columns.get(role, role)])
+        table = stack.enter_context(open_table(path, form, most=MAX_FILE_BYTES, fault=fault))
+        header = _header_in(table, path, "" if numbered else role, columns, role=role)
+        place = None if numbered else header.index(role)
+        is_large = form == PLAIN and path.stat().st_size >= _LARGE_BYTES
+        plain = read_plain(path, width=len(header), most=MAX_FILE_BYTES, names=place) if is_large else None
+        rows: list[tuple[str, ...]] = []
+        lines: list[int] = []
+        for line, _, row in table if plain is None else ():
+            if row and len(row) != len(header):
+                allowed = f"{len(header)} entries: {', '.join(header)}"
+                raise ConfigurationError(field=f"{path.name} line {line}", value=row, allowed=allowed)
+            if row:  # no blank line
+                rows.append(tuple(row))  # of text alone, which the collector leaves in peace: a list it would not
+                lines.append(line)
     entries: dict[str, Entries] = {name: [row[place] for row in rows] for place, name in enumerate(header)}
     places: Sequence[int] = lines
     if plain is not None:
@@ -147,15 +139,13 @@ def read_parties_file(
     return PartiesTable(names, entries, places, path.name, note=form.note(path.name))
 
 
-def _header_in(
-    reader: Iterator[list[str]], path: Path, names: str, columns: Mapping[str, str], *, role: str
-) -> list[str]:
+def _header_in(rows: Rows, path: Path, names: str, columns: Mapping[str, str], *, role: str) -> list[str]:
     """Return a file's header, with the names that a protocol has for its columns; that of names may be none.
 
     Raises:
         ConfigurationError: it lacks a column, or has two of one name.
     """
-    header = [name.strip() for name in next(reader, list[str]())]
+    header = names_in(rows)
     for column, name in columns.items():
         if name not in header:
             allowed = f"a column of {path.name}: {', '.join(header)}{did_you_mean(name, header)}"

@@ -5,7 +5,6 @@ Any other file is read by the standard library's parser, line by line. Both give
 with its line.
 """
 
-import csv
 import dataclasses
 import importlib
 import itertools
@@ -197,13 +196,5 @@ def number_of(entry: str) -> float:
 
 def _rows(path: Path, form: TextForm) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each row ends, and its entries; blank lines are no rows."""
-    with open_table(path, form) as reader:
-        while True:
-            try:
-                entries = next(reader, None)
-            except csv.Error as error:
-                raise line_fault(path, reader.line_num, str(error), "a line of CSV") from None
-            if entries is None:
-                return
-            if any(entry.strip() for entry in entries):
-                yield reader.line_num, entries
+    with open_table(path, form, fault=("{name} line {last}", "{error}", "a line of CSV")) as rows:
+        yield from ((last, entries) for _, last, entries in rows if any(map(str.strip, entries)))

@@ -134,9 +134,9 @@ def test_a_long_line_is_refused_before_it_is_read(write: Write, monkeypatch: pyt
 
 
 def test_a_packed_table_is_read_as_it_is(write: Write) -> None:
-    path = write("a.csv.gz", gzip.compress("a;b\n1;ü\n".encode("cp1252")))
-    with open_table(path, form_of(path)) as reader:
-        assert list(reader) == [["a", "b"], ["1", "ü"]]
+    path = write("a.csv.gz", gzip.compress('a;b\n1;"ü\n"\n\n'.encode("cp1252")))
+    with open_table(path, form_of(path)) as rows:
+        assert list(rows) == [(1, 1, ["a", "b"]), (2, 3, ["1", "ü\n"]), (4, 4, [])]
 
 
 @pytest.mark.bad_input("a large file")
