@@ -17,12 +17,13 @@ such a run, `events.jsonl`, `ledger.jsonl` and what adversaries learnt are for n
 
 import collections
 import contextlib
+import datetime as dt
 import json
 import logging
 import math
 import os
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -115,19 +116,19 @@ def open_event_log(
     with _open_own(path, buffering=0 if is_live else 1 << 16) as file:
         yield structlog.wrap_logger(
             _Lines(file, path=path, failures=failures, is_live=is_live),
-            processors=[
-                structlog.processors.add_log_level,
-                structlog.processors.TimeStamper(fmt="iso", utc=True),
-                structlog.processors.EventRenamer("event"),
-                _render,
-            ],
+            processors=[_render],
             wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
             cache_logger_on_first_use=True,
         )
 
 
-def _render(_logger: object, _method: str, event: Mapping[str, Any]) -> bytes:
-    return to_json(event)
+def _render(_logger: object, level: str, fields: MutableMapping[str, Any]) -> bytes:
+    """Return an event as a line: its fields, then its level, when it was, and what it is."""
+    event = fields.pop("event")
+    fields["level"] = level
+    fields["timestamp"] = dt.datetime.now(tz=dt.UTC)
+    fields["event"] = event
+    return to_json(fields)
 
 
 def _open_own(path: Path, *, buffering: int = -1) -> BinaryIO:
