@@ -11,7 +11,8 @@ Who raises what, and when (trio's own exceptions, unwrapped):
 - `trio.BrokenResourceError`, by receive: the network failed, or the bytes ended inside a payload.
 - `trio.EndOfChannel`, by receive: the other end closed, and everything that it had sent was received.
 - `trio.BusyResourceError`, by send and receive: another task is in the same call.
-- `trio.WouldBlock`, by send_nowait: sending would wait; nothing was sent.
+- `trio.WouldBlock`, by send_nowait: sending would wait; the other end does not have it, and whoever goes on sending
+  begins with this payload, of which the network may have taken a part.
 - `ValueError`, by send and send_nowait: a payload exceeds the limit; nothing was sent.
 - `MalformedMessageError`, by receive: the peer announced a payload above the limit, the transport's or the receiver's
   own; the channel is useless now.
@@ -88,7 +89,7 @@ class Channel(_Closable):
         """Send one payload if that needs no waiting.
 
         Raises:
-            trio.WouldBlock: it would wait; a channel that coalesces writes may always say so.
+            trio.WouldBlock: it would wait, and is to be sent before any other; a channel may always say so.
             ValueError, trio.ClosedResourceError, trio.BrokenResourceError: as `send`.
         """
 

@@ -6,6 +6,8 @@ private by itself), but names, traffic and integrity are not protected: loopback
 
 import contextlib
 import errno
+import os
+import socket
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
@@ -18,6 +20,8 @@ from .framing import FrameDecoder, encode_frames
 __all__ = ["SocketChannel", "SocketListener", "TCPTransport"]
 
 _READ_BYTES: Final = 1 << 16
+_MOST_AT_ONCE: Final = 1 << 14
+"""Of a longer payload the system may well take but a part at once."""
 # A whole roster may connect at once; the kernel drops what does not fit and the clients then wait a second.
 _BACKLOG: Final = 4096
 # The process or the system has no descriptor left for one more connection; it may have one again in a moment.
@@ -38,31 +42,37 @@ _FAILED_BEFORE_ACCEPT: Final = frozenset(
     }
 )
 # A peer whose machine vanished answers no probe: after two minutes of silence, three probes ten seconds apart.
-_KEEPALIVE: Final = {"TCP_KEEPIDLE": 120, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+_SECONDS_AND_PROBES: Final = {"TCP_KEEPIDLE": 120, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+_KEEPALIVE: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in _SECONDS_AND_PROBES.items()
+        if hasattr(socket, name)  # not every system has all of them
+    ),
+)
 
 
 class SocketChannel(Channel):
     """Payloads as frames on a socket.
 
     Args:
-        stream: the socket, whose bytes the frames are unless `_bytes` is another stream above it.
+        stream: the socket.
         peer: the other end's address.
     """
 
-    __slots__ = ("_bytes", "_decoder", "_is_receiving", "_peer", "_stream")
+    __slots__ = ("_decoder", "_is_receiving", "_is_sending", "_num_begun", "_peer", "_stream")
 
     def __init__(self, stream: trio.SocketStream, peer: str) -> None:
         self._stream = stream
-        self._bytes: trio.abc.Stream = stream
         self._peer = peer
         self._decoder = FrameDecoder()
         with contextlib.suppress(OSError):  # it has gone already, which its reader will find out
-            stream.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_KEEPALIVE, 1)
-            for name, value in _KEEPALIVE.items():
-                option: int | None = getattr(trio.socket, name, None)  # not every system has all of them
-                if option is not None:
-                    stream.setsockopt(trio.socket.IPPROTO_TCP, option, value)
+            for level, option, value in _KEEPALIVE:
+                stream.setsockopt(level, option, value)
         self._is_receiving = False
+        self._is_sending = False
+        self._num_begun = 0  # bytes that the system has taken of a frame whose rest would have had to wait
 
     @property
     def peer(self) -> str:
@@ -71,13 +81,29 @@ class SocketChannel(Channel):
 
     async def send(self, payloads: Sequence[bytes]) -> None:
         """Send payloads in one write. See `Channel.send`."""
-        await self._bytes.send_all(encode_frames(payloads))
+        if self._is_sending:
+            raise trio.BusyResourceError("another task is sending on this channel")
+        frames, self._num_begun = encode_frames(payloads)[self._num_begun :], 0
+        self._is_sending = True
+        try:
+            await self._stream.send_all(frames)
+        finally:
+            self._is_sending = False
 
     def send_nowait(self, payload: bytes) -> None:
-        """Say that it would wait. See `Channel.send_nowait`."""
-        del payload
-        # Messages that are ready together leave in one write; only the writer knows when that is.
-        raise trio.WouldBlock
+        """Send one payload if the system takes it at once. See `Channel.send_nowait`."""
+        if self._is_sending or self._num_begun or len(payload) > _MOST_AT_ONCE:
+            raise trio.WouldBlock
+        frame = encode_frames((payload,))
+        try:
+            num_taken = os.write(self._descriptor(), frame)
+        except BlockingIOError:
+            raise trio.WouldBlock from None
+        except OSError as error:
+            raise trio.BrokenResourceError(f"the connection is broken: {error}") from error
+        if num_taken < len(frame):
+            self._num_begun = num_taken
+            raise trio.WouldBlock
 
     def limit_payloads(self, max_payload_bytes: int) -> None:
         """Take no longer payloads from now on. See `Channel.limit_payloads`."""
@@ -85,30 +111,43 @@ class SocketChannel(Channel):
 
     async def receive(self) -> list[bytes]:
         """Return what has arrived. See `Channel.receive`."""
-        # The stream notices a second reader only if both have to wait; else the two would mix up the bytes.
+        # The system notices a second reader only if both have to wait; else the two would mix up the bytes.
         if self._is_receiving:
             raise trio.BusyResourceError("another task is receiving on this channel")
         self._is_receiving = True
         try:
-            return await self._receive()
+            self._decoder.check()
+            while True:
+                # Waiting first is a checkpoint, and hardly ever in vain: a party speaks when it has heard something.
+                await trio.lowlevel.wait_readable(self._descriptor())
+                try:
+                    data = os.read(self._descriptor(), _READ_BYTES)
+                except BlockingIOError:
+                    continue
+                except OSError as error:
+                    raise trio.BrokenResourceError(f"the connection is broken: {error}") from error
+                if payloads := self._payloads_in(data):
+                    return payloads
         finally:
             self._is_receiving = False
 
-    async def _receive(self) -> list[bytes]:
-        self._decoder.check()
-        while True:
-            data = await self._bytes.receive_some(_READ_BYTES)
-            if not data:
-                raise self._end()
-            payloads = self._decoder.feed(data)
-            if payloads:
-                return payloads
+    def _payloads_in(self, data: bytes | bytearray) -> list[bytes]:
+        """Return the payloads that bytes complete; raise what the end of the bytes means."""
+        if not data:
+            raise self._end()
+        return self._decoder.feed(data)
 
     def _end(self) -> Exception:
         """Return what the end of the bytes means to whoever receives."""
         if self._decoder.is_empty:
             return trio.EndOfChannel()
         return trio.BrokenResourceError("the connection ended inside a payload")
+
+    def _descriptor(self) -> int:
+        descriptor = self._stream.socket.fileno()
+        if descriptor < 0:
+            raise trio.ClosedResourceError("this end of the channel is closed")
+        return descriptor
 
     def close(self) -> None:
         """Close the socket. See `Channel.close`."""

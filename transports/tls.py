@@ -30,7 +30,7 @@ import trio
 
 from ..protocol.errors import ConfigurationError, HandshakeError
 from .abc import Channel
-from .framing import check_size
+from .framing import check_size, encode_frames
 from .keys import Identity, fingerprint_of, make_identity
 from .tcp import SocketChannel, TCPTransport
 
@@ -44,6 +44,7 @@ _MOST_READ: Final = 1 << 16
 """Bytes that are read of it meanwhile."""
 _NO_PASSWORD: Final = b"\0"
 """For a key that a password protects, which is none of ours: without one OpenSSL would ask for it in the terminal."""
+_READ_BYTES: Final = 1 << 16
 _RECORD_HEADER: Final = Struct(">BHH")
 """Of what a client begins with: type, version, length."""
 _HANDSHAKE_RECORD: Final = 22
@@ -81,12 +82,13 @@ class _Context(ssl.SSLContext):
 
 
 class _TLSChannel(SocketChannel):
-    __slots__ = ("_agreed", "_context", "_failure", "_fingerprint", "_is_closed", "_is_server", "_is_settled")
+    __slots__ = ("_agreed", "_bytes", "_context", "_failure", "_fingerprint", "_is_closed", "_is_server", "_is_settled")
 
     def __init__(
         self, stream: trio.SocketStream, peer: str, context: _Context, agreed: Collection[str], *, is_server: bool
     ) -> None:
         super().__init__(stream, peer)
+        self._bytes: trio.abc.Stream = stream
         self._context = context
         self._is_server = is_server
         self._agreed = agreed
@@ -109,14 +111,29 @@ class _TLSChannel(SocketChannel):
         await self._settle()
         if self._failure is not None:
             raise trio.BrokenResourceError(str(self._failure)) from self._failure
-        await super().send(payloads)
+        await self._bytes.send_all(encode_frames(payloads))
+
+    def send_nowait(self, payload: bytes) -> None:
+        del payload
+        raise trio.WouldBlock
+
+    async def receive(self) -> list[bytes]:
+        if self._is_receiving:
+            raise trio.BusyResourceError("another task is receiving on this channel")
+        self._is_receiving = True
+        try:
+            return await self._receive()
+        finally:
+            self._is_receiving = False
 
     async def _receive(self) -> list[bytes]:
         await self._settle()
         if self._failure is not None:
             raise copy.copy(self._failure)
+        self._decoder.check()
         try:
-            return await super()._receive()
+            while not (payloads := self._payloads_in(await self._bytes.receive_some(_READ_BYTES))):
+                pass
         except trio.BrokenResourceError as error:
             # From here on trio's stream says no more than that it is broken.
             if isinstance(error.__cause__, ssl.SSLEOFError):
@@ -128,6 +145,7 @@ class _TLSChannel(SocketChannel):
             else:
                 raise
             raise copy.copy(self._failure) from None
+        return payloads
 
     def close(self) -> None:
         self._is_closed = True

@@ -287,6 +287,48 @@ async def test_both_ends_notice_a_machine_that_vanished() -> None:
             assert stream.getsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_KEEPALIVE)
 
 
+@pytest.mark.parametrize("num_bytes", [1, 1000, 4093, 16_384])
+async def test_a_payload_that_was_begun_without_waiting_is_completed(num_bytes: int) -> None:
+    transport = TCPTransport()
+    async with (
+        await transport.open_listener() as listener,
+        await transport.connect(listener.address) as near,
+        await listener.accept() as far,
+        trio.open_nursery() as nursery,
+    ):
+        stream: trio.SocketStream = getattr(near, "_stream")  # noqa: B009  a test may look inside
+        stream.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, 1)
+        payloads = [number.to_bytes(4, "big") * (num_bytes // 4 + 1) for number in range(100_000)]
+        for num_sent, payload in enumerate(payloads):  # noqa: B007  it is used below
+            try:
+                near.send_nowait(payload)
+            except trio.WouldBlock:
+                break
+        else:
+            pytest.fail("there was always room")
+        with pytest.raises(trio.WouldBlock):
+            near.send_nowait(payloads[num_sent])
+        nursery.start_soon(near.send, payloads[num_sent : num_sent + 2])
+        arrived: list[bytes] = []
+        while len(arrived) < num_sent + 2:
+            arrived += await far.receive()
+        assert arrived == payloads[: num_sent + 2]
+
+
+async def test_a_long_payload_is_left_to_a_call_that_may_wait() -> None:
+    transport = TCPTransport()
+    async with (
+        await transport.open_listener() as listener,
+        await transport.connect(listener.address) as near,
+        await listener.accept() as far,
+    ):
+        near.send_nowait(b"s" * (1 << 14))
+        with pytest.raises(trio.WouldBlock):
+            near.send_nowait(b"l" * ((1 << 14) + 1))
+        await near.aclose()
+        assert await far.receive() == [b"s" * (1 << 14)]
+
+
 async def test_any_other_error_of_the_system_ends_accept(monkeypatch: pytest.MonkeyPatch) -> None:
     async with await TCPTransport().open_listener() as listener:
         failing = Failing(getattr(listener, "_listener"), times=1, code=errno.EINVAL)  # noqa: B009  a test may look inside
