@@ -140,18 +140,25 @@ def pytest_sessionfinish() -> None:
         measuring.save()
 
 
+def _empty_folders(parent: Path) -> Iterator[Path]:
+    """Yield a folder as long as nobody leaves anything in it, and then another one."""
+    for number in itertools.count():
+        folder = parent / str(number)
+        folder.mkdir()
+        while not any(folder.iterdir()):
+            yield folder
+
+
 @pytest.fixture(scope="session")
 def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """New folders for journals, of this worker's tests."""
-    parent = tmp_path_factory.mktemp("journals")
-    return (parent / str(number) for number in itertools.count())
+    """Empty folders for journals, of this worker's tests."""
+    return _empty_folders(tmp_path_factory.mktemp("journals"))
 
 
 @pytest.fixture(autouse=True)
 def own_journals(journals: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a journal for each name: no test writes into that of whoever runs it, or of another test."""
     folder = next(journals)
-    folder.mkdir()
     monkeypatch.setenv("PSEPHOS_JOURNAL", str(folder))
     return folder
 

@@ -6,6 +6,7 @@ Relative imports are resolved, imports under `TYPE_CHECKING` and inside function
 
 import ast
 import dataclasses
+import functools
 import itertools
 import re
 import sys
@@ -151,6 +152,12 @@ def module_of(file: PurePosixPath) -> str:
     return ".".join(("psephos", *(parts[:-1] if parts[-1] == "__init__" else parts)))
 
 
+@functools.lru_cache(maxsize=1)
+def nodes_of(source: str) -> tuple[ast.AST, ...]:
+    """Return all nodes of a text, which each check walks through, and Python parses once."""
+    return tuple(ast.walk(ast.parse(source)))
+
+
 def imports_of(source: str, file: PurePosixPath, modules: frozenset[str]) -> Iterator[Import]:
     """Yield every import of one file, by absolute name.
 
@@ -161,9 +168,9 @@ def imports_of(source: str, file: PurePosixPath, modules: frozenset[str]) -> Ite
     """
     module = module_of(file)
     package = module if file.stem == "__init__" else module.rpartition(".")[0]
-    tree = ast.parse(source)
-    late = _late_nodes(tree) if str(file) in LATE else set[ast.AST]()
-    for node in ast.walk(tree):
+    nodes = nodes_of(source)
+    late = _late_nodes(nodes) if str(file) in LATE else set[ast.AST]()
+    for node in nodes:
         match node:
             case ast.Import():
                 yield from (Import(alias.name, node.lineno, node in late) for alias in node.names)
@@ -182,11 +189,11 @@ def imports_of(source: str, file: PurePosixPath, modules: frozenset[str]) -> Ite
                 pass
 
 
-def _late_nodes(tree: ast.Module) -> set[ast.AST]:
+def _late_nodes(nodes: Iterable[ast.AST]) -> set[ast.AST]:
     """Return all that stands in a function, or under `if TYPE_CHECKING`."""
     waiting = [
         node
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         or (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING")
     ]
@@ -263,7 +270,7 @@ def _papers_named(source: str, file: PurePosixPath, imports: Iterable[Import]) -
         if any(is_inside(each.name, f"psephos.scenarios.{system}.paper") for system in SYSTEMS):
             yield f"{file}:{each.line} paper is a leaf: nothing outside may import {each.name}"
     if file.name != "system.py":
-        for node in ast.walk(ast.parse(source)):
+        for node in nodes_of(source):
             match node:
                 case ast.Constant(value=str(name)) if NAMES_A_PAPER.fullmatch(name):
                     yield f"{file}:{node.lineno} paper is a leaf: only a descriptor may name {name}"
@@ -273,14 +280,14 @@ def _papers_named(source: str, file: PurePosixPath, imports: Iterable[Import]) -
 
 def _named_systems(source: str, file: PurePosixPath) -> Iterator[str]:
     """Yield where an engine compares with a system's name."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Constant) and node.value in SYSTEM_NAMES:
             yield f"{file}:{node.lineno} an engine may not ask whether a protocol is {node.value!r}"
 
 
 def _asked_of_trust(source: str, file: PurePosixPath) -> Iterator[str]:
     """Yield where a model of trust is told from others; that a loss or a mechanism is of one may be said anywhere."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         match node:
             case ast.Compare() | ast.Dict():
                 asked = [*ast.iter_child_nodes(node)]
@@ -313,7 +320,7 @@ def _order_violations(file: PurePosixPath, name: str) -> list[str]:
 
 
 def _impure_uses(source: str, file: PurePosixPath) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         match node:
             case ast.Call(func=ast.Name(id=name)) if name in IMPURE_BUILTINS:
                 yield f"{file}:{node.lineno} protocol may not call {name}"
