@@ -479,6 +479,7 @@ def test_the_battery_would_notice_spherical_noise_of_another_law(dimension: int)
         assert lattice_tail(SOURCES[0], mechanism, product) < SPHERICAL_THRESHOLD
 
 
+@pytest.mark.few
 @sources
 @pytest.mark.parametrize("dimension", [2, 3, 8, 23])
 def test_spherical_noise_has_a_gamma_radius_and_a_uniform_direction(source: NoiseSource, dimension: int) -> None:

@@ -60,6 +60,7 @@ def test_the_variance_of_two_reports_is_that_of_their_law(
     )
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("candidates", [("a",), ("a", "b", "c")])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
 def test_all_offers_have_one_price(candidates: tuple[str, ...], epsilon: float) -> None:

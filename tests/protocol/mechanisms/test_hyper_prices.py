@@ -120,6 +120,7 @@ def test_in_each_family_a_loss_falls_as_the_free_end_rises(sizes: tuple[int, ...
         assert all(after <= before + 1e-8 for before, after in itertools.pairwise(losses))
 
 
+@pytest.mark.few
 @units
 @pytest.mark.parametrize("available", [(2, 2, 3), (2, 3, 3, 5), (4, 2, 2, 2)], ids=str)
 def test_no_row_of_such_tasks_costs_more_than_the_largest_sets(available: tuple[int, ...], unit: LossUnit) -> None:

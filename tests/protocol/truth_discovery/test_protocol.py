@@ -455,6 +455,7 @@ def test_the_truth_by_hand() -> None:
     assert make(estimator="majority").truth(inputs_of(make(), VOTES)) == {"t0": "yes", "t1": "no"}
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_almost_no_noise_gives_the_truth(mechanism: Any, estimator: Any) -> None:
