@@ -214,8 +214,9 @@ class RandomizedRankings(Phase):
         """Tally the reports of each group by itself."""
         del earlier
         totals = np.zeros((self._num_groups, 1 + self.report.width), dtype=np.int64)
-        for group in np.unique(public[:, 0]).tolist():
-            own = reports[public[:, 0] == group]
+        present = np.unique(public[:, 0]).tolist()
+        for group in present:
+            own = reports[public[:, 0] == group] if len(present) > 1 else reports
             totals[group, 0] = len(own)
             totals[group, 1:] = self.report.totals_of(own)
         return Tally(len(reports), totals)
