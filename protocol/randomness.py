@@ -32,6 +32,7 @@ _GROWTH = 16  # of the next block: few parties draw little ahead
 # So many values at most have all their reports drawn ahead, and of so many mechanisms, where persons have their own.
 _MOST_VALUES = 8
 _MOST_MECHANISMS = 16
+_MOST_BLOCKS = 64  # of rows of one width in one phase
 _ROWS = {tuple, list}
 _NUMBERS_PER_COUNTER = 4  # Philox 4x64 yields four 64-bit numbers a step
 
@@ -157,12 +158,15 @@ class SimulatedNoise:
         """Return one report for each value. See `NoiseSource.randomize`."""
         width = len(values)
         address = (protocol, phase, width)
-        block = self._blocks[address] if address in self._blocks else None  # noqa: SIM401  a call for each report
+        blocks = self._blocks
+        block = blocks[address] if address in blocks else None  # noqa: SIM401  a call for each report
         if block is None or not 0 <= place - block.start < block.num_rows:
             if not width:
                 return []
             block = self._draw_ahead(block, mechanism.slots_of(width), protocol=protocol, phase=phase, place=place)
-            self._blocks[address] = block
+            if address not in blocks and len(blocks) >= _MOST_BLOCKS:
+                blocks = self._blocks = {}  # all of it can be drawn again
+            blocks[address] = block
         reports = block.reports.get(id(mechanism))
         if reports and width == 1 and type(values) in _ROWS and type(value := values[0]) is int and value in reports:
             return [reports[value][place - block.start]]

@@ -296,3 +296,15 @@ def test_what_is_no_row_is_refused_however_much_was_drawn_ahead(num_before: int)
     values: Any = {0: 1}
     with pytest.raises(ConfigurationError, match="one number after another"):
         noise.randomize(mechanism, values, protocol="p", phase="w", place=num_before)
+
+
+def test_however_many_phases_and_widths_are_asked_for_memory_is_bounded_and_nothing_is_drawn_otherwise() -> None:
+    mechanism, noise = GeneralizedRandomizedResponse(0.5, 4), SimulatedNoise(3, session="s")
+    asked = [(f"w{number}", place, 1 + number % 3) for place in range(3) for number in range(150)]
+    for phase, place, width in asked:
+        drawn = noise.randomize(mechanism, (1,) * width, protocol="p", phase=phase, place=place)
+        alone = SimulatedNoise(3, session="s").randomize(
+            mechanism, (1,) * width, protocol="p", phase=phase, place=place
+        )
+        assert drawn == alone
+        assert len(noise._blocks) <= 64  # pyright: ignore[reportPrivateUsage]  what is kept is seen nowhere else
