@@ -3,7 +3,7 @@
 This room is pure: no trio, no sockets, no files, no clock, no randomness of its own.
 """
 
-from . import on_arrays  # noqa: F401  it registers itself with mechanisms
+from . import on_arrays  # noqa: F401  # pyright: ignore[reportUnusedImport]  it registers itself with mechanisms
 from .client_machine import ClientMachine
 from .errors import (
     BudgetExceededError,

@@ -17,6 +17,7 @@ from psephos.protocol import PhasedProtocol
 from psephos.scenarios import load_scenario, resolve, shipped_scenarios
 from psephos.scenarios.cli import cli
 from psephos.scenarios.running.drafts import samples
+from psephos.scenarios.running.resolution import Streamed
 
 Protocol: TypeAlias = PhasedProtocol[Any, Any]
 
@@ -122,7 +123,7 @@ def check_psephos(words: list[str], folder: Path) -> None:
         assert context.params["data"]
         return
     resolved = resolve(scenario)
-    assert resolved.names or resolved.stream
+    assert resolved.names or isinstance(resolved, Streamed)
 
 
 def links(page: Path) -> list[str]:

@@ -90,7 +90,6 @@ def test_every_mean_is_the_value(make: Maker, values: tuple[Fraction, ...], epsi
         assert max(biases) <= reach / 10**30
 
 
-@pytest.mark.few
 @every_maker
 @every_set
 @every_epsilon

@@ -47,7 +47,6 @@ def scene_of_vote(epsilon: float, *, number: int = 12) -> Scene:
     return Scene(protocol, [f"p{place}" for place in range(number)], inputs, session="vote", seed=3)
 
 
-@pytest.mark.few
 @pytest.mark.parametrize(("name", "settings"), SESSIONS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_poisoners_reports_are_accepted_by_the_server_and_leave_everybody_elses(

@@ -243,8 +243,9 @@ def test_what_else_could_be_done_costs_less_or_brings_more() -> None:
     assert poor.best[0].offered is not None
     assert all(option.share < poor.best[0].share for option in poor.options)
     many = make_plan(compared, error=0.2, epsilon=0.6, has_curves=False)
-    assert many.best[0].people is not None
-    assert all(option.people < many.best[0].people for option in many.options)
+    most = many.best[0].people
+    assert most is not None
+    assert all(option.people is not None and option.people < most for option in many.options)
 
 
 def test_candidates_share_a_price() -> None:

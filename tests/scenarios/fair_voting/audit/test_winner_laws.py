@@ -58,7 +58,6 @@ def law_by_enumeration(choice: SampledChoice, values: Sequence[int], ties: Ties)
     return [float(gamma / size + (1 - gamma) * mass) for mass in law]
 
 
-@pytest.mark.few
 @pytest.mark.parametrize("ties", ["random", "first"])
 @pytest.mark.parametrize(
     ("sizes", "samples", "scale"),

@@ -81,7 +81,7 @@ def test_the_density_integrates_to_one_and_to_the_moments(law: ProductOfUniforms
 @pytest.mark.parametrize("law", LAWS, ids=name)
 def test_the_distribution_is_the_densitys_integral(law: ProductOfUniforms) -> None:
     for ends in [(0.2, 0.3), (0.5, 0.9), (0.05, 0.95)]:
-        low, high = np.quantile(drawn(law, 1000), ends).tolist()
+        low, high = map(float, np.quantile(drawn(law, 1000), ends))
         kinks = np.geomspace(low, high, 8).tolist()
         pieces = [
             integrate.quad(lambda change: float(law.density(change)), *pair, epsrel=1e-7)[0]
@@ -149,7 +149,8 @@ def test_many_users_and_close_ends_cancel_no_digits() -> None:
     law = ProductOfUniforms(0.5, 0.6, 60)
     mean_logarithm = ((0.6 * math.log(0.6) - 0.6) - (0.5 * math.log(0.5) - 0.5)) / 0.1
     assert float(law.distribution(math.exp(60 * mean_logarithm))) == pytest.approx(0.5, abs=0.02)
-    places = np.geomspace(*np.quantile(drawn(law, 2000), (0, 1)), 50)
+    least, greatest = map(float, np.quantile(drawn(law, 2000), (0, 1)))
+    places = np.geomspace(least, greatest, 50)
     assert np.all(np.diff(law.distribution(places)) > 0)
     assert np.all(law.density(places) > 0)
 

@@ -20,6 +20,7 @@ from psephos.scenarios.truth_discovery.paper import (
 )
 from psephos.scenarios.truth_discovery.paper.additions import own_findings
 from psephos.scenarios.truth_discovery.paper.claims import findings_on_paper
+from psephos.scenarios.truth_discovery.paper.error_change import domination_excess
 from psephos.scenarios.truth_discovery.paper.pictures import pictures_of
 from psephos.scenarios.truth_discovery.paper.published import EPSILONS, METHODS, TABLES
 from psephos.scenarios.truth_discovery.paper.rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
@@ -80,7 +81,7 @@ def small() -> Iterator[None]:
 def computed_once() -> Iterator[None]:
     """What follows from formulas alone takes a second each time, and nearly every test here asks for it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(claims, "domination_excess", functools.cache(claims.domination_excess))
+        patch.setattr(claims, "domination_excess", functools.cache(domination_excess))
         yield
 
 
