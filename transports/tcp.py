@@ -83,7 +83,9 @@ class SocketChannel(Channel):
         """Send payloads in one write. See `Channel.send`."""
         if self._is_sending:
             raise trio.BusyResourceError("another task is sending on this channel")
-        frames, self._num_begun = encode_frames(payloads)[self._num_begun :], 0
+        frames = encode_frames(payloads)[self._num_begun :]
+        if payloads:  # the first of them is the one that was begun
+            self._num_begun = 0
         self._is_sending = True
         try:
             await self._stream.send_all(frames)

@@ -132,22 +132,29 @@ async def _check_both_directions(near: Channel, far: Channel, sizes: Sizes) -> N
 
 
 async def _check_send_nowait(near: Channel, far: Channel, sizes: Sizes) -> None:
-    """send_nowait sends at once and in its turn, or says WouldBlock and sends nothing."""
+    """send_nowait sends at once and in its turn, or says WouldBlock; then its payload is sent before any other."""
     sent: list[bytes] = []
+    held: list[bytes] = []
     for number in range(1000):
         payload = f"{number} without waiting".encode()
         try:
             near.send_nowait(payload)
         except trio.WouldBlock:
-            continue
+            held.append(payload)
+            break
         sent.append(payload)
     flood = Flood(near, sizes)
+
+    async def send_all() -> None:
+        await near.send(held)
+        await flood.send()
+
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(flood.send)
+        nursery.start_soon(send_all)
         await let_everything_wait()
         with raises(trio.WouldBlock, "send_nowait while a send was waiting"):
             near.send_nowait(b"overtakes")
-        await expect_next(far, [*sent, *flood.payloads])
+        await expect_next(far, [*sent, *held, *flood.payloads])
     await near.aclose()
     await expect(far, [])
 
