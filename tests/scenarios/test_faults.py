@@ -325,7 +325,8 @@ def test_a_presenter_that_raises_is_named_whoever_asks_it(
     def fails(*_: object) -> Any:
         raise KeyError("no colour")
 
-    def tables(*_: object) -> list[tuple[str, object]]:
+    def tables(*_: object, is_imported: bool = False) -> list[tuple[str, object]]:
+        del is_imported
         return [("elsewhere", {_Shown: Presenter(fails, fails, fails, fails)})]
 
     monkeypatch.setattr(presentation, "load_each", tables)
