@@ -56,8 +56,8 @@ class _Population:
             ValueError: they are too far off.
         """
         truth = np.bincount(self.values[:num_values], minlength=len(_SHARES))
-        expected = truth @ np.array(self.mechanism.channel_matrix())
-        errors = [estimate.standard_error for estimate in estimate_counts(self.mechanism, expected.round().tolist())]
+        expected = np.rint(truth @ np.array(self.mechanism.channel_matrix())).astype(np.int64)
+        errors = [estimate.standard_error for estimate in estimate_counts(self.mechanism, expected.tolist())]
         for count, true, error in zip(counts, truth.tolist(), errors, strict=True):
             if not abs(count - true) <= _MOST_STANDARD_ERRORS * error:
                 raise ValueError(f"estimated {count:.0f} of {num_values} where it is {true}, give or take {error:.0f}")
