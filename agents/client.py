@@ -186,9 +186,8 @@ class Client:
             try:
                 driver.act(effects)
                 if outbox.waiting:
-                    with trio.move_on_after(
-                        seconds
-                    ) as scope:  # a transport may have to hear the server before it sends
+                    # A transport may have to hear the server before anything leaves.
+                    with trio.move_on_after(seconds) as scope:
                         await outbox.flush()
                     if scope.cancelled_caught:
                         channel.close()
