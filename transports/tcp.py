@@ -6,6 +6,7 @@ private by itself), but names, traffic and integrity are not protected: loopback
 
 import contextlib
 import errno
+import ipaddress
 import os
 import socket
 from collections.abc import Callable, Sequence
@@ -61,7 +62,7 @@ class SocketChannel(Channel):
         peer: the other end's address.
     """
 
-    __slots__ = ("_decoder", "_is_receiving", "_is_sending", "_num_begun", "_peer", "_stream")
+    __slots__ = ("_decoder", "_is_receiving", "_is_sending", "_peer", "_rest", "_stream")
 
     def __init__(self, stream: trio.SocketStream, peer: str) -> None:
         self._stream = stream
@@ -72,7 +73,7 @@ class SocketChannel(Channel):
                 stream.setsockopt(level, option, value)
         self._is_receiving = False
         self._is_sending = False
-        self._num_begun = 0  # bytes that the system has taken of a frame whose rest would have had to wait
+        self._rest = b""  # what the system has not taken of a payload that would have had to wait
 
     @property
     def peer(self) -> str:
@@ -83,28 +84,29 @@ class SocketChannel(Channel):
         """Send payloads in one write. See `Channel.send`."""
         if self._is_sending:
             raise trio.BusyResourceError("another task is sending on this channel")
-        frames = encode_frames(payloads)[self._num_begun :]
-        if payloads:  # the first of them is the one that was begun
-            self._num_begun = 0
+        if self._rest and payloads:  # the first of them is the one that was begun
+            data, self._rest = self._rest + self._seal(encode_frames(payloads[1:])), b""
+        else:
+            data = self._seal(encode_frames(payloads))
         self._is_sending = True
         try:
-            await self._stream.send_all(frames)
+            await self._stream.send_all(data)
         finally:
             self._is_sending = False
 
     def send_nowait(self, payload: bytes) -> None:
         """Send one payload if the system takes it at once. See `Channel.send_nowait`."""
-        if self._is_sending or self._num_begun or len(payload) > _MOST_AT_ONCE:
+        if self._is_sending or self._rest or len(payload) > _MOST_AT_ONCE:
             raise trio.WouldBlock
-        frame = encode_frames((payload,))
+        data = self._seal(encode_frames((payload,)))
         try:
-            num_taken = os.write(self._descriptor(), frame)
+            num_taken = os.write(self._descriptor(), data)
         except BlockingIOError:
-            raise trio.WouldBlock from None
+            num_taken = 0
         except OSError as error:
             raise trio.BrokenResourceError(f"the connection is broken: {error}") from error
-        if num_taken < len(frame):
-            self._num_begun = num_taken
+        if num_taken < len(data):
+            self._rest = data[num_taken:]
             raise trio.WouldBlock
 
     def limit_payloads(self, max_payload_bytes: int) -> None:
@@ -119,21 +121,29 @@ class SocketChannel(Channel):
         self._is_receiving = True
         try:
             self._decoder.check()
-            while True:
-                # Waiting first is a checkpoint, and hardly ever in vain: a party speaks when it has heard something.
-                await trio.lowlevel.wait_readable(self._descriptor())
-                try:
-                    data = os.read(self._descriptor(), _READ_BYTES)
-                except BlockingIOError:
-                    continue
-                except OSError as error:
-                    raise trio.BrokenResourceError(f"the connection is broken: {error}") from error
-                if payloads := self._payloads_in(data):
-                    return payloads
+            while not (payloads := self._payloads_in(await self._read())):
+                pass
+            return payloads
         finally:
             self._is_receiving = False
 
-    def _payloads_in(self, data: bytes | bytearray) -> list[bytes]:
+    async def _read(self) -> bytes:
+        """Return the next bytes that come, and none at their end."""
+        while True:
+            # Waiting first is a checkpoint, and hardly ever in vain: a party speaks when it has heard something.
+            await trio.lowlevel.wait_readable(self._descriptor())
+            try:
+                return os.read(self._descriptor(), _READ_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise trio.BrokenResourceError(f"the connection is broken: {error}") from error
+
+    def _seal(self, frames: bytes) -> bytes:
+        """Return the bytes that carry frames, to be sent once and in order."""
+        return frames
+
+    def _payloads_in(self, data: bytes) -> list[bytes]:
         """Return the payloads that bytes complete; raise what the end of the bytes means."""
         if not data:
             raise self._end()
@@ -219,7 +229,7 @@ class TCPTransport(Transport):
     async def connect(self, address: str) -> Channel:
         """Reach HOST:PORT. See `Transport.connect`."""
         host, port = parse_address(address)
-        return self._reach(await trio.open_tcp_stream(host, port), address)
+        return self._reach(await _open_stream(host, port), address)
 
     def _accept(self, stream: trio.SocketStream, peer: str) -> Channel:
         """Return the channel of a connection that came in."""
@@ -228,6 +238,23 @@ class TCPTransport(Transport):
     def _reach(self, stream: trio.SocketStream, peer: str) -> Channel:
         """Return the channel of a connection that went out."""
         return SocketChannel(stream, peer)
+
+
+async def _open_stream(host: str, port: int) -> trio.SocketStream:
+    """Connect; to an address in numbers at once, to a name by a race between its addresses."""
+    try:
+        family = socket.AF_INET if ipaddress.ip_address(host).version == 4 else socket.AF_INET6  # noqa: PLR2004
+    except ValueError:
+        return await trio.open_tcp_stream(host, port)
+    connection = trio.socket.socket(family, socket.SOCK_STREAM)
+    try:
+        await connection.connect((host, port))
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, OSError):
+            raise OSError(f"all attempts to connect to {format_address(host, port)} failed") from error
+        raise
+    return trio.SocketStream(connection)
 
 
 def _peer_address(stream: trio.SocketStream) -> str:

@@ -12,7 +12,7 @@ a handshake failed (`HandshakeError`); the other end is told as far as TLS has w
 Not protected: sizes, times, and who connects to whom. Whoever can cut the connection can end a channel between two
 payloads, which looks as if the other end had closed it; a conversation has to say by itself where it ends.
 
-Source: RFC 8446; trio's `SSLStream`.
+Source: RFC 8446.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ import trio
 
 from ..protocol.errors import ConfigurationError, HandshakeError
 from .abc import Channel
-from .framing import check_size, encode_frames
+from .framing import check_size
 from .keys import Identity, fingerprint_of, make_identity
 from .tcp import SocketChannel, TCPTransport
 
@@ -44,7 +44,6 @@ _MOST_READ: Final = 1 << 16
 """Bytes that are read of it meanwhile."""
 _NO_PASSWORD: Final = b"\0"
 """For a key that a password protects, which is none of ours: without one OpenSSL would ask for it in the terminal."""
-_READ_BYTES: Final = 1 << 16
 _RECORD_HEADER: Final = Struct(">BHH")
 """Of what a client begins with: type, version, length."""
 _HANDSHAKE_RECORD: Final = 22
@@ -64,35 +63,32 @@ _THEIRS: Final = {
 """What OpenSSL calls what happened, as the end of its name, and what it says of the other end."""
 
 
-class _Context(ssl.SSLContext):
-    """Keeps at hand what a connection would send: trio drops the alert of a handshake that failed, which says why."""
-
-    outgoing: ssl.MemoryBIO
-
-    def wrap_bio(
-        self,
-        incoming: ssl.MemoryBIO,
-        outgoing: ssl.MemoryBIO,
-        server_side: bool = False,  # noqa: FBT001, FBT002  the standard library's signature
-        server_hostname: str | bytes | None = None,
-        session: ssl.SSLSession | None = None,
-    ) -> ssl.SSLObject:
-        self.outgoing = outgoing
-        return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
-
-
 class _TLSChannel(SocketChannel):
-    __slots__ = ("_agreed", "_bytes", "_context", "_failure", "_fingerprint", "_is_closed", "_is_server", "_is_settled")
+    __slots__ = (
+        "_agreed",
+        "_context",
+        "_failure",
+        "_fingerprint",
+        "_heard",
+        "_is_closed",
+        "_is_server",
+        "_is_settled",
+        "_said",
+        "_tls",
+    )
 
     def __init__(
-        self, stream: trio.SocketStream, peer: str, context: _Context, agreed: Collection[str], *, is_server: bool
+        self, stream: trio.SocketStream, peer: str, context: ssl.SSLContext, agreed: Collection[str], *, is_server: bool
     ) -> None:
         super().__init__(stream, peer)
-        self._bytes: trio.abc.Stream = stream
         self._context = context
         self._is_server = is_server
         self._agreed = agreed
         self._fingerprint = ""
+        # What came for OpenSSL, and what it has to say. An answer that it owes, such as new keys for new keys, leaves
+        # with the next payload, which is as soon as TLS asks for it.
+        self._heard, self._said = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls: ssl.SSLObject  # there is one once a handshake has begun
         # Until hands are shaken, so that in no case anything leaves in the clear. Copies of it are raised: with a
         # traceback of its own it would keep this channel until the collector comes.
         self._failure: Exception | None = trio.BrokenResourceError("there was no handshake")
@@ -109,53 +105,40 @@ class _TLSChannel(SocketChannel):
         for payload in payloads:
             check_size(payload)
         await self._settle()
-        if self._failure is not None:
-            raise trio.BrokenResourceError(str(self._failure)) from self._failure
-        await self._bytes.send_all(encode_frames(payloads))
+        self._check_sending()
+        await super().send(payloads)
 
     def send_nowait(self, payload: bytes) -> None:
-        del payload
-        raise trio.WouldBlock
+        if not self._is_settled.is_set():
+            raise trio.WouldBlock
+        self._check_sending()
+        super().send_nowait(payload)
 
     async def receive(self) -> list[bytes]:
         if self._is_receiving:
             raise trio.BusyResourceError("another task is receiving on this channel")
         self._is_receiving = True
         try:
-            return await self._receive()
+            await self._settle()
+            if self._failure is not None:
+                raise copy.copy(self._failure)
+            if self._heard.pending:  # it came with the end of the handshake
+                await trio.lowlevel.checkpoint()
+                if payloads := self._payloads_heard():
+                    return payloads
         finally:
             self._is_receiving = False
-
-    async def _receive(self) -> list[bytes]:
-        await self._settle()
-        if self._failure is not None:
-            raise copy.copy(self._failure)
-        self._decoder.check()
-        try:
-            while not (payloads := self._payloads_in(await self._bytes.receive_some(_READ_BYTES))):
-                pass
-        except trio.BrokenResourceError as error:
-            # From here on trio's stream says no more than that it is broken.
-            if isinstance(error.__cause__, ssl.SSLEOFError):
-                self._failure = self._end()
-            # Of TLS 1.3, only here a client learns that its certificate was refused.
-            elif (reason := _reason_of(error)) is not None:
-                self._failure = HandshakeError(reason)
-                self._stream.socket.close()  # the other end waits for that
-            else:
-                raise
-            raise copy.copy(self._failure) from None
-        return payloads
+        return await super().receive()
 
     def close(self) -> None:
         self._is_closed = True
         super().close()
-        self._let_go()
 
-    def _let_go(self) -> None:
-        """Let a channel that is closed be freed: else each stranger would leave 60 KB until the collector comes."""
-        if self._is_closed and self._is_settled.is_set():
-            vars(self._bytes).pop("_handshook", None)  # by which trio's stream refers to itself, and of no more use
+    def _check_sending(self) -> None:
+        if self._is_closed:
+            raise trio.ClosedResourceError("this end of the channel is closed")
+        if self._failure is not None:
+            raise trio.BrokenResourceError(str(self._failure)) from self._failure
 
     async def _settle(self) -> None:
         """Wait for the end of the handshake.
@@ -166,18 +149,59 @@ class _TLSChannel(SocketChannel):
         if not self._is_settled.is_set():
             await self._is_settled.wait()
         if self._is_closed:
-            raise trio.ClosedResourceError
+            raise trio.ClosedResourceError("this end of the channel is closed")
+
+    def _seal(self, frames: bytes) -> bytes:
+        if frames:
+            try:
+                self._tls.write(frames)
+            except ssl.SSLError as error:
+                raise trio.BrokenResourceError(f"the connection is broken: {error}") from error
+        return self._said.read()
+
+    def _payloads_in(self, data: bytes) -> list[bytes]:
+        if not data:
+            self._failure = self._end()
+            raise copy.copy(self._failure)
+        self._heard.write(data)
+        return self._payloads_heard()
+
+    def _payloads_heard(self) -> list[bytes]:
+        """Return the payloads that what was heard completes.
+
+        What ends the channel counts from the next call on, if payloads come before it.
+        """
+        parts: list[bytes] = []
+        has_ended = False
+        try:
+            while self._heard.pending and not has_ended:
+                part = self._tls.read(_MAX_RECORD_BYTES)  # a record at a time: OpenSSL keeps nothing back
+                has_ended = not part  # the other end has said so
+                parts.append(part)
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError as error:
+            # Of TLS 1.3, only here a client learns that its certificate was refused.
+            if (reason := _reason_of(error)) is not None:
+                self._failure = HandshakeError(reason)
+                self._stream.socket.close()  # the other end waits for that
+            else:
+                self._failure = trio.BrokenResourceError(f"the connection is broken: {error}")
+        payloads = self._decoder.feed(b"".join(parts))
+        if has_ended:
+            self._failure = self._end()
+        if self._failure is not None and not payloads:
+            raise copy.copy(self._failure)
+        return payloads
 
     async def _shake_hands(self) -> None:
         try:
-            alert: ssl.MemoryBIO | None = None
             with trio.move_on_after(HANDSHAKE_SECONDS) as scope:
                 try:
                     if not self._is_server or await self._hear_beginning():
-                        tls = trio.SSLStream(self._stream, self._context, server_side=self._is_server)
-                        alert, self._bytes = self._context.outgoing, tls
-                        await tls.do_handshake()
-                        self._failure = self._know_peer(tls)
+                        self._tls = self._context.wrap_bio(self._heard, self._said, server_side=self._is_server)
+                        await self._agree()
+                        self._failure = self._know_peer()
                     else:
                         self._failure = trio.EndOfChannel()
                 except Exception as error:  # noqa: BLE001  nobody waits for this task, and all others would end with it
@@ -185,10 +209,23 @@ class _TLSChannel(SocketChannel):
             if scope.cancelled_caught:
                 self._failure = HandshakeError(f"no TLS handshake within {HANDSHAKE_SECONDS:g} s")
             if self._failure is not None:
-                await self._say_why(b"" if alert is None else alert.read())
+                await self._say_why(self._said.read())
         finally:
             self._is_settled.set()
-            self._let_go()
+
+    async def _agree(self) -> None:
+        """Send what OpenSSL has to say and let it hear what comes, until both ends have agreed on keys."""
+        is_agreed = False
+        while not is_agreed:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                self._tls.do_handshake()
+                is_agreed = True
+            if said := self._said.read():
+                await self._stream.send_all(said)
+            if not is_agreed:
+                if not (data := await self._read()):
+                    raise trio.EndOfChannel
+                self._heard.write(data)
 
     async def _hear_beginning(self) -> bool:
         """Wait until a client's first record is whole, or shows to be none; return whether it ever will be.
@@ -210,9 +247,9 @@ class _TLSChannel(SocketChannel):
                 return False
         return bool(heard)
 
-    def _know_peer(self, tls: "trio.SSLStream[trio.SocketStream]") -> HandshakeError | None:
+    def _know_peer(self) -> HandshakeError | None:
         """Note whose certificate came, if it is one of those that were agreed; else return what is wrong."""
-        certificate: bytes | None = tls.getpeercert(binary_form=True)
+        certificate = self._tls.getpeercert(binary_form=True)
         fingerprint = "" if certificate is None else fingerprint_of(certificate)
         if fingerprint not in self._agreed:
             return HandshakeError(f"the other end's certificate {_NOT_AGREED}")
@@ -280,8 +317,8 @@ class TLSTransport(TCPTransport):
         return _TLSChannel(stream, peer, self._client, self._agreed, is_server=False)
 
 
-def _make_context(identity: Path, peers: bytes, kind: int) -> _Context:
-    context = _Context(kind)
+def _make_context(identity: Path, peers: bytes, kind: int) -> ssl.SSLContext:
+    context = ssl.SSLContext(kind)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False  # a certificate is known by itself, wherever its owner is
     context.verify_mode = ssl.CERT_REQUIRED
@@ -309,25 +346,23 @@ def _first_record(beginning: bytes) -> int:
 
 def _failure_of(error: Exception) -> Exception:
     """Return what a failed handshake means to whoever receives."""
-    cause = error.__cause__
-    if isinstance(cause, (ssl.SSLEOFError, ssl.SSLSyscallError)):
-        return trio.EndOfChannel()
     if (reason := _reason_of(error)) is not None:
         return HandshakeError(reason)
-    if isinstance(cause, ssl.SSLError):
-        return HandshakeError(f"the other end does not speak TLS 1.3 as this side does ({cause.reason})")
-    if isinstance(error, (trio.BrokenResourceError, trio.ClosedResourceError)):
+    if isinstance(error, ssl.SSLError):
+        return HandshakeError(f"the other end does not speak TLS 1.3 as this side does ({error.reason})")
+    if isinstance(error, (trio.EndOfChannel, trio.BrokenResourceError)):
+        return trio.EndOfChannel()  # an end that goes without having read the other's part resets the connection
+    if isinstance(error, trio.ClosedResourceError):
         return copy.copy(error)  # which has no traceback
     return trio.BrokenResourceError(f"the handshake failed: {error}")
 
 
 def _reason_of(error: Exception) -> str | None:
     """Return what one of the two ends has against the other's certificate, as a sentence; None if that is not it."""
-    cause = error.__cause__
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"the other end's certificate {_OURS.get(cause.verify_code, f'cannot be used ({cause.verify_message})')}"
-    if isinstance(cause, ssl.SSLError):
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the other end's certificate {_OURS.get(error.verify_code, f'cannot be used ({error.verify_message})')}"
+    if isinstance(error, ssl.SSLError):
         for name, meaning in _THEIRS.items():
-            if (cause.reason or "").endswith(name):
+            if (error.reason or "").endswith(name):
                 return f"the other end {meaning}"
     return None

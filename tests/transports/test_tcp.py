@@ -4,13 +4,13 @@ import contextlib
 import errno
 import socket
 import struct
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 import pytest
 import trio
 import trio.testing
 from psephos.protocol.errors import MalformedMessageError
-from psephos.transports import MAX_FRAME_BYTES, Channel, TCPTransport, encode_frames
+from psephos.transports import MAX_FRAME_BYTES, Channel, TCPTransport, TLSTransport, Transport, encode_frames
 from psephos.transports.addresses import format_address, parse_address
 
 
@@ -287,9 +287,12 @@ async def test_both_ends_notice_a_machine_that_vanished() -> None:
             assert stream.getsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_KEEPALIVE)
 
 
-@pytest.mark.parametrize("num_bytes", [1, 1000, 4093, 16_384])
-async def test_a_payload_that_was_begun_without_waiting_is_completed(num_bytes: int) -> None:
-    transport = TCPTransport()
+@pytest.mark.parametrize("num_bytes", [1, 1000, 4093, 16_380])
+@pytest.mark.parametrize("make_transport", [TCPTransport, TLSTransport])
+async def test_a_payload_that_was_begun_without_waiting_is_completed(
+    make_transport: Callable[[], Transport], num_bytes: int
+) -> None:
+    transport = make_transport()
     async with (
         await transport.open_listener() as listener,
         await transport.connect(listener.address) as near,
@@ -298,6 +301,8 @@ async def test_a_payload_that_was_begun_without_waiting_is_completed(num_bytes: 
     ):
         stream: trio.SocketStream = getattr(near, "_stream")  # noqa: B009  a test may look inside
         stream.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, 1)
+        await near.send([b"hands are shaken"])
+        assert await far.receive() == [b"hands are shaken"]
         payloads = [number.to_bytes(4, "big") * (num_bytes // 4 + 1) for number in range(100_000)]
         for num_sent, payload in enumerate(payloads):  # noqa: B007  it is used below
             try:
@@ -327,6 +332,38 @@ async def test_a_long_payload_is_left_to_a_call_that_may_wait() -> None:
             near.send_nowait(b"l" * ((1 << 14) + 1))
         await near.aclose()
         assert await far.receive() == [b"s" * (1 << 14)]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:0", "[::1]:0", "localhost:0"])
+async def test_addresses_and_names_are_reached(address: str) -> None:
+    transport = TCPTransport()
+    try:
+        listener = await transport.open_listener(address)
+    except OSError:
+        pytest.skip(f"this machine has no {address}")
+    async with (
+        listener,
+        await transport.connect(listener.address.replace("127.0.0.1", address.rpartition(":")[0])) as near,
+        await listener.accept() as far,
+    ):
+        await near.send([b"hello"])
+        assert await far.receive() == [b"hello"]
+
+
+async def test_a_connection_that_is_given_up_leaves_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    connections: list[trio.socket.SocketType] = []
+    make = trio.socket.socket
+
+    def remember(family: int, kind: int) -> trio.socket.SocketType:
+        connections.append(make(family, kind))
+        return connections[-1]
+
+    monkeypatch.setattr("trio.socket.socket", remember)
+    with trio.move_on_after(0):
+        await TCPTransport().connect("192.0.2.1:9")  # of a network that is for examples, where nobody answers
+    with pytest.raises(OSError, match=r"all attempts to connect to \[::1\]:1 failed"):
+        await TCPTransport().connect("[::1]:1")
+    assert [connection.fileno() for connection in connections] == [-1, -1]
 
 
 async def test_any_other_error_of_the_system_ends_accept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from psephos.protocol.errors import ConfigurationError, HandshakeError
-from psephos.transports import Channel, TCPTransport, TLSTransport
+from psephos.transports import Channel, TCPTransport, TLSTransport, encode_frames
 from psephos.transports.abc import Listener
 from psephos.transports.addresses import parse_address
 from psephos.transports.keys import Identity, fingerprint_of, make_identity, read_certificate
@@ -247,7 +247,7 @@ def without_the_collector() -> Generator[None]:
     gc.disable()
     try:
         yield
-        assert [each for each in gc.get_objects() if type(each).__name__ == "SSLStream"] == []
+        assert [each for each in gc.get_objects() if type(each).__name__ == "SSLObject"] == []
     finally:
         gc.enable()
 
@@ -339,6 +339,21 @@ async def test_a_client_that_leaves_before_its_beginning_is_whole_has_left(keys:
             if beginning:
                 await stream.send_all(beginning)
             far = await listener.accept()
+        async with far:
+            with trio.fail_after(PATIENCE), pytest.raises(trio.EndOfChannel):
+                await far.receive()
+
+
+async def test_an_end_that_goes_without_having_read_the_others_part_has_left(keys: Keys) -> None:
+    async with await keys.serving(keys.ann).open_listener() as listener:
+        plain = socket.create_connection(parse_address(listener.address), timeout=PATIENCE)
+        with plain:
+            far = await listener.accept()
+            speaker = _context().wrap_bio(ssl.MemoryBIO(), said := ssl.MemoryBIO())
+            with contextlib.suppress(ssl.SSLWantReadError):
+                speaker.do_handshake()
+            plain.sendall(said.read())
+            await trio.lowlevel.wait_readable(plain)
         async with far:
             with trio.fail_after(PATIENCE), pytest.raises(trio.EndOfChannel):
                 await far.receive()
@@ -472,6 +487,69 @@ async def test_a_byte_changed_on_the_way_ends_the_channel(keys: Keys) -> None:
         await near.send([b"second"])
         with pytest.raises(trio.BrokenResourceError):
             await far.receive()
+
+
+def speak(keys: Keys, address: str, data: bytes, *, says_goodbye: bool) -> None:
+    """Be Ann by the standard library alone: send bytes, and leave with or without TLS's word for it."""
+    context = _context()
+    context.load_cert_chain(keys.file(keys.ann))
+    with (
+        socket.create_connection(parse_address(address), timeout=PATIENCE) as plain,
+        context.wrap_socket(plain, suppress_ragged_eofs=True) as stream,
+    ):
+        stream.sendall(data)
+        if says_goodbye:
+            with contextlib.suppress(ssl.SSLError):  # the server says none
+                stream.unwrap()
+
+
+@pytest.mark.parametrize("says_goodbye", [True, False])
+@pytest.mark.parametrize(
+    ("rest", "ending"), [(b"", trio.EndOfChannel), (b"\0\0\0\5hel", trio.BrokenResourceError)], ids=["whole", "cut"]
+)
+async def test_what_was_said_before_the_end_is_heard_whoever_ends_it(
+    keys: Keys, rest: bytes, ending: type[Exception], *, says_goodbye: bool
+) -> None:
+    async with await keys.serving(keys.ann).open_listener() as listener, trio.open_nursery() as nursery:
+        data = encode_frames([b"hello"] * 9_999) + rest
+        call = functools.partial(speak, keys, listener.address, data, says_goodbye=says_goodbye)
+        nursery.start_soon(trio.to_thread.run_sync, call)
+        async with await listener.accept() as channel:
+            heard: list[bytes] = []
+            while len(heard) < 9_999:
+                heard += await channel.receive()
+            assert heard == [b"hello"] * 9_999
+            for _ in range(2):  # and it stays so
+                with pytest.raises(ending):
+                    await channel.receive()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
+async def test_keys_can_be_changed_in_the_middle(keys: Keys) -> None:
+    async with await keys.serving(keys.ann).open_listener() as listener, trio.open_nursery() as nursery:
+        file = str(keys.file(keys.ann))
+        command = ["openssl", "s_client", "-connect", listener.address, "-cert", file, "-key", file]
+        run = functools.partial(
+            trio.run_process, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        process: trio.Process = await nursery.start(run)
+        assert process.stdin is not None
+
+        async def wait_for(text: bytes) -> None:
+            assert process.stdout is not None
+            output = b""
+            while text not in output:
+                output += await process.stdout.receive_some()
+
+        async with await listener.accept() as channel:
+            for name in (b"before", b"after"):
+                await process.stdin.send_all(encode_frames([name]))
+                assert await channel.receive() == [name]
+                channel.send_nowait(b"heard " + name)
+                await wait_for(b"heard " + name)
+                await process.stdin.send_all(b"K\n")  # new keys, and it asks for the server's
+                await wait_for(b"KEYUPDATE")
+            nursery.cancel_scope.cancel()
 
 
 def test_without_arguments_both_ends_have_one_key_and_no_file_is_left(
