@@ -23,9 +23,9 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..elementary import square
-from ..estimators import Estimate, LinearEstimator, Spread, Verdict, estimate_counts, project_to_simplex
+from ..estimators import Estimate, LinearEstimator, Verdict, estimate_counts, project_to_simplex
 from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
-from ..estimators.sum_tests import Alike, chernoff_threshold
+from ..estimators.sum_tests import Alike, worst_variance_of
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse
 from ..phases import Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
@@ -198,36 +198,16 @@ class JointVariant(TwoReports):
             numbers, table = self.voters_by_weight(opinions), totals.tolist()
             if (verdict := self._on_lattice(margin, table, numbers)) is not None:
                 return verdict
-            if self._parameters.has_matrices:
-                return self._by_chernoff(margin, self._parts(totals, weights), opinions.num_reports)
-            return self.judge(margin, self._public_spread(numbers), num_partners=opinions.num_reports)
-        absent = weights.num_reports - opinions.num_reports
-        if self._parameters.has_matrices:
-            return self._by_chernoff(margin, self._parts(totals, weights), weights.num_reports)
-        spread = self._margin[0].spread.times(opinions.num_reports)
-        if absent:
-            spread += self._total_weight.spread.scaled(self._parameters.fraction).times(absent)
-        return self.judge(margin, spread, num_partners=weights.num_reports)
+        judged = opinions if weights is None else weights
+        return self.judge(margin, self._parts(totals, weights), num_partners=judged.num_reports)
 
-    def _parts(self, totals: IntArray, weights: Tally | None) -> list[tuple[LinearEstimator, int]]:
-        """Return what reports add to the unbiased margin of one candidate, with how many add it by the same law."""
+    def _parts(self, totals: IntArray, weights: Tally | None) -> list[Alike]:
+        """Return the reports of one candidate's unbiased margin: parts whose reports have one and the same law."""
         numbers: list[int] = totals.sum(axis=1).tolist()
         if weights is None:
-            return list(zip(self._margin, numbers, strict=True))
-        return [(self._margin[0], sum(numbers)), (self._share_of_quota, weights.num_reports - sum(numbers))]
-
-    def _by_chernoff(
-        self, margin: float, parts: Sequence[tuple[LinearEstimator, int]], num_partners: int
-    ) -> DecisionVerdict:
-        """Return the verdict on a sum of reports by laws that may be skewed at will, of which so many are alike."""
-        level, sign = self._parameters.level, 1 if margin > 0 else -1
-        alike = [
-            Alike([sign * number for number in estimator.contributions], estimator.channel, number)
-            for estimator, number in parts
-        ]
-        needed = chernoff_threshold(alike, level) + self.bias_bound(num_partners)
-        decided = Verdict.PASSES if margin > 0 else Verdict.FAILS
-        return DecisionVerdict(decided if sign * margin >= needed else Verdict.TOO_CLOSE, level, "proven")
+            return [estimator.reports(number) for estimator, number in zip(self._margin, numbers, strict=True)]
+        voted = sum(numbers)
+        return [self._margin[0].reports(voted), self._share_of_quota.reports(weights.num_reports - voted)]
 
     def voters_by_weight(self, opinions: Tally) -> list[int]:
         """Return how many of those who reported opinions have each public weight."""
@@ -264,10 +244,7 @@ class JointVariant(TwoReports):
         chance = greatest_chance(units, budget, needed, keep=keep, lie=lie) if budget >= 0 else 0.0
         if chance is None:
             return None
-        return DecisionVerdict(decided if chance <= parameters.level else Verdict.TOO_CLOSE, parameters.level, "proven")
-
-    def _public_spread(self, numbers: Sequence[int]) -> Spread:
-        return sum((each.spread.times(n) for each, n in zip(self._margin, numbers, strict=True)), start=Spread())
+        return DecisionVerdict(decided if chance <= parameters.level else Verdict.TOO_CLOSE, parameters.level)
 
     def public_total(self, opinions: Tally) -> Fraction:
         """Return the weight of all who reported opinions."""
@@ -287,8 +264,8 @@ class JointVariant(TwoReports):
         margin = unbiased = self._margin_of(self._margin, strata, absent)
         if self._parameters.has_matrices:
             # A skewed law's error is often estimated far too small by few reports that happen to be alike.
-            variances = [number * estimator.spread.variance for estimator, number in self._parts(totals, weights)]
-            unbiased = Estimate(unbiased.value, math.sqrt(math.fsum(variances)))
+            parts = self._parts(totals, weights)
+            unbiased = Estimate(unbiased.value, math.sqrt(worst_variance_of(parts)))
         if self.is_biased:
             margin = self._margin_of(self._printed_margin, strata, absent)
         return support, margin, unbiased

@@ -18,7 +18,9 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..elementary import power_of_two_above, square
-from ..estimators import Estimate, Spread
+from ..estimators import Estimate
+from ..estimators.noise_tails import NoisePart, reach_of_noise
+from ..estimators.sum_tests import reach_of_products
 from ..mechanisms import CLAMP_IN_SCALES, DiscreteLaplace
 from ..phases import Phase
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
@@ -35,6 +37,9 @@ _MAX_REPORT: Final = 2**19
 
 # Columns of an opinions tally: the opinions, what the reporters had reported as weights, and the products.
 _OPINION, _WEIGHT, _SQUARED_WEIGHT, _PRODUCT = range(4)
+
+_MOMENTS: Final = 17
+"""Of a report, from 0 on: more hardly lower the bound."""
 
 
 class LaplaceGrids:
@@ -249,22 +254,14 @@ class LaplaceVariant(TwoReports):
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
         """Return the verdict on an unbiased margin."""
         del totals
-        opinion_noise, fraction = self._opinion_noise, self._parameters.fraction
+        number, level = opinions.num_reports, self._parameters.level
         if weights is None:
+            scale = math.sqrt(self._opinion_noise / 2)
             numbers = self.voters_by_weight(opinions)
-            squares = [square(weight) for weight in self._parameters.weights]
-            spread = Spread(
-                variance=opinion_noise * math.fsum(n * each for n, each in zip(numbers, squares, strict=True)),
-                fourth=3
-                * square(opinion_noise)
-                * math.fsum(n * square(each) for n, each in zip(numbers, squares, strict=True)),
-            )
-            return self.judge(margin, spread, num_partners=opinions.num_reports)
-        absent = weights.num_reports - opinions.num_reports
-        spread = self._spread.times(opinions.num_reports) + Spread(
-            variance=self._weight_noise, fourth=3 * square(self._weight_noise)
-        ).scaled(fraction).times(absent)
-        return self.judge(margin, spread, num_partners=weights.num_reports)
+            noises = [NoisePart(w * scale, n) for w, n in zip(self._parameters.weights, numbers, strict=True) if n]
+            return self.judge_reach(margin, reach_of_noise(noises, level) if noises else math.inf, num_partners=number)
+        reach = reach_of_products(self._moments, weights.num_reports, level) if number else math.inf
+        return self.judge_reach(margin, reach, num_partners=weights.num_reports)
 
     def voters_by_weight(self, opinions: Tally) -> list[int]:
         """Return how many of those who reported opinions have each public weight."""
@@ -274,26 +271,26 @@ class LaplaceVariant(TwoReports):
     @property
     def worst_variance(self) -> float:
         """The greatest variance of what a partner with a private weight adds to a candidate's margin."""
-        return self._spread.variance
+        return self._moments[2]
 
     @functools.cached_property
-    def _spread(self) -> Spread:
-        """That of w̃(φ̃ − τ), at most: w·Y + (φ − τ)·X + X·Y with Laplace noise X of variance a, and Y of b.
+    def _moments(self) -> list[float]:
+        """Bounds on the moments of what a report adds: w·Y + (φ − τ)·X + X·Y, with Laplace noise X and Y.
 
-        All odd moments of X and Y vanish, so that the third moment is 6·w(φ − τ)·ab; E[X⁴] = 6a².
+        Odd moments of X and Y vanish. Whoever reports no opinion adds −τ·X, which has no greater moment.
         """
-        a, b = self._weight_noise, self._opinion_noise
         fraction = self._parameters.fraction
-        w, u = square(self._parameters.weights[-1]), square(max(fraction, 1 - fraction))
-        variance = w * b + u * a + a * b
-        fourth = (
-            6 * square(w * b)
-            + 6 * square(u * a)
-            + 36 * square(a * b)
-            + 6 * w * u * a * b
-            + 36 * a * b * (w * b + u * a)
-        )
-        return Spread(variance, 6 * math.sqrt(w * u) * a * b, fourth - 3 * square(variance))
+        w, c = self._parameters.weights[-1], max(fraction, 1 - fraction)
+        x = _noise_moments(self._grids.weight, self._grids.weight_step)
+        y = _noise_moments(self._grids.opinion, self._grids.opinion_step)
+        return [
+            math.fsum(
+                math.comb(j, i) * math.comb(j - i, k) * w**i * c**k * x[j - i] * y[j - k]
+                for i in range(j + 1)
+                for k in range(j - i + 1)
+            )
+            for j in range(_MOMENTS)
+        ]
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
         """Return what one pair of reports adds to each candidate's margin."""
@@ -350,3 +347,12 @@ class LaplaceVariant(TwoReports):
         yes = min(max(yes, 0.0), float(num_reports))
         spread = yes * (1 - 2 * fraction) + num_reports * square(fraction)
         return opinion_noise * squares + weight_noise * spread + num_reports * weight_noise * opinion_noise
+
+
+def _noise_moments(noise: DiscreteLaplace, step: float) -> list[float]:
+    """Return E X^j of noise in units: E e^(z·X) = 1/(1 − v(cosh(step·z) − 1)), v its variance in steps."""
+    half = [noise.noise_variance * step**j / math.factorial(j) if j and j % 2 == 0 else 0.0 for j in range(_MOMENTS)]
+    series = [1.0]
+    for j in range(1, _MOMENTS):
+        series.append(math.fsum(half[k] * series[j - k] for k in range(1, j + 1)))
+    return [math.factorial(j) * own for j, own in enumerate(series)]

@@ -1,7 +1,5 @@
 """What a DPWeVote session publishes."""
 
-from typing import Literal
-
 import msgspec
 
 from ..estimators import Estimate, Verdict
@@ -35,13 +33,11 @@ class DecisionVerdict(msgspec.Struct, frozen=True):
 
     Args:
         verdict: passes, fails, or too close to tell.
-        level: the greatest probability that it is wrong, whatever the truth is.
-        basis: whether the level is proven for every truth, or no truth was found by search that breaks it.
+        level: the greatest probability that it is wrong, whatever the truth is: proven.
     """
 
     verdict: Verdict
     level: float
-    basis: Literal["proven", "searched"]
 
 
 class PossibleRanges(msgspec.Struct, frozen=True, kw_only=True):

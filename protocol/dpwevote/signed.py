@@ -190,7 +190,7 @@ class SignedVariant(Variant):
         margin of 0 tells the mean of these probabilities, and which partner has which does not matter.
         """
         if len(counts) > 2:  # noqa: PLR2004  two points
-            return self.judge(margin, self._estimator.spread.times(number), num_partners=number)
+            return self.judge(margin, [self._estimator.reports(number)], num_partners=number)
         low, high = self.report.estimates
         level, bias = self._parameters.level, Fraction(self.bias_bound(number))
         tied = Fraction(self._parameters.quota or 0)
@@ -200,7 +200,7 @@ class SignedVariant(Variant):
         _, too_many = binomial_bounds(number, above, level)
         greater = counts[1]
         verdict = Verdict.PASSES if greater >= too_many else Verdict.FAILS if greater <= too_few else Verdict.TOO_CLOSE
-        return DecisionVerdict(verdict, level, "proven")
+        return DecisionVerdict(verdict, level)
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return what each report stands for."""

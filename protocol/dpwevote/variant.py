@@ -5,7 +5,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 import numpy as np
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
 from ..elementary import square
-from ..estimators import Estimate, Spread, Verdict
+from ..estimators import Estimate, Verdict
+from ..estimators.sum_tests import Alike, decisive_reach
 from ..phases import Inputs, Phase
 from ..tally import Tally
 from .error_prior import Electorate, error_probability, threshold_of, unit_of
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
 __all__ = ["Holdings", "Offer", "Sums", "TwoReports", "Variant"]
-
-_TOO_FEW: Final = 2
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -163,13 +162,17 @@ class Variant(abc.ABC):
         number = tallies[0].num_reports
         return number * self._parameters.weights[0], number * self._parameters.weights[-1]
 
-    def judge(self, margin: float, spread: Spread, *, num_partners: int) -> DecisionVerdict:
-        """Return the verdict on an unbiased margin that is a sum of reports with this spread."""
-        level = self._parameters.level
-        # Two reports break the level, by up to a third of it; of more no truth was found that does.
-        needed = spread.decisive(level) + self.bias_bound(num_partners) if num_partners > _TOO_FEW else math.inf
+    def judge(self, margin: float, parts: Sequence[Alike], *, num_partners: int) -> DecisionVerdict:
+        """Return the verdict on an unbiased margin that is a sum of these reports."""
+        sign = 1.0 if margin > 0 else -1.0
+        towards = [part._replace(contributions=np.multiply(part.contributions, sign)) for part in parts]
+        return self.judge_reach(margin, decisive_reach(towards, self._parameters.level), num_partners=num_partners)
+
+    def judge_reach(self, margin: float, reach: float, *, num_partners: int) -> DecisionVerdict:
+        """Return the verdict on an unbiased margin that noise brings no farther than so, but for the level."""
+        needed = reach + self.bias_bound(num_partners)
         verdict = Verdict.PASSES if margin >= needed else Verdict.FAILS if margin <= -needed else Verdict.TOO_CLOSE
-        return DecisionVerdict(verdict, level, "searched")
+        return DecisionVerdict(verdict, self._parameters.level)
 
     def private_electorate(self, num_partners: int, *, num_voting: int) -> Electorate:
         """Return the possible margins where all weights of the set are taken to be alike frequent.

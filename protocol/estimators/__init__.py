@@ -3,14 +3,13 @@
 from ..estimate import Estimate
 from .frequencies import debiased_values, estimate_counts, project_to_simplex
 from .linear import LinearEstimator
-from .sum_tests import Spread, binomial_bounds
+from .sum_tests import binomial_bounds
 from .verdict import DEFAULT_LEVEL, Verdict, check_level
 
 __all__ = [
     "DEFAULT_LEVEL",
     "Estimate",
     "LinearEstimator",
-    "Spread",
     "Verdict",
     "binomial_bounds",
     "check_level",

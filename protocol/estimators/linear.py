@@ -12,10 +12,12 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from ..arguments import exact_arguments, make_fields_exact
 from ..elementary import square
 from ..estimate import Estimate
-from .sum_tests import Spread
+from .sum_tests import Alike
 
 __all__ = ["LinearEstimator"]
 
@@ -92,10 +94,19 @@ class LinearEstimator:
         """
         return Estimate(float(self.total(counts)), math.sqrt(self.total_variance(counts)))
 
+    @property
+    def worst_variance(self) -> float:
+        """The greatest variance of what one report adds, over the values."""
+        return max(self._variances)
+
+    def reports(self, number: int) -> Alike:
+        """Return so many reports as a part of a sum."""
+        return self._report._replace(number=number)
+
     @functools.cached_property
-    def spread(self) -> Spread:
-        """How far what one report adds may be from its mean, at most over the values."""
-        return Spread.of_reports(self.contributions, self.channel)
+    def _report(self) -> Alike:
+        numbers = np.array([float(own) for own in self.contributions])
+        return Alike(numbers, np.array(self.channel, dtype=np.float64), 1)
 
     @functools.cached_property
     def _exact(self) -> tuple[Fraction, ...]:

@@ -1,33 +1,34 @@
-"""Tests on sums of independent reports: from where on a sum decides, at a level that holds for every truth.
+"""Tests on sums of independent reports: from where on a sum decides, at a level that is proven for every truth.
 
-Three are here. Where reports have two kinds, their number is held against the binomial law, exactly: proven. Elsewhere
-the sum is held against the normal law with the greatest moments that any truth can have, the next terms of Cornish and
-Fisher's expansion, and half of what one step of a report may jump: from three reports on, no truth was found by search
-that breaks the level, at 20 %, 5 % and 1 %. The nearest came to 5.0 % at 5 % (Laplace noise), and to 4.8 % of finite
-reports; that is no proof.
+Where reports have two kinds, their number is held against the binomial law, exactly. Elsewhere the sum S of finite
+reports d, with ψ(s) the greatest ln E[e^(s·(d − E d))] over the values of a report, is held against
 
-Source: Hoeffding (1956), On the distribution of the number of successes in independent trials, Theorem 5; Cornish and
-Fisher (1938) for the terms; Chernoff (1952).
+    P[S − E S ≥ t] ≤ e^(Σψ(s) − s·t)·min{1, 1/(s·√(2πV)) + 2C·R/V^(3/2)}   for every s > 0,
+
+Chernoff's bound, and what Berry and Esseen's theorem says of the sum under the law that e^(s·d) tilts, whose variance
+is V and whose absolute third moments add up to R: 1/(s·√(2πV)) is what a normal law adds, C = .56 how far from normal
+the sum can be. At 5 % and a hundred reports a margin has to be larger than under the normal law by a tenth to a fifth.
+
+Source: Hoeffding (1956), On the distribution of the number of successes in independent trials, Theorem 5; Chernoff
+(1952), Bahadur and Rao (1960) for the tilted law, Shevtsova (2010) for C.
 """
 
-import dataclasses
 import functools
-import itertools
 import math
-from collections.abc import Sequence
-from fractions import Fraction
-from typing import Final, NamedTuple, Self
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from ..arguments import exact_arguments, make_fields_exact
+from ..arguments import exact_arguments
 from ..arrays import FloatArray
-from ..elementary import ln, normal_quantile, power_of_two_below, square
-from ..errors import ConfigurationError, refuse, require
-from ..mechanisms.logarithms import log_of, log_sums
+from ..elementary import ln, power_of_two_below
+from ..errors import ConfigurationError
+from ..mechanisms.logarithms import exp_of, log_of
+from .noise_tails import GRID
 from .verdict import check_level
 
-__all__ = ["Alike", "Spread", "binomial_bounds", "chernoff_threshold"]
+__all__ = ["Alike", "binomial_bounds", "decisive_reach", "reach_of_products", "tails_of_sums", "worst_variance_of"]
 
 # Terms below this part of the greatest one do not change a sum of floats.
 _NEGLIGIBLE = 1e-25
@@ -37,150 +38,204 @@ _GREATEST_EXPONENT: Final = 300.0
 # Thresholds are raised by this, more than all rounding errors, to a grid on which a processor's last bit does not show.
 _RAISED: Final = 2.0**-20
 _GRID: Final = 2.0**-24
-
-
-@dataclasses.dataclass(frozen=True)
-class Spread:
-    """How far a sum of independent reports may be from its mean, at most: moments that no truth exceeds.
-
-    Args:
-        variance: of the sum.
-        third: the size of its third central moment.
-        fourth: its fourth cumulant; 0 where it is negative.
-        gap: the widest gap between neighboring numbers that one report may stand for.
-    """
-
-    variance: float = 0.0
-    third: float = 0.0
-    fourth: float = 0.0
-    gap: float = 0.0
-
-    def __post_init__(self) -> None:
-        make_fields_exact(self)
-        for field in dataclasses.fields(self):
-            if not 0 <= (value := getattr(self, field.name)) < math.inf:
-                raise ConfigurationError(field=field.name, value=value, allowed="at least 0, and finite")
-
-    @classmethod
-    def of_reports(cls, contributions: Sequence[Fraction | float], channel: Sequence[Sequence[float]]) -> Self:
-        """Return that of one report.
-
-        Args:
-            contributions: what each report stands for.
-            channel: rows of the reports' probabilities, one for each value.
-        """
-        numbers = [float(number) for number in contributions]
-        moments = [_central_moments(numbers, row) for row in channel]
-        steps = itertools.pairwise(sorted(set(numbers)))
-        return cls(
-            variance=max(second for second, _, _ in moments),
-            third=max(abs(third) for _, third, _ in moments),
-            fourth=max(0.0, *(fourth - 3 * square(second) for second, _, fourth in moments)),
-            gap=max((above - below for below, above in steps), default=0.0),
-        )
-
-    @exact_arguments
-    def times(self, number: int) -> "Spread":
-        """Return that of a sum of so many reports."""
-        refuse(number < 0, "number", number, "at least 0")
-        gap = self.gap if number else 0.0
-        return Spread(number * self.variance, number * self.third, number * self.fourth, gap)
-
-    @exact_arguments
-    def scaled(self, factor: float) -> "Spread":
-        """Return that of the sum times a factor ≥ 0."""
-        require(0 <= factor < math.inf, "factor", factor, "at least 0, and finite")
-        squared = square(factor)
-        return Spread(
-            squared * self.variance, squared * factor * self.third, square(squared) * self.fourth, factor * self.gap
-        )
-
-    def __add__(self, other: "Spread") -> "Spread":
-        return Spread(
-            self.variance + other.variance,
-            self.third + other.third,
-            self.fourth + other.fourth,
-            max(self.gap, other.gap),
-        )
-
-    @exact_arguments
-    def decisive(self, level: float) -> float:
-        """Return how far above its mean the sum must be to decide at a level.
-
-        s·(z + abs(z² − 1)/6·γ + max(0, z³ − 3z)/24·κ) + gap/2, with s² the variance, γ the skewness, κ the excess and z
-        the normal quantile. The excess counts at levels below 4.2 %, where it makes the tail heavier. Nothing decides
-        where nothing was reported.
-        """
-        check_level(level)
-        if not self.variance:
-            return math.inf
-        z, deviation = normal_quantile(level), math.sqrt(self.variance)
-        skewness = self.third / (self.variance * deviation)
-        excess = self.fourth / square(self.variance)
-        quantile = z + abs(square(z) - 1) / 6 * skewness + max(0.0, z * (square(z) - 3)) / 24 * excess
-        return deviation * quantile + self.gap / 2
+_SHIFTS: Final = tuple(number / 4 for number in range(9))
+_NORMAL_ERROR: Final = 0.56
+"""Of Berry and Esseen's bound, for sums whose parts have different laws: Shevtsova (2010)."""
 
 
 class Alike(NamedTuple):
-    """Independent reports by one and the same law.
+    """Independent reports, each by one of several laws: which one depends on a value that nobody knows.
 
     Args:
-        contributions: what each report stands for.
+        contributions: what each report stands for, shape (reports,); or of several sums, shape (sums, reports).
         channel: rows of the reports' probabilities, one for each value.
         number: of reports.
     """
 
-    contributions: Sequence[Fraction | float]
-    channel: Sequence[Sequence[float]]
+    contributions: Sequence[float] | FloatArray
+    channel: Sequence[Sequence[float]] | FloatArray
     number: int
 
 
-def chernoff_threshold(parts: Sequence[Alike], level: float) -> float:
-    """Return how far above its mean a sum of independent reports must be to decide at a level: proven for every truth.
-
-    With ψ the greatest ln E[e^(s·(d − E d))] over the values of a report, P[sum − mean ≥ t] ≤ e^(n·ψ(s) − s·t) for
-    every s > 0: t = (n·ψ(s) + ln(1/level))/s is enough, the least over some s.
+def tails_of_sums(parts: Sequence[Alike], reach: float) -> FloatArray:
+    """Return how likely each sum of independent reports is `reach` or more above its mean: bounds for every truth.
 
     Args:
-        parts: of the sum; with another sign of what reports stand for, the other side's threshold is found.
+        parts: of the sums.
+        reach: ≥ 0.
+
+    Returns:
+        Shape (sums,), in [2^−20, ½], rounded up to a public grid; ½ where nothing was reported.
+    """
+    sums = _Sums(parts)
+    if not reach > 0 or not sums.laws:
+        return np.full(sums.number, 0.5)
+    is_noisy = sums.variances > 0
+    slopes = sums.slopes(reach / np.where(is_noisy, sums.variances, np.inf))
+    exponents = np.array([sums.log_bounds(each) - each * reach for each in slopes]).min(axis=0)
+    tails = np.where(is_noisy, exp_of(np.minimum(exponents, 0.0)), 0.0)
+    return np.clip(np.ceil(tails * (1 + _RAISED) / GRID), 1, 0.5 / GRID) * GRID
+
+
+def decisive_reach(parts: Sequence[Alike], level: float) -> float:
+    """Return how far above its mean a sum of independent reports must be to decide at a level, whatever the truth is.
+
+    Args:
+        parts: of the sum; with another sign of what reports stand for, the other side's reach is found.
         level: in (0, 1/2).
 
     Returns:
         ∞ where nothing was reported.
     """
     check_level(level)
-    laws: list[tuple[int, FloatArray, FloatArray]] = []
-    variance, reach = 0.0, 0.0
-    for part in parts:
-        if not part.number:
-            continue
-        channel = np.array(part.channel, dtype=np.float64)
-        stands_for = np.array([float(number) for number in part.contributions])
-        off = stands_for - np.sum(channel * stands_for, axis=1, keepdims=True)
-        variance += part.number * float(np.sum(channel * off * off, axis=1).max())
-        reach = max(reach, float(np.abs(off).max()))
-        laws.append((part.number, log_of(channel), off))
-    if not variance:
+    # Of sessions alike, such as trials, all parts are the same but for who drew them.
+    frozen = tuple(
+        (
+            np.asarray(part.contributions, dtype=np.float64).tobytes(),
+            np.asarray(part.channel, dtype=np.float64).tobytes(),
+            part.number,
+        )
+        for part in parts
+    )
+    return _decisive_reach(frozen, level)
+
+
+@functools.lru_cache(maxsize=1024)
+def _decisive_reach(parts: tuple[tuple[bytes, bytes, int], ...], level: float) -> float:
+    made = [(np.frombuffer(numbers), np.frombuffer(channel), number) for numbers, channel, number in parts]
+    sums = _Sums([Alike(numbers, channel.reshape(-1, len(numbers)), number) for numbers, channel, number in made])
+    if not sums.variances.any():
         return math.inf
     rarity = -ln(level)
-    best = math.sqrt(2 * rarity / variance)
-    thresholds: list[float] = []
-    for factor in _FACTORS:
-        slope = min(factor * best, _GREATEST_EXPONENT / reach)
-        exponent = math.fsum(number * float(log_sums(law + slope * off, axis=1).max()) for number, law, off in laws)
-        thresholds.append((exponent + rarity) / slope)
-    raised = min(thresholds) * (1 + _RAISED)
+    found = [
+        float(((sums.log_bounds(slopes) + rarity) / slopes).item())
+        for slopes in sums.slopes(np.sqrt(2 * rarity / sums.variances))
+    ]
+    raised = min(found) * (1 + _RAISED)
     grid = _GRID * power_of_two_below(raised)
     return math.ceil(raised / grid) * grid
 
 
-def _central_moments(numbers: Sequence[float], chances: Sequence[float]) -> tuple[float, float, float]:
-    mean = math.fsum(chance * number for chance, number in zip(chances, numbers, strict=True))
-    off = [number - mean for number in numbers]
-    second = [chance * square(number) for chance, number in zip(chances, off, strict=True)]
-    third = [part * number for part, number in zip(second, off, strict=True)]
-    fourth = [part * square(number) for part, number in zip(second, off, strict=True)]
-    return math.fsum(second), math.fsum(third), math.fsum(fourth)
+def worst_variance_of(parts: Sequence[Alike]) -> float:
+    """Return the greatest variance that a sum of reports has, over the values."""
+    return float(_Sums(parts).variances[0])
+
+
+class _Sums:
+    """Sums of reports, and how their laws look when numbers are made e^(s·d) times as likely."""
+
+    def __init__(self, parts: Sequence[Alike]) -> None:
+        self.number = 1
+        alike: dict[bytes, tuple[FloatArray, list[FloatArray], list[int]]] = {}
+        for part in parts:
+            numbers = np.atleast_2d(np.array(part.contributions, dtype=np.float64))
+            channel = np.array(part.channel, dtype=np.float64)
+            self.number = len(numbers)
+            if part.number:
+                _, of_channel, times = alike.setdefault(channel.tobytes(), (channel.T, [], []))
+                of_channel.append(numbers)
+                times.append(part.number)
+        # Of each channel the numbers that its reports stand for, shape (sums, parts, reports), and how many there are.
+        self.laws = [(np.stack(own, axis=1), channel, np.array(times)) for channel, own, times in alike.values()]
+        self.variances, farthest = np.zeros(self.number), np.zeros(self.number)
+        for numbers, channel, times in self.laws:
+            variances, _ = _moments(np.ones_like(numbers), numbers, channel)
+            self.variances += variances.max(axis=2) @ times
+            farthest = np.maximum(farthest, np.abs(numbers).max(axis=(1, 2)))
+        self._steepest = _GREATEST_EXPONENT / np.where(farthest > 0, farthest, 1.0)
+
+    def slopes(self, best: FloatArray) -> Iterator[FloatArray]:
+        """Yield slopes about those that are best where a sum is normal."""
+        for factor in _FACTORS:
+            yield np.minimum(factor * best, self._steepest)
+
+    def log_bounds(self, slopes: FloatArray) -> FloatArray:
+        """Return ln of a bound on P[sum − mean ≥ t]·e^(s·t), for slopes s > 0 and every t and truth.
+
+        The exponents alone are one. For a truth with the exponents E, and V and R the sums of the tilted variances and
+        third moments, so is E + ln[1/(s·√(2πV)) + 2C·R/V^(3/2)], which with the greatest R is convex in how many
+        reports have which value: it is greatest where all of a part have the same. Of other parts V is taken least.
+        """
+        tilted: list[tuple[FloatArray, FloatArray]] = []
+        exponent, variance, third = (np.zeros((self.number, 1, 1)) for _ in range(3))
+        for numbers, channel, times in self.laws:
+            raised = slopes[:, None, None] * numbers
+            shift = raised.max(axis=2, keepdims=True)
+            weights = exp_of(raised - shift)
+            each = log_of(weights @ channel) + shift - slopes[:, None, None] * (numbers @ channel)
+            variances, thirds = _moments(weights, numbers, channel)
+            of_parts = times[:, None]
+            tilted.append((of_parts * each, of_parts * variances))
+            exponent += (of_parts * each).max(axis=2, keepdims=True).sum(axis=1, keepdims=True)
+            variance += (of_parts * variances).min(axis=2, keepdims=True).sum(axis=1, keepdims=True)
+            third += (of_parts * thirds).max(axis=2, keepdims=True).sum(axis=1, keepdims=True)
+        bound = exponent[:, 0, 0]
+        for own, spreads in tilted:
+            every = exponent - own.max(axis=2, keepdims=True) + own
+            left = variance - spreads.min(axis=2, keepdims=True) + spreads
+            with np.errstate(divide="ignore", invalid="ignore"):
+                beyond = (
+                    1 / (slopes[:, None, None] * np.sqrt(2 * math.pi * left)) + 2 * _NORMAL_ERROR * third / left**1.5
+                )
+            worst = (every + log_of(np.where(left > 0, beyond, np.inf))).max(axis=2)
+            bound = np.minimum(bound, worst.min(axis=1))
+        return bound
+
+
+def _moments(weights: FloatArray, numbers: FloatArray, channel: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return variance and a bound on E|d − mean|³ of weighted laws, shape (sums, parts, values) each.
+
+    Args:
+        weights: of the reports, shape (sums, parts, reports).
+        numbers: what they stand for, alike.
+        channel: shape (reports, values).
+    """
+    totals = weights @ channel
+    off = numbers - ((weights * numbers) @ channel / totals).mean(axis=2, keepdims=True)
+    powers = weights
+    raw: list[FloatArray] = []
+    for _ in range(4):
+        powers = powers * off
+        raw.append(powers @ channel / totals)
+    first, second, third, fourth = raw
+    variance = np.maximum(second - first * first, 0.0)
+    about = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
+    return variance, np.sqrt(variance * np.maximum(about, 0.0))
+
+
+@exact_arguments
+def reach_of_products(moments: Sequence[float], number: int, level: float) -> float:
+    """Return how far above its mean a sum must be to decide, of so many independent reports whose moments are bounded.
+
+    For every u ≥ 0 and k, P[S ≥ t] ≤ E[(S + u)^(2k)]/(t + u)^(2k) (Markov): for reports whose tails are too heavy for
+    Chernoff's bound, as products of Laplace noise are.
+
+    Args:
+        moments: bounds on |E d^j|, j = 0, 1, …, of one report less its mean: 1, 0, the variance and so on.
+        number: of reports, at least one.
+        level: in (0, 1/2).
+    """
+    check_level(level)
+    deviation = math.sqrt(number * moments[2])
+    series = np.array([moment / math.factorial(j) / deviation**j for j, moment in enumerate(moments)])
+    of_sum = _power_of_series(series, number)
+    reaches: list[float] = []
+    for shift in _SHIFTS:
+        powers = np.array([shift**j / math.factorial(j) for j in range(len(series))])
+        shifted = np.convolve(of_sum, powers)[: len(series)]
+        reaches += [float(shifted[j] * math.factorial(j) / level) ** (1 / j) - shift for j in range(2, len(series), 2)]
+    return deviation * min(reaches) * (1 + _RAISED)
+
+
+def _power_of_series(series: FloatArray, exponent: int) -> FloatArray:
+    """Return a power of a series, cut off where the series is."""
+    size, found = len(series), np.eye(1, len(series))[0]
+    while exponent:
+        if exponent % 2:
+            found = np.convolve(found, series)[:size]
+        series = np.convolve(series, series)[:size]
+        exponent //= 2
+    return found
 
 
 @exact_arguments

@@ -23,11 +23,11 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 import numpy as np
 
-from ..arrays import IntArray, exact_column_sums
+from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..elementary import square
 from ..estimators import Estimate
 from ..mechanisms import (
@@ -39,24 +39,14 @@ from ..mechanisms import (
     rankings_of_codes,
 )
 from .parameters import JOINT, MechanismName, Parameters
+from .report_laws import ReportLaw, law_of_pairs, law_of_positions, law_of_rankings
 from .reports import LocalReport, estimates_of_positions
 from .scoring import Scoring
 
-__all__ = ["JointReport", "Variances", "make_joint_report", "possible_joint_reports"]
+__all__ = ["JointReport", "make_joint_report", "possible_joint_reports"]
 
-
-class Variances(NamedTuple):
-    """What one voter's report adds to the variance of a group's sum, in squared units of the scores.
-
-    Args:
-        mean: of an alternative, averaged over them.
-        greatest: of any alternative, whatever the ranking: an upper bound.
-        greatest_pair: of the difference or the sum of two, likewise.
-    """
-
-    mean: float
-    greatest: float
-    greatest_pair: float
+_MOST_ANSWERS: Final = 1_000
+"""Of the signs that one report may have, so that its law is written down."""
 
 
 class JointReport(LocalReport):
@@ -68,12 +58,13 @@ class JointReport(LocalReport):
         group_sizes: how many voters each group has, as the public knows.
 
     Attributes:
-        own: what a voter of the group itself adds to its variance.
+        own: what a voter of the group itself adds to the variance of its sum, averaged over the alternatives, in
+            squared units of the scores.
         other: what a voter of another group does.
     """
 
-    own: Variances
-    other: Variances
+    own: float
+    other: float
 
     def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
         super().__init__(scoring, epsilon)
@@ -109,7 +100,7 @@ class JointReport(LocalReport):
             size: how many voters it has, at least 1.
         """
 
-    def error_of(self, group: int, count: int, kind: int = 0) -> float:
+    def error_of(self, group: int, count: int) -> float:
         """Return the standard error of a group's mean utility.
 
         How many of the reports are the group's own is not known where somebody has not reported; it is the larger
@@ -118,12 +109,10 @@ class JointReport(LocalReport):
         Args:
             group: its place.
             count: how many reports there are.
-            kind: which of `Variances`.
         """
         size = self.group_sizes[group]
         most, least = min(size, count), max(count - sum(self.group_sizes) + size, 0)
-        own, other = self.own[kind], self.other[kind]
-        return math.sqrt(max(inside * own + (count - inside) * other for inside in (least, most))) / size
+        return math.sqrt(max(inside * self.own + (count - inside) * self.other for inside in (least, most))) / size
 
     def utilities(self, totals: IntArray, count: int) -> tuple[list[list[Fraction]], list[list[Estimate]]]:
         """Return all groups' mean utilities, exact and with standard errors, in units of the scores.
@@ -158,15 +147,30 @@ class _JointPairReport(JointReport):
         gap = (self.centered[0] - self.centered[-1]) / (self.size - 1)
         told, opposed, of_other = _sign_chances(self._mechanism)
         self._factor = gap * self.width / 2 / (told - opposed)
-        # An alternative is in 2/m of all pairs; of two, the squares of sums or differences are 4/(m − 1) on average.
-        of_one, of_two = (square(float(self._factor)) * share for share in (2 / self.size, 4 / (self.size - 1)))
-        of_own = float(told + opposed)
-        self.own = Variances(of_one * of_own - self.spread, of_one * of_own, of_two * of_own)
-        self.other = Variances(of_one * float(of_other), of_one * float(of_other), of_two * float(of_other))
+        of_any = square(float(self._factor)) * 2 / self.size  # an alternative is in 2/m of all pairs
+        self.own, self.other = of_any * float(told + opposed) - self.spread, of_any * float(of_other)
 
     @property
     def mechanism(self) -> JointPair:
         return self._mechanism
+
+    def law(self, group: int) -> ReportLaw | None:
+        groups, number = self.num_groups, self._mechanism.num_signs
+        if math.comb(groups, number) * 2**number > _MOST_ANSWERS:
+            return None
+        answers = [
+            [dict(zip(places, own, strict=True)).get(place, 0) for place in range(groups)]
+            for places in itertools.combinations(range(groups), number)
+            for own in itertools.product((1, -1), repeat=number)
+        ]
+        told, signs = self._mechanism.agree_probability, np.array(answers, dtype=np.int64)
+
+        def chances_of(sign: int) -> FloatArray:
+            """Return the probability of each answer from a voter whose group has the sign."""
+            tells = signs[:, group] == sign
+            return np.where(tells, told / np.count_nonzero(tells), (1 - told) / np.count_nonzero(~tells))
+
+        return law_of_pairs(self.size, float(self._factor), signs, chances_of(1), chances_of(-1))
 
     def check(self, report: Sequence[int]) -> None:
         if not self._mechanism.is_report(report):
@@ -200,23 +204,16 @@ class _JointPositionReport(JointReport):
         keep, lie = _chances_of(self._mechanism.response.keep_probability, self.num_groups * self.size)
         self._factor = self.size / (keep - lie)
         gap, of_any = float(keep - lie), float(lie * self.size) * self.spread
-
-        def square_of(own: float) -> float:
-            """Return the mean square of an alternative's estimate whose score has a square; of two, one is 0."""
-            return square(float(self._factor)) / self.size * (gap * own + of_any)
-
-        scores = [float(score) for score in self.centered]
-        greatest = max(map(square, scores))
-        pair = max(
-            square_of(square(one)) + square_of(square(other)) - min(square(one - other), square(one + other))
-            for one, other in itertools.combinations(scores, 2)
-        )
-        self.own = Variances(square_of(self.spread) - self.spread, square_of(greatest) - greatest, pair)
-        self.other = Variances(square_of(0.0), square_of(0.0), 2 * square_of(0.0))
+        of_one = square(float(self._factor)) / self.size
+        self.own, self.other = of_one * (gap * self.spread + of_any) - self.spread, of_one * of_any
 
     @property
     def mechanism(self) -> JointPosition:
         return self._mechanism
+
+    def law(self, group: int) -> ReportLaw:
+        response = self._mechanism.response
+        return law_of_positions(self.centered, self._factor, response, group=group, groups=self.num_groups)
 
     def totals_of(self, reports: IntArray) -> IntArray:
         alternatives, cells = np.divmod(reports[:, 0], self.num_groups * self.size)
@@ -240,29 +237,16 @@ class _JointRankingReport(JointReport):
         response = self._mechanism.response
         keep, lie = _chances_of(response.keep_probability, response.num_choices)
         self._factor = 1 / (keep - lie)
-        factor, gap, of_group = square(float(self._factor)), float(keep - lie), float(lie * self._number)
-
-        def variance_of(own: float, of_any: float) -> float:
-            """Return that of what is linear in a ranking, of its square there and its mean square over all."""
-            return factor * (gap * own + of_group * of_any) - own
-
-        each = 2 * self.spread / (self.size - 1)  # of a difference m times over all rankings, of a sum m − 2 times
-        scores = [float(score) for score in self.centered]
-        pair = max(
-            max(
-                variance_of(square(one - other), each * self.size),
-                variance_of(square(one + other), each * (self.size - 2)),
-            )
-            for one, other in itertools.combinations(scores, 2)
-        )
-        greatest = variance_of(max(map(square, scores)), self.spread)
-        self.own = Variances(variance_of(self.spread, self.spread), greatest, pair)
-        of_other = variance_of(0.0, self.spread)
-        self.other = Variances(of_other, of_other, variance_of(0.0, each * self.size))
+        of_one, of_any = square(float(self._factor)) * self.spread, float(lie * self._number)
+        self.own, self.other = of_one * (float(keep - lie) + of_any) - self.spread, of_one * of_any
 
     @property
     def mechanism(self) -> JointRanking:
         return self._mechanism
+
+    def law(self, group: int) -> ReportLaw:
+        response = self._mechanism.response
+        return law_of_rankings(self.centered, self._factor, response, group=group, groups=self.num_groups)
 
     def totals_of(self, reports: IntArray) -> IntArray:
         groups, codes = np.divmod(reports[:, 0], self._number)
@@ -284,8 +268,7 @@ class _JointScoresReport(JointReport):
         self.width = self.size
         self._step = Fraction(scoring.step)
         self._center = scoring.center * self._step - self.mean
-        noise = self._mechanism.laplace.noise_variance * square(float(self._step))
-        self.own = self.other = Variances(noise, noise, 2 * noise)
+        self.own = self.other = self._mechanism.laplace.noise_variance * square(float(self._step))
 
     @property
     def mechanism(self) -> JointScores:

@@ -68,6 +68,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
     server_role: ClassVar[str] = "aggregator"
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
+    completes_from: ClassVar[frozenset[str]] = frozenset({"group", "ranking"})
+    """Sizes of groups and names of alternatives are public, also where who is in which group is not."""
     computes_twice: ClassVar[bool] = False
 
     @classmethod

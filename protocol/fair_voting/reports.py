@@ -14,7 +14,6 @@ ranking for few alternatives, or noisy scores for many, when ε is large.
 """
 
 import abc
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -35,6 +34,7 @@ from ..mechanisms import (
     rankings_of_codes,
 )
 from .parameters import LOCAL, MechanismName, Parameters
+from .report_laws import ReportLaw, law_of_pairs, law_of_positions, law_of_rankings
 from .scoring import Scoring
 
 __all__ = ["LocalReport", "RankingReport", "best_report", "estimates_of_positions", "make_report", "possible_reports"]
@@ -77,6 +77,14 @@ class LocalReport(abc.ABC):
     def mechanism(self) -> RowMechanism:
         """The local randomizer."""
 
+    def law(self, group: int) -> ReportLaw | None:
+        """Return the law of the report of a voter of this group; None where noise is added, or it takes too long.
+
+        Args:
+            group: its place; 0 where reports are of one group alone.
+        """
+        del group
+
 
 class RankingReport(LocalReport):
     """One local mechanism for rankings, its tally and its estimator. See `LocalReport`."""
@@ -85,16 +93,6 @@ class RankingReport(LocalReport):
     @abc.abstractmethod
     def mean_variance(self) -> float:
         """The variance of one voter's estimate, averaged over the alternatives, in squared units of the scores."""
-
-    @property
-    @abc.abstractmethod
-    def greatest_variance(self) -> float:
-        """The variance of one voter's estimate of any alternative, whatever the ranking: an upper bound."""
-
-    @property
-    @abc.abstractmethod
-    def greatest_pair_variance(self) -> float:
-        """The variance of the difference or the sum of two such estimates, whatever the ranking: an upper bound."""
 
     @abc.abstractmethod
     def totals_of(self, reports: IntArray) -> IntArray:
@@ -148,14 +146,11 @@ class _PairReport(RankingReport):
     def mean_variance(self) -> float:
         return square(float(self._factor)) * 2 / self.size - self.spread
 
-    @property
-    def greatest_variance(self) -> float:
-        return square(float(self._factor)) * 2 / self.size
-
-    @property
-    def greatest_pair_variance(self) -> float:
-        # Of m(m − 1)/2 pairs one has both alternatives, whose square counts four times, and 2(m − 2) have one.
-        return square(float(self._factor)) * 4 / (self.size - 1)
+    def law(self, group: int) -> ReportLaw:
+        del group
+        keep = self._mechanism.response.keep_probability
+        right = np.array([keep, 1 - keep])
+        return law_of_pairs(self.size, float(self._factor), np.array([[1], [-1]]), right, right[::-1])
 
     def totals_of(self, reports: IntArray) -> IntArray:
         return np.bincount(reports[:, 0], minlength=self.width).astype(np.int64)
@@ -188,25 +183,8 @@ class _PositionReport(RankingReport):
     def mean_variance(self) -> float:
         return self.spread * square(float(self._factor)) / self.size - self.spread
 
-    @property
-    def greatest_variance(self) -> float:
-        greatest = max(square(float(score)) for score in self.centered)
-        return self._square_of(greatest) - greatest
-
-    @property
-    def greatest_pair_variance(self) -> float:
-        scores = [float(score) for score in self.centered]
-        return max(
-            self._square_of(square(one))
-            + self._square_of(square(other))
-            - min(square(one - other), square(one + other))
-            for one, other in itertools.combinations(scores, 2)
-        )
-
-    def _square_of(self, own: float) -> float:
-        """Return the mean square of an alternative's estimate whose score has a square; of two, one is always 0."""
-        gap = self.size / float(self._factor)  # p − q
-        return square(float(self._factor)) / self.size * (gap * own + (1 - gap) * self.spread)
+    def law(self, group: int) -> ReportLaw:
+        return law_of_positions(self.centered, self._factor, self._mechanism.response, group=group, groups=1)
 
     def totals_of(self, reports: IntArray) -> IntArray:
         return np.bincount(reports[:, 0], minlength=self.width).astype(np.int64)
@@ -234,31 +212,8 @@ class _WholeReport(RankingReport):
     def mean_variance(self) -> float:
         return self.spread * square(float(self._factor)) - self.spread
 
-    @property
-    def greatest_variance(self) -> float:
-        return self._variance_of(max(square(float(score)) for score in self.centered), self.spread)
-
-    @property
-    def greatest_pair_variance(self) -> float:
-        each = 2 * self.spread / (self.size - 1)  # of a difference m times over all rankings, of a sum m − 2 times
-        scores = [float(score) for score in self.centered]
-        return max(
-            max(
-                self._variance_of(square(one - other), each * self.size),
-                self._variance_of(square(one + other), each * (self.size - 2)),
-            )
-            for one, other in itertools.combinations(scores, 2)
-        )
-
-    def _variance_of(self, own: float, of_any: float) -> float:
-        """Return the variance of what is linear in a reported ranking.
-
-        Args:
-            own: its square in the voter's ranking.
-            of_any: its mean square over all rankings.
-        """
-        factor = float(self._factor)  # 1/(p − q): the voter's ranking is reported so much likelier than any
-        return square(factor) * (own / factor + of_any * (1 - 1 / factor)) - own
+    def law(self, group: int) -> ReportLaw:
+        return law_of_rankings(self.centered, self._factor, self._mechanism.response, group=group, groups=1)
 
     def totals_of(self, reports: IntArray) -> IntArray:
         positions = rankings_of_codes(reports[:, 0], self.size)
@@ -287,14 +242,6 @@ class _ScoresReport(RankingReport):
     @property
     def mean_variance(self) -> float:
         return self._mechanism.laplace.noise_variance * square(float(self._step))
-
-    @property
-    def greatest_variance(self) -> float:
-        return self.mean_variance
-
-    @property
-    def greatest_pair_variance(self) -> float:
-        return 2 * self.mean_variance
 
     def totals_of(self, reports: IntArray) -> IntArray:
         return exact_column_sums(reports)

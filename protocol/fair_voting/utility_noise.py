@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expm1, log1p, ndtr, ndtri
 
 from ..arrays import FloatArray
-from ..estimators.noise_tails import NoisePart, tail_of_noise
+from .report_laws import ReportLaw, ReportSums, in_group
 
 if TYPE_CHECKING:
     from .joint_reports import JointReport
@@ -24,56 +24,56 @@ _FAR = 30.0
 
 @dataclasses.dataclass(frozen=True)
 class UtilityNoise:
-    """Noise of mean 0 in each group's estimated utilities, independent between groups.
+    """Noise of mean 0 in each group's estimated utilities.
 
     Args:
         errors: each group's standard error of one alternative's utility, a mean over alternatives.
-        greatest_errors: the same of any alternative, whatever the rankings are.
-        greatest_pairs: the same of the difference or the sum of two alternatives'.
-        laplace_draws: how many draws of Laplace noise each group's is made of; None where it is of another kind, and
-            taken as normal.
+        laplace_draws: how many draws of Laplace noise each group's is made of, independent between groups and
+            alternatives; None where it is that of randomized reports.
+        sums: these reports; None with Laplace noise, and where a report's law is too long to be written down.
         is_balanced: whether the noises of all alternatives add up to 0 in each group.
     """
 
     errors: tuple[float, ...]
-    greatest_errors: tuple[float, ...]
-    greatest_pairs: tuple[float, ...]
     laplace_draws: tuple[int, ...] | None
+    sums: ReportSums | None
     is_balanced: bool
 
     @classmethod
     def of_sums(cls, errors: Sequence[float]) -> Self:
         """Return the noise of Algorithm 1: one draw for each group and alternative, independent of all others."""
-        own = tuple(errors)
-        return cls(own, own, tuple(_ROOT_TWO * error for error in own), (1,) * len(own), is_balanced=False)
+        return cls(tuple(errors), (1,) * len(errors), None, is_balanced=False)
 
     @classmethod
     def of_reports(cls, report: "RankingReport", counts: Sequence[int]) -> Self:
         """Return the noise of randomized reports, of so many voters in each group, at least one."""
-
-        def errors_of(variance: float) -> tuple[float, ...]:
-            return tuple(math.sqrt(variance / count) for count in counts)
-
+        sums = None
+        if (law := report.law(0)) is not None:
+            groups = len(counts)
+            sums = ReportSums(tuple(in_group(law, own, groups) for own in range(groups)), tuple(counts), tuple(counts))
         return cls(
-            errors=errors_of(report.mean_variance),
-            greatest_errors=errors_of(report.greatest_variance),
-            greatest_pairs=errors_of(report.greatest_pair_variance),
+            errors=tuple(math.sqrt(report.mean_variance / count) for count in counts),
             laplace_draws=tuple(counts) if report.is_laplace else None,
+            sums=sums,
             is_balanced=report.is_balanced,
         )
 
     @classmethod
     def of_joint_reports(cls, report: "JointReport", count: int) -> Self:
         """Return the noise of so many reports of group and ranking together, at least one: all are in every group."""
-
-        def errors_of(kind: int) -> tuple[float, ...]:
-            return tuple(report.error_of(group, count, kind) for group in range(report.num_groups))
-
+        sizes = report.group_sizes
+        laws = [law for group in range(report.num_groups) if (law := report.law(group)) is not None]
+        sums = None
+        if laws and count == sum(sizes):
+            sums = ReportSums(tuple(laws), sizes, sizes)
+        elif laws:
+            # Nobody knows whose reports are missing: each may be of any group.
+            any_voter = ReportLaw(laws[0].values, np.concatenate([law.channel for law in laws]))
+            sums = ReportSums((any_voter,), (count,), sizes)
         return cls(
-            errors=errors_of(0),
-            greatest_errors=errors_of(1),
-            greatest_pairs=errors_of(2),
+            errors=tuple(report.error_of(group, count) for group in range(report.num_groups)),
             laplace_draws=(count,) * report.num_groups if report.is_laplace else None,
+            sums=sums,
             is_balanced=report.is_balanced,
         )
 
@@ -81,25 +81,6 @@ class UtilityNoise:
     def is_heavy(self) -> bool:
         """Whether each group's noise is a single draw of Laplace noise, and not nearly normal."""
         return self.laplace_draws is not None and max(self.laplace_draws) == 1
-
-    def tail(self, weights: Sequence[float], reach: float, *, of_pairs: bool) -> float:
-        """Return how likely a weighted sum of the groups' noises is `reach` or more, at most; rounded up.
-
-        Args:
-            weights: of the groups.
-            reach: ≥ 0.
-            of_pairs: whether each noise is that of one alternative less, or plus, that of another.
-        """
-        errors = self.greatest_pairs if of_pairs else self.greatest_errors
-        scales = [abs(weight) * error for weight, error in zip(weights, errors, strict=True)]
-        if self.laplace_draws is None:
-            shapes = [1e12] * len(scales)  # that is the normal law
-        else:
-            shapes = [float(draws * (2 if of_pairs else 1)) for draws in self.laplace_draws]
-        parts = [
-            NoisePart(scale / math.sqrt(2 * shape), shape) for scale, shape in zip(scales, shapes, strict=True) if scale
-        ]
-        return tail_of_noise(parts, reach)
 
 
 def quantiles_of(uniforms: FloatArray, *, is_heavy: bool) -> FloatArray:

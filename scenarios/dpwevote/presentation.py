@@ -25,7 +25,7 @@ from ..presentation.drawing import (
     name_rows,
     size_of_rows,
 )
-from ..presentation.numbers import listed, some
+from ..presentation.numbers import in_a_row, some
 from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import estimate_text, percent, show_note, show_table, styled
@@ -76,7 +76,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         show_note(console, note, style="yellow")
     notes = [
         f"From the reports of {some(outcome.num_partners, 'partner')}. ± is one standard error of the randomization.",
-        f"At {_level(outcome)}: a verdict that is wrong in at most so many votes like this, {_basis(outcome)}.",
+        f"At {_level(outcome)}: a verdict that is wrong in at most so many votes like this, whatever the truth is.",
         "P(wrong): the probability that the decision is wrong,",
         f"{_PRIORS[outcome.error_prior]} (prior {outcome.error_prior!r}).",
     ]
@@ -95,13 +95,6 @@ _MOST_NOISE: Final = 6
 def _level(outcome: Outcome) -> str:
     level = max((candidate.verdict.level for candidate in outcome.candidates), default=DEFAULT_LEVEL)
     return f"{100 * level:.4g} %"
-
-
-def _basis(outcome: Outcome) -> str:
-    """Return how the level is known, of the candidate of whom least is."""
-    if all(candidate.verdict.basis == "proven" for candidate in outcome.candidates):
-        return "whatever the truth is"
-    return "whatever the truth is, as far as a search found"
 
 
 def _noise(outcome: Outcome) -> Iterator[str]:
@@ -263,7 +256,7 @@ def _conclude(outcome: Outcome) -> str:
     if len(close) == len(outcome.candidates):
         return said
     which = "The verdict is wrong" if len(outcome.candidates) == 1 else "Each verdict is wrong"
-    said = f"{said} {which} in at most {_level(outcome)} of votes like this, {_basis(outcome)}"
+    said = f"{said} {which} in at most {_level(outcome)} of votes like this, whatever the truth is"
     if len(outcome.candidates) > 1 and outcome.joint_level < 1:
         said = f"{said}; one or more of the {len(outcome.candidates):,} in at most {100 * outcome.joint_level:.4g} %"
     return f"{said}."
@@ -280,7 +273,7 @@ _MOST_NAMED: Final = 6
 
 
 def _clause(verdict: Verdict, names: Sequence[str]) -> str:
-    who = listed(names) if len(names) <= _MOST_NAMED else f"{len(names):,} candidates"
+    who = in_a_row(names) if len(names) <= _MOST_NAMED else f"{len(names):,} candidates"
     return f"{who} {_VERBS[verdict][len(names) > 1]}"
 
 

@@ -1,9 +1,8 @@
-"""Tests on sums: the binomial one exactly, the other by its moments and by search for a truth that breaks its level."""
+"""Tests on sums: the binomial one exactly, bounds on others by exact laws, for the worst truth of small sessions."""
 
 import functools
 import itertools
 import math
-from fractions import Fraction
 
 import hypothesis
 import numpy as np
@@ -12,10 +11,10 @@ from hypothesis import strategies as st
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.estimators import Spread, binomial_bounds, frequencies
-from psephos.protocol.estimators.sum_tests import Alike, chernoff_threshold
+from psephos.protocol.estimators import binomial_bounds, frequencies
+from psephos.protocol.estimators.noise_tails import NoisePart, reach_of_noise
+from psephos.protocol.estimators.sum_tests import Alike, decisive_reach, reach_of_products, tails_of_sums
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
-from scipy.optimize import minimize_scalar
 from scipy.stats import binom, norm
 
 
@@ -57,35 +56,6 @@ def test_no_mixture_of_probabilities_breaks_the_binomial_level() -> None:
         assert law[: few + 1].sum() <= level
 
 
-def test_moments_by_hand() -> None:
-    """A report of 1 with chance ¼ and of 0 otherwise: variance 3/16, third moment 3/32, fourth cumulant −3/128."""
-    spread = Spread.of_reports([Fraction(0), Fraction(1)], [[0.75, 0.25]])
-    assert (spread.variance, spread.third) == (3 / 16, 3 / 32)
-    assert (spread.fourth, spread.gap) == (0.0, 1.0)  # a cumulant below 0 counts as 0
-    rare = Spread.of_reports([0.0, 1.0], [[0.9, 0.1]])
-    assert rare.fourth == pytest.approx(0.09 * (1 - 6 * 0.09))
-
-
-def test_spreads_add_and_scale_as_cumulants_do() -> None:
-    spread = Spread(2.0, 3.0, 5.0, 7.0)
-    assert spread.times(4) == Spread(8.0, 12.0, 20.0, 7.0)
-    assert spread.times(0) == Spread()
-    assert spread.scaled(0.5) == Spread(0.5, 0.375, 0.3125, 3.5)
-    assert spread + Spread(1.0, 1.0, 1.0, 9.0) == Spread(3.0, 4.0, 6.0, 9.0)
-
-
-@pytest.mark.parametrize("level", [0.05, 0.01, 0.2])
-def test_what_decides_is_the_expansion_with_half_a_gap(level: float) -> None:
-    z = float(norm.isf(level))
-    decisive = Spread(4.0, 1.6, 3.2, 0.5).decisive(level)
-    quantile = z + abs(z * z - 1) / 6 * 0.2 + max(0.0, z**3 - 3 * z) / 24 * 0.2
-    assert decisive == pytest.approx(2 * quantile + 0.25)
-
-
-def test_nothing_decides_where_nothing_was_reported() -> None:
-    assert Spread().decisive(0.05) == math.inf
-
-
 @pytest.mark.parametrize("level", [0.05, 0.01])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
 @pytest.mark.parametrize("number", [8, 30])
@@ -95,7 +65,7 @@ def test_no_truth_that_is_tried_breaks_the_level_of_signed_weights(level: float,
     mechanism = GeneralizedRandomizedResponse(epsilon, len(values))
     estimates = [float(number) for number in frequencies.debiased_values(mechanism, values)]
     channel = np.array(mechanism.channel_matrix())
-    decisive = Spread.of_reports(estimates, channel.tolist()).times(number).decisive(level)
+    decisive = decisive_reach([Alike(estimates, channel, number)], level)
     # Debiased values are multiples of one unit, here 1/(p − q); sums are then places of a lattice.
     unit = 1 / (mechanism.keep_probability - mechanism.lie_probability)
     law_of_value = np.zeros((len(values), 7))
@@ -162,35 +132,59 @@ def greatest_excess(contributions: FloatArray, channel: FloatArray, number: int,
 
 @pytest.mark.parametrize("name", list(SKEWED))
 @pytest.mark.parametrize("level", [0.2, 0.05, 0.01])
-def test_chernoffs_threshold_keeps_its_level_for_every_truth_of_skewed_reports(name: str, level: float) -> None:
-    """Exactly, for three and four reports, on either side; the searched rule's breaks it there."""
+def test_no_truth_of_skewed_reports_breaks_the_level(name: str, level: float) -> None:
+    """Exactly, for three and four reports, on either side."""
     contributions, channel = reports_of(SKEWED[name])
-    searched: list[float] = []
     for number, sign in itertools.product((3, 4), (1, -1)):
         own = sign * contributions
-        needed = chernoff_threshold([Alike(own.tolist(), channel.tolist(), number)], level)
+        needed = decisive_reach([Alike(own, channel, number)], level)
         assert greatest_excess(own, channel, number, needed) <= level
-        spread = Spread.of_reports(own.tolist(), channel.tolist()).times(number)
-        searched.append(greatest_excess(own, channel, number, spread.decisive(level)))
-    if level == 0.05:
-        assert max(searched) > 1.4 * level
 
 
-def test_chernoffs_threshold_of_fair_signs_is_the_best_of_all_slopes() -> None:
-    """The sum of 50 signs: t = min (50·ln cosh s + ln 20)/s, and Hoeffding's √(2·50·ln 20) is no less."""
-    signs = Alike((-1.0, 1.0), ((0.5, 0.5),), 25)
-    found = chernoff_threshold([signs, signs], 0.05)
-    best = minimize_scalar(lambda s: (50 * math.log(math.cosh(s)) + math.log(20)) / s, bounds=(0.01, 2)).fun
-    assert best <= found <= 1.01 * best
-    assert best <= math.sqrt(100 * math.log(20))
+@pytest.mark.parametrize("number", [1, 2, 3, 5, 8, 16, 31, 64, 1_000, 100_000])
+def test_tails_of_signs_are_never_below_the_binomial_law_and_near_it_where_reports_are_many(number: int) -> None:
+    """P[S ≥ t] of fair signs, whose number of ones is binomial, from half a standard deviation to five."""
+    for deviations in (0.5, 1.0, 1.645, 2.5, 4.0, 5.0):
+        reach = deviations * math.sqrt(number)
+        exact = float(binom.sf(math.ceil((reach + number) / 2) - 1, number, 0.5))
+        (found,) = tails_of_sums([Alike((-1.0, 1.0), ((0.5, 0.5),), number)], reach)
+        assert found >= min(exact, 0.5)
+        if number >= 1_000 and exact > 1e-5:
+            assert found <= min(2.0 * exact, 0.5) + 2.0**-20
 
 
-def test_chernoffs_threshold_adds_up_parts_and_needs_a_report() -> None:
-    fair, rare = Alike((-1.0, 1.0), ((0.5, 0.5),), 9), Alike((0.0, 30.0), ((0.99, 0.01), (0.9, 0.1)), 3)
-    both = chernoff_threshold([fair, rare], 0.05)
-    alone = [chernoff_threshold([part], 0.05) for part in (fair, rare)]
-    assert max(alone) < both < sum(alone)
-    assert chernoff_threshold([], 0.05) == chernoff_threshold([fair._replace(number=0)], 0.05) == math.inf
-    assert chernoff_threshold([fair], 0.01) > chernoff_threshold([fair], 0.05)
+def test_a_reach_is_where_the_tail_comes_down_to_the_level() -> None:
+    parts = [Alike((-1.0, 1.0), ((0.5, 0.5), (0.4, 0.6)), 40), Alike((0.0, 30.0), ((0.99, 0.01), (0.9, 0.1)), 3)]
+    for level in (0.2, 0.05, 0.001):
+        reach = decisive_reach(parts, level)
+        (tail,), (before,) = tails_of_sums(parts, reach), tails_of_sums(parts, 0.97 * reach)
+        assert tail <= level * 1.06 + 2.0**-20  # slopes are tried on a grid, which is another one for each
+        assert before > level
+
+
+def test_of_several_sums_each_has_its_own_tail() -> None:
+    channel = ((0.7, 0.3), (0.3, 0.7))
+    both = tails_of_sums([Alike(np.array([[-1.0, 1.0], [0.0, 3.0]]), channel, 12)], 9.0)
+    alone = [tails_of_sums([Alike(own, channel, 12)], 9.0)[0] for own in ((-1.0, 1.0), (0.0, 3.0))]
+    assert both.tolist() == pytest.approx(alone)
+
+
+def test_nothing_decides_where_nothing_was_reported_and_noise_that_is_none_decides_at_once() -> None:
+    fair = Alike((-1.0, 1.0), ((0.5, 0.5),), 9)
+    assert decisive_reach([], 0.05) == decisive_reach([fair._replace(number=0)], 0.05) == math.inf
+    assert tails_of_sums([], 1.0).tolist() == tails_of_sums([fair], 0.0).tolist() == [0.5]
+    assert tails_of_sums([Alike((0.0, 0.0), ((0.5, 0.5),), 9)], 1.0).tolist() == [2.0**-20]
     with pytest.raises(ConfigurationError, match="level must be"):
-        chernoff_threshold([fair], 0.5)
+        decisive_reach([fair], 0.5)
+
+
+@pytest.mark.parametrize("number", [1, 3, 30, 1_000])
+def test_sums_whose_moments_are_known_reach_no_farther(number: int) -> None:
+    """Normal reports and Laplace ones, by their exact laws: the first at every level, by no more than six tenths."""
+    moments = [1.0, 0.0, 1.0] + [0.0 if j % 2 else math.prod(range(1, j, 2)) for j in range(3, 17)]
+    laplace = [0.0 if j % 2 else math.factorial(j) / 2 ** (j / 2) for j in range(17)]
+    for level in (0.2, 0.05, 0.001):
+        found = reach_of_products([float(each) for each in moments], number, level)
+        assert 1 <= found / (float(norm.isf(level)) * math.sqrt(number)) < (2.2 if level == 0.2 else 1.6)
+        exact = reach_of_noise([NoisePart(math.sqrt(0.5), number)], level)
+        assert reach_of_products(laplace, number, level) >= exact

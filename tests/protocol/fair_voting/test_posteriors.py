@@ -25,9 +25,8 @@ WIDE = 1e3
 
 def noise_of(*errors: float, draws: int | None = None, is_balanced: bool = False) -> UtilityNoise:
     """Return noise with these errors: normal, or of so many draws of Laplace noise."""
-    pairs = tuple(math.sqrt(2) * error for error in errors)
     counts = None if draws is None else (draws,) * len(errors)
-    return UtilityNoise(errors, errors, pairs, counts, is_balanced)
+    return UtilityNoise(errors, counts, None, is_balanced)
 
 
 def legendre(differences: FloatArray, winner: int, error: float) -> float:

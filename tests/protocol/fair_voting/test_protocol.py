@@ -15,7 +15,7 @@ from psephos.protocol import (
     BudgetExceededError,
     ConfigurationError,
     Inputs,
-    PhaseRules,
+    SessionRules,
     SimulatedNoise,
     Tally,
     run_population,
@@ -348,8 +348,8 @@ def test_what_the_server_sees(given: dict[str, Any]) -> None:
 def test_a_session_with_a_quorum_is_that_of_those_who_reported(given: dict[str, Any], missing: list[int]) -> None:
     """By arrays over exactly those; in the central model who is missing leaves 0, and groups count as on the roster."""
     vote = make_fair_vote(3, 2, **given)
-    rules = PhaseRules(quorum=None if vote.hides_participation else 2)
-    session = Session(vote, make_fair_inputs(vote, seed=4), default_rules=rules)
+    rules = SessionRules(quorum=None if vote.hides_participation else 2)
+    session = Session(vote, make_fair_inputs(vote, seed=4), rules=rules)
     wire = session.wire()
     wire.start()
     for place in missing:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -101,38 +102,23 @@ def test_estimates_are_unbiased_and_their_mean_variance_is_the_stated_one(
 @pytest.mark.few(most=24)
 @pytest.mark.unmeasured
 @every_report
-def test_no_alternative_and_no_pair_has_more_than_the_greatest_variance(
-    scoring: Scoring, report: RankingReport
-) -> None:
-    """Over the whole law of a report; all rankings are one, renamed. Of `sampled_pair` the bound is met by squares."""
-    if report.name == "noisy_scores":
+def test_the_law_that_tests_take_is_that_of_the_mechanism(scoring: Scoring, report: RankingReport) -> None:
+    """Exactly: of every two alternatives, over the whole law of a report; all rankings are one, renamed."""
+    if (found := report.law(0)) is None:
         assert report.is_laplace
-        assert report.greatest_pair_variance == 2 * report.greatest_variance == 2 * report.mean_variance
         return
     size = scoring.num_alternatives
-    rows: list[list[float]] = []
-    chances: list[float] = []
-    for numbers, chance in law_of(report, range(size)).items():
-        rows.append([float(value) for value in told(report, numbers)])
-        chances.append(float(chance))
-    values, weights = np.array(rows), np.array(chances)
-    centered = values - weights @ values
-    covariance = (centered.T * weights) @ centered
-    of_one = np.diag(covariance)
-    added = of_one[:, None] + of_one[None, :]
-    of_two = added - 2 * covariance
-    greatest = float(np.maximum(of_two, added + 2 * covariance)[~np.eye(size, dtype=bool)].max())
-    assert float(of_one.max()) <= report.greatest_variance * (1 + 1e-9)
-    assert greatest <= report.greatest_pair_variance * (1 + 1e-9)
-    if report.name == "sampled_pair":
-        means = weights @ values
-        squares = of_two + (means[:, None] - means[None, :]) ** 2
-        assert np.allclose(squares[~np.eye(size, dtype=bool)], report.greatest_pair_variance, rtol=1e-5)
-    else:
-        assert float(of_one.max()) == pytest.approx(report.greatest_variance, rel=1e-6)
-    if report.name in {"whole_ranking", "sampled_position"}:
-        assert greatest == pytest.approx(report.greatest_pair_variance, rel=1e-6)
-    assert report.is_balanced == bool(np.allclose(values.sum(axis=1), values[0].sum()))
+    law = [(told(report, numbers), float(chance)) for numbers, chance in law_of(report, range(size)).items()]
+    mean = float(report.mean)
+    for row, (one, other) in zip(found.channel, itertools.permutations(range(size), 2), strict=True):
+        expected, given = (defaultdict[tuple[float, float], float](float) for _ in range(2))
+        for values, chance in law:
+            expected[round(float(values[one]) - mean, 6), round(float(values[other]) - mean, 6)] += chance
+        for (first, second), chance in zip(found.values[:, 0].tolist(), row.tolist(), strict=True):
+            given[round(first, 6) + 0.0, round(second, 6) + 0.0] += chance
+        assert {key: value for key, value in given.items() if value} == pytest.approx(dict(expected), rel=1e-9)
+    balanced = np.array([[float(value) for value in values] for values, _ in law]).sum(axis=1)
+    assert report.is_balanced == bool(np.allclose(balanced, balanced[0]))
 
 
 @every_report

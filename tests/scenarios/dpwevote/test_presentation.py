@@ -238,7 +238,7 @@ def decided(**verdicts: tuple[Verdict, bool]) -> Outcome:
             own,
             passed=passed,
             error_probability=0.2931,
-            verdict=msgspec.structs.replace(own.verdict, verdict=verdict, level=0.05, basis="proven"),
+            verdict=msgspec.structs.replace(own.verdict, verdict=verdict, level=0.05),
         )
         for own, (verdict, passed) in zip(released.candidates, verdicts.values(), strict=True)
     )
@@ -272,12 +272,3 @@ def test_a_verdict_on_many_candidates_counts_them() -> None:
     said = verdict_of(decided(**names))
     assert said.startswith("10 candidates pass; 10 candidates fail. ")
     assert "one or more" not in said  # which says nothing: in at most all votes
-
-
-def test_a_level_that_a_search_found_is_not_called_proven() -> None:
-    released = decided(rail=(PASSES, True))
-    (own,) = released.candidates
-    searched = msgspec.structs.replace(own, verdict=msgspec.structs.replace(own.verdict, basis="searched"))
-    assert verdict_of(msgspec.structs.replace(released, candidates=(searched,))).endswith(
-        "whatever the truth is, as far as a search found."
-    )
