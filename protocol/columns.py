@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .arrays import IntArray
 from .errors import ConfigurationError, did_you_mean
 
-__all__ = ["CodedColumn", "Column", "Entries", "check_columns", "missing_column", "unknown_column"]
+__all__ = ["CodedColumn", "Column", "Entries", "Observed", "check_columns", "missing_column", "unknown_column"]
 
 Entries: TypeAlias = Sequence[Any] | NDArray[Any]
 """One column of a table as its users know it: text or numbers, a party each."""
@@ -131,3 +131,35 @@ def check_columns(columns: Iterable[Column], names: Iterable[str]) -> None:
     for name in given:
         if name not in known:
             raise unknown_column(name, known)
+
+
+class Observed(Mapping[str, Entries]):
+    """A table that notes of which columns somebody looks at the entries.
+
+    Args:
+        table: the columns.
+
+    Attributes:
+        seen: those that were looked at.
+    """
+
+    def __init__(self, table: Mapping[str, Entries]) -> None:
+        self._table = table
+        self.seen: set[str] = set()
+
+    def __getitem__(self, name: str) -> Entries:
+        """Return a column's entries."""
+        self.seen.add(name)
+        return self._table[name]
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is such a column."""
+        return name in self._table
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the columns' names."""
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        """Return how many columns there are."""
+        return len(self._table)

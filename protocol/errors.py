@@ -22,6 +22,7 @@ __all__ = [
     "ProtocolError",
     "PsephosError",
     "QuorumError",
+    "RefutedLedgerError",
     "RemoteProtocolError",
     "SessionAborted",
     "StrangerError",
@@ -270,6 +271,18 @@ class PluginError(PsephosError):
 
 class PrivacyError(PsephosError):
     """A privacy loss that may not, or cannot, be charged."""
+
+
+class RefutedLedgerError(PrivacyError):
+    """An exact attack that learns more than a ledger says is proven.
+
+    Attributes:
+        who: who infers, as a phrase.
+    """
+
+    def __init__(self, who: str) -> None:
+        self.who = who
+        super().__init__(f"this ledger is refuted: {who} learnt more than it says is proven")
 
 
 class BudgetExceededError(PrivacyError):

@@ -19,9 +19,10 @@ import abc
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .arrays import FloatArray, IntArray
 from .errors import ConfigurationError
@@ -40,6 +41,8 @@ _ROUNDING: Final = 1e-9
 _NOTHING: Final = 1e-12
 _MOST_KEPT: Final = 1 << 10
 _MOST_SHOWN: Final = 12
+_CURE: Final = "values_of, rows_of, check_report"
+_OR: Final = "less, where the phase says that some rows are nobody's:"
 
 
 class Guarded(abc.ABC):
@@ -55,6 +58,8 @@ class Guarded(abc.ABC):
     """
 
     name: str
+    model: ClassVar[TrustModel]
+    """Whom its losses are bounded against, and so what its server sees."""
     num_values: int
     mechanism: RowMechanism
     losses: tuple[PrivacyLoss, ...]
@@ -110,11 +115,22 @@ class Guarded(abc.ABC):
         low, high = self.mechanism_of(public).value_range
         return (range(low, high + 1),) * self.num_values
 
-    def rows_of(self, public: Sequence[int]) -> IntArray | None:
-        """Return private rows of one person, whose laws are compared; None for those of `values_of` that are neighbors.
+    def protected_values_of(self, public: Sequence[int]) -> Values:
+        """Return for each value all between which the loss is bounded: `values_of`, unless overridden.
 
-        A phase overrides this where not each row of these values is one that a person may hold, or where more than a
-        mechanism's neighbors are.
+        A phase whose reports show a part of a row as it is, such as that a question was skipped, leaves that out here,
+        and its manual says that this is public.
+
+        Args:
+            public: the person's public row.
+        """
+        return self.values_of(public)
+
+    def rows_of(self, public: Sequence[int]) -> IntArray | None:
+        """Return private rows of one person, whose laws are compared; None for those of `protected_values_of`.
+
+        A phase overrides this where not each row of these values is one that a person may hold. In the local model any
+        two are neighbors, since a person may hold one or the other; where `num_parts` is 1, its mechanism says so too.
 
         Args:
             public: the person's public row.
@@ -170,14 +186,30 @@ class Guarded(abc.ABC):
             ConfigurationError: they are.
             UnsupportedEventError: `event` cannot be bounded under a loss's relation.
         """
+        low, high = self.mechanism.value_range
+        values = (range(low, high + 1),) * self.num_values
         for relation in self._relations_of(self.losses):
             least = PureAccountant.epsilon_of(self.event, relation)
             of_mechanism = PureAccountant.epsilon_of(self.mechanism.event_of(self.num_values), relation)
+            is_anybody, known = (
+                relation is NeighboringRelation.REPLACE_ONE and not self._narrows_rows,
+                _Realized(0.0, None),
+            )
             if math.isfinite(of_mechanism):
-                low, high = self.mechanism.value_range
-                realized = self._realized(self.mechanism, (range(low, high + 1),) * self.num_values, None)
-                least = max(least, realized if _is_less(of_mechanism, realized) else 0.0)
+                known = self._realized(self.mechanism, values, None, are_all_neighbors=is_anybody)
+                least = max(least, known.loss if is_anybody or _is_less(of_mechanism, known.loss) else 0.0)
             self.refuse_below(least, relation, [self.losses])
+            if known.strangers is not None:
+                raise known.strangers
+
+    @property
+    def _narrows_rows(self) -> bool:
+        """Whether a public row decides what a person may hold, or by what it is randomized."""
+        own = type(self)
+        return any(
+            getattr(own, name) is not getattr(Guarded, name)
+            for name in ("values_of", "protected_values_of", "rows_of", "event")
+        )
 
     def refuse_below(
         self,
@@ -195,17 +227,19 @@ class Guarded(abc.ABC):
             public: whose public row it is about.
         """
         for losses in stated:
+            for loss in losses:
+                if loss.model is not self.model:
+                    allowed = f"{self.model.value!r} in phase {self.name!r}, whose server sees {self.model.seen}"
+                    raise ConfigurationError(field="losses", value=loss.model.value, allowed=allowed)
             if relation not in self._relations_of(losses):
                 continue
-            sums: dict[TrustModel, float] = {}
-            for loss in losses:
-                if loss.relation is relation:
-                    cost = PureAccountant.epsilon_of(loss.event, relation)  # which `proven` is never below
-                    sums[loss.model] = sums.get(loss.model, 0.0) + cost
-            if _is_less(total := min(sums.values(), default=0.0), least):
+            own = [loss.event for loss in losses if loss.relation is relation]
+            # Of which `proven` is never below.
+            total = math.fsum(PureAccountant.epsilon_of(event, relation) for event in own)
+            if _is_less(total, least):
                 shown = ", ".join(map(str, public[:_MOST_SHOWN])) + (", ..." if len(public) > _MOST_SHOWN else "")
                 of_row = f" for the public row ({shown})" if len(public) else ""
-                allowed = f"at least what phase {self.name!r} draws{of_row}: {least:g}"
+                allowed = f"at least what phase {self.name!r} draws{of_row}: {least:g} ({_OR} {_CURE})"
                 raise ConfigurationError(field="losses", value=total, allowed=allowed)
 
     def of_all_parts(self, event: PrivacyEvent) -> PrivacyEvent:
@@ -216,36 +250,67 @@ class Guarded(abc.ABC):
         self, stated: Sequence[Sequence[PrivacyLoss]], public: Sequence[int], mechanisms: Sequence[RowMechanism]
     ) -> None:
         """Raise ConfigurationError unless each list of losses states what each mechanism costs this public row."""
-        values = self.values_of(public)
+        values, rows = self.protected_values_of(public), self.rows_of(public)
         for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
             for mechanism in mechanisms:
                 event = self.of_all_parts(mechanism.event_among(values))
                 least = PureAccountant.epsilon_of(event, relation)
+                known = _Realized(0.0, None)
                 if relation is NeighboringRelation.REPLACE_ONE:
-                    least = max(least, self._realized(mechanism, values, self.rows_of(public)))
-                self.refuse_below(least, relation, stated, public)
+                    known = self._realized(mechanism, values, rows)
+                self.refuse_below(max(least, known.loss), relation, stated, public)
+                if known.strangers is not None:
+                    raise known.strangers
 
     def _relations_of(self, losses: Sequence[PrivacyLoss]) -> set[NeighboringRelation]:
         """Return for which relations losses are stated; where there are none, for which the phase's are."""
         stated = {loss.relation for loss in losses} or {loss.relation for loss in self.losses}
         return stated or {NeighboringRelation.REPLACE_ONE}
 
-    def _realized(self, mechanism: RowMechanism, values: Values, rows: IntArray | None) -> float:
-        """Return what the mechanism's law realizes, worked out once."""
+    def _realized(
+        self, mechanism: RowMechanism, values: Values, rows: IntArray | None, *, are_all_neighbors: bool = True
+    ) -> "_Realized":
+        """Return what the mechanism's law realizes, and what is wrong with its neighbors, worked out once."""
         columns = tuple(column if isinstance(column, range) else tuple(column) for column in values)
         if mechanism.ignores_order and rows is None:
             columns = tuple(sorted(columns, key=lambda column: (len(column), column[0], column[-1])))
-        key = id(mechanism), columns, None if rows is None else rows.tobytes()
+        key = id(mechanism), columns, None if rows is None else rows.tobytes(), are_all_neighbors
         if (known := self._known_laws.get(key)) is None:
             if len(self._known_laws) >= _MOST_KEPT:
                 self._known_laws.clear()
+            loss = realized_loss(mechanism, columns, rows=rows, are_all_neighbors=are_all_neighbors)
+            strangers = None
+            if are_all_neighbors and self.num_parts == 1:
+                tried = rows_to_try(columns) if rows is None else rows
+                strangers = _strangers(self.name, mechanism, tried, np.ones((len(tried),) * 2, dtype=np.bool_))
             # The mechanism is kept too, so that no other can have its identity.
-            known = self._known_laws[key] = mechanism, realized_loss(mechanism, columns, rows=rows)
+            known = self._known_laws[key] = mechanism, _Realized(loss, strangers)
         return known[1]
 
     @functools.cached_property
-    def _known_laws(self) -> dict[tuple[int, Values, bytes | None], tuple[RowMechanism, float]]:
+    def _known_laws(self) -> dict[tuple[int, Values, bytes | None, bool], tuple[RowMechanism, "_Realized"]]:
         return {}
+
+
+def _strangers(
+    phase: str, mechanism: RowMechanism, rows: IntArray, are_neighbors: NDArray[np.bool_]
+) -> ConfigurationError | None:
+    """Return what is wrong where a mechanism's event does not bound the loss between two neighbors.
+
+    Args:
+        phase: its name.
+        mechanism: which says for which rows its event holds.
+        rows: of one person, or tallies with them, int64, shape (c, columns).
+        are_neighbors: which of them are neighbors, shape (c, c).
+    """
+    for one, other in np.argwhere(are_neighbors & ~mechanism.are_neighbors(rows, rows))[:1].tolist():
+        shown = " and ".join(str(rows[place].tolist()[:_MOST_SHOWN]) for place in (one, other))
+        allowed = (
+            f"neighbors of {type(mechanism).__name__}, since one person may hold either: give it the greatest distance "
+            f"of two rows (its sensitivity, its are_neighbors), or say which rows a person may hold ({_CURE})"
+        )
+        return ConfigurationError(field=f"rows of phase {phase!r}", value=shown, allowed=allowed)
+    return None
 
 
 def _is_less(stated: float, drawn: float) -> bool:
@@ -260,6 +325,11 @@ class GuardedRelease(Guarded):
     @abc.abstractmethod
     def tally_mechanism(self) -> RowMechanism:
         """What randomizes the tally's totals, as one row."""
+
+    @property
+    @abc.abstractmethod
+    def makes_own_release(self) -> bool:
+        """Whether the law of what is released is another than that of `tally_mechanism` on the totals."""
 
     @property
     def event(self) -> PrivacyEvent:
@@ -293,7 +363,10 @@ class GuardedRelease(Guarded):
                 continue
             row: list[int] = alike[0].tolist()
             stated = [self.losses_of(row), self.losses, *(losses for _, _, losses in self.loss_groups(alike))]
-            self._refuse_release(row, stated, self._realized_in_release(row, earlier))
+            known = self._realized_in_release(row, earlier)
+            self._refuse_release(row, stated, known.realized)
+            if known.strangers is not None:
+                raise known.strangers
 
     def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
         """Return ln P[release | tally] of the releases, or of some where they are many.
@@ -323,9 +396,7 @@ class GuardedRelease(Guarded):
             least = max(PureAccountant.epsilon_of(event, relation), realized.get(relation, 0.0))
             self.refuse_below(least, relation, stated, public)
 
-    def _realized_in_release(
-        self, public: Sequence[int], earlier: Sequence[Guarded]
-    ) -> Mapping[NeighboringRelation, float]:
+    def _realized_in_release(self, public: Sequence[int], earlier: Sequence[Guarded]) -> "_Releases":
         """Return what releases realize of a single person, worked out once for each public row."""
         key = tuple(public)
         if (known := self._known_releases.get(key)) is None:
@@ -334,14 +405,12 @@ class GuardedRelease(Guarded):
             known = self._known_releases[key] = self._compare_releases(public, earlier)
         return known
 
-    def _compare_releases(
-        self, public: Sequence[int], earlier: Sequence[Guarded]
-    ) -> Mapping[NeighboringRelation, float]:
+    def _compare_releases(self, public: Sequence[int], earlier: Sequence[Guarded]) -> "_Releases":
         rows = self.rows_of(public)
         rows = rows_to_try(self.values_of(public)) if rows is None else rows
         rows = rows[[self._is_possible(row, public) for row in rows.tolist()]]
         if not len(rows):
-            return {}
+            return _Releases({}, None)
         counted = [slice(None)] * len(rows)
         if any(loss.relation is NeighboringRelation.ADD_OR_REMOVE_ONE for loss in self.losses_of(public)):
             rows, counted = np.concatenate([rows, rows[:1]]), [*counted, slice(0)]  # at last nobody's report
@@ -351,15 +420,22 @@ class GuardedRelease(Guarded):
             self.tally(row[None, :][some], earlier=[reports[some] for reports in before], public=own[some])
             for row, some in zip(rows, counted, strict=True)
         ]
+        is_there = np.array([some.stop is None for some in counted])
+        pairs = {
+            NeighboringRelation.REPLACE_ONE: is_there & is_there[:, None],
+            NeighboringRelation.ADD_OR_REMOVE_ONE: is_there ^ is_there[:, None],
+        }
+        strangers = None
+        if self.num_parts == 1 and not self.makes_own_release:
+            totals = np.stack([tally.totals.reshape(-1) for tally in tallies])
+            neighbors = np.any([pairs[relation] for relation in self._relations_of(self.losses_of(public))], axis=0)
+            strangers = _strangers(self.name, self.tally_mechanism, totals, neighbors)
         try:
             log_laws = self.log_laws(tallies)
         except NotImplementedError:
-            return {}
-        is_there = np.array([some.stop is None for some in counted])
-        return {
-            NeighboringRelation.REPLACE_ONE: greatest_gap(log_laws, is_there & is_there[:, None]).loss,
-            NeighboringRelation.ADD_OR_REMOVE_ONE: greatest_gap(log_laws, is_there ^ is_there[:, None]).loss,
-        }
+            return _Releases({}, strangers)
+        realized = {relation: greatest_gap(log_laws, neighbors).loss for relation, neighbors in pairs.items()}
+        return _Releases(realized, strangers)
 
     def _is_possible(self, report: Sequence[int], public: Sequence[int]) -> bool:
         try:
@@ -369,5 +445,19 @@ class GuardedRelease(Guarded):
         return True
 
     @functools.cached_property
-    def _known_releases(self) -> dict[tuple[int, ...], Mapping[NeighboringRelation, float]]:
+    def _known_releases(self) -> dict[tuple[int, ...], "_Releases"]:
         return {}
+
+
+class _Realized(NamedTuple):
+    """What a mechanism's law realizes between rows of one person, and which of them are not its neighbors."""
+
+    loss: float
+    strangers: ConfigurationError | None
+
+
+class _Releases(NamedTuple):
+    """What releases realize of a single person, by relation, and what is wrong with whom the mechanism protects."""
+
+    realized: Mapping[NeighboringRelation, float]
+    strangers: ConfigurationError | None

@@ -12,15 +12,14 @@ import msgspec
 import numpy as np
 
 from .arrays import IntArray
-from .errors import ConfigurationError, MalformedMessageError
+from .errors import MalformedMessageError
 from .kept_reports import ReceivedReports
 from .messages import NIL, Release, Request, decode_payload
 from .phases import Draw, Phase, PhasedProtocol
 from .plugin_checks import checked_phase_outcome, checked_tally
-from .plugin_faults import blaming
+from .plugin_faults import blaming, reason_of
 from .population import draw_for_release, released_tally
 from .randomness import NoiseSource
-from .roles import SessionKind
 from .rules import JOIN
 from .seats import Seat, Seats
 from .states import SESSION, Move, Position, SessionMove, SessionState, State
@@ -30,28 +29,20 @@ from .transcript import Transcript
 __all__ = ["Attendance", "PhaseReports", "draws_for_releases"]
 
 
-def draws_for_releases(
-    protocol: PhasedProtocol[Any, Any], *, noise: NoiseSource | None, kind: SessionKind
-) -> Mapping[str, Draw]:
+def draws_for_releases(protocol: PhasedProtocol[Any, Any], noise: NoiseSource) -> Mapping[str, Draw]:
     """Return what the server draws its own noise by, for each phase that leaves the noise to it.
 
     Args:
         protocol: what is run.
         noise: the server's source.
-        kind: the session's.
 
     Raises:
-        ConfigurationError: there is such a phase, and the noise is missing, of another kind, or cannot sample its
-            mechanism.
+        ConfigurationError: there is such a phase, and the noise cannot sample its mechanism.
     """
     draws: dict[str, Draw] = {}
     for phase in protocol.phases:
         if phase.tally_mechanism is None:
             continue
-        if noise is None or noise.kind is not kind:
-            given = "none" if noise is None else noise.kind.value
-            allowed = f"of a {kind.value}: in phase {phase.name!r} the server draws the noise"
-            raise ConfigurationError(field="noise", value=given, allowed=allowed)
         noise.check(phase.tally_mechanism)
         draws[phase.name] = draw_for_release(noise, protocol=protocol.name, phase=phase)
     return draws
@@ -212,6 +203,9 @@ class PhaseReports:
                 phase.check_report(values, tuple(self._public[seat.place].tolist()))
             except ValueError as error:
                 raise MalformedMessageError(f"{problem}: {error}", sender=seat.party) from None
+            except Exception as error:
+                reason = reason_of(error, is_private=self._protocol.keeps_words)
+                raise MalformedMessageError(f"{problem}: {reason}", sender=seat.party) from error
         return values
 
     def count(self, seat: Seat, payload: bytes, values: tuple[int, ...]) -> None:

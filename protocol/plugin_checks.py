@@ -12,13 +12,14 @@ import msgspec
 import numpy as np
 
 from .arrays import IntArray
-from .columns import Column
+from .columns import Column, Observed
 from .errors import ConfigurationError, PluginError, UnusablePluginError, quote, refuse
 from .phases import Inputs, Phase, PhasedProtocol, Truth
 from .plugin_faults import blaming, plugin_of
 from .tally import Tally
 
 __all__ = [
+    "check_completed",
     "check_declared",
     "check_own_columns",
     "check_reports",
@@ -73,6 +74,24 @@ def check_own_columns(protocol: PhasedProtocol[Any, Any]) -> None:
         raise ConfigurationError(field=field, value=cast("object", told), allowed="a tuple of Columns")
     names = [column.name for column in columns]
     refuse(len(set(names)) < len(names), field, names, "columns of distinct names")
+
+
+def check_completed(protocol: PhasedProtocol[Any, Any], table: Observed) -> None:
+    """Refuse a protocol whose parameters, which are public, were made of a private column's entries.
+
+    Args:
+        protocol: made of what its `complete` returned.
+        table: as `complete` was given it.
+
+    Raises:
+        ConfigurationError: it looked at a private column that `completes_from` does not name.
+    """
+    private = {column.name for column in protocol.columns() if column.private}
+    for name in sorted(private & table.seen - protocol.completes_from)[:1]:
+        allowed = "public columns alone: what it returns is told everybody (completes_from names what may be told)"
+        raise ConfigurationError(
+            field=f"what complete() of {plugin_of(protocol)} looks at", value=name, allowed=allowed
+        )
 
 
 def checked_inputs(protocol: PhasedProtocol[Any, Any], encoded: object, *, num_parties: int) -> Inputs:

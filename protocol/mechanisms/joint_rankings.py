@@ -206,7 +206,8 @@ class JointPair(ExactMechanism):
         check_candidates(self, reports, values)
         self._check_rows(values)
         groups, signs, size = self.num_groups, self.num_signs, self.num_questions
-        possible = (reports[:, 0] >= 0) & (np.abs(reports[:, 1:]).max(axis=1, initial=0) <= 1)
+        possible = (reports[:, 0] >= 0) & (reports[:, 0] < size)  # of two alternatives there is one, and signs go to 1
+        possible &= np.abs(reports[:, 1:]).max(axis=1, initial=0) <= 1
         possible &= np.abs(reports[:, 1:]).sum(axis=1) == signs
         asked = np.clip(reports[:, 0], 0, size - 1)
         with_own = math.comb(groups - 1, signs - 1) << (signs - 1)

@@ -45,31 +45,35 @@ class Gap(NamedTuple):
     other: int
 
 
-def realized_loss(mechanism: RowMechanism, values: Sequence[Sequence[int]], *, rows: IntArray | None = None) -> float:
+def realized_loss(
+    mechanism: RowMechanism,
+    values: Sequence[Sequence[int]],
+    *,
+    rows: IntArray | None = None,
+    are_all_neighbors: bool = False,
+) -> float:
     """Return a loss that the law attains between two rows: the least ε there is, where rows and reports are few.
 
     Args:
-        mechanism: whose law is looked at, and which says which rows are neighbors.
+        mechanism: whose law is looked at.
         values: for each column all that it may hold.
-        rows: those to compare, each with each other, int64, shape (c, columns). By default all of these values, or
-            some, as far as they are neighbors.
+        rows: those to compare, int64, shape (c, columns). By default all of these values, or some.
+        are_all_neighbors: whether each is compared with each other; else with the mechanism's own neighbors of it.
 
     Returns:
         In nats; ∞ where a report is possible for one row alone, and 0 where the law is not written down.
     """
     try:
         if rows is None and isinstance(mechanism, Mechanism):
-            return _loss_of_columns(mechanism, values)
-        if rows is not None:
-            everybody = np.ones((len(rows), len(rows)), dtype=np.bool_)
-            return greatest_gap(mechanism.log_likelihoods(reports_to_try(mechanism, rows), rows), everybody).loss
-        if max(len(values), mechanism.num_reports_of(len(values))) > _WIDEST:
-            return 0.0
-        rows = rows_to_try(values)
+            return _loss_of_columns(mechanism, values, are_all_neighbors=are_all_neighbors)
+        if rows is None:
+            if max(len(values), mechanism.num_reports_of(len(values))) > _WIDEST:
+                return 0.0
+            rows = rows_to_try(values)
         log_laws = mechanism.log_likelihoods(reports_to_try(mechanism, rows), rows)
     except NotImplementedError:
         return 0.0
-    return greatest_gap(log_laws, mechanism.are_neighbors(rows, rows)).loss
+    return greatest_gap(log_laws, _neighbors_of(mechanism, rows, are_all_neighbors=are_all_neighbors)).loss
 
 
 def greatest_gap(log_laws: FloatArray, are_neighbors: NDArray[np.bool_]) -> Gap:
@@ -144,20 +148,24 @@ def reports_to_try(mechanism: RowMechanism, rows: IntArray) -> IntArray:
     return np.unique(np.array(reports, dtype=np.int64), axis=0)
 
 
-def _loss_of_columns(mechanism: Mechanism, values: Sequence[Sequence[int]]) -> float:
+def _neighbors_of(mechanism: RowMechanism, rows: IntArray, *, are_all_neighbors: bool) -> NDArray[np.bool_]:
+    return np.ones((len(rows), len(rows)), dtype=np.bool_) if are_all_neighbors else mechanism.are_neighbors(rows, rows)
+
+
+def _loss_of_columns(mechanism: Mechanism, values: Sequence[Sequence[int]], *, are_all_neighbors: bool) -> float:
     """Return what independent columns realize: together, if rows that differ in all of them are neighbors."""
     counts = Counter(column if isinstance(column, range) else tuple(column) for column in values if len(column) > 1)
-    worst = {column: _worst_values(mechanism, column) for column in counts}
+    worst = {column: _worst_values(mechanism, column, are_all_neighbors=are_all_neighbors) for column in counts}
     pairs = [(gap.row, gap.other) for column, gap in worst.items() for _ in range(counts[column])]
     if not pairs:
         return 0.0
     one, other = (np.array([row], dtype=np.int64) for row in zip(*pairs, strict=True))
-    if mechanism.are_neighbors(one, other)[0, 0]:
+    if are_all_neighbors or mechanism.are_neighbors(one, other)[0, 0]:
         return math.fsum(worst[column].loss * number for column, number in counts.items())
     return max(gap.loss for gap in worst.values())
 
 
-def _worst_values(mechanism: Mechanism, column: Sequence[int]) -> Gap:
+def _worst_values(mechanism: Mechanism, column: Sequence[int], *, are_all_neighbors: bool) -> Gap:
     """Return the greatest loss of a single value, and between which two, instead of between which rows."""
     low, high = mechanism.report_range
     if len(column) * (high + 1 - low) <= _MOST_CELLS:
@@ -166,9 +174,8 @@ def _worst_values(mechanism: Mechanism, column: Sequence[int]) -> Gap:
         held = np.array([column[place] for place in _some(len(column), _SOME_VALUES)], dtype=np.int64)
         some = [low + place for place in _some(high + 1 - low, 4 * _SOME_VALUES)]
         reports = np.unique(np.concatenate([np.array(some, dtype=np.int64), np.clip(held, low, high)]))
-    gap = greatest_gap(
-        mechanism.log_probabilities(reports, held), mechanism.are_neighbors(held[:, None], held[:, None])
-    )
+    allowed = _neighbors_of(mechanism, held[:, None], are_all_neighbors=are_all_neighbors)
+    gap = greatest_gap(mechanism.log_probabilities(reports, held), allowed)
     return gap._replace(row=int(held[gap.row]), other=int(held[gap.other]))
 
 

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import ConfigurationError
 from ..guard import GuardedRelease
 from ..mechanisms import Disclosure, RowMechanism
 from ..privacy import PrivacyLoss, TrustModel
@@ -51,10 +50,6 @@ class CentralPhase(GuardedRelease, Phase):
         num_parts: int = 1,
     ) -> None:
         self._tally_mechanism = tally_mechanism
-        for loss in losses:
-            if loss.model is not self.model:
-                allowed = f"{self.model.value!r} where the server sees the values"
-                raise ConfigurationError(field="losses", value=loss.model.value, allowed=allowed)
         super().__init__(name, columns=columns, mechanism=Disclosure(bound), losses=losses, num_parts=num_parts)
 
     @property

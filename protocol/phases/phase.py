@@ -42,7 +42,7 @@ class Phase(Guarded):
         columns: which columns of a private row it randomizes.
         mechanism: the local randomizer of these values. Where persons have randomizers of their own (`mechanism_of`),
             the one whose reports have the widest range.
-        losses: what this phase costs one person, one entry for each unit of protection.
+        losses: what this phase costs one person, one entry for each unit of protection, in the model of the phase.
         num_parts: how many parts a person's values are made of at most, where the mechanism's event covers the change
             of one part, such as a record.
         kept: where a person's report outlives its session. Later sessions of the same scope then repeat it, and cost
@@ -56,7 +56,6 @@ class Phase(Guarded):
     """
 
     model: ClassVar[TrustModel] = TrustModel.LOCAL
-    """Whom its losses are bounded against, and so what its server sees."""
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ from ..guard import Values
 from ..kept_reports import Scope
 from ..messages import MAX_CHOSEN, PayloadDecoder, encode_payload
 from ..privacy import PrivacyLoss, TrustModel
+from ..shown import exact_line
 from ..tally import Tally
 from .inputs import Inputs
 from .phase import Phase
@@ -53,6 +54,8 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     outcome_type: ClassVar[type[msgspec.Struct]]
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = None
     """What the release tells each client alone; None where it tells everybody the same."""
+    completes_from: ClassVar[frozenset[str]] = frozenset()
+    """Private columns that `complete` looks at: what it makes of them is public, and no ε bounds what that tells."""
     computes_twice: ClassVar[bool] = True
     """Whether a session computes its outcome twice, and stops where the two differ.
 
@@ -68,6 +71,9 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
                 raise error.__cause__ from None
             allowed = f"of the declared types ({error})"
             raise ConfigurationError(field="parameters", value=parameters, allowed=allowed) from None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({exact_line(self.parameters)})"
 
     @functools.cached_property
     def phases(self) -> tuple[Phase, ...]:
@@ -218,7 +224,8 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
 
         Args:
             given: parameters by name, before they are checked.
-            table: the parties' entries by column, before they are checked.
+            table: the parties' entries by column, before they are checked. A session is refused if a private one was
+                looked at that `completes_from` does not name.
         """
         del table
         return dict(given)

@@ -49,6 +49,11 @@ class TrustModel(enum.Enum):
         return self is TrustModel.CENTRAL
 
     @property
+    def seen(self) -> str:
+        """Return what a server sees of each person, as a phrase."""
+        return "the values" if self.trusts_server else "reports alone"
+
+    @property
     def against(self) -> str:
         """Whom losses are bounded against, as a phrase."""
         return _AGAINST[self]

@@ -68,6 +68,10 @@ class AnswersPhase(Phase):
         """Return for each place the answers to its task, and that there is none. See `Phase.values_of`."""
         return [self._codes.values_of_task[task] for task in public[1:]]
 
+    def protected_values_of(self, public: Sequence[int]) -> Values:
+        """Return for each place the answers to its task: who skips one says so. See `Phase.protected_values_of`."""
+        return [values if len(values) == 1 else values[1:] for values in self.values_of(public)]
+
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
         """Group workers by how many tasks they are asked from each answer set. See `Phase.kinds_of`."""
         _, firsts = np.unique(codes := self._codes_of_counts(self._counts_of(public)), return_index=True)

@@ -30,6 +30,9 @@ from psephos.protocol.mechanisms import (
     FreshTwoLayer,
     GeneralizedRandomizedResponse,
     HyperDistribution,
+    JointPair,
+    JointPosition,
+    JointRanking,
     Mechanism,
     NoisyScores,
     OneLayer,
@@ -163,6 +166,72 @@ def test_all_reports_together_have_probability_one(case: Case) -> None:
     assert logs.shape == (len(case.all_reports()), len(case.rows))
     totals = [math.fsum(column) for column in np.exp(logs).T.tolist()]
     assert totals == pytest.approx([1.0] * len(case.rows), abs=1e-12)
+
+
+LADDER = (1, 2, 3, 5, 8, 16, 31, 50)
+MOST_REPORTS = 1 << 17
+
+
+def on_the_ladder() -> list[tuple[RowMechanism, int]]:
+    """Return every kind of randomizer with each size that it may have, and how many values its row has."""
+    made: list[tuple[RowMechanism, int]] = []
+    for size in LADDER:
+        made += [(OneLayer.of_epsilon((2,), 1.0), size), (TwoLayer((2,), Uniform(0.0, 0.6)), size)]
+        made += [(FreshTwoLayer((2,), Uniform(0.0, 0.6)), size), (VectorLaplace(0.5, 1, 1), size)]
+        made += [(Disclosure(size), 1), (DiscreteLaplace(float(size), 0, size), 1)]
+        if size == 1:
+            continue
+        made += [(GeneralizedRandomizedResponse(1.0, size), 1), (SampledPair(1.0, size), size)]
+        made += [(SampledPosition(1.0, size), size), (JointPosition(1.0, size, 2), size)]
+        made += [(JointPair(1.0, size, 2, signs), size) for signs in (1, 2)]
+        made += [(JointPair(1.0, 2, size, 1), 2), (JointPosition(1.0, 2, size), 2), (JointRanking(1.0, 2, size), 2)]
+        made += (
+            [(optimal([Fraction(number) for number in range(1, size + 1)], epsilon=1.0).mechanism, 1)]
+            if size <= 8
+            else []
+        )
+        made += [(WholeRanking(1.0, size), size), (JointRanking(1.0, size, 2), size)] if size <= MAX_RANKED else []
+        scoring = Scoring(make_scores("borda", size))
+        for is_flipped in (False, True) if size <= 16 else (False,):
+            choice = ExponentialChoice(scoring, (2, 3), OBJECTIVES[0], 1.0, is_flipped=is_flipped)
+            made.append((choice, 2 * size))
+    return made
+
+
+@pytest.mark.parametrize(("mechanism", "width"), on_the_ladder(), ids=lambda own: repr(own)[:70])
+def test_every_law_sums_to_one_at_each_size_of_the_ladder(mechanism: RowMechanism, width: int) -> None:
+    """Over all that the range of reports allows, where that can be counted; of signs, over all that are signs."""
+    low, high = mechanism.report_range
+    row = (
+        np.arange(width, dtype=np.int64)[None] if mechanism.entry_of_rankings else np.zeros((1, width), dtype=np.int64)
+    )
+    length = mechanism.num_reports_of(width)
+    if length * math.log(high - low + 1) <= math.log(MOST_REPORTS):
+        columns = [range(low, high + 1)] * length
+    elif isinstance(mechanism, JointPair):
+        columns = [range(low, high + 1), *[(-1, 0, 1)] * min(length - 1, 2)]
+    elif isinstance(mechanism, Mechanism):  # each number by itself
+        row, length = row[:, :1], 1
+        columns = [range(low, high + 1)]
+    else:
+        assert isinstance(mechanism, TwoLayer)
+        # One of each number of flips stands for all of them.
+        flips = np.tril(np.ones((width + 1, width), dtype=np.int64), -1)
+        ways = np.array([math.comb(width, number) for number in range(width + 1)], dtype=np.float64)
+        assert float(ways @ np.exp(mechanism.log_likelihoods(flips, row))[:, 0]) == pytest.approx(1, abs=1e-9)
+        return
+    reports = np.array(list(itertools.product(*columns)), dtype=np.int64)
+    if reports.shape[1] < length:  # signs of groups beyond the first two: all of them, one by one
+        reports = np.array(
+            [
+                [question, *(sign if group == own else 0 for group in range(length - 1))]
+                for question in range(low, high + 1)
+                for own in range(length - 1)
+                for sign in (-1, 1)
+            ],
+            dtype=np.int64,
+        )
+    assert math.fsum(np.exp(mechanism.log_likelihoods(reports, row))[:, 0]) == pytest.approx(1, abs=1e-9)
 
 
 @cases

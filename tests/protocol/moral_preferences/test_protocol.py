@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from helpers import Session, make_preference_inputs, make_preferences, raw
 from psephos.agents.noise import SecureNoise
-from psephos.protocol import Inputs, PhaseRules, SimulatedNoise, Tally, run_population
+from psephos.protocol import Inputs, SessionRules, SimulatedNoise, Tally, run_population
 from psephos.protocol.errors import ConfigurationError, RemoteProtocolError
 from psephos.protocol.messages import Report, encode
 from psephos.protocol.moral_preferences import (
@@ -436,7 +436,7 @@ def test_a_report_of_another_width_or_out_of_range_does_not_decode(given: dict[s
 def test_a_summary_that_no_records_give_is_refused_and_the_others_are_counted(given: dict[str, Any]) -> None:
     """Nothing that was accepted is lost: the release is that of the voters who are left."""
     protocol = make_preferences(2, max_records=3, **given)
-    session = Session(protocol, make_preference_inputs(protocol, 4), seed=3, default_rules=PhaseRules(quorum=3))
+    session = Session(protocol, make_preference_inputs(protocol, 4), seed=3, rules=SessionRules(quorum=3))
     wire = session.wire()
     wire.start()
     for name in session.names:  # hellos

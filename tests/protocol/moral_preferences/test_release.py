@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from helpers import Session, make_preference_inputs, make_preferences, outcome_of_those_who_reported
-from psephos.protocol import Inputs, PhaseRules, SimulatedNoise, run_population
+from psephos.protocol import Inputs, SessionRules, SimulatedNoise, run_population
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.moral_preferences import MoralPreferences, Outcome, Paradigm
 from psephos.protocol.views import Happening
@@ -159,7 +159,7 @@ def test_an_aggregator_that_nobody_trusts_sees_only_what_was_perturbed(given: di
 @pytest.mark.parametrize("given", [*CENTRAL, *LOCAL], ids=name_of)
 def test_a_session_goes_on_without_a_voter_that_is_lost(given: dict[str, Any]) -> None:
     protocol = make_preferences(2, **given)
-    session = Session(protocol, make_preference_inputs(protocol, 5), seed=5, default_rules=PhaseRules(quorum=3))
+    session = Session(protocol, make_preference_inputs(protocol, 5), seed=5, rules=SessionRules(quorum=3))
     wire = session.wire()
     wire.start()
     wire.lose("p2")

@@ -328,3 +328,7 @@ def test_losses_that_are_stated_too_low_for_a_row_are_refused_every_time() -> No
     for _ in range(2):
         with pytest.raises(ConfigurationError, match="at least what phase 'confused' draws for the public row"):
             survey.check_losses((0,))
+
+
+def test_a_protocol_is_shown_with_its_parameters() -> None:
+    assert repr(make_vote()).startswith("DPWeVote(Parameters(candidates=(")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise, Tally, run_population
+from psephos.protocol import ConfigurationError, Inputs, SessionMode, SimulatedNoise, Tally, run_population
 from psephos.protocol.estimators.truth_inference import (
     Answers,
     Inference,
@@ -25,7 +25,6 @@ from psephos.protocol.estimators.truth_inference import (
 )
 from psephos.protocol.mechanisms import Discrete, OneLayer
 from psephos.protocol.population import draw_reports
-from psephos.protocol.roles import SessionKind
 from psephos.protocol.roster import Roster
 from psephos.protocol.server_machine import ServerMachine
 from psephos.protocol.truth_discovery import (
@@ -527,7 +526,7 @@ def test_a_release_that_would_not_fit_is_refused_before_anybody_comes() -> None:
     )
     roster = Roster(("ann",), np.array([[0, 0]], dtype=np.int64))
     with pytest.raises(ValueError, match="Release"):
-        ServerMachine(protocol, roster=roster, session="s", kind=SessionKind.SIMULATION)
+        ServerMachine(protocol, roster, SessionMode("s", SimulatedNoise(1, session="s")))
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), ("nein", "überhaupt nicht 🙂")])
