@@ -9,15 +9,15 @@ import trio
 
 from ..protocol.client_machine import ClientMachine
 from ..protocol.errors import RemoteProtocolError, SessionAborted
-from ..protocol.kept_reports import KeptReport
-from ..protocol.messages import PROTOCOL_VERSION, Abort, Charter, Inquiry, Terms, decode, encode
+from ..protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Terms, decode, encode
 from ..protocol.phases import PhasedProtocol
-from ..protocol.privacy import Budget, Ledger, PrivacyLoss
-from ..protocol.roles import Side
+from ..protocol.privacy import PrivacyLoss
+from ..protocol.roles import SERVER, Side
+from ..protocol.sides import Party
 from ..protocol.states import State
 from ..protocol.views import View
 from ..transports.abc import Channel
-from .driver import LINGER_SECONDS, Driver
+from .driver import LINGER_SECONDS, Driver, Observers
 from .events import Log
 from .journals import Sitting
 from .modes import Mode
@@ -27,7 +27,6 @@ __all__ = ["PATIENCE_SECONDS", "Client", "Partner", "Voter", "Worker", "answer_s
 PATIENCE_SECONDS: Final = 3600.0
 """A phase waits for five minutes unless a scenario says otherwise, and a client does not know for how long."""
 
-_SERVER = "server"
 _ANSWER_SECONDS: Final = 30.0
 """A server answers at once whoever begins a conversation; the rest of it may take as long as phases last."""
 
@@ -42,20 +41,12 @@ class Client:
 
     Args:
         protocol: the protocol with the parameters that the party agreed to.
-        party: its name.
-        place: its place in the roster, from 0.
-        row: its private row, as `PhasedProtocol.encode` makes it.
-        public: its public row; without one, the server's is taken where it fits the private row.
+        party: who it is, and what it holds.
         mode: a simulation with its noise, or a deployment with its.
-        ledger: where its losses are charged; by default one of its own.
-        budget: for that ledger of its own.
-        charter: what makes the session this one, as far as the party agreed to it; by default what the mode says.
         patience_seconds: how long the server may say nothing between two of its messages, and for `answer_seconds` of
             that before its first; infinite for whoever runs all parties.
         sitting: the party's journal of this session; with it the party may take part again, after a restart or a lost
             connection, and repeats what it has said. Its ledger must hold what the journal does.
-        kept: its reports of earlier sessions, by the names of phases that keep theirs; as `ClientMachine` has them.
-        secret: as `ClientMachine` has it.
         log: where its events go; None for nowhere.
 
     Raises:
@@ -82,47 +73,26 @@ class Client:
     def __init__(
         self,
         protocol: PhasedProtocol[Any, Any],
-        *,
-        party: str,
-        place: int,
-        row: Sequence[int],
-        public: Sequence[int] | None = None,
+        party: Party,
         mode: Mode,
-        ledger: Ledger | None = None,
-        budget: Budget | None = None,
-        charter: Charter | None = None,
+        *,
         patience_seconds: float = PATIENCE_SECONDS,
         sitting: Sitting | None = None,
-        kept: Mapping[str, KeptReport] | None = None,
-        secret: bytes = b"",
         log: Log | None = None,
     ) -> None:
         self._protocol = protocol
         self._sitting = sitting
         self._patience_seconds = patience_seconds
-        self.ledger = ledger if ledger is not None else Ledger(party, budget=budget)
+        self.ledger = party.ledger
         self.own_outcome: msgspec.Struct | None = None
         """What the release told this party alone."""
         self.view: View | None = None
         if mode.record_views:
-            self.view = View(party, Side.CLIENT, mode.session, mode.kind, tuple(row))
+            self.view = View(party.name, Side.CLIENT, mode.session, mode.kind, party.row)
         self._session = mode.session
         self._log = log
         self._machine = ClientMachine(
-            protocol,
-            party=party,
-            place=place,
-            row=row,
-            public=public,
-            session=mode.session,
-            noise=mode.noise,
-            ledger=self.ledger,
-            server=_SERVER,
-            charter=mode.charter if charter is None else charter,
-            view=self.view,
-            records=None if sitting is None else sitting.records,
-            kept=kept,
-            secret=secret,
+            protocol, party, mode, view=self.view, records=None if sitting is None else sitting.records
         )
 
     @property
@@ -179,9 +149,14 @@ class Client:
         try:
             effects = machine.start()
             driver = Driver(
-                machine, None, party=machine.party, session=self._session, journal=self._sitting, log=self._log
+                machine,
+                None,
+                party=machine.party,
+                session=self._session,
+                journal=self._sitting,
+                told=Observers(log=self._log),
             )
-            outbox = driver.open_outbox(_SERVER, channel)
+            outbox = driver.open_outbox(SERVER, channel)
             patience, seconds = self._patience_seconds, answer_seconds(self._patience_seconds)
             try:
                 driver.act(effects)
@@ -191,8 +166,8 @@ class Client:
                         await outbox.flush()
                     if scope.cancelled_caught:
                         channel.close()
-                        driver.give_up(_SERVER, seconds=seconds)
-                await driver.read(_SERVER, channel, patience_seconds=patience, answer_seconds=seconds)
+                        driver.give_up(SERVER, seconds=seconds)
+                await driver.read(SERVER, channel, patience_seconds=patience, answer_seconds=seconds)
                 if outbox.waiting:
                     with trio.move_on_after(LINGER_SECONDS):  # a server that does not read holds up nobody who is done
                         await outbox.flush()
@@ -200,7 +175,7 @@ class Client:
                 self.own_outcome = ending.own
                 return ending.result
             finally:
-                machine.receive_loss(_SERVER)  # nothing after a proper ending; else the machine ends here
+                machine.receive_loss(SERVER)  # nothing after a proper ending; else the machine ends here
         finally:
             channel.close()
 
@@ -224,22 +199,22 @@ async def inquire(channel: Channel, *, party: str, patience_seconds: float = PAT
             await channel.send([encode(Inquiry(PROTOCOL_VERSION, party))])
             payloads = await channel.receive()
     except trio.TooSlowError:
-        reason = f"{_SERVER} has said nothing for {answer_seconds(patience_seconds):g} seconds"
-        raise RemoteProtocolError(reason, sender=_SERVER, role="client") from None
+        reason = f"{SERVER} has said nothing for {answer_seconds(patience_seconds):g} seconds"
+        raise RemoteProtocolError(reason, sender=SERVER, role="client") from None
     except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
-        raise SessionAborted(reason="the connection was lost before it named its terms", by=_SERVER) from None
-    match decode(payloads[0], sender=_SERVER):
+        raise SessionAborted(reason="the connection was lost before it named its terms", by=SERVER) from None
+    match decode(payloads[0], sender=SERVER):
         case Terms(version=version) as terms if version == PROTOCOL_VERSION:
             return terms
         case Terms(version=version):
-            reason = f"{_SERVER} speaks version {version}, this side {PROTOCOL_VERSION}"
-            raise RemoteProtocolError(reason, sender=_SERVER, role="client", message_type="Terms")
+            reason = f"{SERVER} speaks version {version}, this side {PROTOCOL_VERSION}"
+            raise RemoteProtocolError(reason, sender=SERVER, role="client", message_type="Terms")
         case Abort(reason=reason):
-            raise SessionAborted(reason=reason, by=_SERVER)
+            raise SessionAborted(reason=reason, by=SERVER)
         case other:
             name = type(other).__name__
-            reason = f"{_SERVER} answered an inquiry with {name}"
-            raise RemoteProtocolError(reason, sender=_SERVER, role="client", message_type=name)
+            reason = f"{SERVER} answered an inquiry with {name}"
+            raise RemoteProtocolError(reason, sender=SERVER, role="client", message_type=name)
 
 
 class Partner(Client):

@@ -13,6 +13,7 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
+import msgspec
 import trio
 
 from ..protocol.effects import Drop, Effect, Fail, Finish, Keep, Send, SetDeadline
@@ -25,7 +26,7 @@ from .events import Log, log_effect
 from .journals import Journal
 from .outbox import Outbox, OutboxFullError
 
-__all__ = ["LINGER_SECONDS", "Driver", "EffectListener", "Machine", "RunInThread", "Timed"]
+__all__ = ["LINGER_SECONDS", "NOBODY", "Driver", "EffectListener", "Machine", "Observers", "RunInThread", "Timed"]
 
 RunInThread: TypeAlias = Callable[..., Awaitable[Any]]
 """Runs a function that blocks, with its arguments, while other tasks go on."""
@@ -82,6 +83,23 @@ class EffectListener(Protocol):
         ...
 
 
+class Observers(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is told of a session, as one party sees it.
+
+    Args:
+        log: where events go; None for nowhere.
+        listener: told of every effect of the party's machine.
+        meter: counts the messages to and from the party's peers.
+    """
+
+    log: Log | None = None
+    listener: EffectListener | None = None
+    meter: TrafficMeter | None = None
+
+
+NOBODY: Final = Observers()
+
+
 class Driver:
     """Acts on one machine's effects.
 
@@ -97,9 +115,7 @@ class Driver:
         hides_peers: log no fault of a peer, since who takes part is private.
         journal: where records are kept; None for a machine that asks for none.
         run_in_thread: runs a call that blocks while others go on, as `trio.to_thread.run_sync` does.
-        log: where events go; None for nowhere.
-        listener: told of every effect.
-        meter: counts the messages to and from peers.
+        told: who is told of what it does.
 
     Attributes:
         outboxes: to each peer.
@@ -141,11 +157,9 @@ class Driver:
         hides_peers: bool = False,
         journal: Journal | None = None,
         run_in_thread: RunInThread = trio.to_thread.run_sync,
-        log: Log | None = None,
-        listener: EffectListener | None = None,
-        meter: TrafficMeter | None = None,
+        told: Observers = NOBODY,
     ) -> None:
-        self._meter = meter
+        self._meter = told.meter
         self._run_in_thread = run_in_thread
         self._machine = machine
         self._nursery = nursery
@@ -154,8 +168,8 @@ class Driver:
         self._timed = timed
         self._skips_waiting = skips_waiting
         self._hides_peers = hides_peers
-        self._log = log
-        self._listener = listener
+        self._log = told.log
+        self._listener = told.listener
         self._journal = journal
         self._pending: list[Effect] = []
         self._is_acting = False

@@ -14,12 +14,13 @@ import ipaddress
 from collections.abc import Callable, Mapping
 from typing import Final, Self
 
+import msgspec
 import trio
 
 from ..protocol.messages import MAX_GREETING_BYTES
 from ..transports.abc import Channel
 
-__all__ = ["GREETING_SECONDS", "REASONS", "Lobby", "Places"]
+__all__ = ["GREETING_SECONDS", "REASONS", "Lobby", "OneProcess", "Places"]
 
 GREETING_SECONDS: Final = 10.0
 """A connection that has not said Hello by then is closed; one that was made by a client says it in its first frame."""
@@ -66,6 +67,14 @@ class Places:
         return cls(in_all, min(of_address, in_all))
 
 
+class OneProcess(msgspec.Struct, frozen=True):
+    """All parties are run here, so that nobody else can connect: there is room for all.
+
+    Nobody waits for nothing either. A phase's deadline passes as soon as all parties that it waits for have answered or
+    left. Elsewhere the speed would reveal a participation that is private.
+    """
+
+
 @dataclasses.dataclass(slots=True)
 class _Stay:
     """How long a connection has been here, from where, and whose it is as far as anybody knows."""
@@ -79,7 +88,7 @@ class Lobby:
     """Where connections wait until they have said Hello.
 
     Args:
-        places: how many may; None for as many as come and for as long as they like, where nobody else can connect.
+        places: how many may; as many as come, and for as long as they like, with `OneProcess`.
         tell: called with `refused` as the number of a reason becomes ten times as large, and for its first: a log that
             says what there is, and that a storm of connections does not fill.
 
@@ -87,7 +96,7 @@ class Lobby:
         refused: how many connections were turned away, by reason.
     """
 
-    def __init__(self, places: Places | None, *, tell: Callable[[Mapping[str, int]], None]) -> None:
+    def __init__(self, places: Places | OneProcess, *, tell: Callable[[Mapping[str, int]], None]) -> None:
         self._places = places
         self._tell = tell
         self._strangers: dict[Channel, _Stay] = {}  # oldest first, as all of these
@@ -102,7 +111,7 @@ class Lobby:
     def enter(self, channel: Channel) -> None:
         """Let a connection wait; one that has waited longest goes for it, where it must."""
         channel.limit_payloads(MAX_GREETING_BYTES)
-        if self._places is None:
+        if isinstance(self._places, OneProcess):
             return
         address = _network_of(channel.peer)
         self._strangers[channel] = _Stay(address, trio.current_time())

@@ -4,23 +4,26 @@ import dataclasses
 import secrets
 from typing import TypeAlias
 
+import msgspec
+
 from ..protocol.errors import ConfigurationError
 from ..protocol.messages import NO_CHARTER, Charter
 from ..protocol.randomness import SimulatedNoise
-from ..protocol.roles import SessionKind
+from ..protocol.sides import SessionMode
 from .noise import SecureNoise
 
 __all__ = ["Deployment", "Mode", "Simulation", "draw_session_id"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Simulation:
+class Simulation(SessionMode):
     """A session whose every draw follows from a seed.
 
     Args:
         session: the session's name.
         noise: addressed noise for that session.
         record_views: keep what each party sees, private inputs included.
+        charter: what makes the session this one; without an id it has one that follows from seed, session and round.
 
     Raises:
         TypeError: the noise is of another type.
@@ -30,7 +33,6 @@ class Simulation:
         None: anybody who knows the seed can remove the noise.
     """
 
-    session: str
     noise: SimulatedNoise
     record_views: bool = False
 
@@ -39,20 +41,14 @@ class Simulation:
             raise TypeError(f"a simulation draws simulated noise, got {type(self.noise).__name__}")
         if self.noise.session != self.session:  # two votes would share their noise
             raise ConfigurationError(field="noise", value=self.noise.session, allowed=f"of session {self.session!r}")
-
-    @property
-    def kind(self) -> SessionKind:
-        """Simulation."""
-        return SessionKind.SIMULATION
-
-    @property
-    def charter(self) -> Charter:
-        """An id that follows from seed, session and round."""
-        return Charter(self.noise.session_id)
+        if not self.charter.id:
+            own = msgspec.structs.replace(self.charter, id=self.noise.session_id)
+            object.__setattr__(self, "charter", own)
+        super().__post_init__()
 
 
 @dataclasses.dataclass(frozen=True)
-class Deployment:
+class Deployment(SessionMode):
     """A session with real voters: secure noise, and no views.
 
     Args:
@@ -65,7 +61,6 @@ class Deployment:
         TypeError: the noise is of another type, whatever it says of itself.
     """
 
-    session: str
     noise: SecureNoise
     charter: Charter = NO_CHARTER
 
@@ -73,11 +68,7 @@ class Deployment:
         # The annotation says so already; this is for callers that no type checker reads.
         if type(self.noise) is not SecureNoise:
             raise TypeError(f"a deployment draws secure noise, got {type(self.noise).__name__}")
-
-    @property
-    def kind(self) -> SessionKind:
-        """Deployment."""
-        return SessionKind.DEPLOYMENT
+        super().__post_init__()
 
     @property
     def record_views(self) -> bool:

@@ -1,4 +1,4 @@
-"""Our finite mechanisms as measurements of OpenDP, to be chained and accounted for there.
+"""Our finite mechanisms as measurements of OpenDP, to be chained and accounted for there; and its finite ones as ours.
 
 The measurement draws as a deployment does, by secure noise, and its privacy map is the loss that is proven here. OpenDP
 takes both on trust, as it does of every measurement from outside (`honest-but-curious`).
@@ -6,16 +6,27 @@ takes both on trust, as it does of every measurement from outside (`honest-but-c
 Source: OpenDP library, user-defined measurements.
 """
 
+import dataclasses
 import importlib
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ..protocol.errors import ConfigurationError, refuse
-from ..protocol.mechanisms import FiniteChannel, FiniteMechanism, GeneralizedRandomizedResponse
+from ..protocol.errors import ConfigurationError, refuse, require
+from ..protocol.mechanisms import (
+    Below,
+    ExactMechanism,
+    FiniteChannel,
+    FiniteMechanism,
+    GeneralizedRandomizedResponse,
+)
+from ..protocol.mechanisms.finite_channel import TOTAL_MASS
 from ..protocol.privacy import NeighboringRelation, PureAccountant
 from .noise import SecureNoise, check_opendp
 
-__all__ = ["to_opendp"]
+__all__ = ["Measured", "from_opendp", "to_opendp"]
 
+_ROUNDING: Final = 1e-12
 _MOST_VALUES: Final = 1024
 """Of a mechanism whose matrix has to be looked at."""
 
@@ -59,6 +70,82 @@ def to_opendp(mechanism: FiniteMechanism) -> Any:
         privacy_map=loss_of,
         TO="i64",
     )
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Measured(FiniteChannel, ExactMechanism):
+    """A measurement of OpenDP, with its law: a simulation draws from the law, a deployment by the measurement.
+
+    Made by `from_opendp`.
+
+    Args:
+        epsilon: see `FiniteChannel`: what its privacy map says of any two values.
+        masses: see `FiniteChannel`.
+        values: what the measurement takes, in the order of the rows.
+        reports: what it returns, in the order of the columns.
+        measurement: draws.
+
+    Privacy:
+        ε-LDP as OpenDP's privacy map proves it, replace-one, unit: the value. The law is given by whoever knows it, and
+        refused where it realizes more; `check_protocol` holds the measurement's draws against it.
+    """
+
+    values: tuple[Any, ...]
+    reports: tuple[Any, ...]
+    measurement: Callable[[Any], Any] = dataclasses.field(compare=False)
+
+    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+        """Draw by the measurement, whose randomness is its own. See `ExactMechanism.randomize_exactly`."""
+        del below
+        return [self.reports.index(self.measurement(self.values[value])) for value in values]
+
+
+def from_opendp(
+    measurement: Any,
+    values: Sequence[Any],
+    reports: Sequence[Any] | None = None,
+    *,
+    channel: Sequence[Sequence[float]] | None = None,
+) -> Measured:
+    """Return a measurement with a privacy map as a mechanism of ours, of the places of its values and reports.
+
+    Args:
+        measurement: an `opendp.prelude.Measurement` of one value, by discrete or absolute distance, in max divergence.
+        values: what it may be given.
+        reports: what it may return; the same, unless given.
+        channel: P[report | value], a row for each value. OpenDP tells no law, and without one nothing can be
+            simulated, estimated or audited.
+
+    Raises:
+        ConfigurationError: it has no finite channel, as noise on integers has none, is in another measure than max
+            divergence, or by another distance; or the channel is no law of these values, or realizes more than the map.
+    """
+    measure, metric = str(measurement.output_measure), str(measurement.input_metric)
+    require(measure == "MaxDivergence", "output measure", measure, "MaxDivergence: pure epsilon")
+    is_discrete = metric.startswith("DiscreteDistance")
+    require(
+        is_discrete or metric.startswith("AbsoluteDistance"), "metric", metric, "DiscreteDistance or AbsoluteDistance"
+    )
+    if channel is None:
+        allowed = (
+            "given: P[report | value], a row for each value. A measurement without finitely many reports has none: for "
+            "Laplace noise take DiscreteLaplace or VectorLaplace, whose deployments draw OpenDP's"
+        )
+        raise ConfigurationError(field="channel", value=None, allowed=allowed)
+    rows = tuple(tuple(map(float, row)) for row in channel)
+    told = tuple(values if reports is None else reports)
+    is_table = len(rows) == len(values) > 1 and all(len(row) == len(told) for row in rows)
+    is_law = is_table and all(min(row) >= 0 and math.isclose(math.fsum(row), 1.0, abs_tol=1e-9) for row in rows)
+    require(is_law, "channel", f"{len(rows)} rows", f"{len(values)} rows of {len(told)} probabilities that add up to 1")
+    epsilon = float(measurement.map(1 if is_discrete else max(values) - min(values))) * (1 + _ROUNDING)
+    return Measured(epsilon, tuple(map(_masses_of, rows)), tuple(values), told, measurement)
+
+
+def _masses_of(row: Sequence[float]) -> tuple[int, ...]:
+    """Return probabilities in units of 2**-53, whose sum is 1; the greatest takes what rounding leaves."""
+    masses = [round(chance * TOTAL_MASS) for chance in row]
+    masses[masses.index(max(masses))] += TOTAL_MASS - sum(masses)
+    return tuple(masses)
 
 
 def _check_all_values(mechanism: FiniteMechanism) -> None:

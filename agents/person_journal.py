@@ -44,7 +44,7 @@ class SessionRecords:
         self.records: list[ClientRecord] = []
         self._reserved: Reserved | None = None
         self._drawn: dict[int, Drawn] = {}
-        self._acknowledged: set[int] = set()
+        self._acknowledged: dict[int, Acknowledged] = {}
         self._held: tuple[LedgerEntry, ...] = ()
         self._left: Left | None = None
         for record in records:
@@ -62,16 +62,25 @@ class SessionRecords:
 
     @property
     def timed_entries(self) -> Iterator[tuple[float, LedgerEntry]]:
-        """Yield them, each with a time that is not before its own: an expiry, or infinity, where none was kept."""
+        """Yield them, each with a time that is not before its report left last.
+
+        A report may leave once more until the server has acknowledged it, or the release was heard. Until then, and
+        where no time was kept, that is the session's expiry, or infinity where it has none.
+        """
         expires = math.inf if self._reserved is None else float(self._reserved.expires or math.inf)
+        heard = self._left if self._left is not None and not self._left.reason else None
         for drawn in self._drawn.values():
+            known = self._acknowledged.get(drawn.phase)
+            last = [float(each.at or 0) for each in (known, heard) if each is not None]
+            time = max(drawn.at, min(last)) if last and drawn.at and all(last) else expires
             for entry in drawn.entries:
-                yield float(drawn.at) or expires, entry
+                yield time, entry
 
     @property
     def latest(self) -> int:
-        """The time of its last loss, as kept; 0 where none is."""
-        return max((drawn.at for drawn in self._drawn.values()), default=0)
+        """The last time that was kept; 0 where none was."""
+        timed = (*self._drawn.values(), *self._acknowledged.values(), *([] if self._left is None else [self._left]))
+        return max((each.at or 0 for each in timed), default=0)
 
     @property
     def num_drawn(self) -> int:
@@ -147,7 +156,8 @@ class SessionRecords:
             case Reserved(entries=entries):
                 return self._reserved is not None and self._left is None and entries == self._held
             case Left():  # who left before anything was reserved leaves nothing behind
-                return record == self._left or self._reserved is None
+                is_same = self._left is not None and record.reason == self._left.reason
+                return is_same or self._reserved is None
 
     def add(self, record: ClientRecord) -> None:
         """Take a record up, which contradicts nothing."""
@@ -161,7 +171,7 @@ class SessionRecords:
                 names = {entry.phase for entry in record.entries}
                 self._held = tuple(entry for entry in self._held if entry.phase not in names)
             case Acknowledged():
-                self._acknowledged.add(record.phase)
+                self._acknowledged[record.phase] = record
             case Left():
                 self._held, self._left = (), record
 
@@ -215,8 +225,8 @@ class Sitting:
             session.add(record)
 
     def _dated(self, record: ClientRecord) -> ClientRecord:
-        """Return a record with the time of its losses, where there is a clock; never before that of another one."""
-        if self._clock is None or not isinstance(record, Drawn):
+        """Return a record with its time, where there is a clock; never before that of another one."""
+        if self._clock is None or isinstance(record, Reserved):
             return record
         latest = max((session.latest for session in self._others.values()), default=0)
         return msgspec.structs.replace(record, at=max(latest, math.ceil(self._clock())))

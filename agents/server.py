@@ -11,20 +11,19 @@ import trio
 
 from ..protocol.errors import HandshakeError, MalformedMessageError, RemoteProtocolError, StrangerError
 from ..protocol.kept_reports import ReceivedReports
-from ..protocol.messages import Abort, Charter, Hello, Inquiry, decode, encode
+from ..protocol.messages import Abort, Hello, Inquiry, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import Side
 from ..protocol.roster import Roster
-from ..protocol.rules import PhaseRules
+from ..protocol.rules import DEFAULT_RULES, SessionRules
 from ..protocol.server_machine import ServerMachine, SessionResult
 from ..protocol.states import SESSION
-from ..protocol.traffic import TrafficMeter
 from ..protocol.views import View
 from ..transports.abc import Channel, Listener
-from .driver import LINGER_SECONDS, Driver, EffectListener, RunInThread
-from .events import Log, log_unless_it_fails
+from .driver import LINGER_SECONDS, NOBODY, Driver, Observers, RunInThread
+from .events import log_unless_it_fails
 from .journals import SittingOfServer
-from .lobby import Lobby, Places
+from .lobby import Lobby, OneProcess, Places
 from .modes import Mode
 from .standing import Companion, Connections, Standing
 
@@ -46,20 +45,16 @@ class Server:
         protocol: the protocol with its public parameters.
         roster: who may take part.
         mode: a simulation or a deployment; a client of the other kind is refused.
-        charter: what makes the session this one; by default what the mode says.
-        rules: deadline and quorum for each phase by name.
-        default_rules: for the phases that `rules` does not name.
-        skips_waiting: let a phase's deadline pass as soon as all parties that it waits for have answered or left. This
-            is for one process that runs all parties. Elsewhere the speed would reveal a participation that is private.
-        places: how many connections may be without a Hello at a time; by default as many as suit the roster, and no
-            limit with `skips_waiting`, where nobody else can connect.
+        rules: deadlines and quorums.
+        places: how many connections may be without a Hello at a time, by default as many as suit the roster; or that
+            `OneProcess` runs all parties.
         sitting: the server's journal of this session; with it the session goes on after a restart where it stood, and
             parties that were lost may come back.
         kept: the reports of earlier sessions, by phase and party; as `ServerMachine` has them.
+        told: who is told of the session.
+
+    Attributes:
         run_in_thread: runs what blocks, which is keeping records; another one is for tests under a virtual clock.
-        log: where its events go; None for nowhere.
-        listener: told of every effect of its machine.
-        meter: counts the messages of its conversations with parties.
 
     Raises:
         ConfigurationError: as `ServerMachine`.
@@ -76,37 +71,27 @@ class Server:
     def __init__(
         self,
         protocol: PhasedProtocol[Any, Any],
-        *,
         roster: Roster,
         mode: Mode,
-        charter: Charter | None = None,
-        rules: Mapping[str, PhaseRules] | None = None,
-        default_rules: PhaseRules | None = None,
-        skips_waiting: bool = False,
-        places: Places | None = None,
+        *,
+        rules: SessionRules = DEFAULT_RULES,
+        places: Places | OneProcess | None = None,
         sitting: SittingOfServer | None = None,
         kept: ReceivedReports | None = None,
-        run_in_thread: RunInThread = trio.to_thread.run_sync,
-        log: Log | None = None,
-        listener: EffectListener | None = None,
-        meter: TrafficMeter | None = None,
+        told: Observers = NOBODY,
     ) -> None:
-        self._meter = meter
+        self.run_in_thread: RunInThread = trio.to_thread.run_sync
+        self._told = told
         self._sitting = sitting
-        self._run_in_thread = run_in_thread
         self._is_resumed = sitting is not None and bool(sitting.records)
         self._channels: dict[str, Channel] = {}
         self.view: View | None = None
         if mode.record_views:
             self.view = View(self.role, Side.SERVER, mode.session, mode.kind)
         self._session = mode.session
-        self._skips_waiting = skips_waiting
+        self._skips_waiting = isinstance(places, OneProcess)
         self._hides_participation = protocol.hides_participation
-        self._log = log
-        self._listener = listener
-        self._lobby = Lobby(
-            None if skips_waiting else places or Places.for_roster(len(roster)), tell=self._log_refusals
-        )
+        self._lobby = Lobby(places or Places.for_roster(len(roster)), tell=self._log_refusals)
         self._driver: Driver | None = None
         self._num_parties = len(roster)
         self._began_at = math.nan  # in Unix time, where trio's is 0
@@ -114,13 +99,9 @@ class Server:
         self._all_gone: trio.Event | None = None
         self._machine = ServerMachine(
             protocol,
-            roster=roster,
-            session=mode.session,
-            kind=mode.kind,
-            charter=mode.charter if charter is None else charter,
+            roster,
+            mode,
             rules=rules,
-            default_rules=default_rules,
-            noise=mode.noise,
             view=self.view,
             records=None if sitting is None else sitting.records,
             kept=kept,
@@ -206,10 +187,8 @@ class Server:
                     skips_waiting=self._skips_waiting and self._hides_participation,
                     hides_peers=self._hides_participation,
                     journal=self._sitting,
-                    run_in_thread=self._run_in_thread,
-                    log=self._log,
-                    listener=self._listener,
-                    meter=self._meter,
+                    run_in_thread=self.run_in_thread,
+                    told=self._told,
                 )
                 self._driver, self._began_at = driver, time.time() - trio.current_time()
                 driver.act(effects)
@@ -246,9 +225,9 @@ class Server:
         try:
             await companion(lambda: self.standing)
         except Exception as error:  # noqa: BLE001  whatever it is, the session is not about it
-            if self._log is not None:
+            if self._told.log is not None:
                 fields = {"session": self._session, "party": self.role, "error": type(error).__name__}
-                log_unless_it_fails(self._log.warning, "watching_failed", **fields, reason=str(error))
+                log_unless_it_fails(self._told.log.warning, "watching_failed", **fields, reason=str(error))
 
     async def _accept(self, listener: Listener, driver: Driver, nursery: trio.Nursery) -> None:
         while True:
@@ -339,9 +318,9 @@ class Server:
             await channel.send([encode(Abort.because(error))])
 
     def _log_refusals(self, refused: Mapping[str, int]) -> None:
-        if self._log is not None and refused and not self._hides_participation:
+        if self._told.log is not None and refused and not self._hides_participation:
             fields = {"session": self._session, "party": self.role, "total": sum(refused.values())}
-            log_unless_it_fails(self._log.warning, "connections_refused", **fields, reasons=dict(refused))
+            log_unless_it_fails(self._told.log.warning, "connections_refused", **fields, reasons=dict(refused))
 
     async def _say_goodbye(self, driver: Driver) -> None:
         """Tell every client that the session is over, and let what was sent leave."""

@@ -31,9 +31,10 @@ from .population import PopulationResult, run_batches, run_population
 from .randomness import NoiseSource, SimulatedNoise
 from .roles import SessionKind, Side
 from .roster import Roster
-from .rules import JOIN, PhaseRules
+from .rules import JOIN, PhaseRules, SessionRules
 from .server_machine import ServerMachine, SessionResult
 from .shown import Shown
+from .sides import Party, SessionMode
 from .tally import Tally
 from .views import View
 
@@ -54,6 +55,7 @@ __all__ = [
     "MalformedMessageError",
     "NoiseSource",
     "OnePhaseProtocol",
+    "Party",
     "Phase",
     "PhaseRules",
     "PhasedProtocol",
@@ -69,7 +71,9 @@ __all__ = [
     "ServerMachine",
     "SessionAborted",
     "SessionKind",
+    "SessionMode",
     "SessionResult",
+    "SessionRules",
     "Shown",
     "Side",
     "SimulatedNoise",

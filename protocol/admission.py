@@ -25,8 +25,8 @@ from .messages import (
     encode_payload,
 )
 from .phases import PhasedProtocol
-from .roles import SessionKind
 from .roster import Roster
+from .sides import SessionMode
 
 __all__ = ["Admission", "check_sizes"]
 
@@ -40,9 +40,7 @@ class Admission:
     Args:
         protocol: the protocol with its public parameters.
         roster: who may take part.
-        session: the session's name.
-        kind: where the clients' randomness comes from; a client of the other kind is refused.
-        charter: the session's.
+        mode: the session's.
 
     Attributes:
         public: everybody's public rows, with what those who have joined have chosen of theirs.
@@ -54,15 +52,8 @@ class Admission:
 
     __slots__ = ("_chosen", "_expected", "_protocol", "_roster", "_terms", "public", "welcome")
 
-    def __init__(
-        self,
-        protocol: PhasedProtocol[Any, Any],
-        *,
-        roster: Roster,
-        session: str,
-        kind: SessionKind,
-        charter: Charter,
-    ) -> None:
+    def __init__(self, protocol: PhasedProtocol[Any, Any], roster: Roster, mode: SessionMode) -> None:
+        session, kind, charter = mode.session, mode.kind, mode.charter
         self._protocol = protocol
         self._roster = roster
         self._chosen: dict[int, tuple[int, ...]] = {}

@@ -13,6 +13,8 @@ import msgspec
 from .errors import ConfigurationError, MalformedMessageError, RemoteProtocolError, quote
 from .messages import PROTOCOL_VERSION, Charter, Welcome, decode_payload
 from .phases import PhasedProtocol
+from .roles import SERVER
+from .sides import Party
 
 __all__ = ["Agreement"]
 
@@ -24,11 +26,8 @@ class Agreement:
 
     Args:
         protocol: the protocol with the parameters that the party agreed to.
-        party: its name.
-        server: what to call the server.
+        party: the party.
         charter: what makes the session this one, as far as the party knows.
-        row: its private row.
-        public: its public row; None where it takes what the server says.
 
     Attributes:
         charter: as given.
@@ -38,23 +37,11 @@ class Agreement:
         ConfigurationError: what the party chooses is missing or not allowed.
     """
 
-    __slots__ = ("_party", "_protocol", "_public", "_row", "_server", "charter", "chosen")
+    __slots__ = ("_party", "_protocol", "charter", "chosen")
 
-    def __init__(
-        self,
-        protocol: PhasedProtocol[Any, Any],
-        *,
-        party: str,
-        server: str,
-        charter: Charter,
-        row: Sequence[int],
-        public: tuple[int, ...] | None,
-    ) -> None:
+    def __init__(self, protocol: PhasedProtocol[Any, Any], party: Party, charter: Charter) -> None:
         self._protocol = protocol
         self._party = party
-        self._server = server
-        self._row = row
-        self._public = public
         self.charter = charter
         self.chosen = self._choice() if protocol.num_chosen else ()
 
@@ -69,47 +56,47 @@ class Agreement:
                 own row.
         """
         if reason := self._difference(welcome):
-            raise RemoteProtocolError(reason, sender=self._server, role="client")
+            raise RemoteProtocolError(reason, sender=SERVER, role="client")
         return welcome.public
 
     def _difference(self, welcome: Welcome) -> str:
         """Say what of a Welcome was not agreed to; empty where all was."""
         if welcome.version != PROTOCOL_VERSION:
-            return f"{self._server} speaks version {welcome.version}, this side {PROTOCOL_VERSION}"
+            return f"{SERVER} speaks version {welcome.version}, this side {PROTOCOL_VERSION}"
         if bytes(welcome.parameters) != bytes(self._protocol.encoded_parameters):
             differing = self._other_parameters(welcome.parameters)
-            return f"{self._server}'s parameters are not those agreed to: {differing}"
+            return f"{SERVER}'s parameters are not those agreed to: {differing}"
         if self.charter != welcome.charter and not self.charter.agrees_with(welcome.charter):
             differing = self._other_charter(welcome.charter)
-            return f"{self._server}'s session is another one than was agreed to: {differing}"
-        if self._public is not None and welcome.public != self._public:
-            return f"{self._server}'s public row for {self._party} is not the one agreed to"
+            return f"{SERVER}'s session is another one than was agreed to: {differing}"
+        if self._party.public is not None and welcome.public != self._party.public:
+            return f"{SERVER}'s public row for {self._party.name} is not the one agreed to"
         try:
             self._protocol.check_public(welcome.public)
-            self._protocol.check_row(self._row, welcome.public)
+            self._protocol.check_row(self._party.row, welcome.public)
             self._check_values(welcome.public)
         except ConfigurationError as error:
-            return f"{self._server}'s public row for {self._party} is none: {error}"
+            return f"{SERVER}'s public row for {self._party.name} is none: {error}"
         except ValueError:
             # Why not is the party's own business: which places of its private row are filled.
-            return f"{self._server}'s public row does not fit {self._party}'s own values"
+            return f"{SERVER}'s public row does not fit {self._party.name}'s own values"
         return ""
 
     def _check_values(self, public: Sequence[int]) -> None:
         """Raise ValueError if the row holds what nobody with this public row may: its loss would be of other values."""
         for phase, values in zip(self._protocol.phases, self._protocol.values_of(public), strict=True):
-            for value, allowed in zip(self._row[phase.columns], values, strict=True):
+            for value, allowed in zip(self._party.row[phase.columns], values, strict=True):
                 if value not in allowed:
                     raise ValueError("a value is outside what the public row allows")
 
     def _choice(self) -> tuple[int, ...]:
         """Return what the party chooses of its public row, checked before anything of it leaves."""
         number = self._protocol.num_chosen
-        if self._public is None:
+        if self._party.public is None:
             allowed = f"given: the party chooses the last {number} of it"
-            raise ConfigurationError(field="public", value=self._public, allowed=allowed)
-        self._protocol.check_public(self._public)
-        return self._public[-number:]
+            raise ConfigurationError(field="public", value=self._party.public, allowed=allowed)
+        self._protocol.check_public(self._party.public)
+        return self._party.public[-number:]
 
     def _other_charter(self, charter: Charter) -> str:
         """Say where the server's charter is another one."""
@@ -122,7 +109,7 @@ class Agreement:
         """Say where the server's parameters differ; they are public on both sides."""
         agreed = _PLAIN.decode(self._protocol.encoded_parameters)
         try:
-            other = decode_payload(offered, _PLAIN, sender=self._server, problem="")
+            other = decode_payload(offered, _PLAIN, sender=SERVER, problem="")
         except MalformedMessageError:
             return "they cannot be read"
         differing = [name for name in sorted(agreed.keys() | other.keys()) if agreed.get(name) != other.get(name)]

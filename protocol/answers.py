@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
-from .kept_reports import KeptReport, check_kept_names, check_values, has_changed, seal_of
+from .kept_reports import check_kept_names, check_values, has_changed, seal_of
 from .messages import Report, Request
 from .phases import Phase, PhasedProtocol
 from .privacy import Charge, PrivacyLoss, Reservation
 from .randomness import NoiseSource
 from .records import Remembered
+from .sides import Party
 
 __all__ = ["Answers"]
 
@@ -25,12 +26,8 @@ class Answers:
 
     Args:
         protocol: what is run.
-        party: the party's name.
-        place: its place in the roster, which addresses simulated noise.
-        row: its private row.
+        party: whose they are.
         noise: where the reports' randomness comes from.
-        kept: its reports of earlier sessions, by phase.
-        secret: of the seals that it keeps beside reports.
 
     Attributes:
         given: the requests that have their answer, phase by phase.
@@ -40,38 +37,25 @@ class Answers:
         ValueError: a value is out of its mechanism's range.
     """
 
-    __slots__ = ("_kept", "_noise", "_place", "_protocol", "_row", "_secret", "given")
+    __slots__ = ("_noise", "_party", "_protocol", "given")
 
-    def __init__(
-        self,
-        protocol: PhasedProtocol[Any, Any],
-        *,
-        party: str,
-        place: int,
-        row: Sequence[int],
-        noise: NoiseSource,
-        kept: Mapping[str, KeptReport],
-        secret: bytes,
-    ) -> None:
+    def __init__(self, protocol: PhasedProtocol[Any, Any], party: Party, noise: NoiseSource) -> None:
         self._protocol = protocol
-        self._place = place
-        self._row = row
+        self._party = party
         self._noise = noise
-        self._secret = secret
         self.given: list[tuple[Request, Report]] = []
         for phase in protocol.phases:
             noise.check(phase.mechanism)
             low, high = phase.mechanism.value_range
-            values = row[phase.columns]
-            is_allowed = len(values) == phase.num_values
+            values, number = party.row[phase.columns], phase.num_values
+            is_allowed = len(values) == number
             for value in values:
                 is_allowed = is_allowed and low <= value <= high
             if not is_allowed:
                 # The values are private: the message says what is allowed and not what was given.
-                raise ValueError(f"{party}: phase {phase.name!r} takes {phase.num_values} values in [{low}, {high}]")
-        self._kept = dict(kept)
-        if kept:
-            self._check_kept(party)
+                raise ValueError(f"{party.name}: phase {phase.name!r} takes {number} values in [{low}, {high}]")
+        if party.kept:
+            self._check_kept()
 
     @property
     def is_complete(self) -> bool:
@@ -90,7 +74,7 @@ class Answers:
     def repeats(self, number: int) -> bool:
         """Return whether there is a report of a phase from an earlier session, by the phase's number."""
         phases = self._protocol.phases
-        return number < len(phases) and phases[number].name in self._kept
+        return number < len(phases) and phases[number].name in self._party.kept
 
     def losses_to_come(self, public: Sequence[int]) -> list[tuple[Phase, PrivacyLoss]]:
         """Return what the session costs from here on: the losses of phases to be drawn, each with its phase.
@@ -101,7 +85,7 @@ class Answers:
         return [
             (phase, loss)
             for phase in self._protocol.phases[len(self.given) :]
-            if phase.name not in self._kept
+            if phase.name not in self._party.kept
             for loss in phase.losses_of(public)
         ]
 
@@ -121,17 +105,17 @@ class Answers:
         """
         phase = self._protocol.phases[request.phase]
         charges: list[Charge] = []
-        if phase.name not in self._kept:
+        if phase.name not in self._party.kept:
             charges = [reservation.charge(loss, session=session, phase=phase.name) for loss in phase.losses_of(public)]
             values = self._noise.randomize(
                 phase.mechanism_of(public),
-                self._row[phase.columns],
+                self._party.row[phase.columns],
                 protocol=self._protocol.name,
                 phase=phase.name,
-                place=self._place,
+                place=self._party.place,
             )
         else:
-            values = self._kept[phase.name].report
+            values = self._party.kept[phase.name].report
         report = Report(request.phase, _encoded(phase, values))
         self.given.append((request, report))
         return report, charges
@@ -143,17 +127,18 @@ class Answers:
             return None
         return Remembered(phase=phase.name, scope=phase.kept, seal=self._seal_of(phase))
 
-    def _check_kept(self, party: str) -> None:
-        check_kept_names(self._kept, self._protocol.kept_scopes)
+    def _check_kept(self) -> None:
+        check_kept_names(self._party.kept, self._protocol.kept_scopes)
         for phase in self._protocol.phases:
-            if (earlier := self._kept.get(phase.name)) is None or phase.kept is None:
+            if (earlier := self._party.kept.get(phase.name)) is None or phase.kept is None:
                 continue
             phase.kept.check(earlier.scope)
-            check_values(phase.kept, is_changed=has_changed(earlier.seal, self._seal_of(phase)), party=party)
+            check_values(phase.kept, is_changed=has_changed(earlier.seal, self._seal_of(phase)), party=self._party.name)
             phase.decoder.decode(bytes(_encoded(phase, earlier.report)))
 
     def _seal_of(self, phase: Phase) -> str:
-        return "" if phase.kept is None else seal_of(self._secret, phase.kept, phase.name, self._row[phase.columns])
+        values = self._party.row[phase.columns]
+        return "" if phase.kept is None else seal_of(self._party.secret, phase.kept, phase.name, values)
 
 
 def _encoded(phase: Phase, report: Sequence[int]) -> msgspec.Raw:

@@ -11,7 +11,6 @@ made again from these records after a restart or a lost connection (`replay`). T
 that it has answered stay answered.
 """
 
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -33,13 +32,10 @@ from .errors import (
     UnexpectedMessageError,
 )
 from .faults import unexpected_message
-from .kept_reports import KeptReport
 from .messages import (
     NIL,
-    NO_CHARTER,
     Abort,
     Acknowledgement,
-    Charter,
     Hello,
     Inquiry,
     Message,
@@ -52,11 +48,11 @@ from .messages import (
     encode,
 )
 from .phases import Phase, PhasedProtocol
-from .privacy import Ledger, LedgerEntry, PrivacyLoss, Reservation
-from .randomness import NoiseSource
+from .privacy import LedgerEntry, PrivacyLoss, Reservation
 from .records import Acknowledged, ClientRecord, Drawn, Left, Reserved
 from .replay import replay_client
-from .roles import Side, check_party_name
+from .roles import SERVER, Side
+from .sides import Party, SessionMode
 from .states import CONVERSATION, Move, Position, State
 from .transcript import Transcript
 from .views import Happening, View, check_view
@@ -71,30 +67,18 @@ class ClientMachine:
 
     Args:
         protocol: the protocol with the parameters that the party agreed to.
-        party: the party's name.
-        place: its place in the roster, from 0; addresses simulated noise.
-        row: its private row.
-        session: the session's name.
-        noise: where its reports' randomness comes from; its kind is the session's kind.
-        ledger: where its losses are charged.
-        public: its public row; without one, what the server says is taken where it fits the private row, which is right
-            where a private row means the same whatever the public one is. What the protocol leaves the party to choose
-            of it, at its end, leaves with the Hello.
-        server: what to call the server in effects and errors.
-        charter: what makes the session this one, as far as the party agreed to it beforehand.
+        party: who it is, and what it holds.
+        mode: the session's.
         view: records what the party sees; simulations only.
         records: what the party has kept of this session, if it keeps records; None if it does not. Its ledger holds
             the losses of what was drawn.
-        kept: its reports of earlier sessions, by the names of phases that keep theirs.
-        secret: tells a party that comes back to a scope whether its values are still the same; from nobody else.
 
     Raises:
-        ConfigurationError: the party's name cannot name a party, the noise source cannot sample a mechanism, the
-            view is of another kind than the noise, there are records and no id of the session that they are of, what
-            the party chooses is missing, or no public row has it, or a kept report is of another scope, law or value.
+        ConfigurationError: the noise source cannot sample a mechanism, the view is of another kind than the noise,
+            there are records and no id of the session that they are of, what the party chooses is missing, or no
+            public row has it, or a kept report is of another scope, law or value.
         JournalError: the records are not of this party, session and protocol, or the party chose otherwise before.
         ValueError: a value is out of its mechanism's range.
-        TypeError: a value is no integer.
 
     Privacy:
         Whatever the server sends, no more than the losses of `protocol` for the public row is ever charged or drawn,
@@ -108,18 +92,14 @@ class ClientMachine:
         "_answers",
         "_has_reserved",
         "_is_durable",
-        "_kind",
         "_late_phase",
-        "_ledger",
+        "_mode",
         "_num_phases",
         "_party",
         "_position",
         "_protocol",
         "_public",
         "_reservation",
-        "_row",
-        "_server",
-        "_session",
         "_transcript",
         "_view",
     )
@@ -127,60 +107,38 @@ class ClientMachine:
     def __init__(
         self,
         protocol: PhasedProtocol[Any, Any],
+        party: Party,
+        mode: SessionMode,
         *,
-        party: str,
-        place: int,
-        row: Sequence[int],
-        session: str,
-        noise: NoiseSource,
-        ledger: Ledger,
-        public: Sequence[int] | None = None,
-        server: str = "server",
-        charter: Charter = NO_CHARTER,
         view: View | None = None,
         records: Sequence[ClientRecord] | None = None,
-        kept: Mapping[str, KeptReport] | None = None,
-        secret: bytes = b"",
     ) -> None:
         self._protocol = protocol
         self._num_phases = len(protocol.phases)
-        self._party = check_party_name(party)
-        # Integers and nothing else: a float would leave with its low bits in clear, and numpy's own do not encode.
-        self._row = tuple(map(operator.index, row))
-        self._public = None if public is None else tuple(map(operator.index, public))
-        self._agreement = Agreement(
-            protocol, party=party, server=server, charter=charter, row=self._row, public=self._public
-        )
-        self._session = session
-        self._ledger = ledger
-        self._server = server
-        kind = noise.kind
+        self._party = party
+        self._mode = mode
+        self._public = party.public
+        self._agreement = Agreement(protocol, party, mode.charter)
+        kind = mode.kind
         if view is not None:
             check_view(view, kind)
-        self._kind = kind
         self._view = view
         self._reservation: Reservation | None = None
         self._position = Position(_TABLE, State.NEW)
         self._late_phase: str | None = None
         self._transcript = Transcript(
-            session=session, protocol=protocol.name, kind=kind._value_, num_phases=self._num_phases
+            session=mode.session, protocol=protocol.name, kind=kind._value_, num_phases=self._num_phases
         )
-        self._answers = Answers(
-            protocol, party=party, place=place, row=self._row, noise=noise, kept=kept or {}, secret=secret
-        )
+        self._answers = Answers(protocol, party, mode.noise)
         self._is_durable = records is not None
         self._acknowledged: set[int] = set()
         self._has_reserved = False  # on record, by an earlier conversation
         if records is not None:
-            if not charter.id:
-                raise ConfigurationError(field="charter", value=charter, allowed="with an id where records are kept")
+            if not mode.charter.id:
+                allowed = "with an id where records are kept"
+                raise ConfigurationError(field="charter", value=mode.charter, allowed=allowed)
             past = replay_client(
-                records,
-                party=party,
-                session=session,
-                protocol=protocol.name,
-                num_phases=len(protocol.phases),
-                chosen=self._agreement.chosen,
+                records, protocol, party=party.name, session=mode.session, chosen=self._agreement.chosen
             )
             self._answers.given.extend(past.answered)
             self._acknowledged.update(past.acknowledged)
@@ -194,7 +152,7 @@ class ClientMachine:
     @property
     def party(self) -> str:
         """The party's name."""
-        return self._party
+        return self._party.name
 
     @property
     def transcript(self) -> str | None:
@@ -239,14 +197,14 @@ class ClientMachine:
             raise LocalProtocolError("a machine starts once", role="client", state=self.state.value)
         hello = Hello.of(
             self._protocol,
-            self._party,
-            session=self._session,
-            kind=self._kind,
-            charter=self._agreement.charter,
+            self._party.name,
+            session=self._mode.session,
+            kind=self._mode.kind,
+            charter=self._mode.charter,
             chosen=self._agreement.chosen,
         )
         self._position.move(Move.HELLO)
-        return [send((self._server,), hello, view=self._view)]
+        return [send((SERVER,), hello, view=self._view)]
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
         """Take one message from the server.
@@ -268,7 +226,7 @@ class ClientMachine:
             case Acknowledgement():
                 return self._on_acknowledgement(message)
             case Abort():
-                return self._end(message.error_from(self._server))
+                return self._end(message.error_from(SERVER))
             case Hello() | Report() | Inquiry() | Terms():
                 return self._blame(self._unexpected(message))
 
@@ -280,7 +238,7 @@ class ClientMachine:
             self._view.record(Happening.LOST, sender)
         self._close(Move.BREAK)
         # Nothing is kept of it: a durable party may come back, and its room on the ledger waits for it.
-        return [Fail(ConnectionLostError(reason="the connection was lost before the release", by=self._server))]
+        return [Fail(ConnectionLostError(reason="the connection was lost before the release", by=SERVER))]
 
     def receive_silence(self, sender: str, seconds: float) -> list[Effect]:
         """Take note that the server has said nothing for so long.
@@ -290,7 +248,7 @@ class ClientMachine:
         """
         if self._is_durable and self.state is State.GREETED:
             self._close(Move.BREAK)
-            return [Fail(ConnectionLostError(reason=f"it has said nothing for {seconds:g} seconds", by=self._server))]
+            return [Fail(ConnectionLostError(reason=f"it has said nothing for {seconds:g} seconds", by=SERVER))]
         error = RemoteProtocolError(f"{sender} has said nothing for {seconds:g} seconds", sender=sender, role="client")
         return self.receive_fault(sender, error)
 
@@ -312,7 +270,7 @@ class ClientMachine:
         try:
             self._protocol.check_losses(public)
             losses = self._answers.losses_to_come(public)
-            self._reservation = self._ledger.reserve([loss for _, loss in losses])
+            self._reservation = self._party.ledger.reserve([loss for _, loss in losses])
         except ConfigurationError as error:
             return self._leave(error, "the party's protocol states a loss that is not what it draws")
         except PrivacyError as error:
@@ -327,16 +285,16 @@ class ClientMachine:
         if not self._is_durable or self._has_reserved or self._answers.is_complete:
             return []  # who comes back for the release pays nothing
         entries = tuple(
-            LedgerEntry.of(loss, person=self._ledger.person, session=self._session, phase=phase.name)
+            LedgerEntry.of(loss, person=self._party.ledger.person, session=self._mode.session, phase=phase.name)
             for phase, loss in losses
         )
         return [
             Keep(
                 Reserved(
-                    party=self._party,
-                    session=self._session,
+                    party=self._party.name,
+                    session=self._mode.session,
                     protocol=self._protocol.name,
-                    expires=self._agreement.charter.expires,
+                    expires=self._mode.charter.expires,
                     entries=entries,
                     chosen=self._agreement.chosen,
                 )
@@ -351,16 +309,16 @@ class ClientMachine:
             if message != request:
                 return self._blame(self._unexpected(message, "another "))
             position.move(Move.REPORT)
-            return [send((self._server,), report, view=self._view)]
+            return [send((SERVER,), report, view=self._view)]
         if Move.REQUEST not in moves or message.phase != number or number == self._num_phases:
             return self._blame(self._unexpected(message))
         if self._reservation is None or self._public is None:
             raise LocalProtocolError("a phase was requested before its loss was reserved", role="client")
         self._transcript.add(message)
         position.move(Move.REQUEST)
-        report, charges = self._answers.answer(message, self._public, self._reservation, session=self._session)
+        report, charges = self._answers.answer(message, self._public, self._reservation, session=self._mode.session)
         position.move(Move.REPORT)
-        effects: list[Effect] = [*map(Charged, charges), send((self._server,), report, view=self._view)]
+        effects: list[Effect] = [*map(Charged, charges), send((SERVER,), report, view=self._view)]
         if self._is_durable:
             drawn = Drawn(
                 phase=message.phase,
@@ -380,7 +338,7 @@ class ClientMachine:
             # Somebody has reported in the party's name, and from here it could only draw again.
             scope = None if message.phase >= len(self._protocol.phases) else self._protocol.phases[message.phase].kept
             where = "this session" if scope is None else f"{scope}, from this session or an earlier one"
-            reason = f"does not know a report that {self._server} has from {self._party} in {where}"
+            reason = f"does not know a report that {SERVER} has from {self._party.name} in {where}"
             return self._leave(JournalError(f"{reason}; nothing was drawn"), "the party's journal lacks its own report")
         if Move.ACKNOWLEDGE not in moves:
             return self._blame(self._unexpected(message))
@@ -398,11 +356,11 @@ class ClientMachine:
         decoder, of_own = self._protocol.outcome_decoder, self._protocol.own_outcome_decoder
         own: msgspec.Struct | None = None
         try:
-            problem = f"{self._server}'s release is no {self._protocol.outcome_type.__name__}"
-            outcome = decode_payload(message.payload, decoder, sender=self._server, problem=problem)
+            problem = f"{SERVER}'s release is no {self._protocol.outcome_type.__name__}"
+            outcome = decode_payload(message.payload, decoder, sender=SERVER, problem=problem)
             if message.own != NIL:
-                problem = f"what {self._server}'s release tells {self._party} alone is not what the protocol declares"
-                own = decode_payload(message.own, of_own, sender=self._server, problem=problem)
+                problem = f"what {SERVER}'s release tells {self._party.name} alone is not what the protocol declares"
+                own = decode_payload(message.own, of_own, sender=SERVER, problem=problem)
         except MalformedMessageError as error:
             error.role, error.state, error.message_type = "client", self.state.value, "Release"
             return self._blame(error)
@@ -425,7 +383,7 @@ class ClientMachine:
         return [*self._leaving(str(error)), Fail(error)]
 
     def _send(self, message: Message) -> Send:
-        return send((self._server,), message, view=self._view)
+        return send((SERVER,), message, view=self._view)
 
     def _close(self, move: Move) -> None:
         """Make the last move: what the session did not need of the ledger is others' again."""
@@ -444,4 +402,4 @@ class ClientMachine:
         return [*self._leaving(str(error)), self._send(Abort(reason=reason)), Fail(error)]
 
     def _unexpected(self, message: Message, which: str = "a ") -> UnexpectedMessageError:
-        return unexpected_message(message, sender=self._server, side=Side.CLIENT, state=self.state, which=which)
+        return unexpected_message(message, sender=SERVER, side=Side.CLIENT, state=self.state, which=which)

@@ -312,6 +312,9 @@ Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort | Inqu
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
+_last: tuple[bytes, Message] | None = None
+"""What was read last. Where one process sends the same bytes to many of its parties, all have one value, which nobody
+can change."""
 
 
 def encode(message: Message) -> bytes:
@@ -337,14 +340,20 @@ def decode(payload: bytes, *, sender: str | None = None) -> Message:
     Raises:
         MalformedMessageError: it holds no message of this version, or more than `MAX_MESSAGE_BYTES`.
     """
+    global _last  # noqa: PLW0603  it is the process's
     if len(payload) > MAX_MESSAGE_BYTES:
         reason = f"a message may have {MAX_MESSAGE_BYTES} bytes, {sender or 'a peer'} sent {len(payload)}"
         raise MalformedMessageError(reason, sender=sender)
+    last = _last  # once: another thread may read another message in the meantime
+    if last is not None and payload is last[0]:
+        return last[1]
     try:
-        return _decoder.decode(payload)
+        message = _decoder.decode(payload)
     except _UNREADABLE as error:
         reason = f"{sender or 'a peer'} sent {len(payload)} bytes that are no message: {error}"
         raise MalformedMessageError(reason, sender=sender) from None
+    _last = payload, message
+    return message
 
 
 class PayloadDecoder(Generic[DecodedT]):

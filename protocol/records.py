@@ -93,19 +93,25 @@ class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unkno
     at: Count = 0
 
 
-class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged", forbid_unknown_fields=True):
-    """Client: the server has said that a phase's report is kept on its side."""
+class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged", forbid_unknown_fields=True, omit_defaults=True):
+    """Client: the server has said that a phase's report is kept on its side: until then it may have left, once more.
+
+    `at` is when that was kept, as in `Drawn`.
+    """
 
     phase: Count
+    at: Count = 0
 
 
 class Left(msgspec.Struct, frozen=True, tag="left", forbid_unknown_fields=True):
     """Client: the session is over for this party; room that it did not use is free.
 
-    `reason` is empty where it has heard the release.
+    `reason` is empty where it has heard the release; `at` is when that was kept, as in `Drawn`, and is not written
+    where nobody says.
     """
 
     reason: str = ""
+    at: Count | msgspec.UnsetType = msgspec.UNSET
 
 
 class PhaseOpened(msgspec.Struct, frozen=True, tag="opened", forbid_unknown_fields=True):

@@ -6,6 +6,7 @@ error: nobody goes on from a journal of something else.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -13,6 +14,7 @@ from .admission import Admission
 from .errors import JournalError, MalformedMessageError, QuorumError
 from .messages import Report, Request, decode, encode_payload
 from .phase_reports import PhaseReports
+from .phases import PhasedProtocol
 from .records import (
     Accepted,
     Acknowledged,
@@ -46,16 +48,20 @@ class ClientPast(msgspec.Struct, frozen=True):
 
 
 def replay_client(
-    records: Sequence[ClientRecord], *, party: str, session: str, protocol: str, num_phases: int, chosen: Sequence[int]
+    records: Sequence[ClientRecord],
+    protocol: PhasedProtocol[Any, Any],
+    *,
+    party: str,
+    session: str,
+    chosen: Sequence[int],
 ) -> ClientPast:
     """Run by a client: return what its records say.
 
     Args:
         records: all that it has kept of this session.
+        protocol: what is run.
         party: its name.
         session: the session's name.
-        protocol: the protocol's.
-        num_phases: how many phases that has.
         chosen: what the party chooses of its public row.
 
     Raises:
@@ -67,7 +73,7 @@ def replay_client(
     for record in records:
         match record:
             case Reserved():
-                if (record.party, record.session, record.protocol) != (party, session, protocol):
+                if (record.party, record.session, record.protocol) != (party, session, protocol.name):
                     theirs = f"{record.party!r} in session {record.session!r} of {record.protocol!r}"
                     raise JournalError(f"has this session's id for {theirs}")
                 if record.chosen != tuple(chosen):
@@ -84,8 +90,8 @@ def replay_client(
                 acknowledged.add(phase)
             case Left():
                 has_reserved = False  # whoever left may come back, and say again what it has said
-    if len(answered) > num_phases:
-        raise JournalError(f"has reports of {len(answered)} phases, and {protocol!r} fewer")
+    if len(answered) > len(protocol.phases):
+        raise JournalError(f"has reports of {len(answered)} phases, and {protocol.name!r} fewer")
     return ClientPast(tuple(answered), frozenset(acknowledged), has_reserved)
 
 

@@ -5,13 +5,17 @@ aggregator). Roles share the two machines, so nothing in this room depends on a 
 """
 
 import enum
+from typing import Final
 
 from .errors import ConfigurationError
 
-__all__ = ["MAX_PARTY_NAME_LENGTH", "SessionKind", "Side", "check_party_name"]
+__all__ = ["MAX_PARTY_NAME_LENGTH", "SERVER", "SessionKind", "Side", "check_party_name"]
 
 # Long enough for a legal name, short enough that a roster of 100,000 fits into memory many times.
 MAX_PARTY_NAME_LENGTH = 128
+
+SERVER: Final = "server"
+"""What a client calls its only peer, whatever its role."""
 
 
 class Side(enum.Enum):

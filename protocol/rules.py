@@ -13,7 +13,7 @@ import msgspec
 from .errors import ConfigurationError, one_of
 from .phases import PhasedProtocol
 
-__all__ = ["JOIN", "PhaseRules", "SessionRules", "hidden_phases"]
+__all__ = ["DEFAULT_RULES", "JOIN", "PhaseRules", "SessionRules", "hidden_phases"]
 
 JOIN: Final = "join"
 """What the time before the first phase is called in rules, deadlines and quorum errors."""
@@ -79,35 +79,30 @@ def hidden_phases(protocol: PhasedProtocol[Any, Any]) -> frozenset[str]:
     return frozenset([JOIN, *names] if names else [])
 
 
-class SessionRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How long each phase of one session waits, and for how many; by name, the time before the first as `JOIN`.
+class SessionRules(PhaseRules, frozen=True, kw_only=True):
+    """The rules of all phases of a session, and of the time before the first one (`JOIN`).
 
     Args:
-        deadline_seconds: of each phase.
-        required: how many reports each needs.
-        hidden: the phases in which it is private who reports (`hidden_phases`).
+        deadline_seconds: of each phase that `phases` does not name; as of `PhaseRules`.
+        quorum: of each of those, too.
+        phases: the rules of single phases, by name.
+
+    Raises:
+        ConfigurationError: as `PhaseRules`.
     """
 
-    deadline_seconds: Mapping[str, float]
-    required: Mapping[str, int]
-    hidden: frozenset[str]
+    phases: Mapping[str, PhaseRules] = {}
 
-    @classmethod
-    def of(
-        cls,
-        protocol: PhasedProtocol[Any, Any],
-        *,
-        num_parties: int,
-        rules: Mapping[str, PhaseRules] | None = None,
-        default_rules: PhaseRules | None = None,
-    ) -> "SessionRules":
-        """Return the rules of a session.
+    def of(self, name: str) -> PhaseRules:
+        """Return the rules of a phase, by its name."""
+        return self.phases.get(name, self)
+
+    def required_by_phase(self, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> dict[str, int]:
+        """Return how many reports each phase needs, by name; 0 where it is private who reports.
 
         Args:
             protocol: what is run.
             num_parties: on the roster.
-            rules: by name of the phase.
-            default_rules: for the phases that `rules` does not name.
 
         Raises:
             ConfigurationError: a phase has the name of the time before the first one, a rule names no phase, or it asks
@@ -116,16 +111,11 @@ class SessionRules(msgspec.Struct, frozen=True, kw_only=True):
         names = (JOIN, *(phase.name for phase in protocol.phases))
         if JOIN in names[1:]:
             raise ConfigurationError(field="phase", value=JOIN, allowed="named otherwise")
-        given = dict(rules or {})
-        if unknown := sorted(set(given) - set(names)):
+        if unknown := sorted(set(self.phases) - set(names)):
             raise ConfigurationError(field="rules", value=unknown[0], allowed=one_of(names, unknown[0]))
-        default = default_rules or PhaseRules()
-        of_each = {name: given.get(name, default) for name in names}
         hidden = hidden_phases(protocol)
-        return cls(
-            deadline_seconds={name: rule.deadline_seconds for name, rule in of_each.items()},
-            required={
-                name: rule.required(num_parties, hides_participation=name in hidden) for name, rule in of_each.items()
-            },
-            hidden=hidden,
-        )
+        return {name: self.of(name).required(num_parties, hides_participation=name in hidden) for name in names}
+
+
+DEFAULT_RULES: Final = SessionRules()
+"""Of a session for which nobody says otherwise."""

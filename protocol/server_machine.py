@@ -17,7 +17,7 @@ tells of it. It is made again from these records after a restart. In its session
 the party is waited for until the deadline, may come back in any phase, and is told again what it has to know.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from .admission import Admission
@@ -35,10 +35,8 @@ from .kept_reports import ReceivedReports, check_kept_names
 from .messages import (
     MAX_GREETING_BYTES,
     MAX_MESSAGE_BYTES,
-    NO_CHARTER,
     Abort,
     Acknowledgement,
-    Charter,
     Hello,
     Inquiry,
     Message,
@@ -50,14 +48,14 @@ from .messages import (
 )
 from .phase_reports import Attendance, PhaseReports, draws_for_releases
 from .phases import PhasedProtocol
-from .randomness import NoiseSource
 from .records import Accepted, Chosen, PhaseClosed, ServerRecord
 from .replay import replay_server
-from .roles import SessionKind, Side
+from .roles import Side
 from .roster import Roster
-from .rules import PhaseRules, SessionRules
+from .rules import DEFAULT_RULES, SessionRules
 from .seats import Seat
 from .session_flow import SessionFlow, SessionResult
+from .sides import SessionMode
 from .states import SESSION, Move, SessionMove, SessionState, State
 from .transcript import Transcript
 from .views import Happening, View, check_view
@@ -75,12 +73,8 @@ class ServerMachine:
     Args:
         protocol: the protocol with its public parameters.
         roster: who may take part.
-        session: the session's name.
-        kind: where the clients' randomness comes from; a client of the other kind is refused.
-        charter: what makes the session this one.
-        rules: deadline and quorum for each phase by name (and for `JOIN`).
-        default_rules: for the phases that `rules` does not name.
-        noise: where the server's own randomness comes from, which a protocol needs that trusts it with values.
+        mode: the session's.
+        rules: deadlines and quorums.
         view: records what the server sees; simulations only.
         records: what the server has kept of this session, if it keeps records; None if it does not.
         kept: the reports of earlier sessions, by phase and party, in phases that keep theirs. A party that has one is
@@ -89,7 +83,7 @@ class ServerMachine:
     Raises:
         JournalError: the records are none of this session.
         ConfigurationError: a rule names no phase, or asks for more parties than the roster has, or for any where it is
-            private who reports; the noise is missing, of another kind, or cannot sample a mechanism; a phase states
+            private who reports; the noise cannot sample a mechanism, or the view is of another kind; a phase states
             less than it draws for one of the roster, or keeps no reports and some are given.
         ValueError: the parameters, or a release, would not fit into a message.
     """
@@ -97,32 +91,27 @@ class ServerMachine:
     def __init__(
         self,
         protocol: PhasedProtocol[Any, Any],
-        *,
         roster: Roster,
-        session: str,
-        kind: SessionKind,
-        charter: Charter = NO_CHARTER,
-        rules: Mapping[str, PhaseRules] | None = None,
-        default_rules: PhaseRules | None = None,
-        noise: NoiseSource | None = None,
+        mode: SessionMode,
+        *,
+        rules: SessionRules = DEFAULT_RULES,
         view: View | None = None,
         records: Sequence[ServerRecord] | None = None,
         kept: ReceivedReports | None = None,
     ) -> None:
         check_kept_names(kept or {}, protocol.kept_scopes)
-        draws = draws_for_releases(protocol, noise=noise, kind=kind)
-        check_view(view, kind)
+        draws = draws_for_releases(protocol, mode.noise)
+        check_view(view, mode.kind)
         self._protocol = protocol
         self._roster = roster
-        self._session = session
+        self._session = mode.session
         self._view = view
         self._is_durable = records is not None
         self._records = records or ()
         self._kept = {name: dict(reports) for name, reports in (kept or {}).items()}
-        rules_of_all = SessionRules.of(protocol, num_parties=len(roster), rules=rules, default_rules=default_rules)
-        self._admission = Admission(protocol, roster=roster, session=session, kind=kind, charter=charter)
+        self._admission = Admission(protocol, roster, mode)
         transcript = Transcript(
-            session=session, protocol=protocol.name, kind=kind.value, num_phases=len(protocol.phases)
+            session=mode.session, protocol=protocol.name, kind=mode.kind.value, num_phases=len(protocol.phases)
         )
         transcript.add(self._admission.welcome)
         self._phase_reports = PhaseReports(
@@ -130,7 +119,7 @@ class ServerMachine:
         )
         self._seats = self._phase_reports.seats
         self._flow = SessionFlow(
-            protocol, phase_reports=self._phase_reports, rules=rules_of_all, is_durable=self._is_durable, view=view
+            protocol, phase_reports=self._phase_reports, rules=rules, is_durable=self._is_durable, view=view
         )
         widest = max((phase.num_reported for phase in protocol.phases), default=0)
         self.max_received_bytes = min(MAX_MESSAGE_BYTES, MAX_GREETING_BYTES + _WIDEST_NUMBER_BYTES * widest)

@@ -18,7 +18,7 @@ from .phases import PhasedProtocol
 from .plugin_checks import checked_outcome, checked_own_outcomes
 from .records import Broken, KeptTally, PhaseClosed, PhaseOpened
 from .releases import Releases
-from .rules import SessionRules
+from .rules import SessionRules, hidden_phases
 from .states import Move, State
 from .tally import Tally
 from .views import View
@@ -61,7 +61,17 @@ class SessionFlow:
         releases: what everybody was told at the end; None before.
     """
 
-    __slots__ = ("_first_drop", "_is_durable", "_phase_reports", "_protocol", "_rules", "_view", "releases")
+    __slots__ = (
+        "_first_drop",
+        "_hidden",
+        "_is_durable",
+        "_phase_reports",
+        "_protocol",
+        "_required",
+        "_rules",
+        "_view",
+        "releases",
+    )
 
     def __init__(
         self,
@@ -75,6 +85,8 @@ class SessionFlow:
         self._protocol = protocol
         self._phase_reports = phase_reports
         self._rules = rules
+        self._required = rules.required_by_phase(protocol, num_parties=len(phase_reports.names))
+        self._hidden = hidden_phases(protocol)
         self._is_durable = is_durable
         self._view = view
         self._first_drop = ""  # why; unless it is private who takes part
@@ -84,11 +96,11 @@ class SessionFlow:
     def deadline(self) -> SetDeadline:
         """The open phase's."""
         name = self._phase_reports.name
-        return SetDeadline(name, self._rules.deadline_seconds[name])
+        return SetDeadline(name, self._rules.of(name).deadline_seconds)
 
     def hides(self, name: str) -> bool:
         """Return whether it is private who reports in a phase, by its name."""
-        return name in self._rules.hidden
+        return name in self._hidden
 
     def note_drop(self, error: RemoteProtocolError) -> None:
         """Take note of why a party is dropped: the first reason is in the server's error if a quorum is missed."""
@@ -101,11 +113,11 @@ class SessionFlow:
         Where it is private who reports, only its deadline closes it: earlier would tell that all have.
         """
         phase_reports, seats = self._phase_reports, self._phase_reports.seats
-        if not phase_reports.is_under_way or phase_reports.name in self._rules.hidden:
+        if not phase_reports.is_under_way or phase_reports.name in self._hidden:
             return []
         if not seats.num_awaited:
             return self.close()
-        if phase_reports.num_received + seats.num_awaited >= self._rules.required[phase_reports.name]:
+        if phase_reports.num_received + seats.num_awaited >= self._required[phase_reports.name]:
             return []
         still_there = phase_reports.present | seats.places_in(State.NEW if phase_reports.phase < 0 else State.ASKED)
         return self._abort(phase_reports.num_received, still_there)
@@ -113,9 +125,9 @@ class SessionFlow:
     def close(self) -> list[Effect]:
         """Close the open phase with whoever has reported."""
         phase_reports, name, present = self._phase_reports, self._phase_reports.name, self._phase_reports.present
-        if len(present) < self._rules.required[name]:
+        if len(present) < self._required[name]:
             return self._abort(len(present), present)
-        counts = (None, None) if name in self._rules.hidden else (len(present), len(phase_reports.names) - len(present))
+        counts = (None, None) if name in self._hidden else (len(present), len(phase_reports.names) - len(present))
         if phase_reports.phase < 0:
             return [Closed(name, *counts, None), *self._open_next(NIL)]
         phase, places = phase_reports.phase, sorted(present)
@@ -153,12 +165,10 @@ class SessionFlow:
         asked = phase_reports.seats.able_to(Move.REQUEST)
         phase_reports.open_phase(payload, asked)
         places = tuple([seat.place for seat in asked])
-        if (
-            len(asked) < self._rules.required[phase_reports.name]
-        ):  # nobody shall pay for a phase that cannot reach its quorum
+        if len(asked) < self._required[phase_reports.name]:  # nobody shall pay for a phase that cannot reach its quorum
             return self._abort(0, set(places))
         # Whoever is asked has reported in the phase before.
-        num_asked = None if {phase_reports.name, before} & self._rules.hidden else len(asked)
+        num_asked = None if {phase_reports.name, before} & self._hidden else len(asked)
         return [
             *([Keep(PhaseOpened(phase_reports.phase, places))] if self._is_durable else []),
             Opened(phase_reports.name, num_asked),
@@ -180,7 +190,7 @@ class SessionFlow:
             outcome,
             tuple(phase_reports.tallies),
             tuple(
-                None if phase.name in self._rules.hidden else len(reports)
+                None if phase.name in self._hidden else len(reports)
                 for phase, reports in zip(self._protocol.phases, phase_reports.reports, strict=True)
             ),
             own_outcomes,
@@ -199,7 +209,7 @@ class SessionFlow:
         """
         name = self._phase_reports.name
         missing = [party for place, party in enumerate(self._phase_reports.names) if place not in not_missing]
-        given: dict[str, Any] = {"phase": name, "received": num_received, "required": self._rules.required[name]}
+        given: dict[str, Any] = {"phase": name, "received": num_received, "required": self._required[name]}
         error = QuorumError(**given, missing=missing, first_drop=self._first_drop)
         # Why a party was dropped may quote its report, which is for nobody but the server.
         effects = self.end(error, told=QuorumError(**given, missing=missing))

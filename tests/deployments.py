@@ -28,6 +28,7 @@ from typing import IO, Any, Final, Self, cast
 import msgspec
 import pytest
 import trio
+from psephos.agents.driver import Observers
 from psephos.agents.events import Log
 from psephos.agents.standing import Standing
 from psephos.protocol import SessionKind, SessionResult
@@ -299,8 +300,7 @@ class Serving:
                     charter=self._charter,
                     mode=mode,
                 ),
-                log=self,
-                listener=self.effects.append,
+                told=Observers(log=self, listener=self.effects.append),
                 on_listening=self._on_listening,
                 beside=[self._watch],
             )

@@ -8,13 +8,14 @@ import msgspec
 import trio
 from psephos.agents import CloudServer, Partner, Simulation
 from psephos.agents.adversaries import SERVER, DeviatingChannel, DeviatingListener, Deviation
+from psephos.protocol import Party
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.errors import PsephosError
 from psephos.protocol.phases import Inputs, PhasedProtocol
 from psephos.protocol.privacy import LedgerEntry
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.roster import Roster
-from psephos.protocol.rules import PhaseRules
+from psephos.protocol.rules import SessionRules
 from psephos.protocol.server_machine import SessionResult
 from psephos.transports import Channel, MemoryTransport, TCPTransport, Transport
 
@@ -84,9 +85,7 @@ async def meet(
     mode = Simulation("council", SimulatedNoise(seed, session="council"))
     meeting = Meeting()
     roster = Roster(NAMES, inputs.public)
-    server = CloudServer(
-        protocol, roster=roster, mode=mode, default_rules=PhaseRules(deadline_seconds=deadline, quorum=quorum)
-    )
+    server = CloudServer(protocol, roster, mode, rules=SessionRules(deadline_seconds=deadline, quorum=quorum))
 
     async def take_part(name: str, client: Partner, channel: Channel) -> None:
         try:
@@ -98,9 +97,8 @@ async def meet(
 
     async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
         for place, name in enumerate(NAMES):
-            row: list[int] = inputs.private[place].tolist()
-            public: list[int] = inputs.public[place].tolist()
-            client = Partner(agreed or protocol, party=name, place=place, row=row, public=public, mode=mode)
+            party = Party(name, place, inputs.private[place].tolist(), public=inputs.public[place].tolist())
+            client = Partner(agreed or protocol, party, mode)
             channel = await transport.connect(listener.address)
             if name in given:
                 channel = DeviatingChannel(channel, given[name])

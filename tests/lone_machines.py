@@ -17,11 +17,13 @@ from helpers import (
 from psephos.protocol import (
     ClientMachine,
     NoiseSource,
+    Party,
     PhasedProtocol,
-    PhaseRules,
     ServerMachine,
     SessionKind,
+    SessionMode,
     SessionResult,
+    SessionRules,
     SimulatedNoise,
     View,
     run_population,
@@ -62,18 +64,17 @@ __all__ = [
 ]
 
 VOTE = make_vote()
-TWO_OF_THREE = PhaseRules(quorum=2)
+TWO_OF_THREE = SessionRules(quorum=2)
 
 
 def make_server(
     num_parties: int = 3,
     *,
     vote: DPWeVote = VOTE,
-    rules: dict[str, PhaseRules] | None = None,
-    default_rules: PhaseRules | None = None,
+    rules: SessionRules | None = None,
 ) -> ServerMachine:
     """Return a server that waits for its roster."""
-    session = Session(vote, make_inputs(vote, num_parties), rules=rules, default_rules=default_rules)
+    session = Session(vote, make_inputs(vote, num_parties), rules=rules)
     server = session.server()
     server.start()
     return server
@@ -99,7 +100,7 @@ def finish(result: Sequence[Effect]) -> SessionResult:
 
 def server_in(state: State) -> ServerMachine:
     """Return a server of three, quorum two, whose row p0 has come to `state` by the rules."""
-    server = make_server(default_rules=TWO_OF_THREE)
+    server = make_server(rules=TWO_OF_THREE)
     if state is State.NEW:
         return server
     if state is State.JOINED:
@@ -166,14 +167,8 @@ def make_client(
 ) -> ClientMachine:
     return ClientMachine(
         protocol,
-        party=party,
-        place=0,
-        row=row,
-        session=SESSION_NAME,
-        noise=SimulatedNoise(1, session=SESSION_NAME) if noise is None else noise,
-        ledger=Ledger(party) if ledger is None else ledger,
-        server=SERVER,
-        charter=charter,
+        Party(party, 0, row, ledger=ledger),
+        SessionMode(SESSION_NAME, noise or SimulatedNoise(1, session=SESSION_NAME), charter=charter),
         view=view,
     )
 

@@ -1,6 +1,6 @@
 """All that defines one session, makers of its machines, and other ways to the same result."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -10,12 +10,14 @@ from makers import make_names
 from psephos.protocol import (
     ClientMachine,
     Inputs,
+    Party,
     Phase,
     PhasedProtocol,
-    PhaseRules,
     Roster,
     ServerMachine,
     SessionKind,
+    SessionMode,
+    SessionRules,
     Side,
     SimulatedNoise,
     Tally,
@@ -29,6 +31,7 @@ from psephos.protocol.population import draw_for_release, draw_reports, released
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.randomness import NoiseSource
 from psephos.protocol.records import ClientRecord, ServerRecord
+from psephos.protocol.rules import DEFAULT_RULES
 from psephos.protocol.views import Observation
 from psephos.scenarios.testing import replay as replay_into
 from wire import Chooser, Wire
@@ -74,10 +77,8 @@ class Session:
         inputs: the rows of all parties.
         seed: of the simulated noise.
         names: the roster; p0, p1, … by default.
-        rules: deadlines and quorums by phase.
-        default_rules: for the other phases.
+        rules: deadlines and quorums.
         budget: each party's.
-        kind: of the server; the clients simulate.
         fingerprints: of each party's certificate, for a roster that has them.
         charter: what makes the session this one.
         clients_know: whether each client knows its public row, or takes the server's.
@@ -90,10 +91,8 @@ class Session:
         *,
         seed: int = 0,
         names: Sequence[str] | None = None,
-        rules: Mapping[str, PhaseRules] | None = None,
-        default_rules: PhaseRules | None = None,
+        rules: SessionRules | None = None,
         budget: Budget | None = None,
-        kind: SessionKind = SessionKind.SIMULATION,
         fingerprints: Sequence[str] | None = None,
         charter: Charter = NO_CHARTER,
         clients_know: bool = True,
@@ -103,10 +102,8 @@ class Session:
         self.names = tuple(names) if names is not None else make_names(len(inputs))
         self.roster = Roster(self.names, inputs.public, fingerprints=fingerprints)
         self.charter = charter
-        self.rules = rules
-        self.default_rules = default_rules
+        self.rules = rules or DEFAULT_RULES
         self.budget = budget
-        self.kind = kind
         self.seed = seed
         self.clients_know = clients_know
         self.noise = CountingNoise(self.fresh_noise())
@@ -116,6 +113,18 @@ class Session:
         """Return the session's noise again, with nothing drawn ahead."""
         return SimulatedNoise(self.seed, session=SESSION_NAME)
 
+    def mode(self, noise: NoiseSource | None = None) -> SessionMode:
+        """Return the session's mode, with its noise or another one."""
+        return SessionMode(SESSION_NAME, noise or self.noise, charter=self.charter)
+
+    def party(self, name: str, *, ledger: Ledger | None = None) -> Party:
+        """Return one party, with its ledger or another one."""
+        place = self.names.index(name)
+        row: list[int] = self.inputs.private[place].tolist()
+        public: list[int] = self.inputs.public[place].tolist()
+        ledger = ledger or self.ledgers[name]
+        return Party(name, place, row, public=public if self.clients_know else None, ledger=ledger)
+
     def server(
         self,
         view: View | None = None,
@@ -124,18 +133,7 @@ class Session:
         records: Sequence[ServerRecord] | None = None,
     ) -> ServerMachine:
         """Return a new server for the session; with records one that keeps them, and goes on from these."""
-        return ServerMachine(
-            self.protocol,
-            roster=self.roster,
-            session=SESSION_NAME,
-            kind=self.kind,
-            charter=self.charter,
-            rules=self.rules,
-            default_rules=self.default_rules,
-            noise=noise or (self.noise if self.kind is SessionKind.SIMULATION else None),
-            view=view,
-            records=records,
-        )
+        return ServerMachine(self.protocol, self.roster, self.mode(noise), rules=self.rules, view=view, records=records)
 
     def server_view(self) -> View:
         """Return an empty view for the server."""
@@ -155,23 +153,8 @@ class Session:
 
         With records it keeps them, and goes on from these.
         """
-        place = self.names.index(name)
-        row: list[int] = self.inputs.private[place].tolist()
-        public: list[int] = self.inputs.public[place].tolist()
-        return ClientMachine(
-            self.protocol if protocol is None else protocol,
-            party=name,
-            place=place,
-            row=row,
-            public=public if self.clients_know else None,
-            session=SESSION_NAME,
-            noise=noise or self.noise,
-            ledger=ledger or self.ledgers[name],
-            server=SERVER,
-            charter=self.charter,
-            view=view,
-            records=records,
-        )
+        party = self.party(name, ledger=ledger)
+        return ClientMachine(protocol or self.protocol, party, self.mode(noise), view=view, records=records)
 
     def wire(self) -> Wire:
         """Return a wire between new machines of the session."""

@@ -11,6 +11,8 @@ import trio
 import trio.testing
 from certified import CertifiedTransport
 from psephos.agents import Aggregator, Client, CloudServer, Mode, Partner, Simulation
+from psephos.agents.driver import Observers
+from psephos.protocol import Party
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect
 from psephos.protocol.errors import PsephosError, QuorumError
@@ -27,7 +29,7 @@ from psephos.protocol.messages import (
 )
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.roster import Roster
-from psephos.protocol.rules import PhaseRules
+from psephos.protocol.rules import SessionRules
 from psephos.protocol.server_machine import SessionResult
 from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
 
@@ -72,7 +74,7 @@ def make_client(name: str, mode: Mode, *, protocol: DPWeVote = VOTE, **options: 
     opinions = {candidate: [1, 0, 1] for candidate in protocol.parameters.candidates}
     inputs = INPUTS if protocol is VOTE else protocol.encode({"weight": TABLE["weight"], **opinions})
     row: list[int] = inputs.private[place].tolist()
-    return Partner(protocol, party=name, place=place, row=row, mode=mode, **options)
+    return Partner(protocol, Party(name, place, row), mode, **options)
 
 
 def hello(party: str, *, session: str = "council", kind: str = "simulation", session_id: str | None = None) -> bytes:
@@ -165,7 +167,7 @@ class Session:
 @contextlib.asynccontextmanager
 async def open_session(
     transport: Transport,
-    rules: PhaseRules,
+    rules: SessionRules,
     *,
     honest: Sequence[str] = (),
     protocol: DPWeVote = VOTE,
@@ -177,7 +179,7 @@ async def open_session(
     mode = mode or simulation()
     has_certificates = isinstance(transport, CertifiedTransport)
     roster = Roster(NAMES, INPUTS.public, fingerprints=tuple(OWN.values()) if has_certificates else None)
-    server = CloudServer(protocol, roster=roster, mode=mode, default_rules=rules, listener=listener, log=log)
+    server = CloudServer(protocol, roster, mode, rules=rules, told=Observers(listener=listener, log=log))
     with trio.fail_after(10_000 if isinstance(trio.lowlevel.current_clock(), trio.testing.MockClock) else 240):
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
             session = Session(server, listening, transport, nursery)

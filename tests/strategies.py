@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from helpers import Chooser, Session, make_names
 from hypothesis import settings
 from hypothesis import strategies as st
-from psephos.protocol import Inputs, PhaseRules
+from psephos.protocol import Inputs, SessionRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.fair_voting import FairVoting, Feature
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
@@ -168,21 +168,21 @@ def inputs_of(draw: st.DrawFn, vote: DPWeVote, num_parties: int) -> Inputs:
 
 
 @st.composite
-def sessions(draw: st.DrawFn, *, largest: int = 9, default_rules: PhaseRules | None = None) -> Session:
+def sessions(draw: st.DrawFn, *, largest: int = 9, rules: SessionRules | None = None) -> Session:
     """Return sessions of all variants, with their parties."""
     vote = draw(votes())
     num_parties = draw(sizes(largest))
     inputs = draw(inputs_of(vote, num_parties))
-    return Session(vote, inputs, seed=draw(seeds()), names=make_names(num_parties), default_rules=default_rules)
+    return Session(vote, inputs, seed=draw(seeds()), names=make_names(num_parties), rules=rules)
 
 
 @st.composite
-def quizzes(draw: st.DrawFn, *, largest: int = 9, default_rules: PhaseRules | None = None) -> Session:
+def quizzes(draw: st.DrawFn, *, largest: int = 9, rules: SessionRules | None = None) -> Session:
     """Return sessions of the protocol in which public rows matter; their clients know the rows, or ask."""
     quiz = Quiz(QuizParameters(num_tasks=draw(st.integers(1, 4)), epsilon=draw(_EPSILONS)))
     inputs = make_quiz_inputs(quiz, draw(sizes(largest)), seed=draw(st.integers(0, 2**32)))
     knows = draw(st.booleans())
-    return Session(quiz, inputs, seed=draw(seeds()), default_rules=default_rules, clients_know=knows)
+    return Session(quiz, inputs, seed=draw(seeds()), rules=rules, clients_know=knows)
 
 
 # Prices of perturbation that every set of two to four labels can have, for every mechanism.
@@ -262,13 +262,13 @@ def crowds(draw: st.DrawFn, protocol: TruthDiscovery, num_workers: int) -> Input
 
 
 @st.composite
-def crowd_sessions(draw: st.DrawFn, *, largest: int = 9, default_rules: PhaseRules | None = None) -> Session:
+def crowd_sessions(draw: st.DrawFn, *, largest: int = 9, rules: SessionRules | None = None) -> Session:
     """Return truth discovery sessions; their clients know their public rows, or ask."""
     protocol = draw(truth_discoveries())
     inputs = draw(crowds(protocol, draw(sizes(largest))))
     assert bool((inputs.public[:, 1:] != NO_TASK).any())
     knows = draw(st.booleans())
-    return Session(protocol, inputs, seed=draw(seeds()), default_rules=default_rules, clients_know=knows)
+    return Session(protocol, inputs, seed=draw(seeds()), rules=rules, clients_know=knows)
 
 
 # Symmetric and positive definite, whatever the number of features.
@@ -312,7 +312,7 @@ def moral_preferences(draw: st.DrawFn) -> MoralPreferences:
 
 
 @st.composite
-def preference_sessions(draw: st.DrawFn, *, largest: int = 7, default_rules: PhaseRules | None = None) -> Session:
+def preference_sessions(draw: st.DrawFn, *, largest: int = 7, rules: SessionRules | None = None) -> Session:
     """Return sessions on moral preferences; their clients know their public rows, or ask.
 
     Features are small integers, so that alternatives which do not differ, records twice and voters whose records pull
@@ -331,7 +331,7 @@ def preference_sessions(draw: st.DrawFn, *, largest: int = 7, default_rules: Pha
         table["epsilon"] = draw(st.lists(levels, min_size=num_voters, max_size=num_voters))
     knows = draw(st.booleans())
     inputs = protocol.encode(table)
-    return Session(protocol, inputs, seed=draw(seeds()), default_rules=default_rules, clients_know=knows)
+    return Session(protocol, inputs, seed=draw(seeds()), rules=rules, clients_know=knows)
 
 
 _FAIR_MECHANISMS = [
@@ -403,7 +403,7 @@ def fair_votes(draw: st.DrawFn, *, largest: int = 9) -> FairVoting:
 
 
 @st.composite
-def fair_sessions(draw: st.DrawFn, *, largest: int = 9, default_rules: PhaseRules | None = None) -> Session:
+def fair_sessions(draw: st.DrawFn, *, largest: int = 9, rules: SessionRules | None = None) -> Session:
     """Return fair votes with their voters, in any order of the groups; clients know their public rows, or ask."""
     protocol = draw(fair_votes(largest=largest))
     parameters = protocol.parameters
@@ -415,7 +415,7 @@ def fair_sessions(draw: st.DrawFn, *, largest: int = 9, default_rules: PhaseRule
     }
     knows = draw(st.booleans())
     inputs = protocol.encode(table)
-    return Session(protocol, inputs, seed=draw(seeds()), default_rules=default_rules, clients_know=knows)
+    return Session(protocol, inputs, seed=draw(seeds()), rules=rules, clients_know=knows)
 
 
 @st.composite

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+import msgspec
 import numpy as np
 
 from ...agents.adversaries import SERVER
@@ -107,16 +108,23 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         is_average = attack.draws_from_prior(secret, prior=prior)
         caveat = attack.session_caveat(secret, votes=self.votes)
         epsilon = attack.loss_of_votes(secret, scene.inputs.public, targets, coalition, votes=self.votes)
-        return self.lesson(
+        greatest = max(tried.greatest_log_odds_ratio, float(posteriors.log_odds_ratios.max()))
+        is_exact = attack.is_exact(secret, coalition, votes=self.votes)
+        is_refuted = is_exact and greatest > epsilon + _ROUNDING
+        bound = _said_of_bound(greatest, epsilon, is_exact=is_exact)
+        told = self.lesson(
             who=_who(self.members, scene),
             trust=_trust(scene, coalition),
             sentences=(
-                *_sentences(tried, posteriors, epsilon=epsilon, secret=secret, votes=self.votes, is_average=is_average),
+                *_sentences(
+                    tried, posteriors, bound, epsilon=epsilon, secret=secret, votes=self.votes, is_average=is_average
+                ),
                 *([caveat] if caveat else []),
             ),
             rows=_rows(scene, attack, posteriors, owners, secret=secret),
             figures=tuple(_figures(posteriors, tried, epsilon=epsilon if is_average else math.inf, secret=secret)),
         )
+        return msgspec.structs.replace(told, refutes_ledger=is_refuted)
 
     def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
         """Return what it believes after each vote of a series, where the server is a member."""
@@ -171,8 +179,26 @@ def _trust(scene: Scene, coalition: Coalition) -> str:
     )
 
 
+def _said_of_bound(greatest: float, epsilon: float, *, is_exact: bool) -> str:
+    """Return how far evidence went, beside what is proven: no exact posterior passes a bound that is one.
+
+    Args:
+        greatest: by what factor's logarithm it moved the odds of two answers at most.
+        epsilon: what is proven.
+        is_exact: whether the posteriors are.
+    """
+    moved = f"moved the odds of two answers by e^{greatest:.3f}"
+    if math.isinf(epsilon):
+        return "No privacy loss is proven against this coalition, so nothing bounds what it learns."
+    if greatest <= epsilon + _ROUNDING:
+        return f"Its evidence {moved} at most; the proven bound is e^{epsilon:g}."
+    if is_exact:
+        return f"This ledger is refuted: exact evidence {moved}, and e^{epsilon:g} is said to be proven."
+    return f"It approximates, and believes that its evidence {moved} at most: too bold, for e^{epsilon:g} is proven."
+
+
 def _sentences(
-    tried: Evaluation, posteriors: Posteriors, *, epsilon: float, secret: str, votes: int, is_average: bool
+    tried: Evaluation, posteriors: Posteriors, bound: str, *, epsilon: float, secret: str, votes: int, is_average: bool
 ) -> list[str]:
     """Return what came of it; a bound on the average is stated where secrets were drawn from the prior."""
     times = "" if votes == 1 else f" after {votes:,} votes"
@@ -186,15 +212,8 @@ def _sentences(
         f"{tried_on} it names the {secret} rightly in {tried.success:.3f}{error}{times}; {guessing}.",
         f"That is an advantage of {tried.advantage:.3f} (1: it always knows){and_bits}.",
     ]
-    if math.isinf(epsilon):
-        return [*told, "No privacy loss is proven against this coalition, so nothing bounds what it learns."]
-    greatest = max(tried.greatest_log_odds_ratio, float(posteriors.log_odds_ratios.max()))
-    moved = f"moved the odds of two answers by e^{greatest:.3f} at most"
-    if greatest <= epsilon + _ROUNDING:
-        told.append(f"Its evidence {moved}; the proven bound is e^{epsilon:g}.")
-    else:  # no exact posterior passes a proven bound
-        told.append(f"It approximates, and believes that its evidence {moved}: too bold, for e^{epsilon:g} is proven.")
-    if not is_average:
+    told.append(bound)
+    if math.isinf(epsilon) or not is_average:
         return told
     prior = posteriors.prior if posteriors.prior.ndim == 1 else posteriors.prior.mean(axis=0)
     right, bits = success_bound(epsilon, prior), information_bound(epsilon, prior)

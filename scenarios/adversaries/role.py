@@ -310,6 +310,7 @@ class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
         rows: a table; empty for none.
         figures: panels of one picture, one below the other; empty for none.
         setting: what the picture says below its title, where that is not the scenario's own setting.
+        refutes_ledger: whether its evidence passes a bound that is said to be proven, and it does not approximate.
     """
 
     role: str
@@ -319,6 +320,7 @@ class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...] = ()
     figures: tuple[Figure, ...] = ()
     setting: str = ""
+    refutes_ledger: bool = False
 
 
 class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

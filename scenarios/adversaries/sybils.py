@@ -256,7 +256,7 @@ def rehearse(scene: Scene, name: str, *, has_certificates: bool) -> Rehearsal:
             roster = Roster(scene.names, scene.inputs.public, fingerprints=fingerprints)
             server_side = TLSTransport(of_server, peers=[own.certificate, others.certificate])
             impostor_side, owner_side = (TLSTransport(key, peers=[of_server.certificate]) for key in (others, own))
-        server = Server(scene.protocol, roster=roster, mode=mode)
+        server = Server(scene.protocol, roster, mode)
         async with await server_side.open_listener() as listening, trio.open_nursery() as nursery:
             nursery.start_soon(server.serve, listening)
             async with await impostor_side.connect(listening.address) as first:

@@ -257,6 +257,17 @@ class Attack(abc.ABC):
         del secret, votes
         return ""
 
+    def is_exact(self, secret: str, coalition: Coalition, *, votes: int) -> bool:
+        """Return whether its posteriors are Bayes' rule on the laws of reports: then no evidence passes a true bound.
+
+        Args:
+            secret: one of `secrets`.
+            coalition: who infers.
+            votes: the number of sessions.
+        """
+        is_approximate = bool(self.session_caveat(secret, votes=votes))
+        return coalition.has_server and self.infers_from_reports_alone and not is_approximate
+
     def posteriors(
         self, sessions: Sequence[Seen], targets: IntArray, *, secret: str, prior: FloatArray | None = None
     ) -> Posteriors:

@@ -18,6 +18,7 @@ from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, 
 from ...protocol.messages import Terms
 from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.records import Drawn
+from ...protocol.sides import Party
 from ...transports.abc import Channel, Transport
 from ..plugins import find_client_role
 from ..running.folder import RunFolder
@@ -25,7 +26,7 @@ from ..running.plugin_errors import Plugin, blaming_plugins, parts_of
 from ..running.session_facts import about
 from ..running.writing import describe_failure, open_run
 from .agreement import Agreement, Joining
-from .common import charter_of, find_transport, make_mode, naming_address
+from .common import find_transport, in_charter, make_mode, naming_address
 from .invitations import Invitation
 
 __all__ = ["Heard", "join", "join_in_folder"]
@@ -143,22 +144,21 @@ def _make_client(
     joining: Joining, agreement: Agreement, *, ledger: Ledger, log: Log | None, sitting: Sitting | None
 ) -> Client:
     mode = make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number)
-    kept: dict[str, Any] = {}
-    if any(phase.kept is not None for phase in agreement.protocol.phases):
-        reports = {name: recalled.report for name, recalled in agreement.recalled.items()}
-        kept = {"kept": reports, "secret": joining.secret}
+    party = Party(
+        joining.party,
+        agreement.terms.place,
+        agreement.row,
+        public=agreement.terms.public,
+        ledger=ledger,
+        kept={name: recalled.report for name, recalled in agreement.recalled.items()},
+        secret=joining.secret,
+    )
     return find_client_role(agreement.protocol.client_role)(
         agreement.protocol,
-        party=joining.party,
-        place=agreement.terms.place,
-        row=agreement.row,
-        public=agreement.terms.public,
-        mode=mode,
-        ledger=ledger,
-        charter=charter_of(mode, agreement.terms.charter),
+        party,
+        in_charter(mode, agreement.terms.charter),
         patience_seconds=joining.patience_seconds,
         sitting=sitting,
-        **kept,
         log=log,
     )
 

@@ -6,6 +6,8 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
 from ...protocol.errors import ConfigurationError, refuse
@@ -19,10 +21,10 @@ from ..plugins import ARRAY, make_transport
 __all__ = [
     "DEFAULT_TRANSPORT",
     "Keys",
-    "charter_of",
     "check_address",
     "check_seed",
     "find_transport",
+    "in_charter",
     "make_mode",
     "naming_address",
 ]
@@ -139,9 +141,9 @@ def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) ->
     return Simulation(scenario_name, SimulatedNoise(seed, session=scenario_name, round_number=round_number))
 
 
-def charter_of(mode: Mode, charter: Charter) -> Charter:
-    """Return what makes a session this one: of a simulation the id follows from its seed."""
-    return Charter(mode.charter.id or charter.id, charter.roster, charter.expires)
+def in_charter(mode: Mode, charter: Charter) -> Mode:
+    """Return a mode with what makes its session this one: of a simulation the id follows from its seed."""
+    return dataclasses.replace(mode, charter=msgspec.structs.replace(charter, id=mode.charter.id or charter.id))
 
 
 def check_seed(*, simulate: bool, seed: int | None) -> None:

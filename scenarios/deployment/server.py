@@ -11,8 +11,7 @@ from typing import Any, Final
 import msgspec
 import trio
 
-from ...agents.driver import EffectListener
-from ...agents.events import Log
+from ...agents.driver import NOBODY, EffectListener, Observers
 from ...agents.journals import SittingOfServer
 from ...agents.modes import Mode
 from ...agents.session_journal import SessionJournal
@@ -35,7 +34,7 @@ from ..running.results import published
 from ..running.rosters import FINGERPRINT_COLUMN
 from ..running.statements import setting_of
 from ..running.writing import describe_failure, open_run, write_outcome
-from .common import DEFAULT_TRANSPORT, Keys, charter_of, find_transport, naming_address
+from .common import DEFAULT_TRANSPORT, Keys, find_transport, in_charter, naming_address
 
 __all__ = ["JOURNAL_FILE", "Serving", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
 
@@ -110,22 +109,18 @@ async def serve(
     serving: Serving,
     *,
     sitting: SittingOfServer | None = None,
-    log: Log | None = None,
-    listener: EffectListener | None = None,
+    told: Observers = NOBODY,
     on_listening: Callable[[str], None] | None = None,
     beside: Sequence[Companion] = (),
-    meter: TrafficMeter | None = None,
 ) -> SessionResult:
     """Serve one session at an address.
 
     Args:
         serving: how.
         sitting: the session's journal, opened (`open_sitting`).
-        log: where events go.
-        listener: told of every effect of the server's machine.
+        told: who is told of the session.
         on_listening: told of the address once clients can connect.
         beside: as `Server.serve`.
-        meter: counts the messages of its conversations.
 
     Raises:
         ConfigurationError: as `Serving.check_authenticated`, `find_transport` and `reserve_for_server`, or it is no
@@ -144,20 +139,15 @@ async def serve(
         Plugin(f"transport {serving.transport!r}", (type(transport),)),
     )
     with blaming_plugins(plugins, is_private=side.protocol.keeps_words, is_last=True):
-        earlier: dict[str, Any] = {"kept": serving.kept} if serving.kept else {}  # another's server need not know of it
         server = kind(
             side.protocol,
-            roster=roster,
-            mode=mode,
-            charter=charter_of(mode, msgspec.structs.replace(serving.charter, roster=roster.digest)),
+            roster,
+            in_charter(mode, msgspec.structs.replace(serving.charter, roster=roster.digest)),
             rules=side.rules,
-            default_rules=side.default_rules,
             places=reserve_for_server(num_parties=len(side.names)),
             sitting=sitting,
-            **earlier,
-            log=log,
-            listener=listener,
-            meter=meter,
+            kept=serving.kept,
+            told=told,
         )
         with naming_address(serving.address, field="--listen"):
             listening = await transport.open_listener(serving.address)
@@ -186,7 +176,7 @@ def open_sitting(
         yield None
         return
     required = {
-        f"quorum of {name}": str(side.rules.get(name, side.default_rules).required(len(side.names)))
+        f"quorum of {name}": str(side.rules.of(name).required(len(side.names)))
         for name in (JOIN, *(phase.name for phase in side.protocol.phases))
         if name not in hidden_phases(side.protocol)
     }
@@ -235,8 +225,10 @@ def serve_in_folder(
     ):
         meter = None if side.protocol.hides_participation else TrafficMeter(side.protocol)
         has_begun = sitting is not None and bool(sitting.records)  # what was said then, nobody has counted
-        heard = {"listener": listener, "on_listening": on_listening, "beside": beside}
-        session = functools.partial(serve, serving, sitting=sitting, log=run.log, meter=meter, **heard)
+        told = Observers(log=run.log, listener=listener, meter=meter)
+        session = functools.partial(
+            serve, serving, sitting=sitting, told=told, on_listening=on_listening, beside=beside
+        )
         left = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         run.ending["transcript"] = left.transcript
         if meter is not None:

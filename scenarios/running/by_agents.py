@@ -2,18 +2,19 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from ...agents.adversaries import Deviation
 from ...agents.client import Client
+from ...agents.lobby import OneProcess
 from ...agents.modes import Mode
 from ...agents.server import Server
 from ...protocol.phases import Inputs, PhasedProtocol
-from ...protocol.privacy import Budget, Ledger
+from ...protocol.privacy import Ledger
 from ...protocol.roster import Roster
-from ...protocol.rules import PhaseRules
+from ...protocol.rules import DEFAULT_RULES, SessionRules
 from ...protocol.traffic import TrafficMeter
 from ...transports.abc import Transport
 from ...transports.faults import FaultyTransport, Weather
@@ -24,7 +25,7 @@ from .limits import calm_collector, reserve_descriptors
 from .plugin_errors import Plugin, blaming_plugins, parts_of
 from .record import SessionRecord, Told
 
-__all__ = ["AgentClasses", "run_agents"]
+__all__ = ["Adversity", "AgentClasses", "run_agents"]
 
 
 class AgentClasses(msgspec.Struct, frozen=True):
@@ -32,6 +33,25 @@ class AgentClasses(msgspec.Struct, frozen=True):
 
     client: type[Client]
     server: type[Server]
+
+
+class Adversity(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session meets beside honest parties and a calm network.
+
+    Args:
+        deviations: what parties do that do not follow the protocol, by name; the server's under `SERVER`.
+        strangers: who else tries to take part.
+        plugins: whose code runs besides, to be blamed for what it raises.
+        weather: what the network does to payloads; a party whose connection is lost does not come back.
+    """
+
+    deviations: Mapping[str, Deviation] = {}
+    strangers: Strangers | None = None
+    plugins: Sequence[Plugin] = ()
+    weather: Weather | None = None
+
+
+_NONE: Final = Adversity()
 
 
 async def run_agents(
@@ -42,15 +62,10 @@ async def run_agents(
     mode: Mode,
     transport: Transport,
     classes: AgentClasses | None = None,
-    rules: Mapping[str, PhaseRules] | None = None,
-    default_rules: PhaseRules | None = None,
-    budget: Budget | None = None,
+    rules: SessionRules = DEFAULT_RULES,
     ledgers: Mapping[str, Ledger] | None = None,
     told: Told | None = None,
-    deviations: Mapping[str, Deviation] | None = None,
-    strangers: Strangers | None = None,
-    plugins: Sequence[Plugin] = (),
-    weather: Weather | None = None,
+    adversity: Adversity = _NONE,
 ) -> SessionRecord:
     """Run a session with one agent a party, all in this process, over `transport`.
 
@@ -65,20 +80,15 @@ async def run_agents(
         mode: a simulation or a deployment.
         transport: how they talk.
         classes: who plays the sides; by default the roles that the protocol names.
-        rules: deadline and quorum by phase.
-        default_rules: for the other phases.
-        budget: each party's privacy budget.
-        ledgers: by name, where a party's losses are charged that has had some before, in place of a budget.
+        rules: deadlines and quorums.
+        ledgers: by name, where a party's losses are charged; by default new ones, without a budget.
         told: who is told of it, and gets what it leaves.
-        deviations: what parties do that do not follow the protocol, by name; the server's under `SERVER`.
-        strangers: who else tries to take part.
-        plugins: whose code runs besides, to be blamed for what it raises.
-        weather: what the network does to payloads besides; a party whose connection is lost does not come back.
+        adversity: who does not follow the protocol, and what else goes wrong.
 
     Raises:
         QuorumError: a phase closed without its quorum.
-        PluginError: the code of the protocol, of the transport, of an agent or of one of `plugins` raised something, or
-            the protocol's breaks its contract.
+        PluginError: the code of the protocol, of the transport, of an agent or of a plug-in of the adversity raised
+            something, or the protocol's breaks its contract.
         ConfigurationError: the roster or a rule is not allowed, the system has too few descriptors, or a kept report is
             of another law, or of values that have changed.
         OSError: no listener can be opened, or a party cannot connect.
@@ -86,55 +96,37 @@ async def run_agents(
     if classes is None:
         classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
     reserve_descriptors(transport, num_parties=len(names))
-    told = told or Told()
+    meter = TrafficMeter(protocol)
+    told = msgspec.structs.replace(told or Told(), meter=meter)
     keeping = EarlierReports(protocol, names, inputs, told.kept)
     plugins = (
-        *plugins,
+        *adversity.plugins,
         parts_of(protocol),
         Plugin(f"transport {transport.name!r}", (type(transport),)),
         Plugin(f"client role {classes.client.role!r}", (classes.client,)),
         Plugin(f"server role {classes.server.role!r}", (classes.server,)),
     )
-    meter = TrafficMeter(protocol)
     with calm_collector(len(names)), blaming_plugins(plugins, is_private=protocol.keeps_words):
         server = classes.server(
             protocol,
-            roster=Roster(names, inputs.public),
-            mode=mode,
+            Roster(names, inputs.public),
+            mode,
             rules=rules,
-            default_rules=default_rules,
-            skips_waiting=True,
-            **keeping.of_server(),
-            log=told.log,
-            listener=told.listener,
-            meter=meter,
+            places=OneProcess(),
+            kept=keeping.received(),
+            told=told,
         )
-        rows: list[list[int]] = inputs.private.tolist()
-        public: list[list[int]] = inputs.public.tolist()
-        charter = mode.charter
+        # Their server is in this process, and busy rather than silent.
         clients = {
-            name: classes.client(
-                protocol,
-                party=name,
-                place=place,
-                row=rows[place],
-                public=public[place],
-                mode=mode,
-                charter=charter,
-                ledger=None if ledgers is None else ledgers[name],
-                budget=budget,
-                patience_seconds=math.inf,  # its server is in this process, and busy rather than silent
-                **keeping.of_client(name),
-                log=told.log,
-            )
-            for place, name in enumerate(names)
+            party.name: classes.client(protocol, party, mode, patience_seconds=math.inf, log=told.log)
+            for party in keeping.parties(ledgers)
         }
-        earlier = {name: len(clients[name].ledger.entries) for name in (names if ledgers else ())}
-        if weather is not None:
-            transport = FaultyTransport(transport, weather)
+        earlier = {name: len(client.ledger.entries) for name, client in clients.items() if ledgers}
+        if adversity.weather is not None:
+            transport = FaultyTransport(transport, adversity.weather)
         try:
             result, endings = await hold_in_process(
-                server, clients, transport, told.on_progress, deviations or {}, strangers
+                server, clients, transport, told.on_progress, adversity.deviations, adversity.strangers
             )
         finally:
             told.entries.extend(

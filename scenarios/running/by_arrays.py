@@ -25,7 +25,6 @@ def run_arrays(
     *,
     inputs: Inputs,
     noise: SimulatedNoise,
-    session: str,
     names: Sequence[str] = (),
     told: Told | None = None,
 ) -> SessionRecord:
@@ -34,8 +33,7 @@ def run_arrays(
     Args:
         protocol: what is run.
         inputs: all parties' rows.
-        noise: the simulation's.
-        session: the session's name.
+        noise: the simulation's, which names the session.
         names: the parties, in roster order; needed where reports are kept, which are known by them.
         told: who is told of it, and gets what it leaves; losses are charged before anything is drawn.
 
@@ -50,14 +48,14 @@ def run_arrays(
         tell(_closed(phase, tally, outcome))
 
     told = told or Told()
-    tell = _telling(session, told)
+    tell = _telling(noise.session, told)
     protocol.check_loss_groups(inputs.public)
     keeping = EarlierReports(protocol, names, inputs, told.kept)
     told.entries.extend(
         LedgerEntry.of(
             loss,
             person=f"each of {count} {protocol.client_role}{'s' if count > 1 else ''}{group and ' '}{group}",
-            session=session,
+            session=noise.session,
             phase=phase.name,
             num_persons=count,
         )
@@ -85,7 +83,6 @@ def run_streamed(
     batches: Iterable[Inputs],
     num_parties: int | None,
     noise: SimulatedNoise,
-    session: str,
     told: Told,
 ) -> SessionRecord:
     """Run a session of one phase as array computations over parties that come in batches; see `run_arrays`.
@@ -94,8 +91,7 @@ def run_streamed(
         protocol: what is run.
         batches: their rows; whoever opened them knows what was charged.
         num_parties: how many there are, where that is known beforehand.
-        noise: the simulation's.
-        session: the session's name.
+        noise: the simulation's, which names the session.
         told: who is told of it.
 
     Raises:
@@ -103,9 +99,9 @@ def run_streamed(
         PluginError: as `run_arrays`.
     """
     phase = protocol.phases[0]
-    tell = _telling(session, told)
+    tell = _telling(noise.session, told)
     if told.log is not None:  # how many will be asked is not always known
-        told.log.info("phase_opened", session=session, party="arrays", phase=phase.name)
+        told.log.info("phase_opened", session=noise.session, party="arrays", phase=phase.name)
 
     def on_batch(count: int) -> None:
         if told.on_progress is not None:

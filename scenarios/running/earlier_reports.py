@@ -12,6 +12,8 @@ import numpy as np
 from ...protocol.arrays import IntArray
 from ...protocol.kept_reports import Kept, KeptReport, KeptReports, ReceivedReports, check_values
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
+from ...protocol.privacy import Ledger
+from ...protocol.sides import Party
 
 __all__ = ["EarlierReports"]
 
@@ -55,21 +57,33 @@ class EarlierReports:
         """Whether anything is kept at all."""
         return bool(self._phases)
 
-    def of_client(self, name: str) -> dict[str, Any]:
-        """Return what a party brings along, as an argument of its agent; none where that is nothing."""
-        if not self._kept:
-            return {}
-        own = {
-            phase: KeptReport(scope=kept.scope, report=kept.drawn[name])
-            for phase, kept in self._kept.items()
-            if name in kept.drawn
-        }
-        return {"kept": own} if own else {}
+    def parties(self, ledgers: Mapping[str, Ledger] | None = None) -> list[Party]:
+        """Return all parties with what they bring along, in roster order.
 
-    def of_server(self) -> dict[str, Any]:
-        """Return what the server brings along, as an argument of its agent; none where that is nothing."""
-        received = {phase: kept.received for phase, kept in self._kept.items() if kept.received}
-        return {"kept": received} if received else {}
+        Args:
+            ledgers: by name, where their losses are charged; None for new ones.
+        """
+        private: list[list[int]] = self._inputs.private.tolist()
+        public: list[list[int]] = self._inputs.public.tolist()
+        own: dict[str, dict[str, KeptReport]] = {}
+        for phase, kept in self._kept.items():
+            for name, report in kept.drawn.items():
+                own.setdefault(name, {})[phase] = KeptReport(scope=kept.scope, report=report)
+        return [
+            Party(
+                name,
+                place,
+                private[place],
+                public=public[place],
+                ledger=None if ledgers is None else ledgers[name],
+                kept=own.get(name) if own else None,
+            )
+            for place, name in enumerate(self._names)
+        ]
+
+    def received(self) -> ReceivedReports:
+        """Return what the server has of earlier sessions, by phase and name."""
+        return {phase: kept.received for phase, kept in self._kept.items() if kept.received}
 
     def of_arrays(self) -> dict[str, dict[int, tuple[int, ...]]]:
         """Return all parties' reports by phase and place."""

@@ -36,10 +36,12 @@ from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
 from ..tables import csv_of
 
-__all__ = ["SCHEMA", "RunFolder", "add_ledgers", "check_schema", "open_event_log", "read_ledger", "to_json"]
+__all__ = ["COMMAND", "SCHEMA", "RunFolder", "add_ledgers", "check_schema", "open_event_log", "read_ledger", "to_json"]
 
 SCHEMA: Final = 1
 """How `run.json` and `result.json` are written, which both say; a folder that says nothing is older, and is 0."""
+COMMAND: Final = "command.json"
+"""Holds the command that left a folder without a `scenario.json`: an audit's, trials', a paper's, a series'."""
 _WARNING: Final = "simulation only: holds private inputs and the seed that takes the noise off again"
 _IS_LOSS: Final = b'"event":"privacy_loss"'
 _encoder = msgspec.json.Encoder()
@@ -167,6 +169,10 @@ class RunFolder:
     def write_json(self, name: str, value: object) -> None:
         """Write one value as indented JSON."""
         self._write(name, msgspec.json.format(to_json(value), indent=2) + b"\n")
+
+    def write_command(self, command: str) -> None:
+        """Keep the command that leaves the folder, as a shell takes it, without a seed that hides anybody's values."""
+        self.write_json(COMMAND, {"schema": SCHEMA, "command": command})
 
     def write_ledger(self, entries: Iterable[LedgerEntry]) -> None:
         """Write every privacy loss, a line each."""

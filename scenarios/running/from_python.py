@@ -21,7 +21,7 @@ from ...protocol.privacy import LedgerEntry, total_of
 from ...protocol.views import View
 from ..adversaries.role import Lesson
 from ..presentation import rows_of
-from ..presentation.numbers import listed, some
+from ..presentation.numbers import in_a_row, some
 from ..presentation.objects import (
     frame_of_entries,
     frame_of_lessons,
@@ -230,7 +230,7 @@ def _say_losses(entries: Sequence[LedgerEntry]) -> str:
     models = " and ".join(sorted({entry.model.value for entry in entries}))
     units = list(dict.fromkeys(entry.unit for entry in entries))
     at_most = "lost" if num_persons == 1 else "lost at most"
-    told = f"unit{'s' * (len(units) > 1)}: {listed(units)}"
+    told = f"unit{'s' * (len(units) > 1)}: {in_a_row(units)}"
     bound = f"proven for {most.relation.value} neighbors in the {models} model"
     return (
         f"{some(num_persons, 'person')} {at_most} ε = {most.proven:g}{' each' * (num_persons > 1)}: {bound} ({told})."

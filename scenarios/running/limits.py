@@ -34,6 +34,10 @@ def calm_collector(num_parties: int) -> Generator[None]:
     try:
         yield
     finally:
+        if not gc.get_freeze_count():
+            # As if the collector had just walked them: else it would, at once, though nearly all are about to go.
+            gc.freeze()
+            gc.unfreeze()
         gc.set_threshold(*before)
 
 

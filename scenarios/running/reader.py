@@ -1,11 +1,12 @@
 """A run's folder, read again: what `running.folder` and `running.writing` wrote, typed.
 
 The rules that hold here: `private/` is never opened, nor is anything outside of the folder; what is damaged is refused,
-with its file; what an earlier Psephos did not write yet is missing, and what a later one writes is refused.
+with its file; what an earlier Psephos did not write yet is missing, and what a later one writes is refused. What was
+read is a value: whoever makes a page of it does not come back here.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -13,10 +14,12 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.privacy import LedgerEntry
+from ..reading.cells import rows_in
 from ..reading.conversion import convert
-from ..reading.files import check_size, readable
+from ..reading.files import check_files, readable
 from ..system import find_protocol
-from .folder import check_schema, read_ledger
+from ..tables import Rows
+from .folder import COMMAND, check_schema, read_ledger
 from .session_facts import SessionFacts
 
 __all__ = [
@@ -30,7 +33,7 @@ __all__ = [
     "RunJSON",
     "RunLeft",
     "TrafficOfPhase",
-    "check_files",
+    "read_command",
     "read_json",
     "read_run",
 ]
@@ -39,8 +42,6 @@ _RUN: Final = "RUN"
 _FOLDER: Final = "the folder of a run"
 _BEGUN: Final = ("scenario.json", "events.jsonl", "ledger.jsonl")
 """What a run that was killed may have left, and nothing else."""
-_IN_MEMORY: Final = frozenset({".json", ".csv", ".svg", ".md"})
-"""Files that are read whole."""
 
 Kind: TypeAlias = Literal["run", "series", "party"]
 
@@ -125,6 +126,12 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
     votes: list[dict[str, Any]] = []
 
 
+class _Command(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of `command.json`."""
+
+    command: str
+
+
 class _Tables(msgspec.Struct, frozen=True):
     """The tables of a scenario that are looked into."""
 
@@ -140,6 +147,7 @@ class Learnt(msgspec.Struct, frozen=True, kw_only=True):
     trust: str
     sentences: tuple[str, ...] = ()
     rows: tuple[dict[str, str | float | None], ...] = ()
+    refutes_ledger: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -149,36 +157,42 @@ class RunLeft:
     Args:
         path: its folder.
         kind: a session's, a series of votes', or one party's of a deployment.
+        schema: what the folder says of how it is written; 0 where it says nothing.
+        protocol: its name; empty where nothing says it.
+        title: what is decided; the session's name where nobody says.
         scenario: as plain data; None where the folder has none.
         run: how it ran; None where the run has not ended, or its process was killed.
+        about: whom it trusts and what it costs; None where the folder does not say.
         result: what it released; None where it released nothing, and of a party.
         outcome: decoded to the protocol's type; None where there is none, or the protocol is not installed.
         missing_protocol: why an outcome is not decoded; empty where it is, or there is none.
+        outcomes: of a series, each vote's likewise, in the order of the result's votes.
         entries: the ledger; None where the folder has none.
+        estimates: the table that it wrote of its outcome; None where the folder has none.
+        losses: of each person of a series, vote by vote; nothing of a deployment.
         learnt: by its adversaries.
         is_deployment: whether real parties may stand behind it: its noise is secure, or processes took part.
+        command: that repeats it; empty where the folder does not say.
     """
 
     path: Path
     kind: Kind
+    schema: int
+    protocol: str
+    title: str
     scenario: Mapping[str, Any] | None
     run: RunJSON | None
+    about: SessionFacts | None
     result: Released | None
     outcome: msgspec.Struct | None
     missing_protocol: str
+    outcomes: Sequence[msgspec.Struct | None]
     entries: Sequence[LedgerEntry] | None
+    estimates: Rows | None
+    losses: Rows
     learnt: Sequence[Learnt]
     is_deployment: bool
-
-    @property
-    def schema(self) -> int:
-        """What the folder says of how it is written; 0 for those that say nothing."""
-        return max(0 if self.run is None else self.run.schema, 0 if self.result is None else self.result.schema)
-
-    @property
-    def about(self) -> SessionFacts | None:
-        """Whom it trusts and what it costs; None where the folder does not say."""
-        return None if self.run is None else self.run.about
+    command: str
 
     @property
     def person(self) -> PersonLoss:
@@ -188,30 +202,6 @@ class RunLeft:
         if (said := self.about) is not None:
             return PersonLoss(claimed=said.claimed, proven=said.proven, relation=said.relation)
         return PersonLoss()
-
-    @property
-    def name(self) -> str:
-        """The session's or the series'; else the folder's, but of a party's, which may have the party's name."""
-        scenario, result = self.scenario or {}, self.result
-        if self.kind == "party":
-            return self.entries[0].session if self.entries else f"A session of {self.protocol or 'votes'}"
-        return str(scenario.get("name") or (result and (result.session or result.series)) or self.path.resolve().name)
-
-    @property
-    def title(self) -> str:
-        """What is decided; the name where nobody says."""
-        return str((self.scenario or {}).get("title") or (self.run and self.run.title) or self.name)
-
-    @property
-    def protocol(self) -> str:
-        """The protocol's name; empty where nothing says it."""
-        of_scenario = str((self.scenario or {}).get("protocol", ""))
-        of_result = "" if self.result is None else self.result.protocol
-        return of_result or of_scenario or ("" if self.about is None else self.about.protocol)
-
-    def decoded(self, written: Mapping[str, Any] | None) -> msgspec.Struct | None:
-        """Return another outcome of the same protocol; None where there is none, or the protocol is not installed."""
-        return None if written is None else _decoded(self.protocol, written, self.path)[0]
 
 
 def read_run(path: Path) -> RunLeft:
@@ -232,49 +222,52 @@ def read_run(path: Path) -> RunLeft:
     run: RunJSON | None = _read(path, "run.json", RunJSON) if "run.json" in names else None
     result: Released | None = _read(path, "result.json", Released) if "result.json" in names else None
     scenario = read_json(path / "scenario.json") if "scenario.json" in names else None
-    convert(scenario or {}, _Tables, "scenario.json")
-    is_party = "outcome.json" in names or (scenario is None and run is not None and not run.transport)
-    kind: Kind = "party" if is_party else "run"
-    if (result is not None and result.series) or (run is not None and scenario is None and "losses.csv" in names):
-        kind = "series"
-    protocol = _protocol_of(scenario, run, result)
+    command = read_command(path)
     written = result.outcome if result is not None else None
     if written is None and "outcome.json" in names:
         written = read_json(path / "outcome.json")
-    outcome, missing = (None, "") if written is None else _decoded(protocol, written, path)
-    kinds = {run.kind if run is not None else "", result.kind if result is not None else ""}
-    is_served = run is not None and bool(run.kind)
+    settings, about = scenario or {}, None if run is None else run.about
+    convert(settings, _Tables, "scenario.json")
+    kind, is_deployment = _kind_of(names, scenario, run, result)
+    named = ("" if result is None else result.protocol) or str(settings.get("protocol", ""))
+    protocol = named or ("" if about is None else about.protocol)
+    outcome, missing = _decoded(protocol, written, path)
+    votes = () if result is None else result.votes
+    entries = read_ledger(path) if "ledger.jsonl" in names else None
+    name = entries[0].session if entries else f"A session of {protocol or 'votes'}"
+    if kind != "party":  # whose folder may have the party's name
+        name = settings.get("name") or (result and (result.session or result.series)) or path.resolve().name
+    tells_losses = kind == "series" and not is_deployment and "losses.csv" in names
     return RunLeft(
         path=path,
         kind=kind,
+        schema=max(0 if run is None else run.schema, 0 if result is None else result.schema),
+        protocol=protocol,
+        title=str(settings.get("title") or (run and run.title) or name),
         scenario=scenario,
         run=run,
+        about=about,
         result=result,
         outcome=outcome,
         missing_protocol=missing,
-        entries=read_ledger(path) if "ledger.jsonl" in names else None,
+        outcomes=[_decoded(protocol, vote.get("outcome"), path)[0] for vote in votes],
+        entries=entries,
+        estimates=rows_in(path / "estimates.csv") if "estimates.csv" in names else None,
+        losses=rows_in(path / "losses.csv") if tells_losses else [],
         learnt=_read_learnt(path) if "adversaries.json" in names else (),
-        is_deployment=is_party or is_served or "deployment" in kinds or (scenario or {}).get("noise") == "secure",
+        is_deployment=is_deployment,
+        command=command,
     )
 
 
-def check_files(folder: Path) -> None:
-    """Refuse a folder whose files lead out of it, or do not fit into memory: somebody else may have made it.
-
-    Args:
-        folder: what a command left. It may itself be a link.
+def read_command(folder: Path) -> str:
+    """Return the command that repeats what left a folder; empty where the folder does not say.
 
     Raises:
-        ConfigurationError: one of its files is a link to another place, or to `private/`, or is too large.
+        ConfigurationError: the file that says it is damaged.
     """
-    with readable(folder, field=_RUN, what=_FOLDER):
-        own = folder.resolve()
-        for file in folder.iterdir():
-            if file.is_symlink() and (target := file.resolve()).parent != own:
-                allowed = f"{_FOLDER} whose files are in it: {file.name} leads to {target}"
-                raise ConfigurationError(field=_RUN, value=str(folder), allowed=allowed)
-            if file.suffix in _IN_MEMORY:
-                check_size(file, field=_RUN)
+    file = folder / COMMAND
+    return _read(folder, COMMAND, _Command).command if file.exists() else ""
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -294,21 +287,32 @@ def read_json(path: Path) -> dict[str, Any]:
     return read
 
 
+def _kind_of(
+    names: Collection[str], scenario: Mapping[str, Any] | None, run: RunJSON | None, result: Released | None
+) -> tuple[Kind, bool]:
+    """Return what a folder is of, by the names in it, and whether it is a deployment's."""
+    is_party = "outcome.json" in names or (scenario is None and run is not None and not run.transport)
+    kind: Kind = "party" if is_party else "run"
+    if (result is not None and result.series) or (run is not None and scenario is None and "losses.csv" in names):
+        kind = "series"
+    kinds = {run.kind if run is not None else "", result.kind if result is not None else ""}
+    is_served = run is not None and bool(run.kind)
+    has_secure_noise = scenario is not None and scenario.get("noise") == "secure"
+    return kind, is_party or is_served or "deployment" in kinds or has_secure_noise
+
+
 def _read(folder: Path, name: str, kind: type[Any]) -> Any:
     return convert(read_json(folder / name), kind, name)
 
 
-def _protocol_of(scenario: Mapping[str, Any] | None, run: RunJSON | None, result: Released | None) -> str:
-    named = (result.protocol if result is not None else "") or str((scenario or {}).get("protocol", ""))
-    return named or (run.about.protocol if run is not None and run.about is not None else "")
-
-
-def _decoded(protocol: str, written: Mapping[str, Any], path: Path) -> tuple[msgspec.Struct | None, str]:
-    """Return an outcome as its protocol has it, or why that cannot be.
+def _decoded(protocol: str, written: Mapping[str, Any] | None, path: Path) -> tuple[msgspec.Struct | None, str]:
+    """Return an outcome as its protocol has it, or why that cannot be; neither where there is none.
 
     Raises:
         ConfigurationError: the protocol is here, and this is no outcome of it.
     """
+    if written is None:
+        return None, ""
     if not protocol:
         return None, "The folder does not say which protocol was run."
     try:

@@ -1,13 +1,11 @@
 """What a session leaves, and who is told while it goes on."""
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from ...agents.driver import EffectListener
-from ...agents.events import Log
+from ...agents.driver import Observers
 from ...protocol.errors import PsephosError, UnheardError
 from ...protocol.kept_reports import KeptReports
 from ...protocol.phases import PhasedProtocol
@@ -19,13 +17,13 @@ from ...protocol.views import View
 __all__ = ["SessionRecord", "Told"]
 
 
-@dataclasses.dataclass(kw_only=True)
-class Told:
+class Told(Observers, frozen=True, kw_only=True):
     """Who is told of a session as it goes on, by agents or arrays, and what gets all that it leaves however it ends.
 
     Args:
         log: where events go; None for nowhere.
         listener: told of every effect of the server's machine; of arrays, as each phase closes, of those it would have.
+        meter: counts the messages of agents; each session has one of its own.
         on_progress: called with the open phase, how many have reported and how many have not: of agents a few times a
             second, of streams after each batch.
         entries: gets every loss; what is paid stays paid.
@@ -33,11 +31,9 @@ class Told:
         kept: what earlier sessions of its scopes left; gets what this one leaves. None where nobody asks for that.
     """
 
-    log: Log | None = None
-    listener: EffectListener | None = None
     on_progress: Callable[[str, int, int], None] | None = None
-    entries: list[LedgerEntry] = dataclasses.field(default_factory=list[LedgerEntry])
-    views: list[View] = dataclasses.field(default_factory=list[View])
+    entries: list[LedgerEntry] = msgspec.field(default_factory=list[LedgerEntry])
+    views: list[View] = msgspec.field(default_factory=list[View])
     kept: KeptReports | None = None
 
 

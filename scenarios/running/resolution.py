@@ -16,12 +16,13 @@ import numpy as np
 from ...agents.noise import check_secure_noise
 from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
+from ...protocol.columns import Observed
 from ...protocol.errors import BudgetExceededError, ConfigurationError, did_you_mean, refuse
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
-from ...protocol.plugin_checks import check_own_columns, checked_inputs
+from ...protocol.plugin_checks import check_completed, check_own_columns, checked_inputs
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roster import Roster
-from ...protocol.rules import JOIN, PhaseRules, hidden_phases
+from ...protocol.rules import JOIN, PhaseRules, SessionRules, hidden_phases
 from ...transports.tap import check_tapped
 from ..adversaries.reading import find_adversary, read_adversaries
 from ..adversaries.role import Role, Scene
@@ -59,8 +60,7 @@ class Resolved(msgspec.Struct, kw_only=True):
         protocol: the protocol with its parameters.
         names: the parties; none where they are streamed.
         inputs: their rows; of parties elsewhere the public ones alone.
-        rules: by phase.
-        default_rules: for the other phases.
+        rules: deadlines and quorums.
         note: what became of the rows of the parties' file, as a line for people.
     """
 
@@ -68,8 +68,7 @@ class Resolved(msgspec.Struct, kw_only=True):
     protocol: PhasedProtocol[Any, Any]
     names: Sequence[str]
     inputs: Inputs
-    rules: Mapping[str, PhaseRules]
-    default_rules: PhaseRules
+    rules: SessionRules
     note: str = ""
 
     @property
@@ -198,8 +197,9 @@ def resolve(
     scenario = _in_folder(scenario, parties)
     with blaming(kind):
         with parties.naming_lines():
-            given = kind.complete(parties.complete(scenario.parameters), parties.table)
+            given = kind.complete(parties.complete(scenario.parameters), table := Observed(parties.table))
         protocol = _made(kind, given)
+        check_completed(protocol, table)
         with parties.naming_lines():
             protocol.check_columns(parties.table)
             inputs = checked_inputs(protocol, protocol.encode(parties.table), num_parties=len(parties.names))
@@ -283,8 +283,10 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
     with blaming(kind):
         described = parties if roster is None else _described(scenario, kind, parties)
         with parties.naming_lines():
-            given = kind.complete(described.complete(scenario.parameters), {**described.table, **table})
+            observed = Observed({**described.table, **table})
+            given = kind.complete(described.complete(scenario.parameters), observed)
         protocol = _made(kind, given)
+        check_completed(protocol, observed)
         _check_columns(parties, protocol, are_own_known=roster is None)
         public = [column.name for column in protocol.columns() if not column.is_own]
         public_table = {name: table[name] for name in public if name in table}
@@ -321,8 +323,8 @@ def _ruled(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_partie
     """Return what all modes have in common: scenario, protocol and rules."""
     if scenario.quorum is None and not protocol.hides_participation:
         scenario = msgspec.structs.replace(scenario, quorum=1.0)  # as a run's folder says it
-    rules, default_rules = _make_rules(scenario, protocol, num_parties=num_parties)
-    return {"scenario": scenario, "protocol": protocol, "rules": rules, "default_rules": default_rules}
+    rules = _make_rules(scenario, protocol, num_parties=num_parties)
+    return {"scenario": scenario, "protocol": protocol, "rules": rules}
 
 
 def with_adversaries(resolved: Local, *, away: Collection[str]) -> Local:
@@ -411,22 +413,21 @@ def _data_folder(scenario: Scenario) -> str:
     return scenario.data or os.environ.get(DATA_VARIABLE, "")
 
 
-def _make_rules(
-    scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int
-) -> tuple[dict[str, PhaseRules], PhaseRules]:
-    """Return a scenario's rules by phase, and those of the other phases.
+def _make_rules(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> SessionRules:
+    """Return a scenario's rules.
 
     Raises:
         ConfigurationError: a rule is not allowed.
     """
     default = {"deadline_seconds": scenario.deadline_seconds, "quorum": scenario.quorum}
-    default_rules: PhaseRules = convert(default, PhaseRules, "")
-    rules: dict[str, PhaseRules] = {
+    whole: SessionRules = convert(default, SessionRules, "")
+    phases: dict[str, PhaseRules] = {
         name: convert({**default, **convert(own, dict[str, Any], f"phases.{name}")}, PhaseRules, f"phases.{name}")
         for name, own in scenario.phases.items()
     }
-    _check_rules(protocol, rules, default_rules, num_parties=num_parties)
-    return rules, default_rules
+    rules = msgspec.structs.replace(whole, phases=phases)
+    _check_rules(protocol, rules, num_parties=num_parties)
+    return rules
 
 
 def _made(kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any]) -> PhasedProtocol[Any, Any]:
@@ -487,26 +488,24 @@ def _check_budget(scenario: Scenario, losses: Sequence[PrivacyLoss]) -> None:
         raise ConfigurationError(field="budget", value=scenario.budget, allowed=allowed) from None
 
 
-def _check_rules(
-    protocol: PhasedProtocol[Any, Any], rules: Mapping[str, PhaseRules], default: PhaseRules, *, num_parties: int
-) -> None:
+def _check_rules(protocol: PhasedProtocol[Any, Any], rules: SessionRules, *, num_parties: int) -> None:
     """Raise ConfigurationError unless each rule is a phase's, can be kept by so many parties, and written down.
 
     Where it is private who reports, a rule has no quorum.
     """
     names = (JOIN, *(phase.name for phase in protocol.phases))
     hidden = hidden_phases(protocol)
-    for name in rules:
+    for name in rules.phases:
         if name not in names:
             raise ConfigurationError(
                 field="phases", value=name, allowed=f"rules for {', '.join(names)}{did_you_mean(name, names)}"
             )
     for name in names:
-        rule = rules.get(name, default)
+        rule = rules.of(name)
         try:
             rule.required(num_parties, hides_participation=name in hidden)
         except ConfigurationError as error:
-            if not (name in hidden and name in rules and rule.quorum != default.quorum):
+            if not (name in hidden and name in rules.phases and rule.quorum != rules.quorum):
                 raise
             field = f"phases.{name}.{error.field}"
             raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None

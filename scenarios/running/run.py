@@ -31,7 +31,7 @@ from .folder import RunFolder
 from .plugin_errors import Plugin, blaming_plugins
 from .resolution import Local, Streamed
 from .results import result_of
-from .session import SessionRecord, Strangers, Told, run_agents, run_arrays, run_streamed
+from .session import Adversity, SessionRecord, Strangers, Told, run_agents, run_arrays, run_streamed
 from .statements import setting_of
 from .streams import StreamedInputs
 from .traffic import expect_traffic, traffic_of
@@ -115,17 +115,15 @@ def run_session(
                     batches=batches,
                     num_parties=resolved.stream.num_parties,
                     noise=noise,
-                    session=scenario.name,
                     told=told,
                 )
         finally:
-            told.entries += streamed.entries(scenario.name)
+            told.entries.extend(streamed.entries(scenario.name))
     if scenario.transport == ARRAY:
         return run_arrays(
             resolved.protocol,
             inputs=resolved.inputs,
             noise=noise,
-            session=scenario.name,
             names=resolved.names,
             told=told,
         )
@@ -157,14 +155,9 @@ def run_session(
         mode=mode,
         transport=transport,
         rules=resolved.rules,
-        default_rules=resolved.default_rules,
-        budget=scenario.budget_of_parties,
-        ledgers=ledgers,
-        told=told if watched is None else dataclasses.replace(told, views=watched.views),
-        deviations=deviations,
-        strangers=strangers,
-        plugins=plugins,
-        weather=weather,
+        ledgers=ledgers or {name: Ledger(name, budget=scenario.budget_of_parties) for name in resolved.names},
+        told=told if watched is None else msgspec.structs.replace(told, views=watched.views),
+        adversity=Adversity(deviations=deviations, strangers=strangers, plugins=plugins, weather=weather),
     )
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
@@ -249,7 +242,7 @@ def run_in_folder(
             record = run_session(
                 resolved,
                 seed=seed,
-                told=dataclasses.replace(told, log=run.log, entries=run.entries),
+                told=msgspec.structs.replace(told, log=run.log, entries=run.entries),
                 watched=watched,
                 streamed=streamed,
                 ledgers=ledgers,

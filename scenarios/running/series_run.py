@@ -303,7 +303,7 @@ def _without(side: Local, vote: Vote, refused: Mapping[str, BudgetExceededError]
     for name in (JOIN, *(phase.name for phase in protocol.phases)):
         if name in hidden:
             continue
-        rule = side.rules.get(name, side.default_rules)
+        rule = side.rules.of(name)
         required[name] = rule.required(len(side.names))
         if remaining < required[name]:
             raise QuorumError(
@@ -311,7 +311,7 @@ def _without(side: Local, vote: Vote, refused: Mapping[str, BudgetExceededError]
             )
     changes: dict[str, Any] = {}
     if not hidden:
-        changes["quorum"] = side.default_rules.required(len(side.names))
+        changes["quorum"] = side.rules.required(len(side.names))
     changes["phases"] = {
         name: {**own, "quorum": required[name]} if "quorum" in own and name in required else own
         for name, own in scenario.phases.items()

@@ -9,11 +9,11 @@ import trio
 
 from ...agents.modes import Simulation
 from ...protocol.errors import ConfigurationError
-from ...protocol.phases import PhasedProtocol
+from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.plugin_checks import check_declared, check_own_columns, checked_inputs
 from ...protocol.randomness import SimulatedNoise
 from ..plugins import ARRAY, check_transport, make_transport
-from .by_agents import AgentClasses, run_agents
+from .by_agents import Adversity, AgentClasses, run_agents
 from .by_arrays import run_arrays, run_streamed
 from .in_process import Strangers
 from .parties import check_names
@@ -23,6 +23,7 @@ from .record import SessionRecord, Told
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
 __all__ = [
+    "Adversity",
     "AgentClasses",
     "SessionRecord",
     "Strangers",
@@ -31,6 +32,7 @@ __all__ = [
     "run_arrays",
     "run_streamed",
     "simulate",
+    "simulate_async",
 ]
 
 
@@ -52,7 +54,7 @@ def simulate(
         protocol: what is run.
         parties: each party's entries, in the order of `protocol.columns()`.
         seed: ≥ 0; the same seed gives the same bits on every path.
-        transport: "array", or "memory" or "tcp" for agents.
+        transport: "array", or "memory" or "tcp" for agents; inside trio these are `simulate_async`'s.
         session: the session's name, in a scenario the scenario's; other names draw other noise.
         round_number: tells repeated votes of one session apart; other rounds draw other noise.
 
@@ -65,6 +67,67 @@ def simulate(
     Privacy:
         None: a simulation's seed takes its noise off again.
     """
+    names, inputs, noise = _prepared(protocol, parties, transport, (seed, session, round_number))
+    if transport == ARRAY:
+        return run_arrays(protocol, inputs=inputs, noise=noise).outcome  # pyright: ignore[reportReturnType]  the protocol's own
+    if _is_in_trio():
+        allowed = f"{ARRAY!r} inside trio, or awaited there: await simulate_async(...)"
+        raise ConfigurationError(field="transport", value=transport, allowed=allowed)
+    agents = functools.partial(_simulate_agents, protocol, names, inputs, Simulation(session, noise), transport)
+    return trio.run(agents, restrict_keyboard_interrupt_to_checkpoints=True)
+
+
+async def simulate_async(
+    protocol: PhasedProtocol[Any, OutcomeT],
+    parties: Mapping[str, Sequence[Any]],
+    *,
+    seed: int,
+    transport: str = "memory",
+    session: str = "simulation",
+    round_number: int = 0,
+) -> OutcomeT:
+    """Do what `simulate` does, inside trio: agents take part beside whatever else runs there.
+
+    Cancelled, it leaves no agent behind, and nothing was released. By arrays it computes without a pause.
+
+    Args:
+        protocol: see `simulate`.
+        parties: see `simulate`.
+        seed: see `simulate`.
+        transport: "memory" or "tcp", or "array".
+        session: see `simulate`.
+        round_number: see `simulate`.
+
+    Raises:
+        ConfigurationError: see `simulate`.
+        PluginError: see `simulate`.
+        UnheardError: see `simulate`.
+
+    Privacy:
+        None: a simulation's seed takes its noise off again.
+    """
+    names, inputs, noise = _prepared(protocol, parties, transport, (seed, session, round_number))
+    if transport == ARRAY:
+        await trio.lowlevel.checkpoint()
+        return run_arrays(protocol, inputs=inputs, noise=noise).outcome  # pyright: ignore[reportReturnType]  the protocol's own
+    return await _simulate_agents(protocol, names, inputs, Simulation(session, noise), transport)
+
+
+def _is_in_trio() -> bool:
+    try:
+        trio.lowlevel.current_trio_token()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _prepared(
+    protocol: PhasedProtocol[Any, Any],
+    parties: Mapping[str, Sequence[Any]],
+    transport: str,
+    of_noise: tuple[int, str, int],
+) -> tuple[Sequence[str], Inputs, SimulatedNoise]:
+    """Return the parties' names and rows, and the noise of a seed, a session and a round."""
     check_transport(transport)
     names = check_names(tuple(parties), protocol.client_role)
     columns = protocol.columns()
@@ -79,18 +142,14 @@ def simulate(
         inputs = checked_inputs(protocol, protocol.encode(table), num_parties=len(names))
         protocol.check_roster(inputs.public)
         protocol.check_inputs(inputs)
-    noise = SimulatedNoise(seed, session=session, round_number=round_number)
-    if transport == ARRAY:
-        return run_arrays(protocol, inputs=inputs, noise=noise, session=session).outcome  # pyright: ignore[reportReturnType]  the protocol's own
-    agents = functools.partial(
-        run_agents,
-        protocol,
-        names=names,
-        inputs=inputs,
-        mode=Simulation(session, noise),
-        transport=make_transport(transport),
-    )
-    record = trio.run(agents, restrict_keyboard_interrupt_to_checkpoints=True)
+    seed, session, round_number = of_noise
+    return names, inputs, SimulatedNoise(seed, session=session, round_number=round_number)
+
+
+async def _simulate_agents(
+    protocol: PhasedProtocol[Any, OutcomeT], names: Sequence[str], inputs: Inputs, mode: Simulation, transport: str
+) -> OutcomeT:
+    record = await run_agents(protocol, names=names, inputs=inputs, mode=mode, transport=make_transport(transport))
     if (unheard := record.unheard(protocol, len(names))) is not None:
         raise unheard
     return record.outcome  # pyright: ignore[reportReturnType]  the protocol's own

@@ -8,7 +8,7 @@ import structlog.testing
 import trio
 import trio.testing
 from psephos.agents import outbox as outbox_module
-from psephos.agents.driver import LINGER_SECONDS, Driver
+from psephos.agents.driver import LINGER_SECONDS, Driver, Observers
 from psephos.protocol.effects import Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
 from psephos.protocol.errors import RemoteProtocolError, SessionAborted
 from psephos.protocol.messages import Abort, Message, decode, encode
@@ -93,7 +93,7 @@ async def test_effects_are_acted_on_in_order_and_the_listener_is_told_of_each() 
     ]
     told: list[Effect] = []
     async with trio.open_nursery() as nursery:
-        driver = Driver(Script(), nursery, party="we", session="s", listener=told.append)
+        driver = Driver(Script(), nursery, party="we", session="s", told=Observers(listener=told.append))
         driver.open_outbox("peer", near)
         assert not driver.has_ended
         driver.act(effects)
@@ -116,7 +116,7 @@ async def test_effects_that_a_listener_causes_come_after_those_under_way() -> No
                 driver.act([Opened("3", 0)])
                 order.append("told of 1")
 
-        driver = Driver(Script(), nursery, party="we", session="s", listener=listen)
+        driver = Driver(Script(), nursery, party="we", session="s", told=Observers(listener=listen))
         driver.act([Opened("1", 0), Opened("2", 0)])
     assert order == ["1", "told of 1", "2", "3"]
 
@@ -171,7 +171,7 @@ async def test_a_peers_fault_is_not_logged_where_who_takes_part_is_private() -> 
     with structlog.testing.capture_logs() as events:
         async with trio.open_nursery() as nursery:
             log = structlog.get_logger()
-            driver = Driver(Script(), nursery, party="we", session="s", hides_peers=True, log=log)
+            driver = Driver(Script(), nursery, party="we", session="s", hides_peers=True, told=Observers(log=log))
             driver.act([Opened("first", None), Drop("peer", fault), Closed("first", None, None, None)])
     assert [(event["event"], "asked" in event, "received" in event) for event in events] == [
         ("phase_opened", False, False),
@@ -190,7 +190,7 @@ async def test_everything_but_what_is_sent_is_logged_with_session_and_party() ->
     fault = RemoteProtocolError("it lied", sender="peer")
     with structlog.testing.capture_logs() as events:
         async with trio.open_nursery() as nursery:
-            driver = Driver(Script(), nursery, party="we", session="s", log=structlog.get_logger())
+            driver = Driver(Script(), nursery, party="we", session="s", told=Observers(log=structlog.get_logger()))
             driver.act([Opened("first", 3), Send(("peer",), Abort(reason="x")), Drop("peer", fault)])
             driver.act([Fail(SessionAborted(reason="enough", by="us"))])
     assert [event["event"] for event in events] == ["phase_opened", "party_dropped", "session_failed"]

@@ -16,12 +16,12 @@ from peers import INPUTS, NAMES, VOTE, Session, hello, inquiry, make_client, rep
 from psephos.agents import CloudServer
 from psephos.protocol.messages import MAX_GREETING_BYTES, Abort, Release, Welcome, encode
 from psephos.protocol.roster import Roster
-from psephos.protocol.rules import PhaseRules
+from psephos.protocol.rules import SessionRules
 from psephos.transports import TCPTransport, encode_frames
 from psephos.transports.addresses import parse_address
 from thoroughness import draws
 
-TWO_OF_THREE: Final = PhaseRules(deadline_seconds=30.0, quorum=2)
+TWO_OF_THREE: Final = SessionRules(deadline_seconds=30.0, quorum=2)
 MESSAGES: Final = (
     hello("alice"),
     hello("carol"),
@@ -81,7 +81,7 @@ def test_a_vote_is_held_whatever_others_send(sent: Sequence[bytes]) -> None:
 
 async def _hold_a_vote_among(sent: Sequence[bytes]) -> None:
     mode, transport = simulation(), TCPTransport()
-    server = CloudServer(VOTE, roster=Roster(NAMES, INPUTS.public), mode=mode, default_rules=TWO_OF_THREE)
+    server = CloudServer(VOTE, Roster(NAMES, INPUTS.public), mode, rules=TWO_OF_THREE)
     with trio.fail_after(10_000):
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
             session = Session(server, listening, transport, nursery)

@@ -33,10 +33,10 @@ from psephos.agents.lobby import GREETING_SECONDS
 from psephos.protocol import (
     JOIN,
     MalformedMessageError,
-    PhaseRules,
     PsephosError,
     RemoteProtocolError,
     SessionAborted,
+    SessionRules,
     run_population,
 )
 from psephos.protocol.messages import (
@@ -54,7 +54,7 @@ from psephos.protocol.messages import (
 from psephos.transports import Channel, MemoryTransport, TCPTransport, Transport
 
 DEADLINE = 500.0
-TWO_OF_THREE = PhaseRules(deadline_seconds=DEADLINE, quorum=2)
+TWO_OF_THREE = SessionRules(deadline_seconds=DEADLINE, quorum=2)
 TERMS = Terms(
     PROTOCOL_VERSION, "council", "dpwevote", "simulation", VOTE.encoded_parameters, 2, charter=simulation().charter
 )
@@ -340,7 +340,7 @@ async def test_what_was_captured_in_one_session_is_refused_in_another() -> None:
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_a_client_that_is_restarted_while_others_join_takes_part(make_transport: Callable[[], Transport]) -> None:
     mode = simulation()
-    async with open_session(make_transport(), PhaseRules(deadline_seconds=DEADLINE), mode=mode) as session:
+    async with open_session(make_transport(), SessionRules(deadline_seconds=DEADLINE), mode=mode) as session:
         scope = await session.nursery.start(session.take_part, "carol", make_client("carol", mode))
         await session.come_to(JOIN, 1, 2)
         scope.cancel()

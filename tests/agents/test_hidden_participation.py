@@ -19,9 +19,10 @@ from certified import CertifiedTransport
 from helpers import make_fair_inputs, make_fair_vote
 from psephos.agents import Aggregator, Client, Simulation, Voter
 from psephos.agents.adversaries import DeviatingChannel, Deviation, Leaver, Passage, Replayer
-from psephos.agents.driver import LINGER_SECONDS
+from psephos.agents.driver import LINGER_SECONDS, Observers
+from psephos.agents.lobby import OneProcess
 from psephos.agents.standing import Standing
-from psephos.protocol import SimulatedNoise
+from psephos.protocol import Party, PhaseRules, SimulatedNoise
 from psephos.protocol.effects import Effect, Finish
 from psephos.protocol.errors import PsephosError, SessionAborted
 from psephos.protocol.fair_voting import FairVoting
@@ -39,7 +40,7 @@ from psephos.protocol.messages import (
 from psephos.protocol.phases import PhasedProtocol
 from psephos.protocol.privacy import NeighboringRelation
 from psephos.protocol.roster import Roster
-from psephos.protocol.rules import JOIN, PhaseRules
+from psephos.protocol.rules import JOIN, SessionRules
 from psephos.protocol.server_machine import SessionResult
 from psephos.transports import Channel
 
@@ -96,14 +97,7 @@ def make_clients(protocol: PhasedProtocol[Any, Any], present: Sequence[str], mod
     rows: list[list[int]] = INPUTS.private.tolist()
     public: list[list[int]] = INPUTS.public.tolist()
     return {
-        name: Voter(
-            protocol,
-            party=name,
-            place=place,
-            row=rows[place],
-            public=public[place],
-            mode=mode,
-        )
+        name: Voter(protocol, Party(name, place, rows[place], public=public[place]), mode)
         for place, name in enumerate(NAMES)
         if name in present
     }
@@ -121,10 +115,8 @@ async def observe(
     mode = Simulation("plans", SimulatedNoise(7, session="plans"))
     roster = Roster(NAMES, INPUTS.public, fingerprints=list(OWN.values()))
     quorum = None if protocol.hides_participation else 4
-    rules = {
-        JOIN: PhaseRules(deadline_seconds=JOINING, quorum=quorum),
-        "rankings": PhaseRules(deadline_seconds=REPORTING, quorum=quorum),
-    }
+    joining = PhaseRules(deadline_seconds=JOINING, quorum=quorum)
+    rules = SessionRules(deadline_seconds=REPORTING, quorum=quorum, phases={JOIN: joining})
     seen = Observed([], set(), float("nan"), float("nan"), None, {})
     transport = CertifiedTransport()
     with structlog.testing.capture_logs() as seen.log:
@@ -135,12 +127,11 @@ async def observe(
 
         server = Aggregator(
             protocol,
-            roster=roster,
-            mode=mode,
+            roster,
+            mode,
             rules=rules,
-            skips_waiting=skips_waiting,
-            log=structlog.get_logger(),
-            listener=note,
+            places=OneProcess() if skips_waiting else None,
+            told=Observers(log=structlog.get_logger(), listener=note),
         )
 
         async def take_part(name: str, client: Client, channel: Channel) -> None:
@@ -277,7 +268,7 @@ async def test_who_is_told_apart_by_a_certificate_is_refused_alike_before_and_af
     for present in (NAMES, NAMES[:4]):
         mode = Simulation("plans", SimulatedNoise(7, session="plans"))
         roster = Roster(NAMES, INPUTS.public, fingerprints=list(OWN.values()))
-        server = Aggregator(HIDDEN, roster=roster, mode=mode)
+        server = Aggregator(HIDDEN, roster, mode)
         transport = CertifiedTransport()
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
             nursery.start_soon(server.serve, listening)
@@ -297,7 +288,7 @@ async def test_who_comes_late_is_told_so_and_nobody_else_is(
     autojump_clock: trio.testing.MockClock,  # noqa: ARG001  it is waited on
 ) -> None:
     mode = Simulation("plans", SimulatedNoise(7, session="plans"))
-    server = Aggregator(HIDDEN, roster=Roster(NAMES, INPUTS.public), mode=mode)
+    server = Aggregator(HIDDEN, Roster(NAMES, INPUTS.public), mode)
     transport = CertifiedTransport()
     late = make_clients(HIDDEN, ["eve"], mode)["eve"]
     with structlog.testing.capture_logs() as log:

@@ -8,9 +8,9 @@ import pytest
 import trio
 import trio.testing
 from peers import TRANSPORTS, hello, make_client, open_session, simulation
-from psephos.agents.lobby import GREETING_SECONDS, Lobby, Places
+from psephos.agents.lobby import GREETING_SECONDS, Lobby, OneProcess, Places
 from psephos.protocol.messages import MAX_GREETING_BYTES
-from psephos.protocol.rules import PhaseRules
+from psephos.protocol.rules import SessionRules
 from psephos.transports import Channel, Transport
 
 
@@ -164,7 +164,7 @@ async def test_each_connection_has_the_same_time(autojump_clock: trio.testing.Mo
 
 
 async def test_places_without_a_number_are_for_whoever_comes(autojump_clock: trio.testing.MockClock) -> None:
-    lobby = Lobby(None, tell=nowhere)
+    lobby = Lobby(OneProcess(), tell=nowhere)
     came = visitors(*["10.0.0.1:1"] * 500)
     for visitor in came:
         lobby.enter(visitor)
@@ -182,7 +182,7 @@ async def test_parties_that_come_after_a_crowd_of_silent_strangers_decide(
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
 ) -> None:
     mode = simulation()
-    async with open_session(make_transport(), PhaseRules(deadline_seconds=30.0, quorum=2), mode=mode) as session:
+    async with open_session(make_transport(), SessionRules(deadline_seconds=30.0, quorum=2), mode=mode) as session:
         crowd = [await session.connect() for _ in range(700)]
         for name in ("alice", "bob"):
             session.nursery.start_soon(session.take_part, name, make_client(name, mode))

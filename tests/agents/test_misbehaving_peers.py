@@ -56,13 +56,13 @@ from psephos.protocol.messages import (
     encode,
 )
 from psephos.protocol.roster import Roster
-from psephos.protocol.rules import JOIN, PhaseRules
+from psephos.protocol.rules import JOIN, SessionRules
 from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
 from psephos.transports import memory as memory_module
 
 DEADLINE = 30.0
-TWO_OF_THREE = PhaseRules(deadline_seconds=DEADLINE, quorum=2)
-ALL_THREE = PhaseRules(deadline_seconds=DEADLINE)
+TWO_OF_THREE = SessionRules(deadline_seconds=DEADLINE, quorum=2)
+ALL_THREE = SessionRules(deadline_seconds=DEADLINE)
 HONEST = ("alice", "bob")
 GARBAGE = b"\xc1 garbage"
 
@@ -396,7 +396,7 @@ async def messages_until_the_end_or_release(channel: Channel) -> list[Message]:
 async def test_a_connection_that_says_nothing_does_not_hold_up_the_end(
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
 ) -> None:
-    async with open_session(make_transport(), PhaseRules(deadline_seconds=DEADLINE, quorum=2)) as session:
+    async with open_session(make_transport(), SessionRules(deadline_seconds=DEADLINE, quorum=2)) as session:
         silent = await session.connect()
         for name in NAMES:
             session.nursery.start_soon(session.take_part, name, make_client(name, simulation()))
@@ -409,7 +409,7 @@ async def test_a_connection_that_says_nothing_does_not_hold_up_the_end(
 
 async def test_a_connection_that_says_nothing_for_long_is_closed(clock: trio.testing.MockClock) -> None:
     async with open_session(
-        MemoryTransport(), PhaseRules(deadline_seconds=500.0, quorum=2), honest=("alice",)
+        MemoryTransport(), SessionRules(deadline_seconds=500.0, quorum=2), honest=("alice",)
     ) as session:
         silent = await session.connect()
         assert not await messages_until_the_end(silent)
@@ -721,7 +721,7 @@ class Raising(Deviation):
 async def test_no_failure_of_a_connection_ends_the_vote(clock: trio.testing.MockClock) -> None:
     transport = MemoryTransport()
     mode = simulation()
-    server = CloudServer(VOTE, roster=Roster(NAMES, INPUTS.public), mode=mode, default_rules=TWO_OF_THREE)
+    server = CloudServer(VOTE, Roster(NAMES, INPUTS.public), mode, rules=TWO_OF_THREE)
     with trio.fail_after(10_000):
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
             session = Session(server, FailingListener(listening), transport, nursery)
@@ -760,7 +760,7 @@ def test_an_interrupt_tells_everybody_who_joined(monkeypatch: pytest.MonkeyPatch
 
     async def main() -> None:
         transport = TCPTransport()
-        server = CloudServer(VOTE, roster=Roster(NAMES, INPUTS.public), mode=simulation(), default_rules=ALL_THREE)
+        server = CloudServer(VOTE, Roster(NAMES, INPUTS.public), simulation(), rules=ALL_THREE)
         async with trio.open_nursery() as nursery:
             listening = await transport.open_listener()
 

@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
-from psephos.agents.opendp_measurements import to_opendp
+from psephos.agents.noise import SecureNoise
+from psephos.agents.opendp_measurements import from_opendp, to_opendp
 from psephos.protocol import ConfigurationError
 from psephos.protocol.mechanisms import FiniteChannel, GeneralizedRandomizedResponse, OneLayer
 from thoroughness import draws
@@ -67,3 +69,48 @@ def test_opendp_takes_nothing_on_trust_unasked(dp: Any) -> None:
     dp.disable_features("honest-but-curious")
     with pytest.raises(opendp.OpenDPException, match="honest-but-curious"):
         to_opendp(RESPONSE)
+
+
+def make_measured(dp: Any) -> Any:
+    """Return OpenDP's randomized response of three letters as a mechanism."""
+    response = dp.m.make_randomized_response(["a", "b", "c"], prob=0.5)
+    channel = [[0.5 if value == report else 0.25 for report in range(3)] for value in range(3)]
+    return from_opendp(response, ["a", "b", "c"], channel=channel)
+
+
+def test_a_measurement_becomes_a_mechanism_with_its_map_s_loss_and_its_draws(dp: Any) -> None:
+    """False alarm: 3 reports of 1e-9 each, by either sampler."""
+    mechanism = make_measured(dp)
+    assert mechanism.event.epsilon == pytest.approx(math.log(2))
+    number = draws(800, full=8_000)
+    secure = (SecureNoise().randomize(mechanism, [1], protocol="", phase="", place=0)[0] for _ in range(number))
+    simulated = mechanism.perturb(np.full(number, 1), seed=3)
+    reports: list[int] = simulated.tolist()
+    for counts in (collections.Counter(secure), collections.Counter(reports)):
+        for report, chance in enumerate(mechanism.channel_matrix()[1]):
+            assert abs(counts[report] - number * chance) < 6.2 * math.sqrt(number * chance * (1 - chance)) + 1
+    uniforms = np.random.default_rng(1).random((50, 1))
+    alone = [mechanism.randomize_one(2, row) for row in uniforms.tolist()]
+    assert mechanism.randomize(np.full(50, 2), uniforms).tolist() == alone
+
+
+def make_other(dp: Any, kind: str) -> Any:
+    """Return a measurement of OpenDP's."""
+    if kind == "randomized_response":
+        return dp.m.make_randomized_response([0, 1], prob=0.75)
+    return getattr(dp.m, f"make_{kind}")(dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), scale=2.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "channel", "reason"),
+    [
+        ("laplace", None, "finitely many reports"),
+        ("gaussian", None, "pure epsilon"),
+        ("randomized_response", [[0.9, 0.1], [0.1, 0.9]], r"within a factor of e\^epsilon"),
+        ("randomized_response", [[0.75, 0.2], [0.25, 0.75]], "add up to 1"),
+    ],
+    ids=["no channel", "another measure", "more than the map", "no law"],
+)
+def test_a_measurement_without_a_law_of_its_loss_is_refused(dp: Any, kind: str, channel: Any, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=reason):
+        from_opendp(make_other(dp, kind), [0, 1], channel=channel)

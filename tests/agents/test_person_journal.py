@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import About, read_journal
@@ -255,13 +256,17 @@ def test_a_sitting_keeps_a_clients_records_alone(path: Path) -> None:
         assert journal.sitting("id-1").records == ()
 
 
-def vote(path: Path, day: float, epsilon: float, *, expires: int = 0, clock: bool = True) -> None:
+def vote(
+    path: Path, day: float, epsilon: float, *, expires: int = 0, clock: bool = True, is_acknowledged: bool = True
+) -> None:
     """Draw a report on a day, in a process's life of its own."""
     session = f"id-{day}-{epsilon}"
     now = NOW + day * DAY
     with PersonJournal.open(path, now=now, clock=(lambda: now) if clock else None) as journal:
         journal.sitting(session).keep([reserved(epsilon, session=session, expires=expires)])
         journal.sitting(session).keep([drawn(0, epsilon, session=session)])
+        if is_acknowledged:
+            journal.sitting(session).keep([Acknowledged(0)])
 
 
 def spent(path: Path, day: float, days: float) -> float:
@@ -283,6 +288,56 @@ def test_a_loss_without_a_time_counts_until_its_session_has_expired_for_a_period
     vote(path, 0, 1.0, clock=False)
     vote(path, 0, 2.0, clock=False, expires=int(NOW + 2 * DAY))
     assert [spent(path, day, 7) for day in (0, 8.9, 9, 1000)] == [3.0, 3.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("last", [Acknowledged(0), Left()], ids=["acknowledged", "heard"])
+def test_a_report_that_may_be_sent_again_counts_until_it_has_left_for_the_last_time(
+    path: Path, last: Acknowledged | Left
+) -> None:
+    vote(path, 0, 1.0, is_acknowledged=False)
+    assert [spent(path, day, 7) for day in (0, 7, 8, 1000)] == [1.0] * 4
+    with PersonJournal.open(path, now=NOW, clock=lambda: NOW + 8 * DAY) as journal:
+        sitting = journal.sitting("id-0-1.0")
+        sitting.keep([Left("the connection was lost")])  # after which it may be joined again
+        assert journal.ledger("me", Budget(epsilon=9.0), period_seconds=7 * DAY).spent == 1.0
+        sitting.keep([last])
+        sitting.keep([last])
+    assert [spent(path, day, 7) for day in (8, 14.9, 15)] == [1.0, 1.0, 0.0]
+
+
+def test_a_report_that_nobody_acknowledged_counts_until_its_session_has_expired_for_a_period(path: Path) -> None:
+    vote(path, 0, 1.0, is_acknowledged=False, expires=int(NOW + 2 * DAY))
+    assert [spent(path, day, 7) for day in (0, 7, 8.9, 9)] == [1.0, 1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_in_no_window_more_leaves_than_its_budget_however_late_reports_are_sent_again(path: Path, seed: int) -> None:
+    generator, now = np.random.default_rng(seed), NOW
+    left: list[tuple[float, str]] = []  # when a report left, and of which session
+    unacknowledged: list[str] = []
+    refused = 0
+    with PersonJournal.open(path, now=NOW, clock=lambda: now) as journal:
+        for number in range(60):
+            now += float(generator.exponential(DAY))
+            name = f"id-{number}"
+            for late in [each for each in unacknowledged if generator.random() < 0.4]:
+                left.append((now, late))
+                if generator.random() < 0.7:
+                    journal.sitting(late).keep([Acknowledged(0)])
+                    unacknowledged.remove(late)
+            if generator.random() < 0.5:
+                continue
+            ledger = journal.ledger("me", Budget(epsilon=2.0), session_id=name, period_seconds=7 * DAY)
+            if ledger.spent > 1.0:
+                refused += 1
+                continue
+            journal.sitting(name).keep([reserved(1.0, session=name), drawn(0, 1.0, session=name)])
+            unacknowledged.append(name)
+            if generator.random() < 0.7:
+                left.append((now, name))
+    windows = [{name for time, name in left if start <= time < start + 7 * DAY} for start, _ in left]
+    assert max(map(len, windows)) == 2
+    assert refused
 
 
 def test_a_clock_that_is_set_back_takes_no_loss_out_of_a_window(path: Path) -> None:

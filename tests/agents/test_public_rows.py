@@ -9,6 +9,7 @@ import trio
 from peers import TRANSPORTS
 from peers import run as run_session
 from psephos.agents import Aggregator, Client, Simulation, Voter
+from psephos.protocol import Party
 from psephos.protocol.errors import MalformedMessageError, PsephosError, RemoteProtocolError, SessionAborted
 from psephos.protocol.messages import (
     NIL,
@@ -26,7 +27,7 @@ from psephos.protocol.population import run_population
 from psephos.protocol.privacy import PrivacyLoss
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.roster import Roster
-from psephos.protocol.rules import PhaseRules
+from psephos.protocol.rules import SessionRules
 from psephos.protocol.server_machine import SessionResult
 from psephos.protocol.views import Happening, View
 from psephos.transports import MemoryTransport, Transport
@@ -47,7 +48,7 @@ def make_client(name: str, mode: Simulation, *, knows: bool = True, protocol: Qu
     place = NAMES.index(name)
     row: list[int] = INPUTS.private[place].tolist()
     public: list[int] = INPUTS.public[place].tolist()
-    return Voter(protocol, party=name, place=place, row=row, public=public if knows else None, mode=mode)
+    return Voter(protocol, Party(name, place, row, public=public if knows else None), mode)
 
 
 async def run(
@@ -55,7 +56,7 @@ async def run(
 ) -> tuple[SessionResult, dict[str, msgspec.Struct], dict[str, PsephosError]]:
     """Run a session; return what it left, what each client heard, and the errors of those that did not."""
     roster = Roster(NAMES, INPUTS.public)
-    server = Aggregator(QUIZ, roster=roster, mode=mode, default_rules=PhaseRules(quorum=quorum))
+    server = Aggregator(QUIZ, roster, mode, rules=SessionRules(quorum=quorum))
 
     ending = await run_session(server, clients, transport)
     assert ending.result is not None
@@ -147,7 +148,7 @@ async def test_a_report_that_does_not_fit_its_senders_row_is_refused_and_the_oth
 
     public: list[int] = INPUTS.public[place].tolist()
     assert public == [0, 0, 0, 0]
-    liar = Voter(Overzealous(Parameters()), party="p0", place=place, row=row, public=public, mode=mode)
+    liar = Voter(Overzealous(Parameters()), Party("p0", place, row, public=public), mode)
     result, outcomes, endings = await run({"p0": liar, **honest}, transport, mode, quorum=2)
     assert result.num_received == (6, 6)
     assert set(outcomes) == set(honest)

@@ -7,6 +7,7 @@ import trio.testing
 from peers import INPUTS, NAMES, VOTE
 from psephos.agents import Client, CloudServer, Partner, Simulation
 from psephos.agents.returning import take_part_durably
+from psephos.protocol import Party
 from psephos.protocol.errors import ConnectionLostError
 from psephos.protocol.messages import Welcome, encode
 from psephos.protocol.randomness import SimulatedNoise
@@ -16,7 +17,7 @@ from psephos.transports import Channel, MemoryTransport
 MODE = Simulation("council", SimulatedNoise(7, session="council"))
 
 
-class Party:
+class Guest:
     """A party without a journal, that takes part over memory.
 
     Args:
@@ -40,14 +41,14 @@ class Party:
 
     def _make_client(self) -> Client:
         row: list[int] = INPUTS.private.tolist()[self._place]
-        return Partner(VOTE, party=NAMES[self._place], place=self._place, row=row, mode=MODE)
+        return Partner(VOTE, Party(NAMES[self._place], self._place, row), MODE)
 
 
 async def test_who_is_turned_away_at_the_door_comes_back_without_a_journal(clock: trio.testing.MockClock) -> None:
     del clock
     transport = MemoryTransport()
-    parties = [Party(place) for place in range(len(NAMES))]
-    server = CloudServer(VOTE, roster=Roster(NAMES, INPUTS.public), mode=MODE)
+    parties = [Guest(place) for place in range(len(NAMES))]
+    server = CloudServer(VOTE, Roster(NAMES, INPUTS.public), MODE)
     async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
         for party in parties:
             nursery.start_soon(party.take_part, transport, listener.address)
@@ -63,7 +64,7 @@ async def test_without_a_journal_nobody_comes_back_who_was_welcomed_or_finds_no_
 ) -> None:
     del clock
     transport = MemoryTransport()
-    party = Party(0)
+    party = Guest(0)
     async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
 
         async def leave() -> None:

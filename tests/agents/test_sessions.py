@@ -10,6 +10,9 @@ import trio
 import trio.testing
 from peers import INPUTS, NAMES, TRANSPORTS, VOTE, run
 from psephos.agents import Client, CloudServer, Deployment, Mode, Partner, SecureNoise, Simulation, Voter
+from psephos.agents.driver import Observers
+from psephos.agents.events import Log
+from psephos.protocol import Party
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect
 from psephos.protocol.errors import (
@@ -34,7 +37,7 @@ from psephos.protocol.population import run_population
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.roster import Roster
-from psephos.protocol.rules import PhaseRules
+from psephos.protocol.rules import SessionRules
 from psephos.protocol.views import Happening
 from psephos.transports import MemoryTransport, Transport
 
@@ -66,16 +69,21 @@ def simulation(*, record_views: bool = False, session: str = "council") -> Simul
 def make_server(mode: Mode, *, names: Sequence[str] = NAMES, **options: Any) -> CloudServer:
     """Return a server for these parties."""
     public = INPUTS.public if len(names) == len(INPUTS) else INPUTS.public[[0] * len(names)]
-    return CloudServer(VOTE, roster=Roster(names, public), mode=mode, **options)
+    return CloudServer(VOTE, Roster(names, public), mode, **options)
 
 
 def make_clients(
-    mode: Mode, *, protocol: PhasedProtocol[Any, Any] = VOTE, inputs: Inputs = INPUTS, **options: Any
+    mode: Mode,
+    *,
+    protocol: PhasedProtocol[Any, Any] = VOTE,
+    inputs: Inputs = INPUTS,
+    ledger: Ledger | None = None,
+    log: Log | None = None,
 ) -> dict[str, Client]:
     """Return an honest client for each party."""
     rows: list[list[int]] = inputs.private.tolist()
     return {
-        name: Partner(protocol, party=name, place=place, row=rows[place], mode=mode, **options)
+        name: Partner(protocol, Party(name, place, rows[place], ledger=ledger), mode, log=log)
         for place, name in enumerate(NAMES)
     }
 
@@ -101,10 +109,10 @@ async def test_a_session_of_many_parties_and_phases_waits_for_no_deadline(
     inputs = protocol.encode({"weight": [1.0, 2.0] * 20, "a": [0, 1] * 20, "b": [1, 1] * 20, "c": [0, 0] * 20})
     names = [f"partner {place}" for place in range(number)]
     mode = simulation()
-    server = CloudServer(protocol, roster=Roster(names, inputs.public), mode=mode)
+    server = CloudServer(protocol, Roster(names, inputs.public), mode)
     rows: list[list[int]] = inputs.private.tolist()
     clients: dict[str, Client] = {
-        name: Voter(protocol, party=name, place=place, row=rows[place], mode=mode) for place, name in enumerate(names)
+        name: Voter(protocol, Party(name, place, rows[place]), mode) for place, name in enumerate(names)
     }
     ending = await run(server, clients, make_transport())
     assert ending.result is not None
@@ -160,7 +168,7 @@ async def test_peers_of_different_parameters_refuse_before_anything_is_charged()
     mode = simulation()
     other = DPWeVote(Parameters(candidates=("bridge", "tunnel"), epsilon=9.0))
     clients = {**make_clients(mode), "bob": make_clients(mode, protocol=other)["bob"]}
-    ending = await run(make_server(mode, default_rules=PhaseRules(quorum=2)), clients, MemoryTransport())
+    ending = await run(make_server(mode, rules=SessionRules(quorum=2)), clients, MemoryTransport())
     assert ending.result is not None
     assert "epsilon is 2.0, agreed 9.0" in str(ending.endings["bob"])
     assert not clients["bob"].ledger.entries
@@ -173,8 +181,8 @@ async def test_a_party_whose_budget_is_too_small_leaves_and_the_quorum_decides(
     mode = simulation(record_views=True)
     for quorum in (2, 3):
         clients = make_clients(mode)
-        clients["bob"] = make_clients(mode, budget=Budget(epsilon=2.9))["bob"]  # 3 are needed
-        server = make_server(mode, default_rules=PhaseRules(quorum=quorum))
+        clients["bob"] = make_clients(mode, ledger=Ledger("bob", budget=Budget(epsilon=2.9)))["bob"]  # 3 are needed
+        server = make_server(mode, rules=SessionRules(quorum=quorum))
         ending = await run(server, clients, make_transport(), last="bob")
         bobs = ending.endings["bob"]
         assert isinstance(bobs, BudgetExceededError)
@@ -210,9 +218,10 @@ async def test_a_quorum_error_reaches_every_client_before_the_server_finishes(
     names = [f"partner {place}" for place in range(30)]
     rows: list[list[int]] = INPUTS.private.tolist()
     clients: dict[str, Client] = {
-        name: Partner(VOTE, party=name, place=place, row=rows[0], mode=mode) for place, name in enumerate(names)
+        name: Partner(VOTE, Party(name, place, rows[0]), mode) for place, name in enumerate(names)
     }
-    clients[names[7]] = Partner(VOTE, party=names[7], place=7, row=rows[0], mode=mode, budget=Budget(epsilon=0.0))
+    poor = Ledger(names[7], budget=Budget(epsilon=0.0))
+    clients[names[7]] = Partner(VOTE, Party(names[7], 7, rows[0], ledger=poor), mode)
     ending = await run(make_server(mode, names=names), clients, make_transport(), last=names[7])
     assert isinstance(ending.failure, QuorumError)
     for name, error in ending.endings.items():
@@ -230,8 +239,8 @@ async def test_every_charge_is_one_event_with_these_keys_and_numbers() -> None:
     log = structlog.get_logger()
     with structlog.testing.capture_logs() as events:
         clients = make_clients(mode, log=log)
-        clients["bob"] = make_clients(mode, log=log, budget=Budget(epsilon=4.0))["bob"]
-        await run(make_server(mode, log=log), clients, MemoryTransport())
+        clients["bob"] = make_clients(mode, log=log, ledger=Ledger("bob", budget=Budget(epsilon=4.0)))["bob"]
+        await run(make_server(mode, told=Observers(log=log)), clients, MemoryTransport())
     charges = [event for event in events if event["event"] == "privacy_loss"]
     assert {frozenset(event) for event in charges} == {frozenset(PRIVACY_LOSS_KEYS)}
     for name in NAMES:
@@ -267,7 +276,7 @@ async def test_no_private_value_report_or_seed_is_in_any_event() -> None:
     log = structlog.get_logger()
     with structlog.testing.capture_logs() as events:
         clients = make_clients(mode, protocol=protocol, inputs=inputs, log=log)
-        server = CloudServer(protocol, roster=Roster(NAMES, inputs.public), mode=mode, log=log)
+        server = CloudServer(protocol, Roster(NAMES, inputs.public), mode, told=Observers(log=log))
         await run(server, clients, MemoryTransport())
     assert events
     # Outcomes are what the session publishes: public weights, estimates.
@@ -317,7 +326,7 @@ async def test_the_listener_of_a_server_is_told_of_effects() -> None:
     def listen(effect: Effect) -> None:
         told.append(type(effect).__name__)
 
-    server = make_server(mode, listener=listen)
+    server = make_server(mode, told=Observers(listener=listen))
     await run(server, make_clients(mode), MemoryTransport())
     assert [name for name in told if name != "Send"] == [
         "SetDeadline",
@@ -355,7 +364,7 @@ async def test_sessions_on_one_ledger_add_up_until_the_budget_is_spent() -> None
     for number in range(3):
         mode = simulation(session=f"council {number}")
         clients = {**make_clients(mode), "alice": make_clients(mode, ledger=ledger)["alice"]}
-        ending = await run(make_server(mode, default_rules=PhaseRules(quorum=2)), clients, MemoryTransport())
+        ending = await run(make_server(mode, rules=SessionRules(quorum=2)), clients, MemoryTransport())
         assert ("alice" in ending.endings) is (number == 2)
     assert ledger.spent == pytest.approx(6.0)
 
@@ -418,7 +427,7 @@ async def test_a_cancelled_client_gives_back_what_its_session_had_reserved() -> 
     ledger = Ledger("alice", budget=Budget(epsilon=3.0))
     mode = simulation()
     row = INPUTS.private[0].tolist()
-    client = Partner(VOTE, party="alice", place=0, row=row, mode=mode, ledger=ledger)
+    client = Partner(VOTE, Party("alice", 0, row, ledger=ledger), mode)
     transport = MemoryTransport()
     async with await transport.open_listener() as listener:
         near, far = await transport.connect(listener.address), await listener.accept()

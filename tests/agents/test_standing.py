@@ -9,17 +9,18 @@ import trio
 import trio.testing
 from peers import INPUTS, NAMES, TRANSPORTS, VOTE, hello, make_client, simulation
 from psephos.agents import CloudServer
+from psephos.agents.driver import Observers
 from psephos.agents.standing import Connections, Standing
 from psephos.protocol.roster import Roster
-from psephos.protocol.rules import JOIN, PhaseRules
+from psephos.protocol.rules import JOIN, SessionRules
 from psephos.protocol.states import SessionState
 from psephos.transports import MemoryTransport, Transport
 
 
 def make_server(**options: Any) -> CloudServer:
     """Return a server of three partners."""
-    rules = PhaseRules(deadline_seconds=30.0)
-    return CloudServer(VOTE, roster=Roster(NAMES, INPUTS.public), mode=simulation(), default_rules=rules, **options)
+    rules = SessionRules(deadline_seconds=30.0)
+    return CloudServer(VOTE, Roster(NAMES, INPUTS.public), simulation(), rules=rules, **options)
 
 
 def test_before_it_serves_nothing_is_open() -> None:
@@ -82,7 +83,7 @@ async def test_what_watches_and_fails_ends_no_session() -> None:
     transport = MemoryTransport()
     mode = simulation()
     with structlog.testing.capture_logs() as log:
-        server = make_server(log=structlog.get_logger())
+        server = make_server(told=Observers(log=structlog.get_logger()))
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
             for name in NAMES:
                 nursery.start_soon(make_client(name, mode).take_part, await transport.connect(listening.address))

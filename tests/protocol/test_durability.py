@@ -28,11 +28,11 @@ from helpers import (
 from psephos.protocol import (
     ClientMachine,
     ConfigurationError,
-    PhaseRules,
     QuorumError,
     RemoteProtocolError,
     ServerMachine,
     SessionResult,
+    SessionRules,
     SimulatedNoise,
     UnexpectedMessageError,
 )
@@ -71,13 +71,13 @@ from psephos.protocol.tally import Tally
 
 CHARTER = Charter("0123456789abcdef" * 2, expires=4_000_000_000)
 VOTE = make_vote()
-TWO_OF_THREE = PhaseRules(quorum=2)
+TWO_OF_THREE = SessionRules(quorum=2)
 
 
-def make_session(*, rules: PhaseRules | None = None, budget: Budget | None = None) -> Session:
+def make_session(*, rules: SessionRules | None = None, budget: Budget | None = None) -> Session:
     own = [f"{place}c" * 32 for place in range(3)]
     inputs = make_inputs(VOTE, 3)
-    return Session(VOTE, inputs, default_rules=rules, budget=budget, fingerprints=own, charter=CHARTER)
+    return Session(VOTE, inputs, rules=rules, budget=budget, fingerprints=own, charter=CHARTER)
 
 
 def noise_of_life(number: int) -> SimulatedNoise:

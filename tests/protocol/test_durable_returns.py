@@ -3,12 +3,12 @@
 import collections
 from collections.abc import Sequence
 
-from helpers import SERVER, SESSION_NAME, Session, drop_of, make_inputs, make_vote
+from helpers import SERVER, Session, drop_of, make_inputs, make_vote
 from psephos.protocol import ClientMachine, ServerMachine, UnexpectedMessageError
 from psephos.protocol.effects import Effect, Finish, Keep, Send
 from psephos.protocol.messages import Acknowledgement, Charter, Message, Release
 from psephos.protocol.records import Acknowledged, ClientRecord, Drawn, Left, Record, Reserved, ServerRecord
-from psephos.protocol.roles import SessionKind, Side
+from psephos.protocol.roles import Side
 from psephos.protocol.states import KEPT
 
 VOTE = make_vote()
@@ -39,28 +39,14 @@ class Durable:
     def make_server(self) -> ServerMachine:
         """Return a server from its records."""
         records = [record for record in self.kept[SERVER] if isinstance(record, ServerRecord)]
-        return ServerMachine(
-            VOTE,
-            roster=self.session.roster,
-            session=SESSION_NAME,
-            kind=SessionKind.SIMULATION,
-            charter=self.session.charter,
-            records=records,
-        )
+        return ServerMachine(VOTE, self.session.roster, self.session.mode(), records=records)
 
     def join(self, name: str) -> None:
         """Let a party take part, again or for the first time."""
-        place = self.session.names.index(name)
         self.clients[name] = ClientMachine(
             VOTE,
-            party=name,
-            place=place,
-            row=self.session.inputs.private[place].tolist(),
-            session=SESSION_NAME,
-            noise=self.session.noise,
-            ledger=self.session.ledgers[name],
-            server=SERVER,
-            charter=self.session.charter,
+            self.session.party(name),
+            self.session.mode(),
             records=[record for record in self.kept[name] if isinstance(record, ClientRecord)],
         )
         self._act(name, self.clients[name].start())

@@ -22,7 +22,7 @@ from helpers import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol import Inputs, Phase, PhaseRules, SimulatedNoise, Tally, run_population
+from psephos.protocol import Inputs, Phase, PhaseRules, SessionRules, SimulatedNoise, Tally, run_population
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.effects import Closed, Effect, Fail, Finish, Opened, SetDeadline
 from psephos.protocol.errors import ConfigurationError, PluginError
@@ -49,10 +49,10 @@ ABSENT: list[tuple[int, ...]] = [(), (4,), (0, 2), (1, 2, 3), (0, 1, 2, 3, 4)]
 """Places of those who stay away; the last are all."""
 
 
-def make_session(rules: PhaseRules | None = None, **changes: Any) -> Session:
+def make_session(rules: SessionRules | None = None, **changes: Any) -> Session:
     """Return a vote of three and two voters that hides who takes part."""
     vote = make_fair_vote(3, 2, relation=ADD, **changes)
-    return Session(vote, make_fair_inputs(vote, seed=4), default_rules=rules)
+    return Session(vote, make_fair_inputs(vote, seed=4), rules=rules)
 
 
 def play(session: Session, absent: Collection[int] = (), leaves: Collection[int] = ()) -> Wire:
@@ -247,8 +247,8 @@ def test_where_participation_is_public_a_settled_phase_has_closed() -> None:
 @pytest.mark.parametrize("quorum", [1, 3, 5, 9, 0.5, 1.0])
 @pytest.mark.parametrize("where", ["default", JOIN, "rankings"])
 def test_a_quorum_is_refused_wherever_it_is_named(where: str, quorum: float) -> None:
-    session = make_session(PhaseRules(quorum=quorum) if where == "default" else None)
-    session.rules = None if where == "default" else {where: PhaseRules(quorum=quorum)}
+    of_one = SessionRules(phases={where: PhaseRules(quorum=quorum)})
+    session = make_session(SessionRules(quorum=quorum) if where == "default" else of_one)
     with pytest.raises(ConfigurationError) as caught:
         session.server()
     assert (caught.value.field, caught.value.value) == ("quorum", quorum)
@@ -257,7 +257,7 @@ def test_a_quorum_is_refused_wherever_it_is_named(where: str, quorum: float) -> 
 
 @pytest.mark.bad_input("a quorum where who takes part is private")
 def test_a_phase_that_waits_for_its_deadline_must_have_one() -> None:
-    session = make_session(PhaseRules(deadline_seconds=float("inf")))
+    session = make_session(SessionRules(deadline_seconds=float("inf")))
     with pytest.raises(ConfigurationError, match=r"deadline_seconds must be finite: participation is private"):
         session.server()
 
@@ -343,14 +343,14 @@ class Mixed(PhasedProtocol[Count, Sum]):
         return Sum(int(tallies[-1].totals[0]), tuple(tally.num_reports for tally in tallies))
 
 
-def make_mixed(rules: dict[str, PhaseRules] | None = None) -> Session:
+def make_mixed(rules: SessionRules | None = None) -> Session:
     """Return a session of four in two phases, the second of which hides who reports."""
     mixed = Mixed(Count())
     return Session(mixed, mixed.encode({"value": [1, 0, 1, 1]}), rules=rules)
 
 
 def test_a_phase_that_shows_who_reports_keeps_its_quorum_before_one_that_hides() -> None:
-    wire = play(make_mixed({"shown": PhaseRules(quorum=3)}), absent=[2])
+    wire = play(make_mixed(SessionRules(phases={"shown": PhaseRules(quorum=3)})), absent=[2])
     assert wire.result is not None
     assert wire.result.num_received == (3, None)
     # Of the hidden phase not even the protocol's own outcome knows how many there were.
@@ -373,7 +373,7 @@ def test_a_phase_that_shows_who_reports_still_names_who_is_missing() -> None:
 @pytest.mark.parametrize("name", [JOIN, "hidden"])
 def test_of_phases_of_both_kinds_those_that_hide_take_no_quorum(name: str) -> None:
     with pytest.raises(ConfigurationError, match="quorum must be left out"):
-        make_mixed({name: PhaseRules(quorum=2)}).server()
+        make_mixed(SessionRules(phases={name: PhaseRules(quorum=2)})).server()
 
 
 def test_a_phase_that_shows_who_reports_cannot_follow_one_that_hides() -> None:

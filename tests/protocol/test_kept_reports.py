@@ -10,10 +10,11 @@ from psephos.protocol import (
     ConfigurationError,
     ConflictingReportError,
     KeptReport,
-    PhaseRules,
+    Party,
     Scope,
     ServerMachine,
-    SessionKind,
+    SessionMode,
+    SessionRules,
     SimulatedNoise,
     run_batches,
 )
@@ -53,28 +54,14 @@ def make_client(
     session.ledgers["p0"] = ledger
     return ClientMachine(
         session.protocol,
-        party="p0",
-        place=0,
-        row=row,
-        session=SESSION_NAME,
-        noise=session.noise,
-        ledger=ledger,
-        server=SERVER,
-        charter=CHARTER if records is not None else session.charter,
-        kept=kept,
-        secret=secret,
+        Party("p0", 0, row, ledger=ledger, kept=kept, secret=secret),
+        SessionMode(SESSION_NAME, session.noise, charter=session.charter if records is None else CHARTER),
         records=records,
     )
 
 
 def welcomed(session: Session, client: ClientMachine) -> list[Effect]:
-    server = ServerMachine(
-        session.protocol,
-        roster=session.roster,
-        session=SESSION_NAME,
-        kind=SessionKind.SIMULATION,
-        charter=CHARTER,
-    )
+    server = ServerMachine(session.protocol, session.roster, SessionMode(SESSION_NAME, session.noise, charter=CHARTER))
     server.start()
     (_, welcome) = messages_of(server.receive("p0", hello("p0", session_id=CHARTER.id)))[0]
     client.start()
@@ -221,9 +208,8 @@ def test_kept_report_of_a_phase_that_keeps_none_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="a phase that keeps its reports"):
         ServerMachine(
             vote,
-            roster=session.roster,
-            session=SESSION_NAME,
-            kind=SessionKind.SIMULATION,
+            session.roster,
+            session.mode(),
             kept={"weights": {"p0": (1,)}},
         )
 
@@ -232,9 +218,8 @@ def test_party_without_the_report_that_the_server_keeps_leaves_before_it_draws_a
     session = make_session()
     server = ServerMachine(
         VOTE,
-        roster=session.roster,
-        session=SESSION_NAME,
-        kind=SessionKind.SIMULATION,
+        session.roster,
+        session.mode(),
         kept={"weights": {"p0": (2,)}},
     )
     server.start()
@@ -259,10 +244,9 @@ def test_server_refuses_who_reports_otherwise_than_in_an_earlier_session() -> No
     session = make_session()
     server = ServerMachine(
         VOTE,
-        roster=session.roster,
-        session=SESSION_NAME,
-        kind=SessionKind.SIMULATION,
-        default_rules=PhaseRules(quorum=2),
+        session.roster,
+        session.mode(),
+        rules=SessionRules(quorum=2),
         kept={"weights": {"p0": (2,), "p1": (1,)}},
     )
     server.start()
@@ -297,7 +281,7 @@ def test_phase_keeps_no_reports_where_a_repeated_one_would_cost_something() -> N
     with pytest.raises(ConfigurationError, match="randomizer must be"):
         SCOPE.check(own)  # of another randomizer, which its protocol does not name
     released = loss(NeighboringRelation.REPLACE_ONE, TrustModel.CENTRAL)
-    with pytest.raises(ConfigurationError, match="kept must be a phase of replace-one neighbors"):
+    with pytest.raises(ConfigurationError, match="losses must be 'local'"):
         Plain(**given, losses=[released])
 
     class Personal(Plain):

@@ -333,3 +333,11 @@ def test_what_one_thread_decodes_is_never_told_to_another() -> None:
     decoder = Raced(Fixed)
     assert decoder.decode(raw({"numbers": [1]})) == Fixed((1,))
     assert decoder.decode(raw({"numbers": [1]})) == Fixed((1,))
+
+
+def test_the_same_bytes_are_read_once_and_no_bytes_never() -> None:
+    payload = encode(Request(1, NIL))
+    assert decode(payload) is decode(payload)
+    assert decode(bytes(bytearray(payload))) == decode(payload)
+    with pytest.raises(MalformedMessageError):
+        decode(b"")

@@ -25,12 +25,12 @@ from psephos.protocol import (
     Inputs,
     LocalProtocolError,
     MalformedMessageError,
+    Party,
     Phase,
-    PhaseRules,
     RemoteProtocolError,
     Roster,
     ServerMachine,
-    SessionKind,
+    SessionRules,
     Tally,
 )
 from psephos.protocol.arrays import IntArray
@@ -48,7 +48,7 @@ from psephos.protocol.messages import (
     Welcome,
     encode,
 )
-from psephos.protocol.privacy import Budget, Ledger
+from psephos.protocol.privacy import Budget
 from psephos.protocol.states import SessionState, State
 from psephos.protocol.views import Happening
 from quiz import NONE, Outcome, Parameters, Quiz, Score, make_quiz_inputs
@@ -84,7 +84,7 @@ def welcome(public: Sequence[int] = PUBLIC, protocol: Quiz = QUIZ) -> Welcome:
 
 def make_server(*parties: str, quorum: float = 1) -> ServerMachine:
     """Return a server of the three, where these have joined and the first phase is open."""
-    server = make_session(default_rules=PhaseRules(quorum=quorum)).server()
+    server = make_session(rules=SessionRules(quorum=quorum)).server()
     server.start()
     for party in parties or ("p0", "p1", "p2"):
         server.receive(party, hello(party, protocol="quiz"))
@@ -151,9 +151,7 @@ class OfAnyRow(Quiz):
 def serve(columns: int, number: int, *, epsilon: float = 1.0) -> ServerMachine:
     public = np.full((1, columns), number, dtype=np.int64)
     roster = Roster(("p0",), public)
-    return ServerMachine(
-        OfAnyRow(Parameters(epsilon=epsilon)), roster=roster, session=SESSION_NAME, kind=SessionKind.SIMULATION
-    )
+    return ServerMachine(OfAnyRow(Parameters(epsilon=epsilon)), roster, make_session().mode())
 
 
 @pytest.mark.parametrize(("number", "size"), [(1, 1), (-32, 1), (200, 2), (-200, 3), (2**40, 9), (-(2**63), 9)])
@@ -266,10 +264,7 @@ def test_a_row_where_the_protocol_has_none_is_blamed_if_the_client_knows_that() 
 
 def client_of_row(public: Any) -> ClientMachine:
     """Return the machine of p2, which was given this public row."""
-    noise, ledger = make_session().fresh_noise(), Ledger("p2")
-    return ClientMachine(
-        QUIZ, party="p2", place=2, row=ROW, public=public, session=SESSION_NAME, noise=noise, ledger=ledger
-    )
+    return ClientMachine(QUIZ, Party("p2", 2, ROW, public=public), make_session().mode())
 
 
 def test_a_row_given_in_other_integers_is_the_same_row() -> None:
@@ -317,7 +312,7 @@ def test_the_same_report_is_right_from_one_and_wrong_from_another() -> None:
 
 
 def test_the_others_go_on_without_the_one_whose_report_did_not_fit() -> None:
-    session = make_session(default_rules=PhaseRules(quorum=2))
+    session = make_session(rules=SessionRules(quorum=2))
     wire = session.wire()
     wire.start()
     while any(delivery.direction == "down" or not wire.reports for delivery in wire.available()):
@@ -359,7 +354,7 @@ def test_a_score_is_worked_out_by_hand() -> None:
 
 
 def test_one_that_is_gone_is_told_nothing_and_the_result_still_has_it() -> None:
-    session = make_session(default_rules=PhaseRules(quorum=2))
+    session = make_session(rules=SessionRules(quorum=2))
     wire = session.wire()
     wire.start()
     while wire.server.progress[0] != "favorites":

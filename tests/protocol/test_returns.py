@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 from psephos.protocol import (
     JOIN,
     MalformedMessageError,
-    PhaseRules,
     QuorumError,
     RemoteProtocolError,
     ServerMachine,
     SessionResult,
+    SessionRules,
     UnexpectedMessageError,
 )
 from psephos.protocol.effects import Closed, Effect, Finish, Send
@@ -40,14 +40,14 @@ from thoroughness import draws
 VOTE = make_vote()
 OWN = tuple(f"{place}c" * 32 for place in range(3))
 NAMES = make_names(3)
-TWO_OF_THREE = PhaseRules(quorum=2)
+TWO_OF_THREE = SessionRules(quorum=2)
 
 
 def make_server(
-    *, rules: PhaseRules = TWO_OF_THREE, with_certificates: bool = False, view: View | None = None
+    *, rules: SessionRules = TWO_OF_THREE, with_certificates: bool = False, view: View | None = None
 ) -> ServerMachine:
     """Return a server of three that waits for its roster."""
-    session = Session(VOTE, make_inputs(VOTE, 3), default_rules=rules, fingerprints=OWN if with_certificates else None)
+    session = Session(VOTE, make_inputs(VOTE, 3), rules=rules, fingerprints=OWN if with_certificates else None)
     server = session.server(view)
     server.start()
     return server
@@ -86,7 +86,7 @@ def test_a_party_that_is_lost_in_the_first_phase_may_come_back_while_it_is_open(
 
 
 def test_a_quorum_that_a_loss_puts_out_of_reach_in_the_first_phase_ends_the_session() -> None:
-    server = make_server(rules=PhaseRules())
+    server = make_server(rules=SessionRules())
     join(server, *NAMES)
     error = failure_of(server.receive_loss("p0"))
     assert isinstance(error, QuorumError)
@@ -339,7 +339,7 @@ class Both:
 
     def __init__(self, num_parties: int, required: int) -> None:
         self.names = make_names(num_parties)
-        self.session = Session(VOTE, make_inputs(VOTE, num_parties), default_rules=PhaseRules(quorum=required))
+        self.session = Session(VOTE, make_inputs(VOTE, num_parties), rules=SessionRules(quorum=required))
         self.server = self.session.server()
         self.server.start()
         self.phases = (JOIN, *(phase.name for phase in VOTE.phases))

@@ -3,7 +3,8 @@
 import math
 
 import pytest
-from psephos.protocol import ConfigurationError, PhaseRules
+from helpers import make_vote
+from psephos.protocol import JOIN, ConfigurationError, PhaseRules, SessionRules
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan])
@@ -44,3 +45,12 @@ def test_a_quorum_above_the_roster_is_refused() -> None:
     with pytest.raises(ConfigurationError) as caught:
         PhaseRules(quorum=4).required(3)
     assert (caught.value.field, caught.value.value, caught.value.allowed) == ("quorum", 4, "at most the 3 parties")
+
+
+def test_a_phase_that_is_not_named_has_the_sessions_rules() -> None:
+    of_weights = PhaseRules(deadline_seconds=7.0)
+    rules = SessionRules(deadline_seconds=9.0, quorum=0.5, phases={"weights": of_weights})
+    assert rules.of("weights") == of_weights
+    assert (rules.of("opinions").deadline_seconds, rules.of("opinions").quorum) == (9.0, 0.5)
+    required = rules.required_by_phase(make_vote(), num_parties=5)
+    assert required == {JOIN: 3, "weights": 5, "opinions": 3}

@@ -28,6 +28,7 @@ from lone_machines import (
     server_in,
     weight_report,
 )
+from psephos.agents import SecureNoise
 from psephos.protocol import (
     JOIN,
     ConfigurationError,
@@ -39,9 +40,11 @@ from psephos.protocol import (
     RemoteProtocolError,
     Roster,
     ServerMachine,
-    SessionKind,
+    SessionMode,
     SessionResult,
+    SessionRules,
     Side,
+    SimulatedNoise,
     UnexpectedMessageError,
 )
 from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -71,20 +74,20 @@ TABLE = CONVERSATION[Side.SERVER]
 
 def test_a_quorum_above_the_roster_is_refused() -> None:
     with pytest.raises(ConfigurationError):
-        make_server(3, default_rules=PhaseRules(quorum=4))
+        make_server(3, rules=SessionRules(quorum=4))
 
 
 def test_rules_for_no_phase_are_refused() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        make_server(rules={"wieghts": PhaseRules()})
+        make_server(rules=SessionRules(phases={"wieghts": PhaseRules()}))
     assert (caught.value.field, caught.value.value) == ("rules", "wieghts")
     assert caught.value.allowed == "one of join, weights, opinions (did you mean 'weights'?)"
 
 
 def test_a_view_of_another_kind_of_session_is_refused() -> None:
-    session = Session(VOTE, make_inputs(VOTE, 2), kind=SessionKind.DEPLOYMENT)
+    session = Session(VOTE, make_inputs(VOTE, 2))
     with pytest.raises(ConfigurationError) as caught:
-        session.server(session.server_view())
+        session.server(session.server_view(), noise=SecureNoise())
     assert (caught.value.field, caught.value.value) == ("view", "simulation")
 
 
@@ -103,7 +106,7 @@ def test_a_report_beyond_the_senders_own_range_is_refused_though_others_may_send
     """p0's ε is 1 and p1's is 1/100, whose noise reaches a hundred times as far."""
     protocol = make_preferences(2, epsilons=(0.01, 1.0))
     inputs = Inputs(np.zeros((3, 2), dtype=np.int64), np.array([[1], [0], [1]], dtype=np.int64))
-    session = Session(protocol, inputs, default_rules=TWO_OF_THREE)
+    session = Session(protocol, inputs, rules=TWO_OF_THREE)
     server = session.server()
     server.start()
     for party in session.names:
@@ -123,7 +126,7 @@ def test_a_report_beyond_the_senders_own_range_is_refused_though_others_may_send
 
 
 def test_a_server_starts_once_and_waits_for_its_roster() -> None:
-    session = Session(VOTE, make_inputs(VOTE, 2), rules={JOIN: PhaseRules(deadline_seconds=7.5)})
+    session = Session(VOTE, make_inputs(VOTE, 2), rules=SessionRules(phases={JOIN: PhaseRules(deadline_seconds=7.5)}))
     server = session.server()
     assert server.state is SessionState.IDLE
     assert server.start() == [SetDeadline(JOIN, 7.5)]
@@ -181,7 +184,7 @@ def test_a_party_is_admitted_once() -> None:
 
 
 def test_nobody_is_admitted_once_the_first_phase_is_open() -> None:
-    server = make_server(default_rules=TWO_OF_THREE)
+    server = make_server(rules=TWO_OF_THREE)
     join(server, "p1", "p2")
     server.receive_timeout(JOIN)
     with pytest.raises(UnexpectedMessageError, match="no longer admits anybody") as caught:
@@ -190,7 +193,7 @@ def test_nobody_is_admitted_once_the_first_phase_is_open() -> None:
 
 
 def test_a_server_of_deployments_refuses_simulated_noise() -> None:
-    server = Session(VOTE, make_inputs(VOTE, 2), kind=SessionKind.DEPLOYMENT).server()
+    server = Session(VOTE, make_inputs(VOTE, 2)).server(noise=SecureNoise())
     server.start()
     with pytest.raises(RemoteProtocolError, match="kind is 'deployment', 'p0' came with 'simulation'"):
         server.admit(hello("p0"))
@@ -297,7 +300,7 @@ def test_a_lost_or_senseless_connection_ends_that_row_alone(state: State, step: 
 
 
 def test_a_party_that_never_joined_may_not_report_later() -> None:
-    server = make_server(default_rules=TWO_OF_THREE)
+    server = make_server(rules=TWO_OF_THREE)
     join(server, "p1", "p2")
     server.receive_timeout(JOIN)
     error = drop_of(server.receive("p0", weight_report())).error
@@ -426,9 +429,8 @@ def test_everything_that_the_largest_ballot_sends_fits_into_a_message() -> None:
     vote = DPWeVote(Parameters(candidates=candidates, weights=(1.0,), public_weights=True))
     server = ServerMachine(
         vote,
-        roster=Roster(("p0",), np.zeros((1, 2), dtype=np.int64)),
-        session=SESSION_NAME,
-        kind=SessionKind.SIMULATION,
+        Roster(("p0",), np.zeros((1, 2), dtype=np.int64)),
+        SessionMode(SESSION_NAME, SimulatedNoise(1, session=SESSION_NAME)),
     )
     server.start()
     effects = server.receive("p0", hello("p0")) + server.receive("p0", Report(0, raw([1] * MAX_CANDIDATES)))

@@ -31,6 +31,7 @@ from psephos.protocol import (
     PhaseRules,
     PluginError,
     QuorumError,
+    SessionRules,
     Tally,
 )
 from psephos.protocol.effects import Closed, Drop, Effect, Fail, Opened, Send, SetDeadline
@@ -49,7 +50,7 @@ def _tallies(*totals: int) -> list[Tally]:
 
 
 def test_a_late_party_is_not_asked_again() -> None:
-    server = make_server(default_rules=TWO_OF_THREE)
+    server = make_server(rules=TWO_OF_THREE)
     join(server, *make_names(3))
     server.receive("p1", weight_report())
     server.receive("p2", weight_report())
@@ -73,7 +74,7 @@ def test_a_phase_closes_as_soon_as_everybody_has_answered() -> None:
 
 
 def test_joining_closes_when_the_last_one_who_could_join_has_left() -> None:
-    server = make_server(default_rules=TWO_OF_THREE)
+    server = make_server(rules=TWO_OF_THREE)
     join(server, "p0", "p1")
     effects = server.receive("p2", Abort("not today"))
     assert effects[0] == Closed(JOIN, 2, 1, None)
@@ -116,7 +117,7 @@ def test_a_request_carries_what_the_phase_before_it_published() -> None:
 
 
 def test_the_result_is_that_of_those_who_reported() -> None:
-    session = Session(VOTE, make_inputs(VOTE, 4), default_rules=PhaseRules(quorum=2))
+    session = Session(VOTE, make_inputs(VOTE, 4), rules=SessionRules(quorum=2))
     wire = session.wire()
     wire.start()
     while wire.server.state is SessionState.GATHERING or any(wire.down[name] for name in session.names):
@@ -166,7 +167,7 @@ def test_a_quorum_of_everybody_is_out_of_reach_with_the_first_fault() -> None:
 
 
 def test_a_quorum_missed_while_joining_names_those_who_did_not_come() -> None:
-    server = make_server(default_rules=TWO_OF_THREE)
+    server = make_server(rules=TWO_OF_THREE)
     join(server, "p1")
     effects = server.receive_timeout(JOIN)
     error = failure_of(effects)
@@ -177,7 +178,7 @@ def test_a_quorum_missed_while_joining_names_those_who_did_not_come() -> None:
 
 def test_a_quorum_out_of_reach_while_joining_ends_the_session_at_once() -> None:
     """Missing are those who are gone, and not p2, who had time left."""
-    server = make_server(default_rules=TWO_OF_THREE)
+    server = make_server(rules=TWO_OF_THREE)
     join(server, "p0")
     assert server.receive("p0", Abort("not today")) == []
     error = failure_of(server.receive("p1", Abort("nor I")))
@@ -202,7 +203,7 @@ def test_a_late_party_hears_that_a_later_quorum_was_missed() -> None:
 
 def test_nobody_is_asked_for_a_report_that_cannot_reach_its_quorum() -> None:
     """A party that answers such a request pays with its privacy for a session that is over."""
-    server = make_server(rules={JOIN: PhaseRules(quorum=2), "weights": PhaseRules(quorum=3)})
+    server = make_server(rules=SessionRules(phases={JOIN: PhaseRules(quorum=2), "weights": PhaseRules(quorum=3)}))
     join(server, "p0", "p1")
     effects = server.receive_timeout(JOIN)
     assert isinstance(failure_of(effects), QuorumError)
@@ -210,7 +211,7 @@ def test_nobody_is_asked_for_a_report_that_cannot_reach_its_quorum() -> None:
 
 
 def test_a_thousand_of_the_missing_are_named_to_the_clients_and_the_rest_counted() -> None:
-    server = make_server(MAX_NAMES_IN_ABORT + 2, default_rules=PhaseRules(quorum=2))
+    server = make_server(MAX_NAMES_IN_ABORT + 2, rules=SessionRules(quorum=2))
     join(server, "p0")
     effects = server.receive_timeout(JOIN)
     error = failure_of(effects)
@@ -322,7 +323,7 @@ def test_parties_are_told_which_protocol_failed_and_not_what_the_exception_says(
 def test_a_result_says_how_many_were_there_to_hear_it() -> None:
     told: list[int | None] = []
     for num_gone in (0, 1, 2):
-        server = make_server(3, default_rules=PhaseRules(quorum=1))
+        server = make_server(3, rules=SessionRules(quorum=1))
         join(server, "p0", "p1", "p2")
         for name in ("p0", "p1", "p2"):
             server.receive(name, weight_report())

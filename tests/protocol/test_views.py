@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 from helpers import Session, drop_of, hello, make_inputs, make_vote, raw, replay
-from psephos.protocol import ConfigurationError, MalformedMessageError, PhaseRules, SessionKind, Side, View
+from psephos.protocol import ConfigurationError, MalformedMessageError, SessionKind, SessionRules, Side, View
 from psephos.protocol.messages import (
     PROTOCOL_VERSION,
     Abort,
@@ -131,7 +131,7 @@ def test_a_payload_that_a_misbehaving_party_made_up_is_described_too(payload: by
 def test_a_servers_view_shows_bytes_that_were_no_message() -> None:
     """Without it, a replay of the view would go on with a row that the session had ended."""
     vote = make_vote()
-    session = Session(vote, make_inputs(vote, 3), default_rules=PhaseRules(quorum=1))
+    session = Session(vote, make_inputs(vote, 3), rules=SessionRules(quorum=1))
     view = session.server_view()
     server = session.server(view)
     server.start()

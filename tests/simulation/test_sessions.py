@@ -28,7 +28,7 @@ import pytest
 from helpers import Session, Wire, encoded_values, make_fair_vote, outcome_of_those_who_reported
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from psephos.protocol import MalformedMessageError, PhaseRules, QuorumError, RemoteProtocolError, Side
+from psephos.protocol import MalformedMessageError, QuorumError, RemoteProtocolError, SessionRules, Side
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.messages import Report, decode
 from psephos.protocol.privacy import NeighboringRelation
@@ -91,13 +91,13 @@ def make_session(quorum: float, *, variant: Variant = "joint") -> Session:
     if variant == "quiz":
         quiz = Quiz(QuizParameters(num_tasks=4, epsilon=24.0))
         table = {"tasks": ["0", "0 1", "0 2 3", ""], "answers": ["1", "1 0", "1 1 0", ""], "favorite": list("0120")}
-        rules = PhaseRules(quorum=quorum)
-        return Session(quiz, quiz.encode(table), seed=11, default_rules=rules, clients_know=False)
+        rules = SessionRules(quorum=quorum)
+        return Session(quiz, quiz.encode(table), seed=11, rules=rules, clients_know=False)
     vote = DPWeVote(
         Parameters(candidates=("ada", "bob"), weights=(1.0, 2.0, 4.0, 8.0), variant=variant, epsilon=24.0, quota=7.0)
     )
     inputs = vote.encode({"weight": [1, 2, 4, 8], "ada": [1, 1, 1, 1], "bob": [1, 0, 1, 0]})
-    return Session(vote, inputs, seed=11, default_rules=PhaseRules(quorum=quorum))
+    return Session(vote, inputs, seed=11, rules=SessionRules(quorum=quorum))
 
 
 class Run:

@@ -28,7 +28,7 @@ from psephos.agents.modes import Simulation
 from psephos.agents.person_journal import PersonJournal
 from psephos.agents.returning import take_part_durably
 from psephos.agents.server import Server
-from psephos.protocol import PhaseRules, PsephosError, Roster, SimulatedNoise
+from psephos.protocol import Party, PsephosError, Roster, SessionRules, SimulatedNoise
 from psephos.protocol.errors import (
     BudgetExceededError,
     ConfigurationError,
@@ -120,7 +120,7 @@ class Held:
     roster: Roster
     protocol: Any
     inputs: Any
-    rules: PhaseRules
+    rules: SessionRules
     noises: list[SimulatedNoise] = dataclasses.field(default_factory=list[SimulatedNoise])
     """Of each run of the server."""
     result: SessionResult | None = None
@@ -349,9 +349,9 @@ class World:
             public = protocol.encode_public({}, num_parties=plan.num_parties)
         roster = Roster(plan.parties, public, fingerprints=fingerprints)
         quorum = None if protocol.hides_participation else plan.quorum
-        rules = PhaseRules(deadline_seconds=plan.deadline, quorum=quorum)
+        rules = SessionRules(deadline_seconds=plan.deadline, quorum=quorum)
         if protocol.hides_participation and plan.is_gentle:
-            rules = PhaseRules(deadline_seconds=_HIDDEN_SECONDS)
+            rules = SessionRules(deadline_seconds=_HIDDEN_SECONDS)
         name = f"session{number}"
         charter = Charter(hashlib.sha256(f"{plan.seed} {name}".encode()).hexdigest()[:32], roster.digest)
         return Held(number, case, name, charter, roster, protocol, inputs, rules)
@@ -360,7 +360,7 @@ class World:
         """Return noise that nobody has drawn before: as of a deployment, a second draw is another one."""
         self._num_noises += 1
         noise = SimulatedNoise(self.plan.seed + (self._num_noises << 40), session=held.name)
-        return Simulation(held.name, noise)
+        return Simulation(held.name, noise, charter=held.charter)
 
     def budget_of(self, party: str) -> Budget | None:
         """Return what a person allows for all sessions together."""
@@ -439,18 +439,15 @@ class World:
         def make_client() -> Client:
             process.do_step()
             recalled = journal.recall(held.protocol.phases, session_id=held.charter.id)
+            ledger = journal.ledger(process.name, budget, session_id=held.charter.id)
+            kept = {phase: each.report for phase, each in recalled.items()}
+            party = Party(process.name, place, row, public=public, ledger=ledger, kept=kept)
             return Client(
                 held.protocol,
-                party=process.name,
-                place=place,
-                row=row,
-                public=public,
-                mode=self._fresh_mode(held),
-                ledger=journal.ledger(process.name, budget, session_id=held.charter.id),
-                charter=held.charter,
+                party,
+                self._fresh_mode(held),
                 patience_seconds=self.plan.deadline if self.plan.is_gentle else _PATIENCE_SECONDS,
                 sitting=journal.sitting(held.charter.id),
-                kept={phase: each.report for phase, each in recalled.items()},
             )
 
         patience = _LONG_PATIENCE_SECONDS if self.plan.is_gentle else _PATIENCE_SECONDS
@@ -486,14 +483,13 @@ class World:
         try:
             server = Server(
                 held.protocol,
-                roster=held.roster,
-                mode=mode,
-                charter=held.charter,
-                default_rules=held.rules,
+                held.roster,
+                mode,
+                rules=held.rules,
                 sitting=journal,
                 kept=self.observer.kept_before(held),
-                run_in_thread=self._run_in_thread,
             )
+            server.run_in_thread = self._run_in_thread
             network = _Network(held, process)
             listener = await network.listen()
             self._networks[held.number] = network

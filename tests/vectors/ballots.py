@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from helpers import Session, make_names
-from psephos.protocol import JOIN, PhaseRules
+from psephos.protocol import JOIN, SessionRules
 from psephos.protocol.fair_voting import FairVoting, Parameters
 from psephos.protocol.privacy import NeighboringRelation
 
@@ -32,7 +32,7 @@ def _ballots(*, quorum: float | None = 1.0, **given: Any) -> Session:
     """
     table = {"group": [group for group, _ in BALLOTS], "ranking": [ranking for _, ranking in BALLOTS]}
     protocol = FairVoting(Parameters(**FairVoting.complete(given, table)))
-    return Session(protocol, protocol.encode(table), seed=2021, default_rules=PhaseRules(quorum=quorum))
+    return Session(protocol, protocol.encode(table), seed=2021, rules=SessionRules(quorum=quorum))
 
 
 def _good_ballots(about: str, **given: Any) -> Recorder:

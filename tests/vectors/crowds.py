@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from helpers import Session
-from psephos.protocol import PhaseRules
+from psephos.protocol import SessionRules
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
 
 from .recorder import Plain, Recorder, all_goes_well, with_a_forged_report
@@ -49,7 +49,7 @@ def _crowd(columns: Mapping[str, Sequence[tuple[str, str]]], *, quorum: float = 
     tasks = [[task for task, _ in pairs] for pairs in columns.values()]
     answers = [[answer for _, answer in pairs] for pairs in columns.values()]
     inputs = protocol.encode({"tasks": tasks, "answers": answers})
-    return Session(protocol, inputs, names=tuple(columns), seed=2018, default_rules=PhaseRules(quorum=quorum))
+    return Session(protocol, inputs, names=tuple(columns), seed=2018, rules=SessionRules(quorum=quorum))
 
 
 def _good_crowd(about: str, columns: Mapping[str, Sequence[tuple[str, str]]], **given: Any) -> Recorder:

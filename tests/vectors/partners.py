@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 from helpers import SERVER, Session, hello, make_names, raw
-from psephos.protocol import JOIN, PhaseRules
+from psephos.protocol import JOIN, SessionRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Charter, Release, Report, Welcome
 
@@ -26,7 +26,7 @@ def _session(*, quorum: float = 1.0, num_parties: int = 4, has_certificates: boo
     vote = DPWeVote(Parameters(candidates=("ada", "bob"), epsilon=2.0, **given))
     opinions = {"ada": [1, 0, 1, 1, 0][:num_parties], "bob": [0, 0, 1, 0, 1][:num_parties]}
     inputs = vote.encode({"weight": weights, **opinions})
-    session = functools.partial(Session, vote, inputs, seed=2018, default_rules=PhaseRules(quorum=quorum))
+    session = functools.partial(Session, vote, inputs, seed=2018, rules=SessionRules(quorum=quorum))
     if not has_certificates:
         return session()
     charter = msgspec.structs.replace(CHARTER, roster=session(fingerprints=FINGERPRINTS).roster.digest)

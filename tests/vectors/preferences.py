@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 from helpers import SERVER, Session, hello
-from psephos.protocol import JOIN, Inputs, PhaseRules
+from psephos.protocol import JOIN, Inputs, SessionRules
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm, Parameters
 
 from .recorder import Recorder, all_goes_well, with_a_forged_report
@@ -40,7 +40,7 @@ def _preferences(*, quorum: float = 1.0, epsilon_of_voters: Sequence[float] = ()
         inputs = Inputs(np.array(FITTED, dtype=np.int64), public)
     else:
         inputs = protocol.encode({"records": PAIRS})
-    return Session(protocol, inputs, seed=2019, default_rules=PhaseRules(quorum=quorum))
+    return Session(protocol, inputs, seed=2019, rules=SessionRules(quorum=quorum))
 
 
 def _good_preferences(about: str, **given: Any) -> Recorder:

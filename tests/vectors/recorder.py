@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 from helpers import SERVER, SESSION_NAME, Session, error_of, messages_of, raw, receive_at_server
-from psephos.protocol import PhaseRules
 from psephos.protocol.effects import Effect, Finish
 from psephos.protocol.messages import PROTOCOL_VERSION, Inquiry, Message, Report, encode
 from psephos.protocol.privacy import Ledger
@@ -105,7 +104,6 @@ class Recorder:
     def render(self) -> Plain:
         """Return the whole vector."""
         session = self.session
-        rules = session.default_rules or PhaseRules()
         private: list[list[int]] = session.inputs.private.tolist()
         public: list[list[int]] = session.inputs.public.tolist()
         return {
@@ -115,7 +113,7 @@ class Recorder:
             "kind": "simulation",
             "session": SESSION_NAME,
             "seed": session.seed,
-            "rules": msgspec.to_builtins(rules),
+            "rules": {"deadline_seconds": session.rules.deadline_seconds, "quorum": session.rules.quorum},
             "parameters": msgspec.to_builtins(session.protocol.parameters),
             "roster": list(session.names),
             "fingerprints": None if session.roster.fingerprints is None else list(session.roster.fingerprints),

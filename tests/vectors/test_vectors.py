@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from helpers import SERVER, Session, error_of, messages_of, receive_at_server
-from psephos.protocol import ClientMachine, Inputs, PhaseRules, ServerMachine, run_population
+from psephos.protocol import ClientMachine, Inputs, ServerMachine, SessionRules, run_population
 from psephos.protocol.effects import Effect, Finish
 from psephos.protocol.messages import PROTOCOL_VERSION, Charter, decode, encode
 from psephos.protocol.privacy import Ledger
@@ -38,7 +38,7 @@ def session_of(vector: Plain) -> Session:
         Inputs(private, public),
         seed=vector["seed"],
         names=vector["roster"],
-        default_rules=msgspec.convert(vector["rules"], PhaseRules),
+        rules=msgspec.convert(vector["rules"], SessionRules),
         fingerprints=vector["fingerprints"],
         charter=msgspec.convert(list(vector["charter"].values()), Charter),
     )

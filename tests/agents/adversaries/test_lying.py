@@ -53,7 +53,7 @@ async def test_the_truth_as_it_is_harms_nobody() -> None:
 async def test_who_agreed_to_nothing_is_told_the_lie_as_the_terms() -> None:
     transport = MemoryTransport()
     mode = Simulation("council", SimulatedNoise(7, session="council"))
-    server = CloudServer(VOTE, roster=Roster(NAMES, INPUTS.public), mode=mode)
+    server = CloudServer(VOTE, Roster(NAMES, INPUTS.public), mode)
     with trio.fail_after(240):
         async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
             nursery.start_soon(server.serve, DeviatingListener(listener, Liar(larger_epsilon)))

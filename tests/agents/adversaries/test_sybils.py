@@ -52,7 +52,7 @@ async def attempts_at(
         seated: who has a seat by its own certificate.
     """
     fingerprints = None if came_by is None else tuple(OWN.values())
-    server = CloudServer(VOTE, roster=Roster(NAMES, INPUTS.public, fingerprints=fingerprints), mode=MODE)
+    server = CloudServer(VOTE, Roster(NAMES, INPUTS.public, fingerprints=fingerprints), MODE)
     owner = stranger = transport
     if isinstance(transport, CertifiedTransport):
         owner = As(transport, "" if seated is None else OWN[seated.party])
@@ -113,7 +113,7 @@ async def test_without_certificates_a_name_is_enough_for_a_seat_that_is_free() -
 async def test_a_key_that_is_on_no_roster_is_refused_before_it_says_a_word() -> None:
     of_server, of_ann, of_eve = make_identity(), make_identity(), make_identity()
     roster = Roster(("ann",), INPUTS.public[:1], fingerprints=[of_ann.fingerprint])
-    server = CloudServer(VOTE, roster=roster, mode=MODE)
+    server = CloudServer(VOTE, roster, MODE)
     with trio.fail_after(240):
         listener = await TLSTransport(of_server, peers=[of_ann.certificate]).open_listener()
         async with listener, trio.open_nursery() as nursery:

@@ -1,5 +1,6 @@
 """A coalition with the server against any protocol: Bayes by hand, the same on every path, refusals."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -308,3 +309,40 @@ def test_of_a_system_with_its_own_attack_the_reports_tell_the_same(variant: Any)
     assert truths == [order[place] for place in others]
     drawn = general.redraw(ROW, inputs, targets, prior=None, uniforms=np.linspace(0, 0.99, 20))
     assert drawn.private.shape == inputs.private.shape
+
+
+class Ranked(CentralPhase):
+    """A trusted server adds up rankings of three, and refuses what is none."""
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        del public
+        if sorted(report) != [-1, 0, 1]:
+            raise ValueError("it is no ranking")
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        del earlier, public
+        return Tally(len(reports), reports.sum(axis=0))
+
+
+class Rankings(Approvals):
+    """Three candidates are ranked."""
+
+    def make_phases(self) -> Iterable[Phase]:
+        """Return the one phase."""
+        noise = VectorLaplace(4.0, sensitivity=4, bound=100)
+        loss = PrivacyLoss(
+            mechanism="noise",
+            event=noise.event,
+            claimed=1.0,
+            unit="ranking",
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=TrustModel.CENTRAL,
+        )
+        yield Ranked("rankings", columns=range(3), bound=1, tally_mechanism=noise, losses=[loss])
+
+
+def test_rows_that_the_server_refuses_are_no_candidates() -> None:
+    ranked = Rankings(Ballot(candidates=("tea", "coffee", "water")))
+    found = find_attack(ranked).candidates(ROW).rows.tolist()
+    assert sorted(found) == sorted(map(list, itertools.permutations((-1, 0, 1))))
+    ranked.check_loss_groups(np.empty((5, 0), dtype=np.int64))  # nor does the guard compare them

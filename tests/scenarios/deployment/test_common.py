@@ -9,10 +9,10 @@ from psephos.protocol import ConfigurationError, SimulatedNoise
 from psephos.protocol.messages import Charter
 from psephos.scenarios.deployment.common import (
     Keys,
-    charter_of,
     check_address,
     check_seed,
     find_transport,
+    in_charter,
     make_mode,
     naming_address,
 )
@@ -62,7 +62,7 @@ def test_the_id_of_a_simulation_follows_from_its_seed_and_that_of_a_deployment_f
     mode: int | None, expected: str
 ) -> None:
     charter = Charter("an id", "a roster", 5)
-    assert charter_of(make_mode("vote", seed=mode), charter) == Charter(expected, "a roster", 5)
+    assert in_charter(make_mode("vote", seed=mode), charter).charter == Charter(expected, "a roster", 5)
 
 
 @pytest.mark.parametrize("round_number", [0, 2])

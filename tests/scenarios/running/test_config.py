@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from psephos.protocol import ConfigurationError, PhaseRules
+from psephos.protocol import ConfigurationError, PhaseRules, SessionRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.privacy import Budget
 from psephos.scenarios import Scenario, load_scenario, resolve, shipped_scenarios
@@ -62,8 +62,8 @@ def test_defaults_are_those_that_the_scenario_states(ballot: str) -> None:
         parties={"count": 6},
     )
     resolved = resolve(scenario)
-    assert resolved.default_rules == PhaseRules(deadline_seconds=300.0, quorum=1.0)
-    assert (resolved.rules, len(resolved.names)) == ({}, 6)
+    assert resolved.rules == SessionRules(deadline_seconds=300.0, quorum=1.0)
+    assert len(resolved.names) == 6
     assert resolved.protocol.parameters == Parameters(candidates=("first", "second"))
 
 
@@ -159,7 +159,7 @@ def test_a_generators_seed_is_set_by_its_path_and_the_noises_by_its_name(ballot:
 
 def test_a_dotted_path_makes_the_tables_that_it_needs(ballot: str) -> None:
     resolved = resolve(load_scenario(ballot, ["phases.weights.quorum=0.5", "phases.join.deadline_seconds=9"]))
-    assert resolved.rules == {
+    assert resolved.rules.phases == {
         "weights": PhaseRules(deadline_seconds=300.0, quorum=0.5),
         "join": PhaseRules(deadline_seconds=9.0, quorum=1.0),
     }
@@ -167,8 +167,8 @@ def test_a_dotted_path_makes_the_tables_that_it_needs(ballot: str) -> None:
 
 def test_rules_of_a_phase_begin_with_the_scenarios(ballot: str) -> None:
     resolved = resolve(load_scenario(ballot, ["quorum=0.25", "deadline_seconds=2", "phases.weights.quorum=4"]))
-    assert resolved.rules == {"weights": PhaseRules(deadline_seconds=2.0, quorum=4)}
-    assert resolved.default_rules == PhaseRules(deadline_seconds=2.0, quorum=0.25)
+    of_weights = {"weights": PhaseRules(deadline_seconds=2.0, quorum=4)}
+    assert resolved.rules == SessionRules(deadline_seconds=2.0, quorum=0.25, phases=of_weights)
 
 
 def test_the_last_of_two_settings_stands(ballot: str) -> None:
@@ -183,7 +183,7 @@ def test_a_value_that_is_no_toml_is_text(ballot: str) -> None:
 
 def test_a_quorum_that_no_phase_uses_may_be_any(ballot: str) -> None:
     phases = [f"phases.{name}.quorum=6" for name in ("join", "weights", "opinions")]
-    assert resolve(load_scenario(ballot, ["quorum=7", *phases])).default_rules.quorum == 7
+    assert resolve(load_scenario(ballot, ["quorum=7", *phases])).rules.quorum == 7
 
 
 @pytest.mark.parametrize("word", ["parties", "partners"])

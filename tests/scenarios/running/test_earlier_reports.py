@@ -14,14 +14,14 @@ from psephos.protocol import (
     ConfigurationError,
     Inputs,
     KeptReports,
-    PhaseRules,
     QuorumError,
+    SessionRules,
     SimulatedNoise,
 )
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.population import run_batches
 from psephos.protocol.privacy import LedgerEntry
-from psephos.scenarios import SessionRecord, run_agents, run_arrays
+from psephos.scenarios import Adversity, SessionRecord, run_agents, run_arrays
 from psephos.scenarios.running.record import Told
 from psephos.transports import MemoryTransport
 
@@ -57,9 +57,7 @@ class Vote:
 
 
 def by_arrays(vote: Vote, kept: KeptReports) -> SessionRecord:
-    return run_arrays(
-        vote.protocol, inputs=vote.inputs, noise=vote.noise, session=SESSION, names=vote.names, told=Told(kept=kept)
-    )
+    return run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, names=vote.names, told=Told(kept=kept))
 
 
 def by_agents(
@@ -179,7 +177,11 @@ def test_weight_drawn_in_a_vote_that_failed_is_repeated_all_the_same() -> None:
     entries: list[LedgerEntry] = []
     with pytest.raises(QuorumError):
         by_agents(
-            Vote(0), kept, entries=entries, deviations={"bob": Poisoner({0: (9,)})}, default_rules=PhaseRules(quorum=6)
+            Vote(0),
+            kept,
+            entries=entries,
+            adversity=Adversity(deviations={"bob": Poisoner({0: (9,)})}),
+            rules=SessionRules(quorum=6),
         )
     assert paid(entries, "weights") == pytest.approx(len(NAMES) * 0.7, abs=1e-9)
     assert paid(by_agents(Vote(1), kept).entries, "weights") == 0
@@ -190,7 +192,10 @@ def test_server_blames_who_told_another_weight_in_the_games_first_vote() -> None
     by_agents(Vote(0), kept)
     first = kept["board", "weights"].received["bob"][0]
     record = by_agents(
-        Vote(1), kept, deviations={"bob": Poisoner({0: ((first + 1) % 3,)})}, default_rules=PhaseRules(quorum=5)
+        Vote(1),
+        kept,
+        adversity=Adversity(deviations={"bob": Poisoner({0: ((first + 1) % 3,)})}),
+        rules=SessionRules(quorum=5),
     )
     assert set(record.endings) == {"bob"}
     assert "otherwise than in an earlier session of game 'board'" in str(record.endings["bob"])
@@ -201,7 +206,7 @@ def test_server_blames_who_told_another_weight_in_the_games_first_vote() -> None
 def test_parties_without_names_and_batches_keep_nothing() -> None:
     vote = Vote(0)
     with pytest.raises(ValueError, match="reports are kept by the parties' names"):
-        run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, session=SESSION, told=Told(kept={}))
-    assert run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, session=SESSION).kept == {}
+        run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, told=Told(kept={}))
+    assert run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise).kept == {}
     with pytest.raises(ValueError, match="batches are for a protocol of one phase"):
         run_batches(vote.protocol, [vote.inputs], noise=vote.noise)

@@ -12,21 +12,33 @@ import pytest
 import trio
 import trio.testing
 from hypothesis import strategies as st
-from psephos.agents import CloudServer, Partner, Simulation
+from psephos.agents import CloudServer, Mode, Partner, Simulation
 from psephos.agents.adversaries import SERVER, Asker, Deviation, Liar, Poisoner
 from psephos.protocol import (
     BudgetExceededError,
     ConfigurationError,
+    Party,
     PhaseRules,
     QuorumError,
     SessionAborted,
+    SessionRules,
     SimulatedNoise,
 )
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Closed, Effect, Opened
 from psephos.protocol.phases import Inputs
-from psephos.protocol.privacy import Budget, LedgerEntry
-from psephos.scenarios import AgentClasses, SessionRecord, load_scenario, resolve, run_agents, run_arrays, simulate
+from psephos.protocol.privacy import Budget, Ledger, LedgerEntry
+from psephos.scenarios import (
+    Adversity,
+    AgentClasses,
+    SessionRecord,
+    load_scenario,
+    resolve,
+    run_agents,
+    run_arrays,
+    simulate,
+    simulate_async,
+)
 from psephos.scenarios.plugins import make_transport
 from psephos.scenarios.running import limits
 from psephos.scenarios.running.record import Told
@@ -64,7 +76,7 @@ class Vote:
         """Run it on one path."""
         noise = SimulatedNoise(self.seed, session="s")
         if path == "array":
-            return run_arrays(self.protocol, inputs=self.inputs, noise=noise, session="s")
+            return run_arrays(self.protocol, inputs=self.inputs, noise=noise)
         transport = make_transport(path)
 
         async def main() -> SessionRecord:
@@ -135,7 +147,7 @@ def run_quiz(path: Literal["array", "memory", "tcp", "tls"], num_voters: int = 1
     inputs = make_quiz_inputs(QUIZ, num_voters, seed=2)
     noise = SimulatedNoise(9, session="s")
     if path == "array":
-        return run_arrays(QUIZ, inputs=inputs, noise=noise, session="s")
+        return run_arrays(QUIZ, inputs=inputs, noise=noise)
     transport = make_transport(path)
     names = [f"p{place}" for place in range(num_voters)]
 
@@ -182,6 +194,14 @@ def test_simulate_gives_the_same_outcome_on_every_path() -> None:
     outcomes = [simulate(BALLOT, PARTIES, seed=5, transport=path) for path in ("array", "memory", "tcp", "tls")]
     assert outcomes[0] == outcomes[1] == outcomes[2]
     assert outcomes[0].num_partners == 4
+
+
+async def test_inside_trio_simulate_async_gives_the_same_outcome_and_simulate_says_so() -> None:
+    outcomes = [await simulate_async(BALLOT, PARTIES, seed=5, transport=path) for path in ("array", "memory", "tcp")]
+    outcomes.append(simulate(BALLOT, PARTIES, seed=5))
+    assert outcomes[1:] == outcomes[:-1]
+    with pytest.raises(ConfigurationError, match=r"'array' inside trio, or .* await simulate_async\(\.\.\.\)"):
+        simulate(BALLOT, PARTIES, seed=5, transport="memory")
 
 
 def test_another_seed_and_another_session_draw_other_noise() -> None:
@@ -262,6 +282,11 @@ class Notes:
         self.events.append(event)
 
 
+def with_budget(epsilon: float) -> dict[str, Ledger]:
+    """Return a ledger for each partner."""
+    return {name: Ledger(name, budget=Budget(epsilon=epsilon)) for name in PARTIES}
+
+
 async def run_with(names: list[str], **options: Any) -> SessionRecord:
     """Run the ballot in memory with these partners."""
     mode = Simulation("s", SimulatedNoise(5, session="s"))
@@ -280,8 +305,8 @@ async def test_a_session_without_its_quorum_names_who_was_missing(autojump_clock
 async def test_a_session_with_its_quorum_goes_on_and_says_who_did_not_hear(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    rules = PhaseRules(deadline_seconds=20.0, quorum=0.75)
-    record = await run_with(["ann", "away-1", "cid", "dee"], classes=AWAY, default_rules=rules)
+    rules = SessionRules(deadline_seconds=20.0, quorum=0.75)
+    record = await run_with(["ann", "away-1", "cid", "dee"], classes=AWAY, rules=rules)
     assert record.num_received == (3, 3)
     assert {name: str(error) for name, error in record.endings.items()} == {"away-1": "away-1 ended the session: away"}
     assert {entry.person for entry in record.entries} == {"ann", "cid", "dee"}
@@ -289,7 +314,7 @@ async def test_a_session_with_its_quorum_goes_on_and_says_who_did_not_hear(
 
 
 async def test_rules_for_one_phase_stand_before_the_default(autojump_clock: trio.testing.MockClock) -> None:
-    rules = {"join": PhaseRules(deadline_seconds=3.0, quorum=2)}
+    rules = SessionRules(phases={"join": PhaseRules(deadline_seconds=3.0, quorum=2)})
     with pytest.raises(QuorumError) as caught:
         await run_with(["ann", "away-1", "cid", "away-2"], classes=AWAY, rules=rules)
     assert (caught.value.phase, caught.value.required) == ("weights", 4)
@@ -301,7 +326,7 @@ async def test_a_budget_below_the_session_stops_it_before_anything_is_paid(
 ) -> None:
     notes = Notes()
     with pytest.raises(QuorumError) as caught:
-        await run_with(list(PARTIES), budget=Budget(epsilon=0.9), told=Told(log=notes))
+        await run_with(list(PARTIES), ledgers=with_budget(0.9), told=Told(log=notes))
     assert caught.value.phase == "join"
     assert "privacy_loss" not in notes.events
     assert "session_failed" in notes.events
@@ -316,13 +341,14 @@ async def test_a_partner_whose_budget_is_too_small_leaves_and_the_others_vote(
 
         __slots__ = ()
 
-        def __init__(self, protocol: DPWeVote, **options: Any) -> None:
-            if options["party"] == "bob":
-                options["budget"] = Budget(epsilon=0.5)
-            super().__init__(protocol, **options)
+        def __init__(self, protocol: DPWeVote, party: Party, mode: Mode, **options: Any) -> None:
+            if party.name == "bob":
+                ledger = Ledger("bob", budget=Budget(epsilon=0.5))
+                party = Party("bob", party.place, party.row, public=party.public, ledger=ledger)
+            super().__init__(protocol, party, mode, **options)
 
-    rules = PhaseRules(deadline_seconds=5.0, quorum=3)
-    record = await run_with(list(PARTIES), classes=AgentClasses(Thrifty, CloudServer), default_rules=rules)
+    rules = SessionRules(deadline_seconds=5.0, quorum=3)
+    record = await run_with(list(PARTIES), classes=AgentClasses(Thrifty, CloudServer), rules=rules)
     assert isinstance(record.endings["bob"], BudgetExceededError)
     assert set(record.endings) == {"bob"}
     assert "bob" not in {entry.person for entry in record.entries}
@@ -330,7 +356,7 @@ async def test_a_partner_whose_budget_is_too_small_leaves_and_the_others_vote(
 
 
 async def test_a_budget_that_holds_the_session_changes_nothing() -> None:
-    record = await run_with(list(PARTIES), budget=Budget(epsilon=1.0))
+    record = await run_with(list(PARTIES), ledgers=with_budget(1.0))
     assert record.outcome == (await run_with(list(PARTIES))).outcome
     assert record.endings == {}
 
@@ -350,7 +376,7 @@ async def test_a_listener_hears_every_phase_open_and_close() -> None:
     assert phases == ["join", "weights", "opinions"]
     by_arrays: list[Effect] = []
     noise = SimulatedNoise(5, session="s")
-    run_arrays(BALLOT, inputs=INPUTS, noise=noise, session="s", told=Told(listener=by_arrays.append))
+    run_arrays(BALLOT, inputs=INPUTS, noise=noise, told=Told(listener=by_arrays.append))
     kinds = (Opened, Closed)
     same = [effect for effect in heard if isinstance(effect, kinds) and effect.phase != "join"]
     assert by_arrays == same
@@ -369,7 +395,7 @@ async def test_what_a_party_does_otherwise_is_done_over_any_transport(
         inputs=INPUTS,
         mode=mode,
         transport=make_transport(),
-        deviations=deviations,
+        adversity=Adversity(deviations=deviations),
     )
     assert record.endings == {}
     assert [entry.phase for entry in record.entries] == ["weights", "opinions"] * len(PARTIES)
@@ -387,7 +413,7 @@ async def test_a_server_that_deviates_is_refused_by_clients_that_do_not() -> Non
             mode=mode,
             transport=MemoryTransport(),
             told=Told(entries=entries),
-            deviations={SERVER: Liar(b"\x80")},
+            adversity=Adversity(deviations={SERVER: Liar(b"\x80")}),
         )
     assert entries == []
 
@@ -398,9 +424,9 @@ async def test_progress_is_reported_while_a_phase_is_open(autojump_clock: trio.t
     def take_note(phase: str, received: int, outstanding: int) -> None:
         reported.append((phase, received, outstanding))
 
-    rules = PhaseRules(deadline_seconds=2.0, quorum=3)
+    rules = SessionRules(deadline_seconds=2.0, quorum=3)
     names = ["ann", "away-1", "cid", "dee"]
-    await run_with(names, classes=AWAY, default_rules=rules, told=Told(on_progress=take_note))
+    await run_with(names, classes=AWAY, rules=rules, told=Told(on_progress=take_note))
     assert ("join", 3, 1) in reported
     assert autojump_clock.current_time() >= 2
 
@@ -422,10 +448,10 @@ class LateTransport(MemoryTransport):
 
 
 async def test_who_comes_after_the_end_is_not_missed(autojump_clock: trio.testing.MockClock) -> None:
-    rules = PhaseRules(deadline_seconds=5.0, quorum=2)
+    rules = SessionRules(deadline_seconds=5.0, quorum=2)
     mode = Simulation("s", SimulatedNoise(5, session="s"))
     record = await run_agents(
-        BALLOT, names=list(PARTIES), inputs=INPUTS, mode=mode, transport=LateTransport(), default_rules=rules
+        BALLOT, names=list(PARTIES), inputs=INPUTS, mode=mode, transport=LateTransport(), rules=rules
     )
     assert record.num_received == (2, 2)
     assert autojump_clock.current_time() == pytest.approx(60)

@@ -1,0 +1,82 @@
+"""What a side of a session is made from: the session's mode, which both sides have, and what a party has for itself.
+
+Whoever takes part passes these on whole, from an agent to its machine and on to the machine's parts.
+"""
+
+import dataclasses
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from .kept_reports import KeptReport
+from .messages import NO_CHARTER, Charter
+from .privacy import Ledger
+from .randomness import NoiseSource
+from .roles import SessionKind, check_party_name
+
+__all__ = ["Party", "SessionMode"]
+
+
+@dataclasses.dataclass(frozen=True)
+class SessionMode:
+    """Which session it is, and where one side's randomness comes from; of agents a `Simulation` or a `Deployment`.
+
+    Args:
+        session: the session's name.
+        noise: of a client for its reports, of a server for the noise that a protocol leaves to it. Its kind is the
+            session's: a peer of the other kind is refused.
+        charter: what makes the session this one, as far as it was agreed to beforehand.
+
+    Attributes:
+        kind: where the randomness of all sides comes from.
+    """
+
+    session: str
+    noise: NoiseSource
+    charter: Charter = dataclasses.field(default=NO_CHARTER, kw_only=True)
+    kind: SessionKind = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self.noise.kind)
+
+
+class Party:
+    """One party of a session: who it is, and what it holds. All but its name, its place and its public row is private.
+
+    Args:
+        name: the party's name.
+        place: its place in the roster, from 0; addresses simulated noise.
+        row: its private row, as `PhasedProtocol.encode` makes it.
+        public: its public row; without one, what the server says is taken where it fits the private row, which is right
+            where a private row means the same whatever the public one is. What the protocol leaves the party to choose
+            of it, at its end, leaves with the Hello.
+        ledger: where its losses are charged; by default one of its own, without a budget.
+        kept: its reports of earlier sessions, by the names of phases that keep theirs.
+        secret: tells a party that comes back to a scope whether its values are still the same; from nobody else.
+
+    Raises:
+        ConfigurationError: the name cannot name a party.
+        TypeError: a value is no integer.
+    """
+
+    __slots__ = ("kept", "ledger", "name", "place", "public", "row", "secret")
+
+    def __init__(
+        self,
+        name: str,
+        place: int,
+        row: Sequence[int],
+        *,
+        public: Sequence[int] | None = None,
+        ledger: Ledger | None = None,
+        kept: Mapping[str, KeptReport] | None = None,
+        secret: bytes = b"",
+    ) -> None:
+        self.name: Final = check_party_name(name)
+        self.place: Final = place
+        # Integers and nothing else: a float would leave with its low bits in clear, and numpy's own do not encode.
+        self.row: Final = tuple(map(operator.index, row))
+        self.public: Final = None if public is None else tuple(map(operator.index, public))
+        self.ledger: Final = Ledger(name) if ledger is None else ledger
+        self.kept: Final = kept or {}
+        self.secret: Final = secret
