@@ -65,6 +65,7 @@ class System:
             estimates.
         mechanism_cases: makes cases (`audit.Case`) of single mechanisms; without them `audit.any_protocol` does.
         session_cases: makes cases of whole sessions; likewise.
+        climbs: makes families of whole sessions of every size (`audit.ladder.Climb`).
         faults: makes planted faults (`audit.fault.Fault`) of whole sessions.
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
         calibration: an `experiments.Calibration`: claimed probabilities of errors, held against what is found.
@@ -91,6 +92,7 @@ class System:
     measures: str = ""
     mechanism_cases: str = ""
     session_cases: str = ""
+    climbs: str = ""
     faults: str = ""
     claims: str = ""
     calibration: str = ""

@@ -53,8 +53,8 @@ _MOST_PAIRS: Final = 12
 """That are tried by outputs alone."""
 _SHARE_OF_NUMBER: Final = 0.5
 """Of the outputs with secure noise that are asked for, over a report's numbers: each takes tens of microseconds."""
-_SHARE_OF_RELEASES: Final = 0.02
-"""Of the outputs that are asked for, where a phase makes its release itself, one by one."""
+_SHARE_OF_OWN_RELEASES, _SHARE_OF_RELEASES = 0.02, 0.5
+"""Of the outputs that are asked for: a phase makes its releases one by one."""
 _REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
 _NOBODY: Final = "nobody"
 _NO_LAW: Final = "No law is written down: neighbors are told apart by outputs alone."
@@ -244,7 +244,7 @@ class _Audited:
         totals = np.stack([tally.totals.reshape(-1) for tally in tallies])
         is_there = np.arange(len(totals)) < len(rows)
         is_own = phase.makes_own_release
-        part = OwnRelease(self.protocol, phase, tallies) if is_own else Released(self.protocol, phase, totals)
+        part = (OwnRelease if is_own else Released)(self.protocol, phase, tallies)
         is_secure = _has_sampler(part.mechanism)
 
         def secure(candidate: int, side: int) -> OutputSampler:
@@ -261,7 +261,7 @@ class _Audited:
                     losses,
                     names=labels,
                     are_neighbors=pairs,
-                    share=_SHARE_OF_RELEASES if is_own else 1.0,
+                    share=_SHARE_OF_OWN_RELEASES if is_own else _SHARE_OF_RELEASES,
                     secure_share=min(1.0, _SHARE_OF_NUMBER / totals.shape[1]),
                     remarks=[] if is_secure else [_NO_SAMPLER],
                 )
@@ -343,8 +343,12 @@ def _pairs(made: Exposure, names: Sequence[str], are_neighbors: _Neighbors) -> S
         return [pair(first, second) for first, second in _far_apart(made.parts, are_neighbors)]
     losses = sum((_losses_of(part) for part in made.parts), start=np.zeros(are_neighbors.shape))
     allowed = np.where(are_neighbors & ~np.eye(len(losses), dtype=np.bool_), np.round(losses, 9), -np.inf)
-    first, second = np.unravel_index(int(np.argmax(allowed)), losses.shape)
-    return [pair(int(first), int(second))]
+    values = np.concatenate([part.values for part in made.parts], axis=1)
+    # Of equal maxima the rows that differ in most of what is randomized.
+    ends = max(
+        np.argwhere(allowed == allowed.max()).tolist(), key=lambda own: np.count_nonzero(np.diff(values[own], axis=0))
+    )
+    return [pair(*ends)]
 
 
 def _far_apart(parts: Sequence[ExposedPart], are_neighbors: _Neighbors) -> list[tuple[int, int]]:

@@ -8,19 +8,22 @@ simulations, with that of deployments, or with each.
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import RowMechanism
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, TrustModel, total_of
 
-__all__ = ["NO_PLACE", "Case", "LawCheck", "OutputSampler", "Pair", "Score", "Source", "View"]
+__all__ = ["FULL_SAMPLES", "NO_PLACE", "Case", "LawCheck", "OutputSampler", "Pair", "Score", "Source", "View"]
 
 NO_PLACE: Final = -1
 """In place of a column: what was drawn is an output that neither law has."""
 Source: TypeAlias = Literal["simulated", "secure"]
 """Whose randomness is audited: that of simulations, or that of deployments."""
+FULL_SAMPLES: Final[Mapping[Source, int]] = {"simulated": 500_000, "secure": 20_000}
+"""Outputs of each neighbor in a full run, of which a case takes its share; of secure ones each takes up to a
+millisecond."""
 OutputSampler: TypeAlias = Callable[[int, int], IntArray]
 """(number, stream) → that many independent outputs, int64, shape (number, width); streams share no randomness."""
 Score: TypeAlias = Callable[[IntArray], FloatArray]
@@ -60,12 +63,14 @@ class View:
     Args:
         name: what is looked at, as a phrase.
         law: probabilities of finitely many outcomes, in an order whose two ends are the law's tails, shape (outcomes,).
-        places: outputs, shape (number, width) → the outcome of each, or `NO_PLACE`; shape (number,).
+        places: outputs, shape (number, width) → the outcome of each, or `NO_PLACE`; shape (number·each,).
+        each: independent outcomes of one output.
     """
 
     name: str
     law: FloatArray
     places: Callable[[IntArray], IntArray]
+    each: int = 1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,6 +86,7 @@ class LawCheck:
         draw: how they are drawn; None where they are not.
         secure: as `draw`, with the noise of deployments.
         mechanism: whose outputs they are; None where they are not those of a single randomizer.
+        least: outputs that are drawn of it, whatever the case's share is.
     """
 
     name: str
@@ -88,6 +94,7 @@ class LawCheck:
     draw: OutputSampler | None = None
     secure: OutputSampler | None = None
     mechanism: RowMechanism | None = None
+    least: int = 100
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -46,8 +46,6 @@ _MOST_THAT_CHOOSE: Final = 1 << 18
 # How the risk is shared: by laws where there are any; of the rest by ε, by the edge, and by the curve (with δ and μ).
 _OF_LAW: Final = 0.5
 _OF_EPSILON, _OF_EDGE, _OF_CURVE = 0.6, 0.3, 0.1
-_LEAST_OF_INPUT: Final = 100
-"""Outputs of an input that is held against its law."""
 _OF_INPUTS: Final[Mapping[Source, float]] = {"simulated": 1.0, "secure": 0.4}
 """Outputs of all inputs together, by those of a neighbor: fewer where they are drawn one by one."""
 
@@ -125,7 +123,7 @@ def audit(
         found = Evidence("", "", Bounds())
     if checks:
         number = int(samples * _OF_INPUTS[source]) // len(checks)
-        inputs += draw_checks(checks, max(number, _LEAST_OF_INPUT), streams)
+        inputs += draw_checks(checks, number, streams)
     found = found._replace(held=hold(inputs, of_law) if inputs else NOTHING_HELD)
     least = samples_needed(case.proven, (risk - of_law) * _OF_EPSILON)
     needed = None if least is None else _with_choice(least)

@@ -149,32 +149,7 @@ class Reported(ExposedPart):
 
 
 class Released(ExposedPart):
-    """The tally as a trusted server releases it, with noise of its own.
-
-    Args:
-        protocol: whose phase it is.
-        phase: the phase.
-        totals: those of each candidate data set, shape (candidates, numbers of a tally).
-    """
-
-    def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, totals: IntArray) -> None:
-        super().__init__(phase.mechanism_faced(()), totals)
-        self._protocol = protocol
-        self._phase = phase
-
-    def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
-        """Return as many noisy tallies of this candidate data set."""
-        values = np.tile(self.values[candidate], (number, 1))
-        slots = self.mechanism.slots_of(values.shape[1])
-        stream = f"release of {self._phase.name}"
-        name = self._protocol.name
-        return self.mechanism.randomize_rows(
-            values, noise.uniforms(protocol=name, phase=stream, start=0, stop=number, slots=slots)
-        )
-
-
-class OwnRelease(Released):
-    """The same of a phase that makes its release itself: drawn by its `randomize_tally`, and of no law.
+    """The tally as a trusted server releases it, drawn by the phase itself.
 
     Args:
         protocol: whose phase it is.
@@ -183,17 +158,23 @@ class OwnRelease(Released):
     """
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]) -> None:
-        super().__init__(protocol, phase, np.stack([tally.totals.reshape(-1) for tally in tallies]))
+        super().__init__(phase.mechanism_faced(()), np.stack([tally.totals.reshape(-1) for tally in tallies]))
+        self._protocol = protocol
+        self._phase = phase
         self._tallies = tallies
+
+    def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
+        """Return as many releases of this candidate data set."""
+        return draw_releases(self._protocol, self._phase, self._tallies[candidate], number, noise)
+
+
+class OwnRelease(Released):
+    """The same of a phase that makes its release itself, of no law."""
 
     @functools.cached_property
     def is_law_known(self) -> bool:
         """False: that of the tally mechanism is not this one's."""
         return False
-
-    def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
-        """Return as many releases of this candidate data set."""
-        return draw_releases(self._protocol, self._phase, self._tallies[candidate], number, noise)
 
 
 def draw_releases(

@@ -171,11 +171,8 @@ def exposure_of_release(
         read: returns the randomized totals that a released outcome tells; None where they cannot be read off it.
         num_sessions: how often.
     """
-    totals = [
-        phase.tally(inputs.private[:, phase.columns], earlier=(), public=inputs.public).totals.reshape(-1)
-        for inputs in rosters
-    ]
-    part = Released(protocol, phase, np.stack(totals))
+    tallies = [phase.tally(inputs.private[:, phase.columns], earlier=(), public=inputs.public) for inputs in rosters]
+    part = Released(protocol, phase, tallies)
     if read is None:
         return Exposure((part,), num_sessions)
 

@@ -24,7 +24,7 @@ class Counts(NamedTuple):
         name: of the input and of what is looked at, as a phrase.
         law: of the outcomes, shape (outcomes,).
         counts: of each, and last of outputs that are none, shape (outcomes + 1,).
-        number: of outputs.
+        number: of outcomes that are counted.
     """
 
     name: str
@@ -77,12 +77,13 @@ def draw_checks(
 
     Args:
         drawn: inputs with what draws them.
-        samples: of each.
+        samples: of each, unless it asks for more.
         streams: to draw from.
     """
     for check, draw in drawn:
-        views = [(view, Counts.of(_name(check, view), view.law, samples)) for view in check.views]
-        for outputs in streams.chunks(draw, samples):
+        number = max(samples, check.least)
+        views = [(view, Counts.of(_name(check, view), view.law, number * view.each)) for view in check.views]
+        for outputs in streams.chunks(draw, number):
             for view, counts in views:
                 counts.add(view.places(outputs))
         yield [counts for _, counts in views]

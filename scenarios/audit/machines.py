@@ -12,6 +12,7 @@ session of its own, or of a party of its own, whose noise nobody else has.
 import collections
 import dataclasses
 import functools
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -32,14 +33,16 @@ from ...protocol.errors import PsephosError
 from ...protocol.kept_reports import KeptReports
 from ...protocol.messages import Message, Release, Report, decode, encode
 from ...protocol.phases import Inputs, PhasedProtocol
-from ...protocol.population import draw_reports
+from ...protocol.population import draw_reports, run_population
 from ...protocol.privacy import Ledger
 from ...protocol.randomness import NoiseSource, SimulatedNoise
+from ...protocol.roles import SERVER
 from ...protocol.roster import Roster
 from ...protocol.server_machine import ServerMachine
+from ...protocol.sides import SessionMode
 from ...transports.memory import MemoryTransport
 from ..running.earlier_reports import EarlierReports
-from ..running.session import AgentClasses, Told, run_agents
+from ..running.session import Adversity, AgentClasses, Told, run_agents
 from .case import OutputSampler, Source
 
 __all__ = [
@@ -62,7 +65,6 @@ __all__ = [
 
 SESSION: Final = "audited"
 """What audited sessions are called, with a number behind it."""
-_SERVER: Final = "server"
 _NUMBERS: Final = msgspec.msgpack.Decoder(tuple[int, ...])
 _SIDES: Final = 2
 
@@ -73,11 +75,14 @@ class HeldSession:
 
     Args:
         reports: of each party, in roster order, the numbers that left it, phase after phase.
-        outcome: what was released; None where nothing is (arrays).
+        outcome: what was released; None where nothing is (arrays, but of a trusted server).
+        others: all else that left the parties: how many messages, each one's size, and what bytes no report has, as one
+            number; 0 where no bytes were sent (arrays).
     """
 
     reports: Sequence[Sequence[int]]
     outcome: msgspec.Struct | None = None
+    others: int = 0
 
 
 class Holder(Protocol):
@@ -121,6 +126,7 @@ def by_machines(
     noise: NoiseSource,
     kept: KeptReports | None = None,
     ledgers: Sequence[Ledger] | None = None,
+    machine: type[ClientMachine] = ClientMachine,
 ) -> HeldSession:
     """Hold a session by its parties' machines. See `Holder`.
 
@@ -131,39 +137,20 @@ def by_machines(
         noise: of all parties.
         kept: what earlier sessions left, which gets what this one leaves.
         ledgers: of the clients; by default new ones.
+        machine: what plays the clients.
     """
     names = _names(len(inputs))
     keeping = EarlierReports(protocol, names, inputs, kept)
-    server = ServerMachine(
-        protocol,
-        roster=Roster(names, inputs.public),
-        session=session,
-        kind=noise.kind,
-        noise=noise,
-        **keeping.of_server(),
-    )
-    rows, public = inputs.private.tolist(), inputs.public.tolist()
-    clients = {
-        name: ClientMachine(
-            protocol,
-            party=name,
-            place=place,
-            row=rows[place],
-            public=public[place],
-            session=session,
-            noise=noise,
-            ledger=Ledger(name) if ledgers is None else ledgers[place],
-            server=_SERVER,
-            **keeping.of_client(name),
-        )
-        for place, name in enumerate(names)
-    }
+    mode = SessionMode(session, noise)
+    server = ServerMachine(protocol, Roster(names, inputs.public), mode, kept=keeping.received())
+    of_names = None if ledgers is None else dict(zip(names, ledgers, strict=True))
+    clients = {party.name: machine(protocol, party, mode) for party in keeping.parties(of_names)}
     wire = _Wire(server, clients)
     wire.run()
     keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
-    return HeldSession(
-        [_numbers_of(protocol, wire.sent[name]) for name in names], _outcome_of(protocol, wire.told[names[0]])
-    )
+    sent = [wire.sent[name] for name in names]
+    reports = [_numbers_of(messages) for messages in sent]
+    return HeldSession(reports, _outcome_of(protocol, wire.told[names[0]]), _others_of(protocol, sent, session))
 
 
 def by_agents(
@@ -197,14 +184,15 @@ def by_agents(
             transport=MemoryTransport(),
             told=Told(kept=kept),
             classes=AgentClasses(client, Server),
-            deviations=recorders,
+            adversity=Adversity(deviations=recorders),
         )
         for error in record.endings.values():
             raise error
 
     trio.run(run)
-    reports = [_numbers_of(protocol, recorders[name].sent) for name in names]
-    return HeldSession(reports, _outcome_of(protocol, recorders[names[0]].told))
+    sent = [recorders[name].sent for name in names]
+    reports = [_numbers_of(messages) for messages in sent]
+    return HeldSession(reports, _outcome_of(protocol, recorders[names[0]].told), _others_of(protocol, sent, session))
 
 
 def by_arrays(
@@ -215,7 +203,7 @@ def by_arrays(
     noise: NoiseSource,
     kept: KeptReports | None = None,
 ) -> HeldSession:
-    """Hold the clients' part of a session by arrays. See `Holder`.
+    """Hold the clients' part of a session by arrays; all of it where the server is trusted. See `Holder`.
 
     Args:
         protocol: what is run.
@@ -226,6 +214,8 @@ def by_arrays(
     """
     del session
     assert isinstance(noise, SimulatedNoise)  # noqa: S101  arrays have no other
+    if protocol.trusts_server:
+        return HeldSession([], run_population(protocol, inputs, noise=noise).outcome)
     keeping = EarlierReports(protocol, _names(len(inputs)), inputs, kept)
     reports = {
         phase.name: draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
@@ -371,20 +361,20 @@ class _Wire:
         Raises:
             PsephosError: it failed, or a party was dropped.
         """
-        self._act(_SERVER, self._server.start())
+        self._act(SERVER, self._server.start())
         for name, client in self._clients.items():
             self._act(name, client.start())
         while self._queue or self._deadlines:
             while self._queue:
                 self._deliver(*self._queue.popleft())
             if self._deadlines:  # nothing of a phase that has closed
-                self._act(_SERVER, self._server.receive_timeout(self._deadlines.popleft()))
+                self._act(SERVER, self._server.receive_timeout(self._deadlines.popleft()))
 
     def _deliver(self, sender: str, recipient: str, payload: bytes) -> None:
         message = decode(payload, sender=sender)
-        if recipient == _SERVER:
+        if recipient == SERVER:
             self.sent[sender].append(message)
-            self._act(_SERVER, self._server.receive(sender, message))
+            self._act(SERVER, self._server.receive(sender, message))
         else:
             self.told[recipient].append(message)
             self._act(recipient, self._clients[recipient].receive(sender, message))
@@ -434,21 +424,28 @@ def _mode_of(session: str, noise: NoiseSource) -> Mode:
     return Simulation(session, noise)
 
 
-def _numbers_of(protocol: PhasedProtocol[Any, Any], messages: Sequence[Message]) -> list[int]:
-    """Return the numbers of all reports that left a party.
+def _numbers_of(messages: Sequence[Message]) -> list[int]:
+    """Return the numbers of all reports that left a party."""
+    reports = (bytes(message.payload) for message in messages if isinstance(message, Report))
+    return [number for payload in reports for number in _NUMBERS.decode(payload)]
 
-    Raises:
-        ValueError: a report's bytes say more than its numbers.
+
+def _others_of(protocol: PhasedProtocol[Any, Any], sent: Sequence[Sequence[Message]], session: str) -> int:
+    """Return a number that stands for all that left the parties but the numbers of their reports.
+
+    Messages are encoded as they left, with the session's name taken out. A report has its phase, its size, and whether
+    its bytes are those of its numbers.
     """
-    numbers: list[int] = []
-    for message in messages:
-        if isinstance(message, Report):
-            payload = bytes(message.payload)
-            report = _NUMBERS.decode(payload)
-            if bytes(protocol.phases[message.phase].encode_report(report)) != payload:
-                raise ValueError(f"a report of phase {message.phase} has bytes that are not those of its numbers")
-            numbers += report
-    return numbers
+    told = hashlib.sha256()
+    for place, messages in enumerate(sent):
+        for number, message in enumerate(messages):
+            said = encode(message).replace(msgspec.msgpack.encode(session), b"")
+            if isinstance(message, Report):
+                payload = bytes(message.payload)
+                usual = bytes(protocol.phases[message.phase].encode_report(_NUMBERS.decode(payload)))
+                said = repr((message.phase, len(said), usual == payload)).encode()
+            told.update(repr((place, number, said)).encode())
+    return int.from_bytes(told.digest()[:7])
 
 
 def _outcome_of(protocol: PhasedProtocol[Any, Any], messages: Sequence[Message]) -> msgspec.Struct:

@@ -13,8 +13,9 @@ import numpy as np
 from ...protocol.arrays import IntArray
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import LedgerEntry, total_of
-from .case import Pair, Source
+from .case import FULL_SAMPLES, Pair, Source
 from .fault import SAMPLES, SECURE_SAMPLES, Fault, fault_of
+from .ladder import Stage
 from .machines import (
     HeldSession,
     Holder,
@@ -27,8 +28,9 @@ from .machines import (
 )
 from .whole_sessions import charge
 
-__all__ = ["Sessions"]
+__all__ = ["Sessions", "planted_in_stage"]
 
+_SEED = 1
 _PARTIES = 32
 """With the same row in one session, where each is an output by itself."""
 
@@ -125,3 +127,37 @@ class Sessions:
         )
         draws = first, second
         return Pair("the two", draws=draws) if source == "simulated" else Pair("the two", secure=draws)
+
+
+def planted_in_stage(
+    stage: Stage,
+    name: str,
+    what: str,
+    repaired: str,
+    *,
+    source: Source = "secure",
+    times: int = 1,
+    **wrong: Any,
+) -> Fault:
+    """Return a fault of sessions of some sizes, audited as a full run audits them: what it differs in is not told.
+
+    Args:
+        stage: the sessions without it.
+        name: of the fault.
+        what: what is wrong, as a sentence.
+        repaired: a name for the repair.
+        source: whose randomness is audited.
+        times: how many times as much is drawn as in a full run, whose confidence is lower than a fault's.
+        wrong: the fields of the stage that the fault changes.
+    """
+    number = FULL_SAMPLES[source]
+
+    def sides(is_faulty: bool) -> dict[str, Any]:  # noqa: FBT001  as `fault_of` calls it
+        case = (dataclasses.replace(stage, **wrong) if is_faulty else stage).case(name, seed=_SEED)
+        fields = ("pairs", "law_checks", "unit", "relation", "model", "claimed", "proven", "note")
+        own = case.share if source == "simulated" else case.secure_share
+        share = min(1.0, own * times)
+        shares = {"share": share, "secure_share": share}
+        return {field: getattr(case, field) for field in fields} | shares
+
+    return fault_of((name, repaired), what, sides, source=source, samples=number)

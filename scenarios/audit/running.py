@@ -21,8 +21,9 @@ from ..running.processes import answer_task, num_cores, open_workers
 from ..running.progress import OnStep
 from ..system import load_each, protocol_names
 from ..verdicts import AuditVerdict
-from .case import Case, Source
+from .case import FULL_SAMPLES, Case, Source
 from .engine import audit, check_confidence, check_samples
+from .ladder import FIRST_ROTATION, Climbed, Ladder, climbed, tried_of
 from .mechanisms import shared_cases
 from .verdict import Audited
 
@@ -41,6 +42,7 @@ __all__ = [
     "audit_cases",
     "cases_of",
     "group_names",
+    "ladder_cases",
     "mechanism_cases",
     "row_of",
     "session_cases",
@@ -52,12 +54,11 @@ SourceName: TypeAlias = Literal["simulated", "secure", "both"]
 
 ALL: Final = "all"
 """The name that stands for every group."""
-SIMULATED_SAMPLES: Final = 1_000_000
-SECURE_SAMPLES: Final = 50_000
-"""Outputs of each neighbor: 10⁵ in all, of which each takes up to a millisecond."""
+SIMULATED_SAMPLES: Final = FULL_SAMPLES["simulated"]
+SECURE_SAMPLES: Final = FULL_SAMPLES["secure"]
 THOROUGH: Final = 10
 """How many times as many outputs a thorough run takes."""
-QUICK: Final = 20
+QUICK: Final = 10
 """How many times fewer a quick one takes."""
 DEFAULT_CONFIDENCE: Final = 0.99
 
@@ -113,6 +114,8 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
         seed: of simulated outputs.
         seconds: that the run took.
         rows: a row for each case that was audited.
+        rotation: which sizes of the ladder met.
+        climbs: which sizes were tried, and which were not.
         num_left: how many cases were not, since somebody ended the run; else unset, and in no file.
     """
 
@@ -124,6 +127,8 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     seconds: float
     rows: list[AuditRow]
+    rotation: int = FIRST_ROTATION
+    climbs: list[Climbed] = []
     num_left: int | msgspec.UnsetType = msgspec.UNSET
 
     @property
@@ -140,6 +145,11 @@ def mechanism_cases() -> list[Case]:
 def session_cases() -> list[Case]:
     """Return every protocol's every variant, with all that leaves one party, or a trusted server, as the output."""
     return _of_systems("session_cases")
+
+
+def ladder_cases(ladder: Ladder) -> list[Case]:
+    """Return whole sessions of the sizes that a rotation draws, of every protocol that has climbs."""
+    return [case for _, make in load_each("climbs", Callable) for case in climbed(list(make()), ladder)]
 
 
 def _of_systems(part: str) -> list[Case]:
@@ -184,6 +194,7 @@ def audit_all(
     workers: int = 0,
     on_progress: OnStep | None = None,
     cases: Sequence[Case] | None = None,
+    ladder: Ladder | None = None,
 ) -> AuditReport:
     """Audit all cases that a name stands for.
 
@@ -194,6 +205,7 @@ def audit_all(
         seed: of simulated outputs.
         workers: processes at most; 0 for as many as there are cores.
         on_progress: told of each case as it is done, of other processes' at last.
+        ladder: which sizes of whole sessions are tried beside; by default none.
         cases: those of somebody else's, which this process audits alone; by default those of the name.
 
     Returns:
@@ -207,8 +219,17 @@ def audit_all(
     check_confidence(confidence)
     if "secure" in samples:
         check_opendp(otherwise="--source simulated")
+    climbs: list[Climbed] = []
     if cases is None:
         cases = cases_of(name)
+        if ladder is not None:
+            cases += [case for case in ladder_cases(ladder) if name in {ALL, case.group}]
+            climbs = [
+                tried
+                for protocol, make in load_each("climbs", Callable)
+                if name in {ALL, protocol}
+                for tried in tried_of(protocol, list(make()), ladder)
+            ]
     else:
         workers = 1  # another process could not make them
     each = (1 - confidence) / (len(cases) * len(samples))
@@ -217,7 +238,7 @@ def audit_all(
     begun = time.monotonic()
     if on_progress is not None:
         on_progress("", 0, len(cases))
-    job = Job(dict(samples), each, seed)
+    job = Job(dict(samples), each, seed, ladder)
     number = min(workers or num_cores(), max(1, len(cases) // _LEAST_EACH))
     rows: dict[tuple[str, str], AuditRow] = {}
     # What is audited is told, whoever ends the run: of fewer statements all hold with the same confidence.
@@ -237,6 +258,8 @@ def audit_all(
         risk_each=each,
         seed=seed,
         seconds=time.monotonic() - begun,
+        rotation=FIRST_ROTATION if ladder is None else ladder.rotation,
+        climbs=climbs,
         rows=[rows[case.group, case.name] for case in cases if (case.group, case.name) in rows],
         num_left=len(cases) - len(rows) or msgspec.UNSET,
     )
@@ -249,11 +272,13 @@ class Job(msgspec.Struct, frozen=True):
         samples: outputs of each neighbor, for each source.
         risk: of each audit, in (0, 1).
         seed: of simulated outputs.
+        ladder: see `audit_all`.
     """
 
     samples: dict[Source, int]
     risk: float
     seed: int
+    ladder: Ladder | None = None
 
 
 def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[AuditRow]:
@@ -288,8 +313,13 @@ class _Task(msgspec.Struct, frozen=True):
 
 def work() -> None:
     """Run by another process: audit what standard input asks for, and write the rows to standard output."""
-    cases = {(case.group, case.name): case for case in _all_cases()}
-    answer_task(_Task, lambda task: [_audit_case(cases[name], task.job) for name in task.names])
+
+    def rows_of(task: _Task) -> list[AuditRow]:
+        known = [*_all_cases(), *([] if task.job.ladder is None else ladder_cases(task.job.ladder))]
+        cases = {(case.group, case.name): case for case in known}
+        return [_audit_case(cases[name], task.job) for name in task.names]
+
+    answer_task(_Task, rows_of)
 
 
 def _audit_case(case: Case, job: Job) -> AuditRow:

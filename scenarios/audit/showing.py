@@ -30,6 +30,8 @@ def show_report(console: Console, report: AuditReport) -> None:
         _show_group(console, group, rows)
         for line in dict.fromkeys(_remarks(rows)):
             show_note(console, line)
+    for line in _climbed(report):
+        show_note(console, line)
     console.print()
     samples = ", ".join(f"{number:,} {source}" for source, number in report.samples.items())
     console.print(
@@ -49,6 +51,19 @@ def show_report(console: Console, report: AuditReport) -> None:
         )
     )
     console.print(Text("Not refuting proves nothing: other neighbors, or more outputs, may tell more."))
+
+
+def _climbed(report: AuditReport) -> Iterator[str]:
+    """Yield which sizes of sessions were tried, and which were not."""
+    if report.climbs:
+        yield f"Sizes of sessions: --rotation {report.rotation} repeats them."
+    for climb in report.climbs:
+        tried = "; ".join(f"{what}: {', '.join(own)}" for what, own in climb.tried.items())
+        told = (
+            f"{climb.group}, {climb.name}: {climb.num_combinations} of {climb.num_possible:,} combinations ({tried})."
+        )
+        untried = "; ".join(f"{what}: {', '.join(own)}" for what, own in climb.untried.items() if own)
+        yield f"{told} Not tried: {untried}." if untried else told
 
 
 def _concluded(report: AuditReport) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.kept_reports import KeptReports
@@ -99,7 +100,7 @@ class Party:
 
         def pairs() -> list[Pair]:
             made = exposure() if exposure else self._reports(num_sessions)
-            first, second = _worst(made.losses, are_neighbors)
+            first, second = _worst(made.losses, self.rows, are_neighbors)
             return [made.pair(first, second, name=f"{self.names[first]}, against {self.names[second]}")]
 
         return Case.against(
@@ -120,8 +121,15 @@ def of_finest_unit(entry: LedgerEntry) -> LedgerEntry:
     return msgspec.structs.replace(entry, claimed=entry.finest.claimed, proven=entry.finest.proven)
 
 
-def _worst(losses: FloatArray, are_neighbors: Callable[[int, int], bool]) -> tuple[int, int]:
-    """Return the neighbors of the greatest loss, the first ones of several."""
+def _worst(losses: FloatArray, rows: IntArray, are_neighbors: Callable[[int, int], bool]) -> tuple[int, int]:
+    """Return the neighbors of the greatest loss; of several those that differ in most columns, and then by most."""
     number = len(losses)
+
+    def rank(pair: tuple[int, int]) -> tuple[float, int, int]:
+        if number != len(rows):  # one of them is that nobody is there
+            return round(float(losses[pair]), 9), 0, 0
+        apart = np.abs(rows[pair[0]] - rows[pair[1]])
+        return round(float(losses[pair]), 9), int(np.count_nonzero(apart)), int(apart.sum())
+
     places = ((first, second) for first in range(number) for second in range(number))
-    return max((pair for pair in places if are_neighbors(*pair)), key=lambda pair: float(losses[pair]))
+    return max((pair for pair in places if are_neighbors(*pair)), key=rank)

@@ -1,5 +1,6 @@
 """`audit`: every privacy loss bounded from below, and held against what is claimed and proven."""
 
+import secrets
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 _REFUTED = 1
+_ROTATIONS = 100_000
 _PAPERS = "papers"
 _SCENARIOS = {".toml", ".json"}
 _FAULTS_TAKE = {"name", "samples", "thorough", "seed", "as_json"}
@@ -38,11 +40,11 @@ _PAPERS_TAKE = {"name", "as_json"}
 @click.option(
     "--samples",
     type=int,
-    help="How many outputs of each neighbor (default: 1,000,000; with secure noise at most 50,000).",
+    help="How many outputs of each neighbor (default: 500,000; with secure noise at most 20,000).",
 )
 @click.option("--thorough", is_flag=True, help="Draw ten times as many samples.")
 @click.option(
-    "--quick", is_flag=True, help="Draw a twentieth of the samples: a minute or two, which finds only gross faults."
+    "--quick", is_flag=True, help="Draw a tenth of the samples: a minute or two, which finds only gross faults."
 )
 @click.option(
     "--confidence",
@@ -53,6 +55,11 @@ _PAPERS_TAKE = {"name", "as_json"}
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="The seed of the simulated noise."
+)
+@click.option(
+    "--rotation",
+    type=click.IntRange(min=0),
+    help="Which sizes of sessions meet; by default another one in each run, which the run prints.",
 )
 @click.option(
     "--workers", type=click.IntRange(min=0), default=0, help="How many processes (default: one for each core)."
@@ -73,6 +80,7 @@ def audit(
     samples: int | None,
     confidence: float,
     seed: int,
+    rotation: int | None,
     workers: int,
     out: Path | None,
     *,
@@ -111,6 +119,7 @@ def audit(
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import ConfigurationError
     from ..audit.fault import GROUP
+    from ..audit.ladder import Ladder
     from ..audit.running import (
         QUICK,
         SECURE_SAMPLES,
@@ -150,6 +159,7 @@ def audit(
             workers=workers,
             on_progress=tell,
             cases=cases,
+            ladder=Ladder(secrets.randbelow(_ROTATIONS) if rotation is None else rotation, quick),
         )
     if folder is not None:
         with reporting(folder, wanted=with_report, command=given_command()):

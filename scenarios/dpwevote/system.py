@@ -19,6 +19,7 @@ SYSTEM: Final = System(
     poisoning=f"{_HERE}.attack.poisoning:PoisonedVote",
     asking=f"{_HERE}.attack.asking:WEIGHTS",
     session_cases=f"{_HERE}.audit.sessions:dpwevote_cases",
+    climbs=f"{_HERE}.audit.sessions:dpwevote_climbs",
     faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims:findings_on_dpwevote",
     offers=f"{_HERE}.offers:offers_at_price",

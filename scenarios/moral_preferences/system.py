@@ -21,6 +21,7 @@ SYSTEM: Final = System(
     poisoning=f"{_HERE}.attack.poisoning:PoisonedPreferences",
     mechanism_cases=f"{_HERE}.audit.objective:moral_cases",
     session_cases=f"{_HERE}.audit.sessions:moral_preferences_cases",
+    climbs=f"{_HERE}.audit.sessions:moral_preferences_climbs",
     faults=f"{_HERE}.audit.faults:planted_faults",
     claims=f"{_HERE}.paper.claims:findings_on_moral_preferences",
     variants=f"{_HERE}.variants:PreferenceVariants",

@@ -20,6 +20,7 @@ SYSTEM: Final = System(
     poisoning=f"{_HERE}.attack.poisoning:PoisonedTruths",
     mechanism_cases=f"{_HERE}.audit.answers:answer_cases",
     session_cases=f"{_HERE}.audit.sessions:truth_discovery_cases",
+    climbs=f"{_HERE}.audit.sessions:truth_discovery_climbs",
     faults=f"{_HERE}.audit.faults:planted_faults",
     measures=f"{_HERE}.measures:TruthMeasures",
     calibration=f"{_HERE}.calibration:CALIBRATION",

@@ -27,7 +27,7 @@ from ....protocol.mechanisms import (
 from ..case import NO_PLACE, LawCheck, View
 from .sampling import PrivateRow, numbering, secure_draw, simulated_draw
 
-__all__ = ["MOST_ROWS", "checks_of", "some_rows"]
+__all__ = ["MOST_ROWS", "WITH_MARGINS", "Noise", "checks_of", "noise_of_laplace", "noise_of_sphere", "some_rows"]
 
 MOST_ROWS: Final = 32
 """Rows of a mechanism that are drawn."""
@@ -41,7 +41,7 @@ _LOW_BITS: Final = 8
 _MOST_CELLS: Final = 512
 """Ranges of all numbers together."""
 _SEED: Final = 1
-_WITH_MARGINS: Final = frozenset({1, 3})
+WITH_MARGINS: Final = frozenset({1, 3})
 """Dimensions in which a number's own law of spherical noise is elementary."""
 
 
@@ -97,15 +97,20 @@ def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[View]:
     if isinstance(mechanism, VectorLaplace):
         mechanism = mechanism.coordinate
     if isinstance(mechanism, DiscreteLaplace):
-        noise = _laplace_noise(mechanism.scale)
+        noise = noise_of_laplace(mechanism.scale)
         views = _numbers(row, noise, mechanism.report_range)
         if noise.each > 1:
             views += [_low_bits(mechanism.scale, value, place) for place, value in enumerate(row)]
         return [*views, _together(row, noise)] if len(row) > 1 else views
-    if isinstance(mechanism, SphericalLaplace) and mechanism.dimension in _WITH_MARGINS:
-        return _numbers(row, _spherical_noise(mechanism.scale, mechanism.dimension), mechanism.report_range)
+    if isinstance(mechanism, SphericalLaplace) and mechanism.dimension in WITH_MARGINS:
+        return _numbers(row, noise_of_sphere(mechanism.scale, mechanism.dimension), mechanism.report_range)
     if isinstance(mechanism, Mechanism) and high - low < _MOST_OUTPUTS:
-        return [_number(mechanism, value, place) for place, value in enumerate(row)]
+        most = int(math.log(_MOST_CELLS) / math.log(high - low + 1))
+        if most < 2:  # noqa: PLR2004  two hang together
+            return [_number(mechanism, value, place) for place, value in enumerate(row)]
+        blocks = [range(start, min(start + most, len(row))) for start in range(0, len(row), most)]
+        spread = range(0, len(row), -(-len(row) // most))
+        return [_numbers_together(mechanism, row, places) for places in (*blocks, spread)]
     raise NotImplementedError(f"the law of {type(mechanism).__name__} is not written down")
 
 
@@ -118,6 +123,21 @@ def _number(mechanism: Mechanism, value: int, place: int) -> View:
     return View(f"number {place + 1}", law / law.sum(), lambda drawn: encode(drawn[:, place : place + 1])[:, 0])
 
 
+def _numbers_together(mechanism: Mechanism, row: PrivateRow, places: range) -> View:
+    """Return some numbers together, where all are randomized independently."""
+    whole = _whole(mechanism, [row[place] for place in places])
+    name = (
+        f"numbers {places[0] + 1} to {places[-1] + 1}, each {places.step}."
+        if len(places) > 1
+        else f"number {places[0] + 1}"
+    )
+    return View(
+        name.replace(", each 1.", ""),
+        whole.law,
+        lambda drawn: whole.places(drawn[:, places.start : places.stop : places.step]),
+    )
+
+
 def _whole(mechanism: RowMechanism, row: PrivateRow) -> View:
     """Return whole reports, in lexicographic order."""
     low, high = mechanism.report_range
@@ -128,7 +148,7 @@ def _whole(mechanism: RowMechanism, row: PrivateRow) -> View:
     return View("", law / law.sum(), lambda drawn: encode(drawn)[:, 0])
 
 
-class _Noise(NamedTuple):
+class Noise(NamedTuple):
     """The law of a number's noise, by cells of neighboring integers; the first and the last one are the tails beyond.
 
     Args:
@@ -147,13 +167,13 @@ class _Noise(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _laplace_noise(scale: float) -> _Noise:
+def noise_of_laplace(scale: float) -> Noise:
     """Return discrete Laplace noise, which is at least k > 0 with probability a^k/(1 + a), a = e^(−1/scale)."""
     return _noise(scale, CLAMP_IN_SCALES, lambda ends: np.exp(-(ends + 0.5) / scale) / (1 + np.exp(-1 / scale)))
 
 
 @functools.lru_cache(maxsize=64)
-def _spherical_noise(scale: float, dimension: int) -> _Noise:
+def noise_of_sphere(scale: float, dimension: int) -> Noise:
     """Return a number's noise: beyond x scales with probability e^(−x)/2, or (2 + x)·e^(−x)/4 in three dimensions.
 
     The density in proportion to e^(−‖x‖₂), integrated over the other two numbers, is (1 + x)·e^(−x)/4.
@@ -166,7 +186,7 @@ def _spherical_noise(scale: float, dimension: int) -> _Noise:
     return _noise(scale, CLAMP_IN_SCALES, beyond)
 
 
-def _noise(scale: float, num_scales: int, beyond: Callable[[FloatArray], FloatArray]) -> _Noise:
+def _noise(scale: float, num_scales: int, beyond: Callable[[FloatArray], FloatArray]) -> Noise:
     """Return symmetric noise.
 
     Args:
@@ -181,10 +201,10 @@ def _noise(scale: float, num_scales: int, beyond: Callable[[FloatArray], FloatAr
     inner = np.abs(np.diff(chances))
     center = int(np.count_nonzero(ends < 0)) - 1  # the cell that has both signs
     inner[center] = 1 - chances[center] - chances[center + 1]
-    return _Noise(reach, each, np.concatenate([chances[:1], inner, chances[-1:]]))
+    return Noise(reach, each, np.concatenate([chances[:1], inner, chances[-1:]]))
 
 
-def _numbers(row: PrivateRow, noise: _Noise, report_range: tuple[int, int]) -> list[View]:
+def _numbers(row: PrivateRow, noise: Noise, report_range: tuple[int, int]) -> list[View]:
     """Return each number by itself."""
 
     def view(place: int, value: int) -> View:
@@ -206,7 +226,7 @@ def _low_bits(scale: float, value: int, place: int) -> View:
     return View(f"number {place + 1}'s low bits", law / law.sum(), lambda outputs: (outputs[:, place] - value) % size)
 
 
-def _together(row: PrivateRow, noise: _Noise) -> View:
+def _together(row: PrivateRow, noise: Noise) -> View:
     """Return ranges of all numbers together, each number in about as many ranges of one probability."""
     width = min(len(row), int(math.log2(_MOST_CELLS)))
     parts = max(2, int(_MOST_CELLS ** (1 / width)))

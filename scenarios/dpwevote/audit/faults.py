@@ -10,15 +10,17 @@ import numpy as np
 
 from ....agents.client import Client
 from ....agents.modes import Mode
+from ....agents.noise import SecureNoise
 from ....protocol.arrays import FloatArray
 from ....protocol.client_machine import ClientMachine
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.effects import Effect, Send
 from ....protocol.kept_reports import KeptReports
-from ....protocol.mechanisms import RowMechanism
+from ....protocol.mechanisms import DiscreteLaplace, RowMechanism
 from ....protocol.messages import Message, Report
 from ....protocol.phases import Inputs, PhasedProtocol
 from ....protocol.randomness import NoiseSource, SimulatedNoise
+from ....protocol.sides import Party
 from ...audit.fault import Drawing, Fault, WrongNoise
 from ...audit.machines import (
     HeldSession,
@@ -29,9 +31,9 @@ from ...audit.machines import (
     roster_of,
     source_of_each,
 )
-from ...audit.planting import Sessions
+from ...audit.planting import Sessions, planted_in_stage
 from ...audit.whole_sessions import charge
-from .sessions import vote_with_matrices
+from .sessions import dpwevote_climbs, vote_with_matrices
 
 __all__ = ["planted_faults"]
 
@@ -39,6 +41,9 @@ _SAMPLES_OF_ARRAYS = 5_000
 """Outputs of each neighbor."""
 _SAMPLES = 1_200
 """The same of agents, and with secure noise."""
+_CLEAR_PLACE = 40
+_CUT_AT = 6
+"""Scales."""
 _STATED = 0.5
 """The loss that is stated of either report by a matrix."""
 
@@ -50,6 +55,7 @@ def planted_faults() -> Iterator[Fault]:
     yield _shared_by_two_candidates()
     yield _stated_loss_of_matrices()
     yield _weight_drawn_again()
+    yield from _of_sizes()
 
 
 class _SharedNoise(SimulatedNoise):
@@ -90,7 +96,7 @@ class _RawMachine(ClientMachine):
             return effect
         number = effect.message.phase
         phase = self._protocol.phases[number]
-        return Send(effect.recipients, Report(number, phase.encode_report(self._row[phase.columns])))
+        return Send(effect.recipients, Report(number, phase.encode_report(self._party.row[phase.columns])))
 
 
 class _RawPartner(Client):
@@ -98,19 +104,9 @@ class _RawPartner(Client):
 
     __slots__ = ()
 
-    def __init__(self, protocol: PhasedProtocol[Any, Any], **given: Any) -> None:
-        super().__init__(protocol, **given)
-        mode: Mode = given["mode"]
-        rows = {name: given[name] for name in ("party", "place", "row", "public")}
-        self._machine = _RawMachine(
-            protocol,
-            **rows,
-            session=mode.session,
-            noise=mode.noise,
-            ledger=self.ledger,
-            server="server",
-            charter=mode.charter,
-        )
+    def __init__(self, protocol: PhasedProtocol[Any, Any], party: Party, mode: Mode, **given: Any) -> None:
+        super().__init__(protocol, party, mode, **given)
+        self._machine = _RawMachine(protocol, party, mode)
 
 
 def _raw_in_agents() -> Fault:
@@ -189,3 +185,94 @@ def _weight_drawn_again() -> Fault:
 
 def _vote(*candidates: str) -> DPWeVote:
     return DPWeVote(Parameters(candidates=candidates, variant="joint", epsilon=1.0))
+
+
+class _ClearPlace(SecureNoise):
+    """Secure noise that leaves what one place of the roster says as it is."""
+
+    def randomize(
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+    ) -> list[int]:
+        """Return the values themselves at place 40."""
+        if place == _CLEAR_PLACE:
+            return list(values)
+        return super().randomize(mechanism, values, protocol=protocol, phase=phase, place=place)
+
+
+class _Remembering(SecureNoise):
+    """Secure noise that draws for every second row of opinions what it drew for the one before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._flips: list[bool] | None = None
+
+    def randomize(
+        self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
+    ) -> list[int]:
+        """Return a report, whose flips are the last one's if that has not been drawn twice."""
+        low, high = mechanism.value_range
+        if high - low > 1:
+            return super().randomize(mechanism, values, protocol=protocol, phase=phase, place=place)
+        if self._flips is not None:
+            flips, self._flips = self._flips, None
+            return [
+                low + high - value if is_flipped else value for value, is_flipped in zip(values, flips, strict=True)
+            ]
+        report = super().randomize(mechanism, values, protocol=protocol, phase=phase, place=place)
+        self._flips = [one != other for one, other in zip(report, values, strict=True)]
+        return report
+
+
+def _shared_from_the_third(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+    """Return a report in which all opinions from the third on are told by one draw."""
+    return [*rightly(mechanism, values[:2]), *(_by_one_draw(rightly, mechanism, values[2:]) if values[2:] else [])]
+
+
+def _cut_tail(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+    """Return a report whose Laplace noise is never larger than so many scales."""
+    report = rightly(mechanism, values)
+    if not isinstance(mechanism, DiscreteLaplace):
+        return report
+    reach = round(_CUT_AT * mechanism.scale)
+    return [min(max(own, value - reach), value + reach) for own, value in zip(report, values, strict=True)]
+
+
+def _of_sizes() -> Iterator[Fault]:
+    """Yield what shows at some sizes, places or times alone, planted into sessions as the ladder draws them."""
+    votes, _ = dpwevote_climbs()
+    for variant, sizes, name, what, repaired, noise in (
+        (
+            "joint",
+            (8, 3, 1),
+            "candidates from the third on share a draw",
+            "With secure noise one draw serves all opinions from the third candidate on.",
+            "a draw for each of many candidates",
+            functools.partial(WrongNoise, _shared_from_the_third),
+        ),
+        (
+            "joint",
+            (1, 64, 1),
+            "a place in clear",
+            "With secure noise whoever stands at place 40 of the roster sends its values as they are.",
+            "each place randomized",
+            _ClearPlace,
+        ),
+        (
+            "joint",
+            (5, 2, 8),
+            "a sampler that remembers",
+            "With secure noise every second report of opinions is flipped where the one before was.",
+            "a sampler that forgets",
+            _Remembering,
+        ),
+        (
+            "laplace",
+            (64, 8, 1),
+            "tail cut in sessions",
+            "With secure noise a vote's Laplace noise ends at 6 scales.",
+            "tail in sessions",
+            functools.partial(WrongNoise, _cut_tail),
+        ),
+    ):
+        stage = votes.make(variant, dict(zip(votes.sizes, sizes, strict=True)))
+        yield planted_in_stage(stage, name, what, repaired, make_noise=one_source(noise))

@@ -1,8 +1,9 @@
 """DPWeVote audited: everything that leaves a partner, or two, over phases, candidates and repeated votes."""
 
+import functools
 import itertools
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VARIANTS, VariantName
 from ...audit.case import Case
 from ...audit.jointly import two_party_cases
+from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
 from ...audit.whole_sessions import Party
 
-__all__ = ["case_of_partner", "dpwevote_cases", "party_of", "vote_with_matrices"]
+__all__ = ["case_of_partner", "dpwevote_cases", "dpwevote_climbs", "party_of", "vote_with_matrices"]
 
 # Neither of them symmetric: losses of ln 5 and ln 8.
 _OF_WEIGHTS: Final = (("5/8", "1/4", "1/8"), ("1/8", "3/4", "1/8"), ("1/4", "1/4", "1/2"))
@@ -63,6 +65,44 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
         yield case_of_partner(public, f"joint, public weight {weight:g}", num_sessions=2, public_weight=weight)
     party = party_of(_vote("joint", epsilon))
     yield from two_party_cases(party, (party.rows[-1], party.public), name="joint", unit=_ALL)
+
+
+def dpwevote_climbs() -> Iterator[Climb]:
+    """Yield votes of any number of candidates, partners and votes in a row, in every variant."""
+    variants = [name for name, kind in VARIANTS.items() if not kind.is_biased]
+    sizes = {"candidates": RUNGS, "partners": RUNGS, "votes in a row": RUNGS}
+    yield Climb("votes", sizes, [*variants, "matrices", "public weights"], _stage)
+    # Phases for each candidate anew, which take their time.
+    yield Climb(
+        "weights again",
+        sizes | {"candidates": RUNGS[:5]},
+        ["laplace", "joint"],
+        functools.partial(_stage, is_again=True),
+        most=64,
+    )
+
+
+def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> Stage:
+    candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
+    given: dict[str, Any] = {"variant": choice, "epsilon": 1.0}
+    if is_again:
+        given |= {"weight_collection": "per_candidate"}
+    elif choice == "public weights":
+        given |= {"variant": "joint", "public_weights": True}
+    elif choice == "matrices":
+        given = {"variant": "joint", "weight_matrix": _OF_WEIGHTS, "opinion_matrix": _OF_OPINIONS}
+    vote = DPWeVote(Parameters(candidates=candidates, **given))
+    no, yes = [0] * len(candidates), [1] * len(candidates)
+    rows = [(1, no), (3, no), (1, yes), (1, [*no[:-1], 1]), (3, yes)]
+    table = {name: [opinions[place] for _, opinions in rows] for place, name in enumerate(candidates)}
+    inputs = vote.encode({"weight": [weight for weight, _ in rows], **table})
+    least, heavy, approving, last, most = (
+        Member(tuple(row), tuple(public))
+        for row, public in zip(inputs.private.tolist(), inputs.public.tolist(), strict=True)
+    )
+    kinds = {"weight": Ends(least, heavy), "all opinions": Ends(least, approving), "one opinion": Ends(least, last)}
+    kinds["weight and opinions"] = Ends(least, most)
+    return Stage(vote, kinds, num_parties=sizes["partners"], num_sessions=sizes["votes in a row"])
 
 
 def vote_with_matrices(*candidates: str, variant: VariantName = "joint") -> DPWeVote:

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -23,11 +23,19 @@ from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
 from ...audit.exposures import Exposure, exposure_of_release
 from ...audit.jointly import two_party_cases
+from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
 from ...audit.machines import roster_of
 from ...audit.whole_sessions import Party
 from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
-__all__ = ["LABEL", "LARGE_SIZES", "disliked_alternative", "exposure_by_algorithm_1", "fair_voting_cases"]
+__all__ = [
+    "LABEL",
+    "LARGE_SIZES",
+    "disliked_alternative",
+    "exposure_by_algorithm_1",
+    "fair_voting_cases",
+    "fair_voting_climbs",
+]
 
 LARGE_SIZES: Final = (500, 1_001)
 """As in Table 1, but for one voter: groups of n and 2n have many ties, which lots decide."""
@@ -40,7 +48,9 @@ _SIZES = (2, 2)
 # On the printed scale groups of different sizes are compared unlike.
 _UNEQUAL_SIZES = (1, 2)
 _ABSENT = "nobody"
-_SECURE_SHARE_OF_RELEASES = 0.03
+_EPSILON_OF_RELEASES = 8.0
+"""Of a whole ladder: a winner says little of a small one."""
+_SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
 """Of the outputs that are asked for: a session by machines takes most of a millisecond."""
 _UNIT = "voter"
 _PUBLIC = (0,)
@@ -82,6 +92,65 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     yield _election(_vote(**floored, mechanism="sampling", num_samples=2))
     large = _vote(mechanism="sampling", scale="printed", group_sizes=LARGE_SIZES, epsilon=LABEL)
     yield case_of_profiles(large, lambda: disliked_alternative(large), suffix=", 500 and 1,001 voters", share=5e-4)
+
+
+def fair_voting_climbs() -> Iterator[Climb]:
+    """Yield votes of any number of alternatives, voters, groups and votes in a row, by every mechanism with a law."""
+    sizes: dict[str, Sequence[int]] = {"alternatives": RUNGS[1:-1], "voters": RUNGS, "votes in a row": RUNGS}
+    few, groups = {"alternatives": RUNGS[1:4]}, {"groups": RUNGS[1:]}
+    yield Climb("rankings", sizes, [name for name in LOCAL if name != "whole_ranking"], _local_stage)
+    yield Climb("whole rankings", sizes | few, ["whole_ranking"], _local_stage)
+    yield Climb("private groups", sizes | groups, [name for name in JOINT if name != "joint_ranking"], _local_stage)
+    few |= {"groups": RUNGS[1:4]}
+    yield Climb("private groups and whole rankings", sizes | few, ["joint_ranking"], _local_stage)
+    sizes = {"alternatives": RUNGS[1:-2], "voters": RUNGS, "groups": RUNGS[1:-2]}
+    yield Climb("releases", sizes, ["laplace", "exponential", "permute_and_flip"], _released_stage, most=400)
+
+
+def _local_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
+    groups = tuple(f"g{number}" for number in range(sizes.get("groups", 2)))
+    names = tuple(f"a{number}" for number in range(sizes["alternatives"]))
+    vote = _vote(alternatives=names, groups=groups, group_sizes=(2,) * len(groups), mechanism=mechanism, epsilon=2.0)
+    order, swapped = list(names), [*names[:-2], *names[-1:-3:-1]]
+    told = [(0, order), (0, order[::-1]), (0, swapped), (1, order), (len(groups) - 1, order[::-1])]
+    rows = vote.encode({"group": [groups[own] for own, _ in told], "ranking": [list(each) for _, each in told]}).private
+    public = () if vote.parameters.is_joint else _PUBLIC
+    first, reversed_order, last, other, farthest = (Member(tuple(row), public) for row in rows.tolist())
+    kinds = {"ranking": Ends(first, reversed_order), "two alternatives": Ends(first, last)}
+    if vote.parameters.is_joint:
+        kinds |= {"group": Ends(first, other), "group and ranking": Ends(first, farthest)}
+    return Stage(vote, kinds, num_parties=sizes["voters"], num_sessions=sizes["votes in a row"])
+
+
+def _released_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
+    """Return elections of one voter's ranking among others: alike, in two halves, or so that the two best tie."""
+    groups = tuple(f"g{number}" for number in range(sizes["groups"]))
+    names = tuple(f"a{number}" for number in range(sizes["alternatives"]))
+    number = 2 * sizes["voters"]
+    vote = _vote(
+        alternatives=names,
+        groups=groups,
+        group_sizes=(number, *[2] * (len(groups) - 1)),
+        mechanism=mechanism,
+        epsilon=_EPSILON_OF_RELEASES,
+    )
+    order = np.arange(len(names), dtype=np.int64)  # as positions
+    reverse, exchanged = order[::-1], np.concatenate([order[1::-1], order[2:]])
+    halves = [order, reverse] * (len(groups) - 1)  # of the other groups: sums of 0
+    publics = [(0,)] * number + [(own,) for own in range(1, len(groups)) for _ in range(2)]
+
+    def rosters(own: Sequence[IntArray], others: Sequence[IntArray]) -> Ends:
+        changed = [own[-1] if np.array_equal(own[0], reverse) else reverse, *own[1:]]
+        return Ends(*(roster_of(vote, [*each, *others], publics) for each in (own, changed)))
+
+    kinds = {
+        "greatest totals": rosters([order] * number, [order] * len(halves)),
+        "totals of 0": rosters([order, reverse] * (number // 2), halves),
+        "the two best tie": rosters([order, exchanged] * (number // 2), halves),
+        "others against it": rosters([reverse] * (number - 1) + [order], [order] * len(halves)),
+    }
+
+    return Stage(vote, kinds, num_parties=len(publics), is_central=True)
 
 
 def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int, group: int = 0) -> Exposure:
@@ -177,6 +246,7 @@ def _algorithm_1(vote: FairVoting, *, group: int = 0) -> Case:
         exposure=lambda: exposure_by_algorithm_1(vote, num_sessions=2, group=group),
         are_neighbors=lambda first, second: first != second and (not is_removed or 0 in {first, second}),
         is_tight=True,
+        share=_SHARE_OF_RELEASES,
         secure_share=_SECURE_SHARE_OF_RELEASES,
     )
 

@@ -21,7 +21,7 @@ from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.privacy import PartLoss
 from .witnesses import search_sensitivity, sensitivity_witness
 
-__all__ = ["AuditEntry", "audit_list"]
+__all__ = ["AuditEntry", "audit_list", "mechanisms_of"]
 
 _SEED = 5
 
@@ -73,6 +73,13 @@ class AuditEntry:
         return sum(map(abs, change)) / mechanism.sensitivity
 
 
+def mechanisms_of(paradigm: Paradigm) -> list[MechanismName]:
+    """Return the mechanisms that a paradigm has."""
+    if paradigm.level is not Level.RECORD:
+        return ["laplace", "direction"]
+    return ["laplace", "direction", *(() if paradigm.model.trusts_server else ("functional",)), "pooled"]
+
+
 def audit_list(*, num_features: int = 3) -> list[AuditEntry]:
     """Return every mechanism in every paradigm that has it.
 
@@ -81,13 +88,7 @@ def audit_list(*, num_features: int = 3) -> list[AuditEntry]:
     """
     entries: list[AuditEntry] = []
     for paradigm in Paradigm:
-        is_record, is_central = paradigm.level is Level.RECORD, paradigm.model.trusts_server
-        names: list[MechanismName] = ["laplace", "direction"]
-        if is_record and not is_central:
-            names.append("functional")
-        if is_record:
-            names.append("pooled")
-        for name in names:
+        for name in mechanisms_of(paradigm):
             entries.append(_entry(paradigm, name, num_features=num_features, is_printed=False))
             if name == "functional":
                 entries.append(_entry(paradigm, name, num_features=num_features, is_printed=True))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.guard import Guarded
 from ....protocol.kept_reports import KeptReports
 from ....protocol.moral_preferences import (
     DisclosedPhase,
@@ -20,10 +21,10 @@ from ....protocol.randomness import NoiseSource, SimulatedNoise
 from ....protocol.tally import Tally
 from ...audit.fault import Fault, WrongNoise
 from ...audit.machines import HeldSession, one_source, roster_of
-from ...audit.planting import Sessions
+from ...audit.planting import Sessions, planted_in_stage
 from ...audit.sampler_faults import at_half_the_scale
 from ...audit.whole_sessions import charge
-from .sessions import read_sums
+from .sessions import moral_preferences_climbs, read_sums
 
 __all__ = ["planted_faults"]
 
@@ -34,6 +35,7 @@ _SOCIETIES = ("north", "east", "south")
 def planted_faults() -> Iterator[Fault]:
     """Yield a trusted server's secure noise, halved, and a voter that counts in all societies."""
     yield _counted_twice()
+    yield _doubled_sums()
     protocol = MoralPreferences(
         Parameters(features=("x",), paradigm=Paradigm.VLCP, mechanism="laplace", epsilon=1.0, max_records=1)
     )
@@ -121,3 +123,36 @@ def _by_arrays(
 
 def _released(protocol: MoralPreferences, held: HeldSession) -> Sequence[Sequence[int]]:
     return [read_sums(protocol, held.outcome)]
+
+
+class _Doubled(DisclosedPhase):
+    """A release of sums that are doubled where voters have three records or more."""
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        """Double the totals."""
+        tally = super().tally(reports, earlier=earlier, public=public)
+        return Tally(tally.num_reports, 2 * tally.totals)
+
+    def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
+        """Allow anything, or the fault would be refused before a session begins."""
+
+
+class _FaultySums(MoralPreferences):
+    """A session of such sums."""
+
+    def make_phase(self) -> PerturbedPhase | DisclosedPhase:
+        """Return the phase with the fault."""
+        return _Doubled(self.parameters, self.summary)
+
+
+def _doubled_sums() -> Fault:
+    climb = next(climb for climb in moral_preferences_climbs() if climb.name == "releases")
+    stage = climb.make("VLCP", {"features": 2, "records": 3, "voters": 2})
+    return planted_in_stage(
+        stage,
+        "sums doubled from three records on",
+        "A trusted server counts twice what voters of three records and more say.",
+        "sums of three records",
+        source="simulated",
+        protocol=_FaultySums(stage.protocol.parameters),
+    )

@@ -8,7 +8,7 @@ else, what is released itself, on a grid.
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -29,11 +29,13 @@ from ....protocol.phases import Inputs
 from ...audit.case import Case, OutputSampler, Pair, Score, Source
 from ...audit.exposures import Exposure, exposure_of_party, exposure_of_release
 from ...audit.jointly import two_party_cases
+from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
 from ...audit.machines import HeldSession, noise_of, roster_of, session_sampler
 from ...audit.whole_sessions import Party, of_finest_unit
-from .audit_list import audit_list
+from .audit_list import audit_list, mechanisms_of
+from .witnesses import sensitivity_witness
 
-__all__ = ["exposure_of_preferences", "moral_preferences_cases", "read_sums"]
+__all__ = ["exposure_of_preferences", "moral_preferences_cases", "moral_preferences_climbs", "read_sums"]
 
 _FEATURES = ("x", "y", "z")
 _RECORDS = 2
@@ -54,12 +56,7 @@ def moral_preferences_cases() -> Iterator[Case]:
     """Yield every mechanism in every paradigm that has it, and voters with an ε of their own."""
     for paradigm in Paradigm:
         is_record, is_central = paradigm.level is Level.RECORD, paradigm.model.trusts_server
-        mechanisms: list[MechanismName] = ["laplace", "direction"]
-        if is_record and not is_central:
-            mechanisms.append("functional")
-        if is_record:
-            mechanisms.append("pooled")
-        for mechanism in mechanisms:
+        for mechanism in mechanisms_of(paradigm):
             given: dict[str, Any] = {"paradigm": paradigm, "mechanism": mechanism, "epsilon": 1.0}
             yield _case(given, unit=paradigm.level.value, num_sessions=2)
             if mechanism == "functional":
@@ -87,6 +84,71 @@ def moral_preferences_cases() -> Iterator[Case]:
     party = Party(protocol, _rows(protocol), [0], _NAMES)
     other = party.rows[1], [len(_LEVELS) - 1]
     yield from two_party_cases(party, other, name=f"VLDP laplace, own ε = {_LEVELS[0]:g}", unit="voter")
+
+
+def moral_preferences_climbs() -> Iterator[Climb]:
+    """Yield voters of any number of features and records, in rosters of any size, where numbers have a law."""
+    sizes = {"features": RUNGS, "records": RUNGS, "voters": RUNGS}
+    yield Climb("reports", sizes, ["VLDP", "RLDP", "VLDP, own ε"], _reported_stage, most=512)
+    yield Climb("releases", sizes, ["VLCP", "RLCP", "VLCP, there or not"], _released_stage, most=512)
+
+
+def _of_choice(choice: str, sizes: Mapping[str, int], **given: Any) -> tuple[MoralPreferences, list[tuple[int, ...]]]:
+    """Return the protocol, and rows: records that all point one way, all the other way, and all but one so."""
+    number = sizes["records"]
+    protocol = MoralPreferences(
+        Parameters(
+            features=tuple(f"x{place}" for place in range(sizes["features"])),
+            paradigm=Paradigm[choice[:4]],
+            mechanism="laplace",
+            max_records=number,
+            **given,
+        )
+    )
+    one, other = sensitivity_witness(number, num_features=sizes["features"], radius=protocol.parameters.bound)
+    nothing = np.zeros_like(one)
+    rows = np.concatenate(
+        [protocol.summary.rows_of(Records(np.array([0, number]), own, nothing)) for own in (one, -one, other, nothing)]
+    )
+    return protocol, [tuple(row) for row in rows.tolist()]
+
+
+def _reported_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
+    given: dict[str, Any] = {"epsilons": _LEVELS} if choice.endswith("own ε") else {"epsilon": 1.0}
+    protocol, (one, other, replaced, nothing) = _of_choice(choice, sizes, **given)
+    public = (1,) if "epsilons" in given else ()
+    kinds = {"all records": (one, other), "one record": (one, replaced), "records that cancel": (one, nothing)}
+    ends = {kind: Ends(*(Member(row, public) for row in rows)) for kind, rows in kinds.items()}
+    return Stage(protocol, ends, num_parties=sizes["voters"])
+
+
+def _released_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
+    given: dict[str, Any] = {"epsilon": 1.0}
+    if choice.endswith("not"):
+        given["relation"] = "add-remove-one"
+        given["num_voters"] = sizes["voters"] + 1
+    protocol, (one, other, replaced, nothing) = _of_choice(choice, sizes, **given)
+    number = sizes["voters"]
+    publics: list[tuple[int, ...]] = [()] * (number + 1)
+
+    def ends(first: Sequence[int], second: Sequence[int], others: Sequence[int]) -> Ends:
+        return Ends(*(roster_of(protocol, [row, *[others] * number], publics) for row in (first, second)))
+
+    kinds = {
+        "all records, greatest totals": ends(one, other, one),
+        "all records, least totals": ends(one, other, other),
+        "one record": ends(one, replaced, nothing),
+        "totals of 0": ends(nothing, one, nothing),
+    }
+    if protocol.parameters.public_number is not None:
+        there = [one] * (number + 1)
+        kinds = {
+            "presence": Ends(roster_of(protocol, there, publics), roster_of(protocol, there[1:], publics[1:])),
+            "presence, totals of 0": Ends(
+                roster_of(protocol, [one, nothing], publics[:1] * 2), roster_of(protocol, [nothing], publics[:1])
+            ),
+        }
+    return Stage(protocol, kinds, num_parties=number + 1, is_central=True)
 
 
 def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *, num_sessions: int) -> Exposure:
@@ -128,7 +190,7 @@ def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequen
         # A vector's greatest change is attained; that of coefficients is bounded, and found to be somewhat less.
         is_tight=parameters.mechanism == "laplace",
         # Each output is the maximum of an objective of its own.
-        share=0.02 if parameters.mechanism == "functional" else 0.2,
+        share=0.02 if parameters.mechanism == "functional" or parameters.paradigm.model.trusts_server else 0.2,
         secure_share=_SECURE_SHARES.get(parameters.mechanism, 0.1),
         note="Scored by a projection: many noisy objectives have the same maximum."
         if parameters.mechanism == "functional"

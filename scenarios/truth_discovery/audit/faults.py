@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from ....protocol.mechanisms import RowMechanism
 from ...audit.fault import Drawing, Fault, WrongNoise
 from ...audit.machines import one_source
-from ...audit.planting import Sessions
+from ...audit.planting import Sessions, planted_in_stage
 from ...audit.whole_sessions import of_finest_unit
-from .sessions import BINARY, NUM_ANSWERS, party_of, survey_of
+from .sessions import BINARY, NUM_ANSWERS, party_of, survey_of, truth_discovery_climbs
 
 __all__ = ["planted_faults"]
 
@@ -20,6 +20,7 @@ def planted_faults() -> Iterator[Fault]:
     """Yield fewer tasks that are charged as one answer, and a second answer set in clear."""
     yield _fewer_tasks()
     yield _second_set_in_clear()
+    yield _drawn_each_eight()
 
 
 def _fewer_tasks() -> Fault:
@@ -50,4 +51,21 @@ def _second_set_in_clear() -> Fault:
         source="secure",
         samples=_SECURE_SAMPLES,
         make_noise=one_source(functools.partial(WrongNoise, _in_the_first_set_alone)),
+    )
+
+
+def _anew(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+    """Return a report with a flip probability for each eight answers."""
+    return [report for start in range(0, len(values), 8) for report in rightly(mechanism, values[start : start + 8])]
+
+
+def _drawn_each_eight() -> Fault:
+    (surveys,) = truth_discovery_climbs()
+    stage = surveys.make("two_layer", dict(zip(surveys.sizes, (16, 8, 2), strict=True)))
+    return planted_in_stage(
+        stage,
+        "flip probability for each eight answers",
+        "With secure noise a worker's flip probability is drawn again after eight answers, which are stated together.",
+        "one flip probability for many answers",
+        make_noise=one_source(functools.partial(WrongNoise, _anew)),
     )

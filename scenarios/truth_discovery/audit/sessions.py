@@ -15,9 +15,18 @@ from ....protocol.truth_discovery import Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
 from ...audit.jointly import two_party_cases
+from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
 from ...audit.whole_sessions import Party, of_finest_unit
 
-__all__ = ["BINARY", "NUM_ANSWERS", "case_of_worker", "party_of", "survey_of", "truth_discovery_cases"]
+__all__ = [
+    "BINARY",
+    "NUM_ANSWERS",
+    "case_of_worker",
+    "party_of",
+    "survey_of",
+    "truth_discovery_cases",
+    "truth_discovery_climbs",
+]
 
 NUM_ANSWERS = 5
 BINARY = ("no", "yes")
@@ -74,6 +83,36 @@ def _cases_of_some_tasks(epsilon: float) -> Iterator[Case]:
         mixed = survey_of(mechanism, epsilon, _MIXED)
         for asked, labels in (((0, 1), "2 and 2"), ((0, 2), "2 and 3"), ((2,), "3")):
             yield case_of_worker(mixed, f"{mechanism}, {labels} of 2, 2 and 3 labels", num_sessions=2, asked=asked)
+
+
+def truth_discovery_climbs() -> Iterator[Climb]:
+    """Yield surveys of any number of answers, workers and surveys in a row, by every mechanism."""
+    sizes = {"answers": RUNGS, "workers": RUNGS, "surveys in a row": RUNGS}
+    mixed = ["two_layer of two answer sets", *(f"two_layer of {name}" for name in _HYPERS)]
+    yield Climb("surveys", sizes, ["two_layer", "one_layer", "fresh_two_layer", *mixed], _stage)
+
+
+def _stage(choice: str, sizes: Mapping[str, int]) -> Stage:
+    number = sizes["answers"]
+    name, _, of = choice.partition(" of ")
+    mechanisms: dict[str, MechanismName] = {"one_layer": "one_layer", "fresh_two_layer": "fresh_two_layer"}
+    labels = [_MIXED[-1 - place % len(_MIXED)] if of == "two answer sets" else BINARY for place in range(number)]
+    hyper = _HYPERS.get(of)
+    if isinstance(hyper, Moments):
+        number = min(number, len(hyper.moments))  # of more answers nothing is known
+        labels = labels[:number]
+    survey = survey_of(mechanisms.get(name, "two_layer"), None if hyper else 1.0, labels, hyper=hyper)
+    tasks, firsts, lasts = survey.parameters.tasks, [own[0] for own in labels], [own[-1] for own in labels]
+    answers = [firsts, lasts, [*firsts[:-1], lasts[-1]], [lasts[0], *firsts[1:]]]
+    inputs = survey.encode(
+        {"tasks": [list(tasks)] * 4 + [list(tasks[:1])] * 2, "answers": [*answers, firsts[:1], lasts[:1]]}
+    )
+    asked, single = tuple(inputs.public[0].tolist()), tuple(inputs.public[-1].tolist())  # but for the worker's place
+    first, last, of_last, of_first = (Member(tuple(row), asked) for row in inputs.private[:4].tolist())
+    one, other = (Member(tuple(row), single) for row in inputs.private[4:].tolist())
+    kinds = {"all answers": Ends(first, last), "the last answer": Ends(first, of_last)}
+    kinds |= {"the first answer": Ends(first, of_first), "one task alone": Ends(one, other)}
+    return Stage(survey, kinds, num_parties=sizes["workers"], num_sessions=sizes["surveys in a row"])
 
 
 def case_of_worker(

@@ -351,8 +351,8 @@ class LonelyVote(Approvals):
         return Lonely(self.parameters.epsilon, 2)
 
 
-def test_a_row_is_never_audited_against_itself() -> None:
-    with pytest.raises(ConfigurationError, match="and two rows that are neighbors, got 'lonely-vote'"):
+def test_a_vote_whose_rows_are_nobody_s_neighbors_is_refused_before_its_audit() -> None:
+    with pytest.raises(ConfigurationError, match=r"must be neighbors of Lonely, .* rows_of, .*'\[0, 0\] and \[0, 1\]'"):
         cases_of_protocol(LonelyVote(Ballot()))
 
 

@@ -118,7 +118,7 @@ def test_a_loss_that_the_budget_refuses_ends_the_session() -> None:
         by_machines(vote, inputs, session="s", noise=SimulatedNoise(1, session="s"), ledgers=ledgers)
 
 
-def test_bytes_that_are_not_those_of_the_numbers_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_that_are_not_those_of_the_numbers_are_told() -> None:
     """A report of as many bytes as its own numbers need tells how large they are to whoever sees its length."""
 
     class Short(ClientMachine):
@@ -134,9 +134,22 @@ def test_bytes_that_are_not_those_of_the_numbers_are_told(monkeypatch: pytest.Mo
             return Send(effect.recipients, Report(effect.message.phase, short))
 
     vote, inputs = vote_case()
-    monkeypatch.setattr(machines, "ClientMachine", Short)
-    with pytest.raises(ValueError, match="bytes that are not those of its numbers"):
-        by_machines(vote, inputs, session="s", noise=SimulatedNoise(1, session="s"))
+    noise = SimulatedNoise(1, session="s")
+    rightly, wrongly = (
+        by_machines(vote, inputs, session="s", noise=noise, machine=machine) for machine in (ClientMachine, Short)
+    )
+    assert rightly.reports == wrongly.reports
+    assert rightly.others != wrongly.others
+
+
+def test_all_but_the_numbers_of_reports_is_the_same_in_any_session_and_for_any_row() -> None:
+    vote, inputs = vote_case()
+    alike = roster_of(vote, [inputs.private[1]] * len(inputs), inputs.public.tolist())
+    held = [
+        by_machines(vote, roster, session=name, noise=SecureNoise())
+        for roster, name in ((inputs, "s"), (inputs, "a longer name"), (alike, "s"))
+    ]
+    assert len({each.others for each in held}) == 1
 
 
 def test_outputs_are_of_sessions_of_their_own() -> None:

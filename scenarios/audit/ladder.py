@@ -1,0 +1,427 @@
+"""Whole sessions of every size: rungs of a ladder, drawn by a rotation, and what parties may differ in.
+
+A system brings *climbs*: families of its sessions whose sizes grow (candidates, answers, records, groups, parties,
+sessions in a row) and whose other choices (variants) take turns. A full audit tries every rung of every size of a climb
+at least once, a quick one some; how rungs meet is drawn by the rotation, which is another one in each run unless it is
+given. A combination that would take too long is lowered, largest size first, and says so by its own numbers.
+
+In a *stage*, which is a climb at some sizes, parties differ in each of the kinds that it declares: the group, the
+ranking, the weight, an opinion, one record, presence; each kind has two ends, as far apart as it can be. All ends are
+somewhere in a roster, at places that the rotation draws. Everything that leaves is held against its law
+(`stream_views`), the ends' exact losses by the laws against the ledger.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.mechanisms import JointPair, Mechanism, Prepared, RowMechanism
+from ...protocol.phases import Inputs, Phase, PhasedProtocol
+from ...protocol.tally import Tally
+from .case import FULL_SAMPLES, Case, LawCheck, OutputSampler, Pair, Source
+from .exposed_parts import ExposedPart, Released, Reported, draw_releases
+from .machines import (
+    SESSION,
+    HeldSession,
+    Holder,
+    MakeNoise,
+    by_arrays,
+    by_machines,
+    noise_of,
+    roster_of,
+    session_sampler,
+)
+from .stream_views import Stream
+from .whole_sessions import charge
+
+__all__ = [
+    "FIRST_ROTATION",
+    "RUNGS",
+    "Climb",
+    "Climbed",
+    "Combination",
+    "Ends",
+    "Ladder",
+    "Member",
+    "Stage",
+    "climbed",
+    "combinations",
+    "tried_of",
+]
+
+RUNGS: Final = (1, 2, 3, 5, 8, 16, 31, 64)
+"""Sizes that are tried of whatever grows."""
+FIRST_ROTATION: Final = 1
+_SHARE_IF_QUICK: Final = 2.0
+"""Of what a stage would take of the fewer outputs of a quick run."""
+_SEEDS: Final = 1000
+_DRAWS: Final = 256
+_LEAST_SESSIONS: Final = 120
+"""In which a place that keeps what it should randomize shows, even if only one of its numbers is looked at."""
+_MOST_REPORTS: Final = 1 << 12
+_ARRANGEMENTS: Final = 300
+_MOST_NUMBERS: Final = 640
+"""That all parties of a session report, and of sessions in a row."""
+_SECONDS_OF: Final[Mapping[Source, tuple[float, float, float]]] = {
+    "simulated": (1e-3, 1e-5, 4e-7),
+    "secure": (2e-3, 5e-4, 3e-5),
+}
+"""Roughly: of a session, of a party's report in a phase, of a number in it."""
+_SECONDS_OF_RELEASE: Final[Mapping[Source, tuple[float, float]]] = {"simulated": (1e-4, 5e-6), "secure": (2e-4, 6e-5)}
+"""The same of a release, and of a number in it."""
+_SECONDS: Final[Mapping[Source, float]] = {"simulated": 1.0, "secure": 2.5}
+"""Of the draws of a stage in a full audit."""
+_CHECKS_OF_SECURE: Final = 0.4
+
+
+class Member(NamedTuple):
+    """A party: its private row, and its public one."""
+
+    row: tuple[int, ...]
+    public: tuple[int, ...] = ()
+
+
+class Ends(NamedTuple):
+    """Two neighbors, as far apart as a kind of difference allows: parties, or in the central model whole rosters."""
+
+    first: Any
+    second: Any
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stage:
+    """Sessions of some sizes.
+
+    Args:
+        protocol: what is run.
+        kinds: by what parties differ in, the two ends of it: `Member` each; in the central model `Inputs` each.
+        num_parties: of a roster; in the central model that of the rosters.
+        num_sessions: in a row, on one noise source.
+        is_central: whether rosters are told apart, by what a trusted server releases in the protocol's one phase.
+        hold: with secure noise; by default rightly.
+        hold_simulated: with simulated noise.
+        make_noise: makes secure noise; by default rightly.
+    """
+
+    protocol: PhasedProtocol[Any, Any]
+    kinds: Mapping[str, Ends]
+    num_parties: int = 1
+    num_sessions: int = 1
+    is_central: bool = False
+    hold: Holder = by_machines
+    hold_simulated: Holder = by_arrays
+    make_noise: MakeNoise | None = None
+
+    def case(self, name: str, *, seed: int, share: float = 1.0) -> Case:
+        """Return the audit of these sessions: by kind the exact loss of its ends, and all that leaves by its law.
+
+        Args:
+            name: of the case.
+            seed: draws the places.
+            share: of the usual number of sessions.
+        """
+        first = next(iter(self.kinds.values())).first
+        row, public = (first.row, first.public) if isinstance(first, Member) else _some_member(first)
+        entries = charge(self.protocol, row, public, num_sessions=1)
+        rosters = self._rosters(seed)
+        shares = {source: self._share(source, len(rosters)) * share for source in _SECONDS}
+        return Case.against(
+            entries,
+            name=name,
+            group=self.protocol.name,
+            unit=" and ".join(dict.fromkeys(entry.unit for entry in entries)),
+            pairs=self._pairs,
+            share=min(1.0, shares["simulated"]),
+            secure_share=min(1.0, shares["secure"]),
+            law_checks=functools.partial(self._checks, rosters, seed),
+            note=f"Looked at: {', '.join(self.kinds)}.",
+        )
+
+    def _rosters(self, seed: int) -> dict[str, Inputs]:
+        if self.is_central:
+            return {f"{kind}, {side}": own for kind, ends in self.kinds.items() for side, own in ends._asdict().items()}
+        ends = list(dict.fromkeys(end for own in self.kinds.values() for end in own))
+        order = np.random.default_rng(seed).permutation(self.num_parties)
+        rosters: dict[str, Inputs] = {}
+        for start in range(0, len(ends), self.num_parties):
+            members = [ends[(start + int(place)) % len(ends)] for place in order]
+            rosters[f"parties from row {start + 1}"] = roster_of(
+                self.protocol, [each.row for each in members], [each.public for each in members]
+            )
+        return rosters
+
+    def _pairs(self) -> list[Pair]:
+        """Return by kind a law of two outcomes that has the ends' own loss: more than is charged refutes it."""
+        pairs: list[Pair] = []
+        for kind, ends in self.kinds.items():
+            loss = self._loss(ends)
+            if loss is not None:
+                pairs.append(Pair(f"{kind}, by the law", laws=_of_loss(loss)))
+        return pairs
+
+    def _loss(self, ends: Ends) -> float | None:
+        if self.is_central:
+            losses = Released(self.protocol, self._phase, [self._tally(end) for end in ends]).losses
+            return float(max(losses[0, 1], losses[1, 0]))
+        one, other = ends
+        if one.public != other.public:
+            return None
+        rows = np.array([one.row, other.row], dtype=np.int64)
+        parts: list[ExposedPart] = [Reported(self.protocol, phase, rows, one.public) for phase in self.protocol.phases]
+        if not all(part.is_law_known for part in parts):
+            return None
+        losses: FloatArray = sum((_losses_of(part) for part in parts), start=np.zeros((2, 2)))
+        return float(max(losses[0, 1], losses[1, 0]))
+
+    def _checks(self, rosters: Mapping[str, Inputs], seed: int) -> list[LawCheck]:
+        checks: list[LawCheck] = []
+        usual: list[int] = []  # all that says nothing is the same whatever anybody holds
+        if not self.is_central:
+            first = next(iter(self.kinds.values())).first
+            alike = roster_of(self.protocol, [first.row] * self.num_parties, [first.public] * self.num_parties)
+            noise = noise_of("secure")()("", 0, 0)
+            usual.append(self.hold(self.protocol, alike, session=SESSION, noise=noise).others)
+        for name, inputs in rosters.items():
+            draws = {source: self._draw(inputs, source) for source in _SECONDS}
+            if self.is_central:
+                totals = self._tally(inputs).totals.reshape(-1).tolist()
+                views = list(Stream([[(self._phase.mechanism_faced(()), totals)]], num_sessions=1, seed=seed).views())
+                checks.append(LawCheck(name, views, draws["simulated"], draws["secure"]))
+                continue
+            stream = Stream(self._reports(inputs), num_sessions=self.num_sessions, seed=seed)
+            views = list(stream.views())
+            least = -(-_LEAST_SESSIONS // self.num_sessions)
+            checks.append(LawCheck(name, views, draw=draws["simulated"], least=least))
+            views = list(stream.views(usual[0]))
+            checks.append(LawCheck(name, views, secure=draws["secure"], least=least))
+        return [check for check in checks if check.views]
+
+    @property
+    def _phase(self) -> Phase:
+        (phase,) = self.protocol.phases
+        return phase
+
+    def _tally(self, inputs: Inputs) -> Tally:
+        return self._phase.tally(inputs.private[:, self._phase.columns], earlier=(), public=inputs.public)
+
+    def _reports(self, inputs: Inputs) -> list[list[tuple[RowMechanism, Sequence[int]]]]:
+        rows, publics = inputs.private.tolist(), inputs.public.tolist()
+        return [
+            [(phase.mechanism_of(public), row[phase.columns]) for phase in self.protocol.phases]
+            for row, public in zip(rows, publics, strict=True)
+        ]
+
+    def _draw(self, inputs: Inputs, source: Source) -> OutputSampler:
+        make_noise = self.make_noise if source == "secure" and self.make_noise else noise_of(source)
+        if self.is_central:
+            tally = self._tally(inputs)
+
+            def release(number: int, stream: int) -> IntArray:
+                return draw_releases(self.protocol, self._phase, tally, number, make_noise()(SESSION, stream, 0))
+
+            return release
+
+        def shown(held: HeldSession) -> Sequence[Sequence[int]]:
+            return [[*(number for report in held.reports for number in report), held.others]]
+
+        hold = self.hold if source == "secure" else self.hold_simulated
+        draw = session_sampler(self.protocol, inputs, shown, make_noise, side=0, hold=hold)
+        size = self.num_sessions
+
+        def in_a_row(number: int, stream: int) -> IntArray:
+            outputs = draw(number * size, stream)
+            others = outputs[:, -1].reshape(number, size)
+            is_same = np.all(others == others[:, :1], axis=1)
+            return np.column_stack([outputs[:, :-1].reshape(number, -1), np.where(is_same, others[:, 0], -1)])
+
+        return in_a_row
+
+    def _share(self, source: Source, num_rosters: int) -> float:
+        """Return the share of the usual outputs that takes the stage's time; see `engine` for how inputs share them."""
+        outputs = _SECONDS[source] / (self.seconds(source) * num_rosters)
+        of_inputs = _CHECKS_OF_SECURE if source == "secure" else 1.0
+        return outputs * num_rosters / (FULL_SAMPLES[source] * of_inputs)
+
+    def seconds(self, source: Source) -> float:
+        """Return roughly what one output takes."""
+        if self.is_central:
+            of_release, of_number = _SECONDS_OF_RELEASE[source]
+            return of_release + len(self._tally(next(iter(self.kinds.values())).first).totals.reshape(-1)) * of_number
+        of_session, of_report, of_number = _SECONDS_OF[source]
+        phases = len(self.protocol.phases)
+        numbers = sum(phase.num_reported for phase in self.protocol.phases)
+        return self.num_sessions * (of_session + self.num_parties * (phases * of_report + numbers * of_number))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Climb:
+    """A family of sessions.
+
+    Args:
+        name: of the family, distinct in its protocol.
+        sizes: what grows → the rungs that it may stand on, rising.
+        choices: what else takes turns: in words, distinct.
+        make: the choice and the sizes → the stage; a size is none of the others'.
+        most: the greatest product of sizes; a greater one is lowered.
+    """
+
+    name: str
+    sizes: Mapping[str, Sequence[int]]
+    choices: Sequence[str]
+    make: Callable[[str, Mapping[str, int]], Stage]
+    most: int = _MOST_NUMBERS
+
+    def lowered(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Return sizes whose product is allowed: the largest one falls by rungs until it is."""
+        own = dict(sizes)
+        while math.prod(own.values()) > self.most:
+            largest = max(own, key=lambda size: (own[size], size))
+            own[largest] = max(rung for rung in self.sizes[largest] if rung < own[largest])
+        return own
+
+    def arranged(self, random: np.random.Generator) -> list[dict[str, int]]:
+        """Return sizes in which every rung is met: of some arrangements the one in which fewest rungs are lowered."""
+        number = max(map(len, self.sizes.values()))
+
+        def drawn() -> list[dict[str, int]]:
+            orders = {size: random.permutation(number) % len(rungs) for size, rungs in self.sizes.items()}
+            return [{size: rungs[orders[size][place]] for size, rungs in self.sizes.items()} for place in range(number)]
+
+        tries = (drawn() for _ in range(_ARRANGEMENTS))
+        best = max(tries, key=lambda tried: sum(self.lowered(sizes) == sizes for sizes in tried))
+        return [self.lowered(sizes) for sizes in best]
+
+
+class Combination(NamedTuple):
+    """What is tried of a climb."""
+
+    climb: Climb
+    choice: str
+    sizes: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        """The combination, as a phrase."""
+        told = ", ".join(f"{number} {size}" for size, number in self.sizes.items())
+        return (
+            f"ladder, {self.climb.name}, {self.choice}: {told}" if self.choice else f"ladder, {self.climb.name}: {told}"
+        )
+
+
+class Ladder(msgspec.Struct, frozen=True):
+    """Which sizes a run tries.
+
+    Args:
+        rotation: draws how rungs meet.
+        is_quick: whether one combination of each climb is tried, and not as many as have every rung.
+    """
+
+    rotation: int = FIRST_ROTATION
+    is_quick: bool = False
+
+
+class Climbed(msgspec.Struct, frozen=True, kw_only=True):
+    """Which sizes of a family of sessions a run tried.
+
+    Args:
+        group: the protocol.
+        name: of the family.
+        tried: of each size, and of what else takes turns, what was tried.
+        untried: the same of what was not.
+        num_combinations: that were tried.
+        num_possible: that there are.
+    """
+
+    group: str
+    name: str
+    tried: dict[str, list[str]]
+    untried: dict[str, list[str]]
+    num_combinations: int
+    num_possible: int
+
+
+def combinations(climb: Climb, ladder: Ladder) -> list[Combination]:
+    """Return combinations of a climb: of a full run so many that every rung and choice is in one, of a quick one one.
+
+    Args:
+        climb: the family.
+        ladder: see there.
+    """
+    random = np.random.default_rng([ladder.rotation, *climb.name.encode()])
+    arranged = climb.arranged(random)
+    turn = int(random.integers(len(climb.choices)))
+    number = 1 if ladder.is_quick else max(len(arranged), len(climb.choices))
+    made = [
+        Combination(climb, climb.choices[(turn + place) % len(climb.choices)], arranged[place % len(arranged)])
+        for place in range(number)
+    ]
+    return list({each.name: each for each in made}.values())
+
+
+def climbed(climbs: Sequence[Climb], ladder: Ladder) -> Iterator[Case]:
+    """Yield the cases of climbs. See `combinations`."""
+    for climb in climbs:
+        for place, made in enumerate(combinations(climb, ladder)):
+            stage = climb.make(made.choice, made.sizes)
+            share = _SHARE_IF_QUICK if ladder.is_quick else 1.0
+            yield stage.case(made.name, seed=_SEEDS * ladder.rotation + place, share=share)
+
+
+def tried_of(group: str, climbs: Sequence[Climb], ladder: Ladder) -> Iterator[Climbed]:
+    """Yield for each climb of a protocol what a run tries of it."""
+    for climb in climbs:
+        made = combinations(climb, ladder)
+        possible = {size: [str(rung) for rung in rungs] for size, rungs in climb.sizes.items()}
+        tried = {size: {str(each.sizes[size]) for each in made} for size in climb.sizes}
+        possible["by"], tried["by"] = list(climb.choices), {each.choice for each in made}
+        yield Climbed(
+            group=group,
+            name=climb.name,
+            tried={what: [each for each in own if each in tried[what]] for what, own in possible.items()},
+            untried={what: [each for each in own if each not in tried[what]] for what, own in possible.items()},
+            num_combinations=len(made),
+            num_possible=math.prod(map(len, possible.values())),
+        )
+
+
+def _of_loss(loss: float) -> FloatArray:
+    """Return randomized response of this loss; of an infinite one, two disjoint laws."""
+    lie = 0.0 if math.isinf(loss) else 1 / (1 + math.exp(min(loss, 700.0)))
+    return np.array([[1 - lie, lie], [lie, 1 - lie]])
+
+
+def _losses_of(part: ExposedPart) -> FloatArray:
+    """Return the losses of two rows: of numbers that are randomized independently by few reports, number by number."""
+    mechanism = part.mechanism
+    low, high = mechanism.report_range
+    width = part.values.shape[1]
+    if part.log_laws is None and (isinstance(mechanism, JointPair) or mechanism.num_reports_of(width) != width):
+        if isinstance(mechanism, Prepared):
+            return part.losses
+        # No report is a row: of some that either row may send, the greatest ratio, which is at most the loss.
+        uniforms = np.random.default_rng(_SEEDS).random((2 * _DRAWS, mechanism.slots_of(width)))
+        reports = mechanism.randomize_rows(np.repeat(part.values, _DRAWS, axis=0), uniforms)
+        logs = mechanism.log_likelihoods(reports, part.values)
+        gaps = logs[:, 0] - logs[:, 1]
+        return np.array([[0.0, gaps.max()], [-gaps.min(), 0.0]])
+    if not isinstance(mechanism, Mechanism) or high - low >= _MOST_REPORTS:
+        return part.losses
+    reports = np.arange(low, high + 1, dtype=np.int64)
+    total = np.zeros((2, 2))
+    for values in part.values.T:
+        if values[0] != values[1]:
+            logs = mechanism.log_probabilities(reports, values)
+            possible = np.any(logs > -np.inf, axis=1)
+            gaps = logs[possible, 0] - logs[possible, 1]
+            total += np.array([[0.0, gaps.max()], [-gaps.min(), 0.0]])
+    return total
+
+
+def _some_member(inputs: Inputs) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return tuple(inputs.private[0].tolist()), tuple(inputs.public[0].tolist())

@@ -1,0 +1,403 @@
+"""What reports of whole sessions are held against: the laws of their numbers, and that they share nothing.
+
+A session's numbers are cut into *pieces*, each with an exact law: a whole report where there are few, else each number
+by itself. A *stream* is what some sessions in a row leave, one after the other, of all parties. Looked at are:
+
+- pieces of one law, all together, down to the tails of noise;
+- each place of the roster, by a piece that is drawn;
+- two pieces of one report, neighboring ones and some farther apart: independent, or of a row that shares a flip
+  probability by their joint law, and how many answers of it were flipped;
+- the reports of one phase beside those of the next one;
+- one report beside another one of the stream, at distances of the ladder: a sampler's memory;
+- everything else that leaves a party, which says nothing: the number of messages, their sizes, their other bytes.
+
+The rule that holds here: pieces that are counted together are independent of each other, by the laws that are tested.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.mechanisms import (
+    DiscreteLaplace,
+    JointPair,
+    Mechanism,
+    PostProcessed,
+    Prepared,
+    RowMechanism,
+    SphericalLaplace,
+    TwoLayer,
+    VectorLaplace,
+)
+from .case import NO_PLACE, View
+from .mechanisms.checking import WITH_MARGINS, Noise, noise_of_laplace, noise_of_sphere
+from .mechanisms.sampling import numbering
+
+__all__ = ["LAGS", "Piece", "Stream", "pieces_of"]
+
+LAGS: Final = (1, 2, 3, 5, 8, 16, 31)
+"""Distances at which reports, or numbers of one report, are held beside each other."""
+_MOST_OUTPUTS: Final = 1 << 12
+"""Reports that are a piece as a whole; of more, each number is one."""
+_MOST_CELLS: Final = 6
+"""Of a piece beside another one."""
+_MOST_SORTED: Final = 64
+"""Outcomes up to which the likeliest come first, so that all values of a symmetric law are alike."""
+_MOST_PAIRS: Final = 8
+"""Of numbers in one row that are not independent, for each distance."""
+_MOST_OUTCOMES: Final = 1 << 14
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Piece:
+    """A part of a report with its exact law.
+
+    Args:
+        columns: of the report.
+        law: of its outcomes, shape (outcomes,).
+        places: the report's columns, shape (n, columns) → outcomes, shape (n,).
+    """
+
+    columns: tuple[int, ...]
+    law: FloatArray
+    places: Callable[[IntArray], IntArray]
+
+    @functools.cached_property
+    def coarse(self) -> tuple[FloatArray, IntArray]:
+        """The law of a few ranges of outcomes, and the range of each one, with `NO_PLACE` at the end."""
+        many = len(self.law) > _MOST_SORTED
+        order = np.arange(len(self.law)) if many else np.argsort(-np.round(self.law, 12), kind="stable")
+        ends = np.cumsum(self.law[order])
+        before = np.concatenate([[0.0], ends[:-1]])
+        cells = np.minimum((np.round(before, 9) * _MOST_CELLS).astype(np.int64), _MOST_CELLS - 1)
+        cells = np.unique(cells, return_inverse=True)[1]
+        law: FloatArray = np.bincount(cells, weights=self.law[order]).astype(np.float64)
+        table = np.full(len(self.law) + 1, NO_PLACE, dtype=np.int64)
+        table[order] = cells
+        return law, table
+
+
+def pieces_of(mechanism: RowMechanism, row: Sequence[int]) -> list[Piece]:
+    """Return what a report is held against; nothing where no law of its numbers is written down.
+
+    Args:
+        mechanism: the randomizer, which sees the row itself.
+        row: its values.
+    """
+    if isinstance(mechanism, PostProcessed):
+        return []
+    low, high = mechanism.report_range
+    width = mechanism.num_reports_of(len(row))
+    if isinstance(mechanism, VectorLaplace):
+        mechanism = mechanism.coordinate
+    if isinstance(mechanism, DiscreteLaplace):
+        return [_noisy(place, value, noise_of_laplace(mechanism.scale)) for place, value in enumerate(row)]
+    if isinstance(mechanism, SphericalLaplace):
+        if mechanism.dimension not in WITH_MARGINS:
+            return []
+        noise = noise_of_sphere(mechanism.scale, mechanism.dimension)
+        return [_noisy(place, value, noise) for place, value in enumerate(row)]
+    if isinstance(mechanism, JointPair) and width * math.log(high - low + 1) > math.log(_MOST_OUTPUTS):
+        return _of_signs(mechanism, row)
+    if width * math.log(high - low + 1) <= math.log(_MOST_OUTPUTS) and not isinstance(mechanism, Mechanism | TwoLayer):
+        reports = list(itertools.product(range(low, high + 1), repeat=width))
+        return [_finite(mechanism, np.array(reports, dtype=np.int64), row, tuple(range(width)))]
+    if width == 1 and high - low < _MOST_OUTCOMES:
+        return [_finite(mechanism, np.arange(low, high + 1, dtype=np.int64)[:, None], row, (0,))]
+    if isinstance(mechanism, Mechanism | TwoLayer) and high - low < _MOST_OUTCOMES:
+        reports = np.arange(low, high + 1, dtype=np.int64)[:, None]
+        by_value = {value: _finite(mechanism, reports, [value], (0,)) for value in set(row)}
+        return [dataclasses.replace(by_value[value], columns=(place,)) for place, value in enumerate(row)]
+    return []
+
+
+def _finite(mechanism: RowMechanism, reports: IntArray, row: Sequence[int], columns: tuple[int, ...]) -> Piece:
+    law = np.exp(mechanism.log_likelihoods(reports, np.array([row], dtype=np.int64))[:, 0])
+    encode = numbering(reports)
+    return Piece(columns, law / law.sum(), lambda drawn: encode(drawn)[:, 0])
+
+
+def _noisy(place: int, value: int, noise: Noise) -> Piece:
+    return Piece((place,), noise.law, lambda drawn: noise.cells(drawn[:, 0] - value))
+
+
+def _of_signs(mechanism: JointPair, row: Sequence[int]) -> list[Piece]:
+    """Return the question, and the sign of the voter's own group: its preference, the opposite, or none."""
+    size, agrees = mechanism.num_questions, mechanism.agree_probability
+    group, positions = row[0] // mechanism.num_alternatives, np.array(row) % mechanism.num_alternatives
+    first, second = mechanism.pairs
+    answers = np.where(positions[first] <= positions[second], 1, -1)
+    opposite = (1 - agrees) * mechanism.num_signs / (2 * mechanism.num_groups - mechanism.num_signs)
+
+    def asked(drawn: IntArray) -> IntArray:
+        return np.where((drawn[:, 0] >= 0) & (drawn[:, 0] < size), drawn[:, 0], NO_PLACE)
+
+    def told(drawn: IntArray) -> IntArray:
+        agreement = drawn[:, 1] * answers[np.clip(drawn[:, 0], 0, size - 1)]
+        return np.where(np.abs(agreement) <= 1, 1 - agreement, NO_PLACE)
+
+    law = np.array([agrees, 1 - agrees - opposite, opposite])
+    return [
+        Piece((0,), np.full(size, 1 / size), asked),
+        Piece((0, 1 + group), law, told),
+    ]
+
+
+class _Placed(NamedTuple):
+    """A piece where it stands.
+
+    Args:
+        piece: what.
+        columns: of an output.
+        turn: its report's number in the stream.
+        place: its owner's in the roster.
+        phase: its number.
+        number: its own in its report.
+        mechanism: that drew it.
+        row: what it was drawn of.
+    """
+
+    piece: Piece
+    columns: tuple[int, ...]
+    turn: int
+    place: int
+    phase: int
+    number: int
+    mechanism: RowMechanism
+    row: tuple[int, ...]
+
+
+class Stream:
+    """What some sessions in a row leave of all parties, in the order in which an output has it.
+
+    Args:
+        reports: those of one session: for each party its phases' mechanisms, each with the values that it randomizes.
+        num_sessions: in a row.
+        seed: draws what is looked at of each place.
+    """
+
+    def __init__(
+        self,
+        reports: Sequence[Sequence[tuple[RowMechanism, Sequence[int]]]],
+        *,
+        num_sessions: int,
+        seed: int,
+    ) -> None:
+        self._random = np.random.default_rng(seed)
+        self._placed: list[_Placed] = []
+        cut: dict[tuple[RowMechanism, tuple[int, ...]], list[Piece]] = {}
+        start = turn = 0
+        for _ in range(num_sessions):
+            for place, phases in enumerate(reports):
+                for phase, (whole, values) in enumerate(phases):
+                    mechanism, row = whole, tuple(values)
+                    while isinstance(mechanism, Prepared):
+                        mechanism, row = mechanism.noise, tuple(mechanism.prepare_row(list(row)))
+                    if (mechanism, row) not in cut:
+                        cut[mechanism, row] = pieces_of(mechanism, row)
+                    for number, piece in enumerate(cut[mechanism, row]):
+                        columns = tuple(start + column for column in piece.columns)
+                        self._placed.append(_Placed(piece, columns, turn, place, phase, number, mechanism, row))
+                    start += whole.num_reports_of(len(values))
+                turn += 1
+        self.width = start
+        self._last: tuple[IntArray | None, IntArray] = None, np.zeros((0, 0), dtype=np.int64)
+
+    def views(self, says_nothing: int | None = None) -> Iterator[View]:
+        """Yield what is looked at in an output of `width` numbers.
+
+        Args:
+            says_nothing: the number that stands behind these and is the same for all rows, if one does.
+        """
+        if says_nothing is not None:
+            yield View(
+                "sizes, numbers and other bytes of messages",
+                np.ones(1),
+                lambda drawn: np.where(drawn[:, -1] == says_nothing, 0, NO_PLACE),
+            )
+        yield from self._pooled()
+        yield from self._of_places()
+        yield from self._within_reports()
+        yield from self._flips()
+        yield from self._between_reports()
+
+    def _outcomes(self, drawn: IntArray) -> IntArray:
+        """Return the outcome of each piece, shape (n, pieces)."""
+        if self._last[0] is not drawn:
+            found = [own.piece.places(drawn[:, own.columns]) for own in self._placed]
+            self._last = drawn, np.stack(found, axis=1) if found else np.zeros((len(drawn), 0), dtype=np.int64)
+        return self._last[1]
+
+    def _pooled(self) -> Iterator[View]:
+        groups: dict[tuple[int, int, int | bytes], list[int]] = {}
+        for index, own in enumerate(self._placed):
+            # Numbers of a row that share anything are independent of other rows' alone.
+            number = -1 if isinstance(own.mechanism, Mechanism) else own.number
+            law = own.piece.law
+            key = id(law) if len(law) > _MOST_OUTPUTS else law.tobytes()  # those of noise are made once
+            groups.setdefault((own.phase, number, key), []).append(index)
+        for (phase, number, _), indices in groups.items():
+            law = self._placed[indices[0]].piece.law
+            name = f"phase {phase + 1}" if number < 0 else f"phase {phase + 1}, number {number + 1}"
+            yield View(name, law, self._taker(indices), each=len(indices))
+
+    def _taker(self, indices: Sequence[int]) -> Callable[[IntArray], IntArray]:
+        chosen = np.array(indices)
+        return lambda drawn: self._outcomes(drawn)[:, chosen].reshape(-1)
+
+    def _of_places(self) -> Iterator[View]:
+        """Yield of each place and phase one number that is drawn, over all sessions of the stream."""
+        by_place: dict[tuple[int, int], dict[int, list[int]]] = {}
+        for index, own in enumerate(self._placed):
+            by_place.setdefault((own.place, own.phase), {}).setdefault(own.number, []).append(index)
+        if len({place for place, _ in by_place}) == 1:
+            return
+        for (place, phase), numbers in by_place.items():
+            indices = numbers[int(self._random.integers(len(numbers)))]
+            law, table = self._placed[indices[0]].piece.coarse
+            take = self._taker(indices)
+            yield View(
+                f"place {place}, phase {phase + 1}",
+                law,
+                lambda drawn, take=take, table=table: table[take(drawn)],
+                each=len(indices),
+            )
+
+    def _within_reports(self) -> Iterator[View]:
+        """Yield two numbers of one report; and the last one of a report beside the first one of the next phase."""
+        by_report: dict[tuple[int, int], list[int]] = {}
+        for index, own in enumerate(self._placed):
+            by_report.setdefault((own.turn, own.phase), []).append(index)
+        for lag in LAGS:
+            independent: list[tuple[int, int]] = []
+            shared: dict[int, list[tuple[int, int]]] = {}
+            for report in by_report.values():
+                is_shared = isinstance(self._placed[report[0]].mechanism, TwoLayer)
+                answered = [index for index in report if self._placed[index].row[self._placed[index].number] >= 0]
+                indices = answered if is_shared else report
+                pairs = list(zip(indices, indices[lag:], strict=False))
+                if pairs and is_shared:
+                    for number in sorted({*range(0, len(pairs), max(1, len(pairs) // _MOST_PAIRS))}):
+                        shared.setdefault(number, []).append(pairs[number])
+                elif pairs and isinstance(self._placed[indices[0]].mechanism, Mechanism | JointPair):
+                    independent += pairs
+            yield from self._beside(f"numbers of one report, {lag} apart", _disjoint(independent))
+            for number, pairs in shared.items():
+                yield from self._sharing(f"answers {number + 1} and {number + 1 + lag}", pairs)
+        later = [
+            (indices[-1], by_report[turn, phase + 1][0])
+            for (turn, phase), indices in by_report.items()
+            if (turn, phase + 1) in by_report
+        ]
+        yield from self._beside("one phase and the next", _disjoint(later))
+
+    def _between_reports(self) -> Iterator[View]:
+        """Yield reports of one phase that are so far apart in the stream."""
+        by_phase: dict[tuple[int, int], dict[int, int]] = {}
+        for index, own in enumerate(self._placed):
+            by_phase.setdefault((own.phase, own.number), {})[own.turn] = index
+        for (phase, number), turns in by_phase.items():
+            if number and number != max(each for own, each in by_phase if own == phase) // 2:
+                continue  # the first number, and one in the middle
+            for lag in LAGS:
+                pairs = [(turns[turn], turns[turn + lag]) for turn in sorted(turns) if turn + lag in turns]
+                name = f"phase {phase + 1}, number {number + 1}, and {lag} reports later"
+                yield from self._beside(name, _disjoint(pairs))
+
+    def _beside(self, name: str, halves: Sequence[Sequence[tuple[int, int]]]) -> Iterator[View]:
+        """Yield independent pieces beside each other, of each two laws by themselves."""
+        for half in halves:
+            groups: dict[bytes, list[tuple[int, int]]] = {}
+            for pair in half:
+                laws = [np.round(self._placed[index].piece.coarse[0], 12).tobytes() for index in pair]
+                groups.setdefault(b"|".join(laws), []).append(pair)
+            for pairs in groups.values():
+                first, second = (self._placed[index].piece.coarse[0] for index in pairs[0])
+                if len(first) * len(second) == 1:
+                    continue
+                yield View(name, np.outer(first, second).reshape(-1), self._both(pairs, len(second)), each=len(pairs))
+
+    def _both(self, pairs: Sequence[tuple[int, int]], size: int) -> Callable[[IntArray], IntArray]:
+        tables = [[self._placed[index].piece.coarse[1] for index in pair] for pair in pairs]
+
+        def places(drawn: IntArray) -> IntArray:
+            outcomes = self._outcomes(drawn)
+            found: list[IntArray] = []
+            for (one, other), (table, other_table) in zip(pairs, tables, strict=True):
+                first, second = table[outcomes[:, one]], other_table[outcomes[:, other]]
+                found.append(np.where((first < 0) | (second < 0), NO_PLACE, first * size + second))
+            return np.concatenate(found)
+
+        return places
+
+    def _sharing(self, name: str, pairs: Sequence[tuple[int, int]]) -> Iterator[View]:
+        """Yield two answers of rows that share a flip probability: which of them were flipped."""
+        first = self._placed[pairs[0][0]]
+        assert isinstance(first.mechanism, TwoLayer)  # noqa: S101  as it was chosen
+        kept, flipped = (np.exp(first.mechanism.hyper.log_moments(2)[[0, 2]])).tolist()
+        one = (1 - kept - flipped) / 2
+        law = np.array([kept, one, one, flipped])
+        columns = [[self._placed[index] for index in pair] for pair in pairs]
+
+        def places(drawn: IntArray) -> IntArray:
+            found = [
+                sum(
+                    factor * (drawn[:, own.columns[0]] != own.row[own.number]).astype(np.int64)
+                    for factor, own in zip((2, 1), pair, strict=True)
+                )
+                for pair in columns
+            ]
+            return np.concatenate(found)
+
+        yield View(name, law, places, each=len(pairs))
+
+    def _flips(self) -> Iterator[View]:
+        """Yield how many answers of a row that share a flip probability were flipped."""
+        groups: dict[tuple[RowMechanism, int], dict[int, list[_Placed]]] = {}
+        for own in self._placed:
+            if isinstance(own.mechanism, TwoLayer):
+                groups.setdefault((own.mechanism, own.phase), {}).setdefault(own.turn, []).append(own)
+        for (mechanism, _), reports in groups.items():
+            assert isinstance(mechanism, TwoLayer)  # noqa: S101  as it was chosen
+            by_number: dict[int, list[list[_Placed]]] = {}
+            for report in reports.values():
+                answered = [own for own in report if own.row[own.number] >= 0]
+                by_number.setdefault(len(answered), []).append(answered)
+            for number, answers in by_number.items():
+                ways = np.array([math.log(math.comb(number, flips)) for flips in range(number + 1)])
+                law = np.exp(mechanism.hyper.log_moments(number) + ways)
+
+                def places(drawn: IntArray, answers: list[list[_Placed]] = answers) -> IntArray:
+                    return np.concatenate(
+                        [
+                            (
+                                drawn[:, [own.columns[0] for own in report]]
+                                != np.array([own.row[own.number] for own in report])
+                            ).sum(axis=1)
+                            for report in answers
+                        ]
+                    )
+
+                yield View(f"how many of {number} answers are flipped", law / law.sum(), places, each=len(answers))
+
+
+def _disjoint(pairs: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Return the pairs in some lists, in none of which a piece stands twice."""
+    lists: list[list[tuple[int, int]]] = []
+    taken: list[set[int]] = []
+    for pair in pairs:
+        for own, used in zip(lists, taken, strict=True):
+            if used.isdisjoint(pair):
+                own.append(pair)
+                used.update(pair)
+                break
+        else:
+            lists.append([pair])
+            taken.append(set(pair))
+    return lists

@@ -1,0 +1,136 @@
+"""Sizes of whole sessions: what is tried, and that right sessions follow their laws where wrong ones do not."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from psephos.protocol.mechanisms import (
+    GeneralizedRandomizedResponse,
+    JointPair,
+    OneLayer,
+    RowMechanism,
+    SampledPair,
+    TwoLayer,
+    Uniform,
+    VectorLaplace,
+)
+from psephos.scenarios.audit import AuditVerdict, audit
+from psephos.scenarios.audit.case import LawCheck
+from psephos.scenarios.audit.holding import draw_checks, hold
+from psephos.scenarios.audit.ladder import Climb, Ladder, combinations, tried_of
+from psephos.scenarios.audit.running import ladder_cases
+from psephos.scenarios.audit.stream_views import Stream
+from psephos.scenarios.audit.streams import Streams
+from psephos.scenarios.dpwevote.audit.sessions import dpwevote_climbs
+from psephos.scenarios.fair_voting.audit.sessions import fair_voting_climbs
+from psephos.scenarios.moral_preferences.audit.sessions import moral_preferences_climbs
+from psephos.scenarios.truth_discovery.audit.sessions import truth_discovery_climbs
+
+RISK = 1e-9
+CLIMBS = [*dpwevote_climbs(), *truth_discovery_climbs(), *fair_voting_climbs(), *moral_preferences_climbs()]
+MECHANISMS: list[tuple[RowMechanism, Sequence[int]]] = [
+    (GeneralizedRandomizedResponse(1.0, 3), (0, 2, 1, 1)),
+    (OneLayer.of_epsilon((2,), 1.0), (0, 1, 1, 0, 0, 1, 0, 1)),
+    (TwoLayer((2, 3), Uniform(0.0, 0.6)), (0, 3, 1, -1, 0, 4, 0, 1, 1)),
+    (VectorLaplace(64.0, 8, 8), (4, -4, 0)),
+    (SampledPair(1.0, 5), (0, 1, 2, 3, 4)),
+    (JointPair(1.0, 8, 5, 2), tuple(range(8, 16))),
+]
+
+
+@pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
+def test_a_full_run_tries_what_it_says_and_all_of_what_takes_turns(climb: Climb) -> None:
+    for rotation in range(2):
+        ladder = Ladder(rotation)
+        made = combinations(climb, ladder)
+        (told,) = tried_of("group", [climb], ladder)
+        assert not told.untried["by"]
+        assert told.num_combinations == len(made) == len({each.name for each in made})
+        for size, rungs in climb.sizes.items():
+            assert set(told.tried[size]) == {str(each.sizes[size]) for each in made}
+            assert [*told.tried[size], *told.untried[size]] == sorted(
+                map(str, rungs), key=lambda rung: (rung in told.untried[size], int(rung))
+            )
+            # What lowered rungs leave out in one rotation another one tries.
+            assert len(told.untried[size]) <= len(rungs) // 2
+
+
+@pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
+def test_quick_runs_of_other_rotations_try_other_combinations(climb: Climb) -> None:
+    names = [each.name for rotation in range(5) for each in combinations(climb, Ladder(rotation, is_quick=True))]
+    assert len(names) == 5
+    assert len(set(names)) > 1
+    assert names == [
+        each.name for rotation in range(5) for each in combinations(climb, Ladder(rotation, is_quick=True))
+    ]
+
+
+def test_every_rung_is_tried_by_some_rotation_and_places_beyond_forty_are_there() -> None:
+    votes, _ = dpwevote_climbs()
+    made = [each for rotation in range(6) for each in combinations(votes, Ladder(rotation))]
+    for size, rungs in votes.sizes.items():
+        assert {each.sizes[size] for each in made} == set(rungs)
+    assert any(each.sizes["partners"] > 40 for each in made)
+
+
+def held(mechanism: RowMechanism, values: Sequence[int], *, is_shared: bool) -> str:
+    """Return how three parties' reports in two sessions depart from their laws, by shared uniforms or by own ones."""
+    stream = Stream([[(mechanism, values)]] * 3, num_sessions=2, seed=1)
+    rows = np.array([values], dtype=np.int64)
+    slots = mechanism.slots_of(len(values))
+
+    def draw(number: int, stream: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+        random = np.random.default_rng([7, stream])
+        drawn = random.random((number, 1 if is_shared else 6, slots))
+        uniforms = np.broadcast_to(drawn, (number, 6, slots)).reshape(-1, slots)
+        return mechanism.randomize_rows(np.repeat(rows, 6 * number, axis=0), uniforms).reshape(number, -1)
+
+    check = LawCheck("three parties", list(stream.views()), draw)
+    return hold(list(draw_checks([(check, draw)], 400, Streams(1))), RISK).departure
+
+
+@pytest.mark.parametrize(("mechanism", "values"), MECHANISMS, ids=lambda own: type(own).__name__)
+def test_right_reports_follow_their_laws_and_shared_ones_do_not(mechanism: RowMechanism, values: Sequence[int]) -> None:
+    """False alarm: 1e-9 a mechanism."""
+    assert not held(mechanism, values, is_shared=False)
+    assert held(mechanism, values, is_shared=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_view_says_more_often_than_its_risk_that_a_law_is_departed_from(seed: int) -> None:
+    """Of 100 runs at a risk of 5 %, with right reports: more than 20 departures have a probability below 1e-7."""
+    mechanism, values = MECHANISMS[2]
+    stream = Stream([[(mechanism, values)]] * 2, num_sessions=1, seed=seed)
+    rows, random = np.array([values], dtype=np.int64), np.random.default_rng(seed)
+    views = list(stream.views())
+    found = 0
+    for _ in range(25):
+
+        def draw(number: int, _: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+            uniforms = random.random((2 * number, mechanism.slots_of(len(values))))
+            return mechanism.randomize_rows(np.repeat(rows, 2 * number, axis=0), uniforms).reshape(number, -1)
+
+        counts = list(draw_checks([(LawCheck("two", views, draw), draw)], 60, Streams(1)))
+        found += bool(hold(counts, 0.05).departure)
+    assert found <= 10
+
+
+def test_a_loss_by_the_law_that_is_more_than_is_charged_refutes() -> None:
+    votes, _ = dpwevote_climbs()
+    case = votes.make("joint", {"candidates": 3, "partners": 1, "votes in a row": 1}).case("x", seed=1)
+    for proven, verdict in ((case.proven, AuditVerdict.CONSISTENT), (case.proven / 2, AuditVerdict.PROOF_REFUTED)):
+        stated = dataclasses.replace(case, claimed=proven, proven=proven)
+        found = audit(stated, samples=2_000, confidence=1 - RISK)
+        assert found is not None
+        assert found.verdict is verdict
+
+
+def test_quick_sessions_of_a_rotation_are_named_and_consistent() -> None:
+    """False alarm: 1e-9 a case."""
+    cases = ladder_cases(Ladder(3, is_quick=True))
+    assert len({(case.group, case.name) for case in cases}) == len(cases) == len(CLIMBS)
+    for case in cases:
+        found = audit(case, samples=2_000, confidence=1 - RISK)
+        assert found is not None
+        assert found.verdict is not AuditVerdict.PROOF_REFUTED, (case.name, found.departure)
