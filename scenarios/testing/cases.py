@@ -78,6 +78,11 @@ class ProtocolCase:
         """Return another protocol of the same parameters, which has seen no session."""
         return type(self.protocol)(self.protocol.parameters)
 
+    def repeated(self, number: int) -> Inputs:
+        """Return at least so many rows: the given ones, again and again."""
+        times = -(-number // len(self.inputs))
+        return Inputs(np.tile(self.inputs.private, (times, 1)), np.tile(self.inputs.public, (times, 1)))
+
     def noise(self, number: int = 0) -> SimulatedNoise:
         """Return the noise of one session, or of another one."""
         return SimulatedNoise(self.seed, session=SESSION, round_number=number)

@@ -18,17 +18,18 @@ from ...protocol.phases import PhasedProtocol
 from ...transports.promises import keeping, sentence_of
 from .cases import ProtocolCase, Rows
 from .declared import DECLARED, check_columns
+from .estimated import ESTIMATED
 from .released import RELEASED
 from .reported import REPORTED
 
 __all__ = ["PROTOCOL_PROMISES", "check_protocol"]
 
 _CHECKS: Final[Mapping[str, Callable[[ProtocolCase], None]]] = {
-    sentence_of(check): check for check in (*DECLARED, *REPORTED[:-2], *RELEASED, *REPORTED[-2:])
+    sentence_of(check): check for check in (*DECLARED, *REPORTED[:-3], *RELEASED, ESTIMATED, *REPORTED[-3:])
 }
 
 PROTOCOL_PROMISES: Final = tuple(_CHECKS)
-"""What is checked, in this order: each promise may rely on those before it. The last two draw many outputs."""
+"""What is checked, in this order: each promise may rely on those before it. The last four draw many outputs."""
 
 
 def check_protocol(

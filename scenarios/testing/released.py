@@ -17,8 +17,8 @@ from ...agents.modes import Simulation
 from ...protocol.arrays import IntArray
 from ...protocol.effects import Effect
 from ...protocol.errors import MalformedMessageError
-from ...protocol.messages import Charter
-from ...protocol.population import run_batches, run_population
+from ...protocol.phases import Phase
+from ...protocol.population import draw_reports, run_batches, run_population, tally_batch
 from ...protocol.roles import SessionKind, Side
 from ...protocol.roster import Roster
 from ...protocol.server_machine import ServerMachine
@@ -28,6 +28,7 @@ from ...transports.memory import MemoryTransport
 from ...transports.promises import require
 from ...transports.tcp import TCPTransport
 from ..running.session import SessionRecord, run_agents, run_arrays
+from .afresh import compute, compute_afresh
 from .cases import SESSION, ProtocolCase
 
 __all__ = ["RELEASED", "replay"]
@@ -36,6 +37,11 @@ _SESSIONS: Final = 3
 """Whose reports are tallied."""
 _PARTITIONS: Final = 3
 """Of the parties of each, beside everybody apart."""
+_MANY: Final = 3_000
+"""Parties, with the given rows again and again, whose tallies are to add."""
+_EACH: Final = 160
+"""Below, tallies of each number of parties are looked at; above, of so many numbers."""
+_SIZES: Final = 12
 _BATCHES: Final = (1, 3, 7)
 """Parties of each."""
 
@@ -59,6 +65,30 @@ def _check_tallies(case: ProtocolCase) -> None:
                 f"{_shown(merged)}, and the tally of all is {_shown(whole)}"
             )
             require(merged == whole, complaint)
+
+
+def _check_large_tallies(case: ProtocolCase) -> None:
+    """However many parties there are, tallies merge: each number up to some hundred, and others up to thousands."""
+    generator = np.random.default_rng(case.seed)
+    inputs = case.repeated(_MANY)
+    drawn = [
+        draw_reports(phase, inputs, noise=case.noise(), protocol=case.protocol.name, start=0)
+        for phase in case.protocol.phases
+    ]
+    larger = np.unique(np.exp(generator.uniform(math.log(_EACH), math.log(len(inputs)), size=_SIZES)).astype(np.int64))
+    for number, phase in enumerate(case.protocol.phases):
+
+        def tally_of(start: int, stop: int, phase: Phase = phase, number: int = number) -> Tally:
+            return tally_batch(phase, drawn[number], drawn[:number], inputs.public, slice(start, stop))
+
+        merged = tally_of(0, 1)
+        for before, size in itertools.pairwise([*range(1, _EACH), *larger.tolist(), len(inputs)]):
+            merged = merged.merge(tally_of(before, size))
+            told = tally_of(0, size)
+            complaint = (
+                f"in phase {phase.name!r} the tally of {size} parties is {_shown(told)}, and not {_shown(merged)}"
+            )
+            require(told == merged, complaint)
 
 
 def _check_outcome_type(case: ProtocolCase) -> None:
@@ -109,21 +139,27 @@ def _check_round_trip(case: ProtocolCase) -> None:
 
 def _check_outcome_function(case: ProtocolCase) -> None:
     """The outcome is a function of the tallies and of nothing else: the same tallies have the same outcome."""
-    protocol = case.protocol
+    protocol, reports, public = case.protocol, case.reports(), case.inputs.public
+    if case.table is not None:
+        protocol.encode(case.table)  # as a session begins: what it keeps of that must not reach the outcome
     tallies, others = case.tallies(), case.tallies(1)
-    first = _released(protocol, tallies)
-    require(_released(protocol, tallies) == first, "the second time it is another one")
-    _released(protocol, others)
+    first = compute(protocol, reports, public, tallies)
+    require(compute(protocol, reports, public, tallies) == first, "the second time it is another one")
+    compute(protocol, case.reports(1), public, others)
     case.tallies(2)
-    require(_released(protocol, tallies) == first, "after other tallies it is another one")
+    require(compute(protocol, reports, public, tallies) == first, "after other tallies it is another one")
     complaint = "a protocol of the same parameters that has seen no report has another one"
-    require(_released(case.again(), tallies) == first, complaint)
+    require(compute(case.again(), reports, public, tallies) == first, complaint)
+    complaint = "a new process, with another PYTHONHASHSEED and a later clock, that has seen no row has another"
+    for told in compute_afresh(protocol, reports, public, tallies):
+        require(told.released == first.released, f"{complaint} one")
+        require(told.tallies == first.tallies, f"{complaint} tally of the same reports")
 
 
 def _check_paths(case: ProtocolCase) -> None:
     """Arrays, batches, agents in memory and agents over TCP give the same bits, and everybody hears the outcome."""
     protocol, inputs = case.protocol, case.inputs
-    whole = run_arrays(protocol, inputs=inputs, noise=case.noise(), session=SESSION)
+    whole = run_arrays(protocol, inputs=inputs, noise=case.noise())
     for size in _BATCHES:
         inner = run_population(protocol, inputs, noise=case.noise(), batch_rows=size)
         _require_same(f"arrays of {size} rows", whole, inner.outcome, inner.tallies, inner.own_outcomes)
@@ -147,11 +183,8 @@ def _check_replay(case: ProtocolCase) -> None:
     again = View(seen.party, Side.SERVER, SESSION, SessionKind.SIMULATION)
     machine = ServerMachine(
         case.again(),
-        roster=Roster(case.names, case.inputs.public),
-        session=SESSION,
-        kind=SessionKind.SIMULATION,
-        charter=Charter(case.noise().session_id),
-        noise=case.noise(),
+        Roster(case.names, case.inputs.public),
+        Simulation(SESSION, case.noise()),
         view=again,
     )
     replay(machine, seen.observations)
@@ -163,6 +196,7 @@ def _check_replay(case: ProtocolCase) -> None:
 
 RELEASED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (
     _check_tallies,
+    _check_large_tallies,
     _check_outcome_type,
     _check_finite,
     _check_round_trip,
@@ -228,13 +262,6 @@ def _held(case: ProtocolCase, transport: MemoryTransport | TCPTransport) -> Sess
         transport=transport,
     )
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
-
-
-def _released(protocol: Any, tallies: Sequence[Tally]) -> bytes:
-    """Return all that is computed of tallies as bytes, which differ where −0.0 stands for 0.0."""
-    published = [phase.outcome(tallies[: number + 1]) for number, phase in enumerate(protocol.phases)]
-    own: Mapping[int, msgspec.Struct] = protocol.own_outcomes(tallies)
-    return msgspec.msgpack.encode([protocol.outcome(tallies), published, sorted(own.items())])
 
 
 def _require_same(

@@ -4,6 +4,8 @@ What is drawn is drawn from fixed seeds, so that a verdict never changes. A prot
 whose losses hold, breaks a promise by bad luck with a probability below `FALSE_ALARM`.
 """
 
+import contextlib
+import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -12,13 +14,14 @@ from typing import Any, Final
 import numpy as np
 
 from ...protocol.arrays import IntArray
-from ...protocol.mechanisms import Mechanism, RowMechanism
+from ...protocol.mechanisms import Below, ExactMechanism, Mechanism, PostProcessed, Prepared, RowMechanism
 from ...protocol.phases import Inputs, Phase
 from ...protocol.population import draw_reports
 from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.randomness import SimulatedNoise
 from ...transports.promises import require
 from ..audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
+from ..audit.case import NO_PLACE, LawCheck, View
 from ..audit.exposed_parts import draw_releases
 from ..audit.holding import draw_checks, hold
 from ..audit.mechanisms.checking import checks_of, some_rows
@@ -31,12 +34,17 @@ FALSE_ALARM: Final = 1e-6
 """Of a whole check, for a protocol that keeps its promises."""
 _PARTIES: Final = 2_000
 """So many, with the given rows again and again, report to see ranges."""
+_REFUSALS: Final = 32
+"""Reports of any numbers that are held against a public row, of which there are some."""
+_PUBLIC: Final = 8
 _MECHANISMS: Final = 16
 """Of a phase, that are held against their laws."""
 _ROWS: Final = 4
 """Of each of them."""
 _OUTPUTS: Final = 20_000
 """Of each row."""
+_EXACT_OUTPUTS: Final = 2_000
+"""Twice so many reports of each row by a sampler that draws them one by one."""
 _RISK: Final = FALSE_ALARM / 200
 """Of each mechanism, of which a session has some phases' at most."""
 _MOST_LAW: Final = 1 << 12
@@ -50,7 +58,7 @@ _AUDITED: Final = 6_000
 
 def _check_reports(case: ProtocolCase) -> None:
     """Reports are integers in the range that their mechanism states, as many as it says."""
-    inputs = _repeated(case.inputs, _PARTIES)
+    inputs = case.repeated(_PARTIES)
     for phase in case.protocol.phases:
         reports = draw_reports(phase, inputs, noise=case.noise(), protocol=case.protocol.name, start=0)
         _require_range(phase, phase.mechanism, reports, len(inputs))
@@ -69,6 +77,19 @@ def _check_wire(case: ProtocolCase) -> None:
             told = list(phase.decoder.decode(phase.encode_report(report)))
             require(told == report, f"in phase {phase.name!r} {report[:12]} arrives as {told[:12]}")
             phase.check_report(report, own)
+
+
+def _check_refusals(case: ProtocolCase) -> None:
+    """Whatever numbers in range a report has, check_report returns or raises ValueError."""
+    generator = np.random.default_rng(case.seed)
+    public: list[list[int]] = np.unique(case.inputs.public, axis=0)[:_PUBLIC].tolist()
+    for phase in case.protocol.phases:
+        low, high = phase.mechanism.report_range
+        ends = [[number] * phase.num_reported for number in {low, high, min(max(0, low), high)}]
+        drawn = generator.integers(low, high, size=(_REFUSALS, phase.num_reported), endpoint=True)
+        for report, own in itertools.product([*ends, *drawn.tolist()], public):
+            with contextlib.suppress(ValueError):
+                phase.check_report(report, own)
 
 
 def _check_single_rows(case: ProtocolCase) -> None:
@@ -96,6 +117,23 @@ def _check_likelihoods(case: ProtocolCase) -> None:
             _hold(phase.name, phase.tally_mechanism, tally.totals.reshape(1, -1), case.seed)
 
 
+def _check_exact_sampler(case: ProtocolCase) -> None:
+    """What a deployment's own sampler draws has the law that is written down, all numbers of a report together."""
+    for phase in case.protocol.phases:
+        own = [*itertools.islice(_mechanisms(phase, case.inputs), _MECHANISMS)]
+        if phase.tally_mechanism is not None:
+            tally = case.tally(case.reports(), case.protocol.phases.index(phase), np.arange(len(case.inputs)))
+            own.append((phase.tally_mechanism, tally.totals.reshape(1, -1)))
+        for mechanism, values in own:
+            inner, rows = mechanism, some_rows(values, _ROWS)
+            while isinstance(inner, (PostProcessed, Prepared)):
+                rows = inner.prepare_rows(rows) if isinstance(inner, Prepared) else rows
+                inner = inner.noise
+            # Those of our own mechanisms are audited.
+            if isinstance(inner, ExactMechanism) and not type(inner).__module__.startswith("psephos.protocol."):
+                _hold(phase.name, inner, rows, case.seed, is_exact=True)
+
+
 def _check_audit(case: ProtocolCase) -> None:
     """What a party sends tells its row from another one by no more than the stated loss."""
     for public, first, second in itertools.islice(_neighbors(case), _PAIRS):
@@ -113,17 +151,13 @@ def _check_audit(case: ProtocolCase) -> None:
 REPORTED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (
     _check_reports,
     _check_wire,
+    _check_refusals,
     _check_single_rows,
     _check_likelihoods,
+    _check_exact_sampler,
     _check_audit,
 )
 """The checks, in the order in which they are made: each may rely on those before it."""
-
-
-def _repeated(inputs: Inputs, number: int) -> Inputs:
-    """Return at least so many rows: the given ones, again and again."""
-    times = -(-number // len(inputs))
-    return Inputs(np.tile(inputs.private, (times, 1)), np.tile(inputs.public, (times, 1)))
 
 
 def _mechanisms(phase: Phase, inputs: Inputs) -> Iterator[tuple[RowMechanism, IntArray]]:
@@ -145,19 +179,66 @@ def _require_range(phase: Phase, mechanism: RowMechanism, reports: IntArray, num
     require(low <= least and greatest <= high, complaint)
 
 
-def _hold(phase: str, mechanism: RowMechanism, values: IntArray, seed: int) -> None:
-    """Hold draws of some rows against their law, where it is written down."""
+def _hold(phase: str, mechanism: RowMechanism, values: IntArray, seed: int, *, is_exact: bool = False) -> None:
+    """Hold draws of some rows against their law, where it is written down: each value alone, and rows together."""
+    kinds = [values]
     if isinstance(mechanism, Mechanism):  # values by themselves have few reports
-        values = np.unique(values.reshape(-1))[:, None]
-    rows = some_rows(values, _ROWS)
-    try:
-        _require_law(phase, mechanism, rows)
-        checks = [(check, check.draw) for check in checks_of(mechanism, rows, most=_ROWS, is_secure=False)]
-    except NotImplementedError:  # nothing is stated, or there are too many reports to count
-        return
-    drawn = [(check, draw) for check, draw in checks if draw is not None]
-    held = hold(list(draw_checks(drawn, _OUTPUTS, Streams(seed + 1))), _RISK)
-    require(not held.departure, f"in phase {phase!r} the reports of {mechanism} of {held.departure}")
+        kinds = [np.unique(values.reshape(-1))[:, None], *([values] if values.shape[1] > 1 else [])]
+    for rows in (some_rows(kind, _ROWS) for kind in kinds):
+        try:
+            _require_law(phase, mechanism, rows)
+            checks = checks_of(mechanism, rows, most=_ROWS, is_secure=False)
+        except NotImplementedError:  # nothing is stated, or there are too many reports to count
+            continue
+        drawn = [(check, check.draw) for check in checks if check.draw is not None]
+        if is_exact:
+            drawn = [_exactly(mechanism, check, row) for check, row in zip(checks, rows.tolist(), strict=True)]
+        number = _EXACT_OUTPUTS if is_exact else _OUTPUTS
+        held = hold(list(draw_checks(drawn, number, Streams(seed + 1))), _RISK)
+        require(not held.departure, f"in phase {phase!r} the reports of {mechanism} of {held.departure}")
+
+
+def _below(generator: np.random.Generator) -> Below:
+    """Return what draws an integer below another one, of any size."""
+
+    def below(number: int) -> int:
+        bits = (number - 1).bit_length()
+        while (drawn := int.from_bytes(generator.bytes(bits // 8 + 1), "big") % (1 << bits)) >= number:
+            pass
+        return drawn
+
+    return below
+
+
+def _exactly(mechanism: RowMechanism, check: LawCheck, row: Sequence[int]) -> tuple[LawCheck, OutputSampler]:
+    """Return an input as a deployment draws it, two reports one after another, with the law of both."""
+    assert isinstance(mechanism, ExactMechanism)  # noqa: S101  the caller's
+    width = mechanism.num_reports_of(len(row))
+
+    def draw(number: int, stream: int) -> IntArray:
+        below = _below(np.random.default_rng(stream))
+        told = [
+            [*mechanism.randomize_exactly(row, below), *mechanism.randomize_exactly(row, below)] for _ in range(number)
+        ]
+        reports = np.array(told)
+        low, high = mechanism.report_range
+        right = reports.shape == (number, 2 * width) and np.issubdtype(reports.dtype, np.integer)
+        require(right, f"the exact sampler of {mechanism} reports {told[0]}, and not {width} integers each time")
+        in_range = low <= reports.min() and reports.max() <= high
+        require(in_range, f"the exact sampler of {mechanism} reports {reports.min()} to {reports.max()}")
+        return reports.astype(np.int64)
+
+    def of_two(view: View) -> View:
+        if len(view.law) ** 2 > _MOST_LAW:
+            return View(view.name, view.law, lambda reports: view.places(reports[:, :width]))
+
+        def places(reports: IntArray) -> IntArray:
+            first, second = view.places(reports[:, :width]), view.places(reports[:, width:])
+            return np.where((first == NO_PLACE) | (second == NO_PLACE), NO_PLACE, first * len(view.law) + second)
+
+        return View(f"{view.name} two after one another".strip(), np.outer(view.law, view.law).reshape(-1), places)
+
+    return dataclasses.replace(check, views=[of_two(view) for view in check.views]), draw
 
 
 def _require_law(phase: str, mechanism: RowMechanism, rows: IntArray) -> None:

@@ -34,7 +34,7 @@ from ...transports.memory import MemoryTransport
 from ...transports.promises import keeping, require, sentence_of
 from ...transports.tap import TappedTransport, Traffic
 from ..adversaries.role import Happened, Lesson, Role, Scene
-from ..running.session import Strangers, Told, run_agents
+from ..running.session import Adversity, Strangers, Told, run_agents
 from .cases import SESSION, ProtocolCase, Rows
 
 __all__ = ["ROLE_PROMISES", "check_role"]
@@ -272,8 +272,7 @@ def _play(case: _RoleCase, seen: Scene) -> _Played:
         mode=Simulation(SESSION, scene.noise(), record_views=True),
         transport=TappedTransport(memory, traffic.append) if role.watches_traffic else memory,
         told=Told(entries=entries, views=views),
-        deviations=noted,
-        strangers=Strangers(hellos, attempts) if hellos else None,
+        adversity=Adversity(deviations=noted, strangers=Strangers(hellos, attempts) if hellos else None),
     )
     what: dict[str, Any] = {}
     try:

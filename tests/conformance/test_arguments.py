@@ -19,7 +19,6 @@ from psephos.protocol.errors import UnsupportedEventError
 from psephos.protocol.estimators import (
     Estimate,
     LinearEstimator,
-    Spread,
     binomial_bounds,
     check_level,
     debiased_values,
@@ -197,11 +196,6 @@ def infers(name: str, *, noise: bool = False, **arguments: Any) -> Call:
 def votes(labels: Any) -> Any:
     """Return the majority's labels."""
     return truth_inference.majority_vote(answers(labels=labels))
-
-
-def decisive(**given: Any) -> float:
-    """Return from where on a sum of such a spread decides."""
-    return Spread(**given).decisive(0.05)
 
 
 def bound_of_certificate(**given: Any) -> Fraction:
@@ -438,18 +432,6 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     ],
     "estimate_counts": [
         call(functools.partial(estimate_counts, GeneralizedRandomizedResponse(1.0, 3)), counts=Wholes((100, 100, 27)))
-    ],
-    "Spread": [
-        call(
-            decisive,
-            variance=Real(1.5),
-            third=Real(0.5),
-            fourth=Real(0.5),
-            gap=Real(0.25),
-        ),
-        call(Spread(1.5, 0.5, 0.5, 0.25).times, number=Whole(100)),
-        call(Spread(1.5, 0.5, 0.5, 0.25).scaled, factor=Real(0.5)),
-        call(Spread(1.5, 0.5, 0.5, 0.25).decisive, level=Real(0.125)),
     ],
     "binomial_bounds": [call(binomial_bounds, number=Whole(100), probability=Real(0.25), level=Real(0.125))],
     "check_level": [call(check_level, level=Real(0.125))],

@@ -7,7 +7,7 @@ import msgspec
 from helpers import SERVER, Session, Wire, hello, raw
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol import PhaseRules, RemoteProtocolError, run_population
+from psephos.protocol import RemoteProtocolError, SessionRules, run_population
 from psephos.protocol.effects import Drop, Fail, Finish, Send
 from psephos.protocol.messages import (
     NO_CHARTER,
@@ -27,8 +27,8 @@ from psephos.protocol.messages import (
 from psephos.protocol.states import SESSION
 from strategies import CHECKED, choosers, quizzes, sessions
 
-HALF = PhaseRules(quorum=0.5)
-every_session = sessions(largest=4, default_rules=HALF) | quizzes(largest=4, default_rules=HALF)
+HALF = SessionRules(quorum=0.5)
+every_session = sessions(largest=4, rules=HALF) | quizzes(largest=4, rules=HALF)
 
 
 def _payloads() -> st.SearchStrategy[msgspec.Raw]:

@@ -13,7 +13,7 @@ import pytest
 from helpers import Session, make_inputs, make_vote, replay
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from psephos.protocol import ConfigurationError, Inputs, PhaseRules, SimulatedNoise, run_population
+from psephos.protocol import ConfigurationError, Inputs, SessionRules, SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, reference_run
 from psephos.protocol.effects import Drop, Effect, Fail
 from psephos.protocol.fair_voting import reference_run as fair_voting_reference_run
@@ -73,7 +73,7 @@ def test_every_registered_protocol_is_tested_here() -> None:
 @given(st.data())
 def test_a_protocol_keeps_every_promise_that_anybody_s_is_asked_for(case: Case, data: st.DataObject) -> None:
     session = data.draw(case.sessions.filter(_is_checkable))
-    check_protocol(session.protocol, session.inputs, promises=PROTOCOL_PROMISES[:-2])
+    check_protocol(session.protocol, session.inputs, promises=PROTOCOL_PROMISES[:-4])
 
 
 @every_case
@@ -82,7 +82,7 @@ def test_a_protocol_keeps_every_promise_that_anybody_s_is_asked_for(case: Case, 
 def test_what_is_drawn_follows_its_law_and_tells_no_more_than_is_stated(case: Case, data: st.DataObject) -> None:
     """False alarm: below 1e-6 for each example; they are the same every time."""
     session = data.draw(case.sessions.filter(_is_checkable))
-    check_protocol(session.protocol, session.inputs, promises=PROTOCOL_PROMISES[-2:])
+    check_protocol(session.protocol, session.inputs, promises=PROTOCOL_PROMISES[-4:])
 
 
 @every_case
@@ -130,8 +130,8 @@ def test_a_session_does_not_depend_on_the_order_of_delivery(case: Case, data: st
 @given(st.data())
 def test_a_replay_of_a_session_with_absentees_gives_the_same_bits(case: Case, data: st.DataObject) -> None:
     drawn = data.draw(case.sessions)
-    rules = PhaseRules() if drawn.protocol.hides_participation else PhaseRules(quorum=1)
-    session = _again(drawn, default_rules=rules)
+    rules = SessionRules() if drawn.protocol.hides_participation else SessionRules(quorum=1)
+    session = _again(drawn, rules=rules)
     wire = session.wire()
     wire.start()
     choose = data.draw(choosers())
@@ -193,14 +193,14 @@ def _is_checkable(session: Session) -> bool:
     return len(session.inputs) > 1
 
 
-def _again(session: Session, default_rules: PhaseRules | None = None) -> Session:
+def _again(session: Session, rules: SessionRules | None = None) -> Session:
     """Return the session as it was before anything was drawn."""
     return Session(
         session.protocol,
         session.inputs,
         seed=session.seed,
         names=session.names,
-        default_rules=default_rules,
+        rules=rules,
         clients_know=session.clients_know,
     )
 

@@ -41,6 +41,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "offers": Callable,
     "mechanism_cases": Callable,
     "session_cases": Callable,
+    "climbs": Callable,
     "faults": Callable,
     "claims": Callable,
     "calibration": Calibration,

@@ -1,0 +1,96 @@
+"""The promise of estimates whose truth is told: they are near it, and as far off as their errors say.
+
+What is counted is bounded for any law by Cantelli and Chebyshev: of estimates that are right on average, with the
+standard deviation that they state, a ninth at most is three errors away, and a fifth at most two errors above the truth
+(or below). Where half of the sessions are, no luck explains it (below 1e-9).
+
+Source: Chebyshev (1867); Cantelli (1928).
+"""
+
+import math
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.estimators import Estimate
+from ...protocol.phases import Inputs
+from ...protocol.plugin_checks import checked_truth
+from ...protocol.population import run_population
+from ...protocol.randomness import SimulatedNoise
+from ...transports.promises import require
+from ..outcomes import estimates_in, tables_of, truth_of
+from ..presentation import is_plain
+from .cases import SESSION, ProtocolCase
+
+__all__ = ["ESTIMATED"]
+
+_SESSIONS: Final = 50
+_PARTIES: Final = 2_000
+"""With the given rows again and again, where such a roster is allowed: what is wrong by a share then shows."""
+_FAR: Final = 3.0
+_ABOVE: Final = 2.0
+_SHARE: Final = 0.6
+_NEAR: Final = 0.15
+
+
+def _check_estimates(case: ProtocolCase) -> None:
+    """Estimates whose truth is told are near it, as far off as their errors say, and each truth is an estimate's."""
+    inputs = _inputs_of(case)
+    told = checked_truth(case.protocol, inputs)
+    if not told:
+        return
+    outcomes = [_outcome(case, inputs, number) for number in range(_SESSIONS)]
+    first = estimates_in(outcomes[0])
+    if not first or not is_plain(outcomes[0]):  # a presenter of its own says what is beside what
+        return
+    known = {
+        name
+        for table in tables_of(outcomes[0])
+        for line in table.lines
+        for column in line.cells
+        for name in truth_of(table, line, column)
+    }
+    numbers = {name: float(true) for name, true in told.items() if not isinstance(true, str)}
+    unknown, untold = sorted(numbers.keys() - known), sorted(first.keys() - numbers.keys())
+    complaint = f"truth tells of {', '.join(unknown)}, which the outcome does not have; it has {', '.join(untold)}"
+    require(not (unknown and untold and numbers), complaint)
+    found = [estimates_in(outcome) for outcome in outcomes]
+    for name in first.keys() & numbers.keys():
+        _require_near(name, [each[name] for each in found if name in each], numbers[name])
+
+
+ESTIMATED: Final = _check_estimates
+"""The check, which runs some fifty sessions."""
+
+
+def _inputs_of(case: ProtocolCase) -> Inputs:
+    many = case.repeated(_PARTIES)
+    try:
+        case.protocol.check_roster(many.public)
+        case.protocol.check_inputs(many)
+    except (ConfigurationError, ValueError):
+        return case.inputs
+    return many
+
+
+def _outcome(case: ProtocolCase, inputs: Inputs, number: int) -> msgspec.Struct:
+    noise = SimulatedNoise(case.seed + 1 + number, session=SESSION)
+    told: Any = run_population(case.protocol, inputs, noise=noise).outcome
+    return told
+
+
+def _require_near(name: str, estimates: list[Estimate], true: float) -> None:
+    """Require that estimates of many sessions are about as far from the truth as their errors say."""
+    values = np.array([each.value for each in estimates])
+    errors = np.array([each.standard_error for each in estimates])
+    off = np.divide(values - true, errors, out=np.full(len(values), math.inf), where=errors > 0)
+    off[np.isclose(values, true, rtol=1e-9, atol=1e-9)] = 0.0
+    shown = f"{name} is {values.mean():.6g} on average of {len(values)} sessions, and truth tells {true:.6g}"
+    error = f"{errors.mean():.3g} is its stated error, and {values.std():.3g} its deviation"
+    for share in (np.mean(off > _ABOVE), np.mean(off < -_ABOVE), np.mean(np.abs(off) > _FAR)):
+        require(share <= _SHARE, f"{shown}; {error}")
+    varies = len(np.unique(values)) > len(values) / 2
+    too_near = varies and float(np.sqrt(np.mean(off**2))) < _NEAR
+    require(not too_near, f"the error of {name} is overstated: {error}")
