@@ -14,9 +14,18 @@ if TYPE_CHECKING:
     from .running.run import Finished, run_in_folder, run_session
     from .running.series import Series, load_series
     from .running.series_run import FinishedSeries, resolve_series, run_series
-    from .running.session import AgentClasses, SessionRecord, run_agents, run_arrays, simulate
+    from .running.session import (
+        Adversity,
+        AgentClasses,
+        SessionRecord,
+        run_agents,
+        run_arrays,
+        simulate,
+        simulate_async,
+    )
 
 __all__ = [
+    "Adversity",
     "AgentClasses",
     "Finished",
     "FinishedSeries",
@@ -44,6 +53,7 @@ __all__ = [
     "run_session",
     "shipped_scenarios",
     "simulate",
+    "simulate_async",
 ]
 
 _HOMES = {
@@ -54,7 +64,15 @@ _HOMES = {
     "running.run": ("Finished", "run_in_folder", "run_session"),
     "running.series": ("Series", "load_series"),
     "running.series_run": ("FinishedSeries", "resolve_series", "run_series"),
-    "running.session": ("AgentClasses", "SessionRecord", "run_agents", "run_arrays", "simulate"),
+    "running.session": (
+        "Adversity",
+        "AgentClasses",
+        "SessionRecord",
+        "run_agents",
+        "run_arrays",
+        "simulate",
+        "simulate_async",
+    ),
 }
 
 

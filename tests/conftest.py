@@ -1,10 +1,12 @@
 """What holds for every test: the same examples in every run, long files first, and what is left out when quick."""
 
+import fcntl
 import gc
 import itertools
 import os
 import signal
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, cast
 
@@ -64,6 +66,20 @@ LONGEST: Final = (
 """Begun last, one of these files would keep one worker busy while the others wait."""
 
 
+@contextmanager
+def _after_the_first() -> Generator[None]:
+    """Let one worker collect while the others wait: what it compiles, they read.
+
+    In a fresh clone each would otherwise rewrite and compile all tests, for no worker runs ahead of another one.
+    """
+    with Path(__file__).open() as own:
+        try:
+            fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(own, fcntl.LOCK_SH)
+        yield
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Keep Python's collector from what is there for good: 20,000 tests, all modules, and what they hold.
@@ -72,7 +88,8 @@ def pytest_collection() -> Generator[None, object, object]:
     """
     gc.disable()
     try:
-        return (yield)
+        with _after_the_first():
+            return (yield)
     finally:
         gc.freeze()
         gc.enable()

@@ -90,6 +90,7 @@ ORDER = (
     "tally",
     "records",
     "randomness",
+    "sides",
     "on_arrays",
     "guard",
     "columns",

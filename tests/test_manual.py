@@ -108,7 +108,7 @@ def test_every_diagram_is_drawn_where_mermaid_is_there(manual: Path, opened: Any
 
 
 def test_the_keyboard_reaches_what_scrolls_on_a_phone(manual: Path, opened: Any) -> None:
-    page = opened(manual / "dpwevote.html", "light", 390)
+    page = opened(manual / "plugins.html", "light", 390)
     boxes = "[...document.querySelectorAll('article pre, .table-wrapper, .formula')]"
     wide = f"{boxes}.filter(e => e.scrollWidth > e.clientWidth)"
     assert page.evaluate(f"{wide}.length") > 3

@@ -86,7 +86,7 @@ def run_all() -> dict[str, Any]:
     for name, options in VARIANTS.items():
         vote = DPWeVote(Parameters(candidates=CANDIDATES, weights=WEIGHTS, **options))
         noise = SimulatedNoise(3, session="vectors")
-        record = run_arrays(vote, inputs=vote.encode(table), noise=noise, session="vectors")
+        record = run_arrays(vote, inputs=vote.encode(table), noise=noise)
         done[name] = {
             "tallies": [tally.totals.tolist() for tally in record.tallies],
             "outcome": in_hexadecimal(msgspec.to_builtins(record.outcome)),

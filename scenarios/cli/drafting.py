@@ -35,9 +35,22 @@ class _Kinds(Named):
         return list(_beginnings())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        del ctx
         found = _beginnings().get(cmd_name)
-        return None if found is None else with_traceback(_command_of(*found))
+        if found is None:
+            if not ctx.resilient_parsing:
+                _check_beginning(cmd_name)
+            return None
+        return with_traceback(_command_of(*found))
+
+
+def _check_beginning(name: str) -> None:
+    """Raise ConfigurationError where a protocol is named whose system does not say how a scenario of it begins."""
+    from ...protocol.errors import ConfigurationError
+    from ..system import protocol_names
+
+    if name in protocol_names() and name not in {protocol for protocol, _ in _beginnings().values()}:
+        allowed = f"one of {', '.join(_beginnings())}, or one whose System brings the part 'beginning', a Beginning"
+        raise ConfigurationError(field="the word after new", value=name, allowed=allowed)
 
 
 def _beginnings() -> "dict[str, tuple[str, Beginning]]":

@@ -130,8 +130,9 @@ def variants(
     import msgspec
 
     from ...protocol.errors import ConfigurationError
+    from ..experiments.plain_variants import variants_of
     from ..experiments.trials import check_trials
-    from ..experiments.variants import Offered, price_for, table_of, variants_of
+    from ..experiments.variants import Offered, price_for, table_of
     from ..experiments.variants_shown import show_variants, variants_in_json
     from ..presentation import make_console
     from ..running.progress import steps

@@ -86,9 +86,7 @@ def reporting(folder: "RunFolder | None", *, wanted: bool = True, command: str |
     from ...protocol.errors import PsephosError
 
     if folder is not None and command is not None:
-        from ..reports.repeating import write_command
-
-        write_command(folder, command)
+        folder.write_command(command)
     try:
         yield
     except PsephosError:

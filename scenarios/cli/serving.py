@@ -226,4 +226,4 @@ def _waiting_of(side: "Served") -> list[str]:
 
     hidden = hidden_phases(side.protocol)
     names = [name for name in (JOIN, *(phase.name for phase in side.protocol.phases)) if name in hidden]
-    return [f"{name} closes after {side.rules.get(name, side.default_rules).deadline_seconds:g} s" for name in names]
+    return [f"{name} closes after {side.rules.of(name).deadline_seconds:g} s" for name in names]

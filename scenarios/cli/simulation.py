@@ -11,7 +11,7 @@ from .options import load, make_folder, out_option, print_json, scenario_options
 from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from contextlib import AbstractContextManager
 
     from rich.console import Console
@@ -200,12 +200,23 @@ def _run(resolved: "Local", folder: "RunFolder", *, as_json: bool, pictures: boo
         )
     if as_json:
         print_json(finished.result)
+        _check_refuted(finished.lessons)
         return
     _show_end(console, resolved, finished)
     _show_trust(console, resolved)
     for lesson in finished.lessons:
         show_lesson(console, lesson, is_drawn=pictures)
     tell_folder(console, folder)
+    _check_refuted(finished.lessons)
+
+
+def _check_refuted(lessons: "Iterable[Lesson]") -> None:
+    """Raise RefutedLedgerError where an exact attack learnt more than a ledger says is proven."""
+    from ...protocol.errors import RefutedLedgerError
+
+    for lesson in lessons:
+        if lesson.refutes_ledger:
+            raise RefutedLedgerError(lesson.who)
 
 
 def _run_series(
@@ -242,8 +253,10 @@ def _run_series(
             finished = run_series(series, resolved, folder, pictures=pictures, watching=watching)
             if pictures:
                 draw_series(series, finished, folder=folder.path)
+        lessons = [lesson for held in finished.held if held.finished is not None for lesson in held.finished.lessons]
         if as_json:
             print_json(finished.result)
+            _check_refuted(lessons)
             return
         show_votes(console, series, finished.held)
         show_losses(console, series, finished)
@@ -253,6 +266,7 @@ def _run_series(
         if any(side.adversaries for side in resolved):
             show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
     tell_folder(console, folder)
+    _check_refuted(lessons)
 
 
 def _show_series(console: "Console", series: "Series", first: "Local") -> None:

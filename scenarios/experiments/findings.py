@@ -8,7 +8,7 @@ reproduction tells them in sentences.
 import enum
 import math
 import string
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, Literal
 
 import msgspec
@@ -24,7 +24,6 @@ __all__ = [
     "Finding",
     "Judged",
     "findings_on_papers",
-    "in_a_row",
 ]
 
 AUDIT: Final = "psephos audit papers"
@@ -217,9 +216,3 @@ def _number(value: float) -> str:
 def findings_on_papers() -> list[BoundedFinding]:
     """Compute what is found of all papers' claims, paper by paper; some seconds."""
     return [finding for _, find in load_each("claims", Callable) for finding in find()]
-
-
-def in_a_row(words: Iterable[str]) -> str:
-    """Return words as people list them."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last

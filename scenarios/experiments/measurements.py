@@ -6,10 +6,9 @@ from typing import Final
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from ...protocol.arrays import FloatArray
 from ...protocol.elementary import erfc, square
 
 __all__ = [
@@ -17,12 +16,14 @@ __all__ = [
     "TOLERANCE",
     "Measurement",
     "apart_by",
+    "as_published",
     "deviation",
     "mean_of",
     "mean_square",
     "most_by_chance",
     "normal_probability",
     "percent",
+    "share_in",
     "share_of",
     "unseen",
 ]
@@ -50,21 +51,26 @@ class Measurement(msgspec.Struct, frozen=True):
 
 
 def share_of(successes: NDArray[np.bool_]) -> Measurement:
-    """Return the share of successes, with its binomial standard error.
+    """Return the share of successes, one for each independent trial, with its binomial standard error."""
+    return share_in(int(np.count_nonzero(successes)) / len(successes), len(successes))
 
-    Args:
-        successes: one for each independent trial.
-    """
-    number = len(successes)
-    share = int(np.count_nonzero(successes)) / number
+
+def share_in(share: float, number: int) -> Measurement:
+    """Return a share of so many independent trials, with its binomial standard error."""
     return Measurement(share, math.sqrt(share * (1 - share) / number))
 
 
-def mean_of(numbers: FloatArray) -> Measurement:
+def as_published(value: float, ours: Measurement, *, trials: int, runs: int) -> Measurement:
+    """Return a published mean of so many runs, which spread as our own trials do."""
+    return Measurement(value, ours.standard_error * math.sqrt(trials / runs))
+
+
+def mean_of(numbers: ArrayLike) -> Measurement:
     """Return the mean of at least two independent trials, with its standard error."""
-    count = len(numbers)
-    mean = math.fsum(numbers.tolist()) / count
-    squares = math.fsum(np.square(numbers - mean).tolist())
+    given = np.asarray(numbers, dtype=np.float64)
+    count = len(given)
+    mean = math.fsum(given.tolist()) / count
+    squares = math.fsum(np.square(given - mean).tolist())
     return Measurement(mean, math.sqrt(squares / (count - 1) / count))
 
 

@@ -25,9 +25,10 @@ from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.privacy import TrustModel
 from ..running.config import Scenario
 from ..running.progress import OnStep
+from .plain_variants import variants_of
 from .searches import SearchClock
 from .variant_searches import VariantSearch, rounded_up, share_of
-from .variants import Offered, Unit, VariantTable, table_of, variants_of
+from .variants import Offered, Unit, VariantTable, table_of
 
 __all__ = ["TRIALS", "Plan", "Planned", "Sought", "make_plan", "make_table"]
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ...protocol.privacy import TrustModel
 from ..presentation.drawing import save_picture
-from ..presentation.numbers import listed, some
+from ..presentation.numbers import in_a_row, some
 from ..presentation.terminal import show_note, show_table
 from ..running.folder import RunFolder
 from ..running.parties import sources_of
@@ -161,7 +161,7 @@ def _notes(plan: Plan, table: VariantTable) -> list[str]:
 def _cut(plan: Plan) -> str:
     """Return what there was no time for, and what would help."""
     untried = [each.name for each in plan.variants if not each.is_tried]
-    what = listed(untried) if untried else "some of what else could be done"
+    what = in_a_row(untried) if untried else "some of what else could be done"
     return f"there was not time enough for {what}: more --minutes, or fewer --trials, would do"
 
 
@@ -182,7 +182,7 @@ def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: 
     console.print()
     said = shlex.join(words)
     if left_out := _left_out(offered, table):
-        said += f", and leave out {listed(left_out)}"
+        said += f", and leave out {in_a_row(left_out)}"
     console.print(Text.assemble(("To hold it: ", "bold"), said), soft_wrap=True)
 
 

@@ -111,13 +111,13 @@ class MeasuredCell:
         """
         found: dict[str, Measurement] = {}
         for measure in self.measures:
-            pairs = [
-                (own.measures[measure.name], its.measures[measure.name])
+            differences = [
+                own.measures[measure.name] - its.measures[measure.name]
                 for own, its in zip(self.trials, other.trials, strict=True)
                 if measure.name in own.measures and measure.name in its.measures
             ]
-            if len(pairs) >= LEAST_TRIALS:
-                found[measure.name] = mean_of(np.array([own - its for own, its in pairs], dtype=np.float64))
+            if len(differences) >= LEAST_TRIALS:
+                found[measure.name] = mean_of(differences)
         return found
 
     @property
@@ -262,7 +262,7 @@ class _Bench:
         scenario, resolved = self._scenario, self._resolved
         assert scenario.seed is not None  # noqa: S101  `prepare` sets one
         noise = SimulatedNoise(scenario.seed, session=scenario.name, round_number=scenario.round + number)
-        record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise, session=scenario.name)
+        record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise)
         found = dict(self._measures.of(record.outcome, record.tallies))
         traffic = traffic_of(resolved, record, self._traffic) or ()
         if traffic:

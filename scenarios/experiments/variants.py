@@ -26,13 +26,13 @@ from ..presentation.numbers import decimals_of
 from ..running.config import Scenario
 from ..running.progress import OnStep
 from ..running.resolution import Local, Resolved, resolve, resolve_served
-from ..system import find_protocol, names_with, part_of
 from .measurements import Measurement
 from .summaries import Summary
 from .trials import Cell, MeasuredCell, prepare, run_trials
 
 __all__ = [
     "MOST_PEOPLE",
+    "REACH",
     "Offered",
     "SimulatedVariants",
     "Unit",
@@ -41,10 +41,9 @@ __all__ = [
     "price_for",
     "price_of",
     "table_of",
-    "variants_of",
 ]
 
-_REACH: Final = 1024.0
+REACH: Final = 1024.0
 """Prices are looked for up to so many times the session's, and down to such a part of it."""
 _STEPS: Final = 12
 """Of a bisection over so wide a range: it ends within half a percent."""
@@ -395,11 +394,19 @@ class SimulatedVariants(VariantTable):
             if (summary := measured.summaries.get(self.measure)) is None:
                 self._known[key] = None
                 continue
-            error = Measurement(1 - summary.mean if self.is_lack else summary.mean, summary.standard_error)
+            error = self.error_of(summary)
             cells = {self.error: self._written(error, summary)}
             epsilon = price_of(resolved.protocol)
             self._known[key] = Offered(name=name, epsilon=epsilon, error=error, settings=settings, cells=cells)
         return self._known[key]
+
+    def error_of(self, summary: Summary) -> Measurement:
+        """Return the error that a measure says."""
+        return Measurement(1 - summary.mean if self.is_lack else summary.mean, summary.standard_error)
+
+    def measured_at(self, error: float) -> float:
+        """Return the measure of an error: what `error_of` makes of one, turned around."""
+        return 1 - error if self.is_lack else error
 
     def changed(self, **attributes: Any) -> Self:
         """Return this table with other attributes, and nothing tried yet."""
@@ -415,7 +422,7 @@ class SimulatedVariants(VariantTable):
         summary = measured.summaries.get(self.measure)
         if aim is None or summary is None:
             return False
-        aimed = 1 - aim if self.is_lack else aim
+        aimed = self.measured_at(aim)
         is_far = abs(summary.mean - aimed) > _CLEAR * summary.standard_error
         return is_far and not summary.low <= aimed <= summary.high
 
@@ -478,7 +485,7 @@ def price_for(
         between: prices of which the first is known to be too little, and the other to suffice or to be too dear.
         steps: of the bisection.
     """
-    low, high = map(math.log, between or (table.price / _REACH, table.price * _REACH))
+    low, high = map(math.log, between or (table.price / REACH, table.price * REACH))
     best: Offered | None = None
     if between is not None and (dear := table.at(name, between[1])) is not None and dear.error.value <= error:
         best = dear
@@ -520,25 +527,6 @@ def _with(scenario: Scenario, settings: Mapping[str, Any]) -> Scenario:
     kept = {name: value for name, value in scenario.parameters.items() if name not in settings}
     given = {name: value for name, value in settings.items() if value is not None}
     return msgspec.structs.replace(scenario, parameters={**kept, **given}, budget=None, budget_delta=0.0)
-
-
-def variants_of(protocol: str, *, part: str = "variants") -> type[VariantTable]:
-    """Return the part of a system that knows its variants.
-
-    Args:
-        protocol: its name.
-        part: "plan" is "variants" where there is no other.
-
-    Raises:
-        ConfigurationError: there is no such protocol, or it has no such part.
-    """
-    own = find_protocol(protocol)
-    for each in dict.fromkeys((part, "variants")):
-        kind: type[VariantTable] | None = part_of(own, each, VariantTable, is_class=True)
-        if kind is not None:
-            return kind
-    allowed = f"one of {', '.join(names_with('variants'))}, of whose sessions there are variants to compare"
-    raise ConfigurationError(field="protocol", value=protocol, allowed=allowed)
 
 
 def table_of(kind: type[VariantTable], scenario: Scenario, *, trials: int) -> VariantTable:

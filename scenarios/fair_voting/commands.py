@@ -56,7 +56,7 @@ def trade_off(
     from ...protocol.errors import ConfigurationError
     from ...protocol.fair_voting import FairVoting
     from ..presentation import make_console
-    from ..presentation.numbers import listed
+    from ..presentation.numbers import in_a_row
     from ..running.resolution import Streamed, resolve
     from ..system import find_protocol
     from . import trade_offs
@@ -83,7 +83,7 @@ def trade_off(
     folder = make_folder(out, f"{loaded.name}-trade-off")
     features = [feature.name for feature in side.protocol.parameters.features or ()]
     groups = f"{len(side.names):,} voters in {len(side.protocol.parameters.groups):,} groups"
-    groups += f", fair by {listed(features)}" if features else ""
+    groups += f", fair by {in_a_row(features)}" if features else ""
     save_trade_off(folder, found, title=f"{loaded.title}: ", setting=f"{groups} · ε as proven for one voter")
     tell_folder(console, folder, draws=True)
 

@@ -9,11 +9,11 @@ import pkgutil
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from psephos.scenarios import load, run, simulate
+    from psephos.scenarios import load, run, simulate, simulate_async
 
     __version__: str
 
-__all__ = ["__version__", "load", "run", "simulate"]
+__all__ = ["__version__", "load", "run", "simulate", "simulate_async"]
 
 __path__ = pkgutil.extend_path(__path__, __name__)
 

@@ -11,7 +11,8 @@ import msgspec
 from ...protocol.errors import ConfigurationError
 from ...protocol.moral_preferences import Outcome
 from ...protocol.moral_preferences.records import GREATEST_FEATURE
-from .data.csv_numbers import NumberTable, codes_of, number_of, read_numbers
+from ..reading.cells import number_in
+from .data.csv_numbers import NumberTable, codes_of, read_numbers
 
 __all__ = ["AlternativePair", "parse_alternative", "read_alternatives", "read_pairs"]
 
@@ -79,7 +80,7 @@ def _check_feature(name: str, outcome: Outcome, *, field: str) -> None:
 
 
 def _number(text: str, *, field: str) -> float:
-    value = number_of(text)
+    value = number_in(text)
     if not abs(value) <= GREATEST_FEATURE:  # not so for nan
         allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
         raise ConfigurationError(field=field, value=text, allowed=allowed)

@@ -33,7 +33,7 @@ from ..presentation.drawing import (
     name_rows,
     size_of_rows,
 )
-from ..presentation.numbers import decimals_of, listed, rounded, some
+from ..presentation.numbers import decimals_of, in_a_row, rounded, some
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import show_facts, show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
@@ -327,7 +327,7 @@ def _conclude(outcome: Outcome) -> str:
     if outcome.errors is None:
         sentences.append("How far the noise moved them is not known.")
     if unsure:
-        which = listed(unsure) if len(unsure) <= _MOST_NAMED else f"{len(unsure):,} of {len(features):,} features"
+        which = in_a_row(unsure) if len(unsure) <= _MOST_NAMED else f"{len(unsure):,} of {len(features):,} features"
         near = f"within {_SURE_ERRORS} standard errors of 0"
         sentences.append(
             f"Of {which} the noise may have turned the sign: {'it is' if len(unsure) == 1 else 'they are'} {near}."
@@ -342,7 +342,7 @@ def _conclude(outcome: Outcome) -> str:
 def _speaking(names: Sequence[str], side: str) -> str:
     """Return the first of the features on one side, as those that speak most where there are more."""
     most = "most " if len(names) > _MOST_NAMED else ""
-    return f"{listed(names[:_MOST_NAMED])} {'speaks' if len(names) == 1 else 'speak'} {most}{side}"
+    return f"{in_a_row(names[:_MOST_NAMED])} {'speaks' if len(names) == 1 else 'speak'} {most}{side}"
 
 
 PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)

@@ -29,6 +29,7 @@ __all__ = [
     "briefs_of",
     "draw_lesson",
     "draw_outcome",
+    "is_plain",
     "make_console",
     "rows_of",
     "said_of",
@@ -135,6 +136,11 @@ def draw_outcome(
         if picture is None:
             return []
         return save_picture(picture, folder=folder, name="estimates", title=title, setting=setting)
+
+
+def is_plain(outcome: msgspec.Struct) -> bool:
+    """Return whether an outcome has no presenter of its own, and is shown as what its fields are called."""
+    return _presenter_of(outcome) is PLAIN
 
 
 @contextlib.contextmanager

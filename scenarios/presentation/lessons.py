@@ -48,6 +48,8 @@ def show_lesson(console: Console, lesson: Lesson, *, is_drawn: bool = True) -> N
 def written_lesson(lesson: Lesson) -> dict[str, Any]:
     """Return a lesson as plain data; JSON has no infinity, so that such a number is null."""
     plain: dict[str, Any] = msgspec.to_builtins(lesson)
+    if not lesson.refutes_ledger:
+        del plain["refutes_ledger"]
     return _finite(plain)
 
 

@@ -1,10 +1,10 @@
 """Numbers, nouns and lists as terminals and pictures write them: decimals as they are deserved, nouns that agree."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["capitalized", "decimals_of", "listed", "rounded", "some"]
+__all__ = ["capitalized", "decimals_of", "in_a_row", "rounded", "some"]
 
 _DIGITS: Final = 2
 _DIGITS_WITHOUT_ERRORS: Final = 3
@@ -31,9 +31,9 @@ def some(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def listed(items: Sequence[str]) -> str:
-    """Return what may stand in a sentence for some items: "a, b and c"; at least one."""
-    *first, last = items
+def in_a_row(words: Iterable[str]) -> str:
+    """Return words as people list them: "a, b and c"; at least one."""
+    *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 
 

@@ -27,7 +27,7 @@ from .drawing import (
     name_rows,
     size_of_rows,
 )
-from .numbers import capitalized, decimals_of, listed, rounded, some
+from .numbers import capitalized, decimals_of, in_a_row, rounded, some
 from .presenter import Brief, Known, Presenter
 from .terminal import show_note, show_table, title_of
 
@@ -195,22 +195,35 @@ def _rows_of(table: Lines, known: Known) -> Rows:
 
 
 def plain_briefs(outcome: msgspec.Struct) -> Sequence[Brief]:
-    """Return the estimates of the first table that has any, of each line the first; or else the fields of one."""
+    """Return all that was released: the outcome's own fields, such as a winner, then the estimates of each table.
+
+    Of a table without estimates they are its cells, where nothing else was released.
+    """
     tables = tables_of(outcome)
-    for table in tables:
-        for column in table.measured:
-            names = [line.name or column.replace("_", " ") for line in table.lines]
-            cells = [line.cells.get(column) for line in table.lines]
-            told = zip(names, _written(cells), cells, strict=True)
-            return [Brief(name, Text(said), cell) for name, said, cell in told if isinstance(cell, Estimate)]
-    for table in sorted(tables, key=lambda table: bool(table.name)):  # the outcome's own fields, where it has any
-        return [
-            Brief(" ".join([*line.names, column.replace("_", " ")]), Text(plain(cell)))
-            for line in table.lines
-            for column, cell in line.cells.items()
-            if plain(cell) != line.name
-        ]
-    return []
+    own = [brief for table in tables if not table.name for brief in _briefs_of_cells(table)]
+    estimates = [brief for table in tables for brief in _briefs_of_estimates(table)]
+    return [*own, *estimates] or [brief for table in tables[:1] for brief in _briefs_of_cells(table)]
+
+
+def _briefs_of_cells(table: Lines) -> list[Brief]:
+    return [
+        Brief(" ".join([*line.names, column.replace("_", " ")]), Text(plain(cell)))
+        for line in table.lines
+        for column, cell in line.cells.items()
+        if plain(cell) != line.name and not isinstance(cell, Estimate)
+    ]
+
+
+def _briefs_of_estimates(table: Lines) -> list[Brief]:
+    briefs: list[Brief] = []
+    for column in table.measured:
+        words = column.replace("_", " ")
+        of_column = "" if column == table.measured[0] else f" ({words})"
+        names = [f"{line.name}{of_column}" if line.name else words for line in table.lines]
+        cells = [line.cells.get(column) for line in table.lines]
+        told = zip(names, _written(cells), cells, strict=True)
+        briefs += [Brief(name, Text(said), cell) for name, said, cell in told if isinstance(cell, Estimate)]
+    return briefs
 
 
 def plain_verdict(briefs: Sequence[Brief]) -> str:
@@ -220,7 +233,7 @@ def plain_verdict(briefs: Sequence[Brief]) -> str:
     said = [f"{brief.name} is {brief.said.plain}" for brief in briefs[:_MOST_SAID]]
     if len(briefs) > _MOST_SAID:
         said.append(f"there {'is' if len(briefs) == _MOST_SAID + 1 else 'are'} {len(briefs) - _MOST_SAID:,} more")
-    sentence = f"{capitalized(listed(said))}."
+    sentence = f"{capitalized(in_a_row(said))}."
     return f"{sentence} Each ± is one standard error." if "±" in sentence else sentence
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
 from ..tables import Cell, Entry, Table, Tone
-from .numbers import listed
+from .numbers import in_a_row
 
 __all__ = [
     "STYLES",
@@ -167,7 +167,7 @@ def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whol
         drawn.add_row(*row)
     console.print(drawn)
     if left_out:
-        named = listed([" ".join(header.split()) for header in left_out])
+        named = in_a_row([" ".join(header.split()) for header in left_out])
         where = whole or "a wider terminal"
         them = "it" if len(left_out) == 1 else "them"
         show_note(console, f"no room for the column{'s' * (len(left_out) > 1)} {named}: {where} has {them}")

@@ -4,15 +4,23 @@ A name of a party, or an alternative of a vote, is somebody else's text: written
 be obeyed on the machine of whoever opens the file.
 """
 
+import csv
+import math
 import re
+from pathlib import Path
 from typing import Final
 
-__all__ = ["inert_cell", "plain_cell"]
+from ...protocol.errors import ConfigurationError
+from .files import readable
+
+__all__ = ["inert_cell", "number_in", "plain_cell", "rows_in"]
 
 _BEGINNING: Final = r"[=+\-@\t\r\n＝＋－＠]."
 _FORMULA: Final = re.compile(f"'*{_BEGINNING}", re.DOTALL)
 """A formula's beginning, and text that has been made inert before."""
 _INERT: Final = re.compile(f"'+{_BEGINNING}", re.DOTALL)
+_BEYOND: Final = "\0"
+"""Where `csv` leaves entries beyond the header: no column is called so."""
 
 
 def inert_cell(value: object) -> object:
@@ -32,3 +40,52 @@ def inert_cell(value: object) -> object:
 def plain_cell(text: str) -> str:
     """Return what `inert_cell` was given."""
     return text[1:] if _INERT.match(text) else text
+
+
+def number_in(entry: str) -> float:
+    """Return an entry as a number; nan where it is none."""
+    try:
+        return math.nan if "_" in entry else float(entry)
+    except ValueError:
+        return math.nan
+
+
+def rows_in(path: Path) -> list[dict[str, object]]:
+    """Return the rows of a table that a run wrote, numbers as such.
+
+    Raises:
+        ConfigurationError: it cannot be read.
+    """
+    what = f"the folder of a run with a readable {path.name}"
+    with readable(path, field="RUN", value=path.parent, what=what), path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file, restkey=_BEYOND)
+        try:
+            rows = list(reader)
+        except csv.Error as error:
+            allowed = f"{what} (line {reader.line_num}: {error})"
+            raise ConfigurationError(field="RUN", value=str(path.parent), allowed=allowed) from None
+    if any(_BEYOND in row for row in rows):
+        allowed = f"{what}: a line of it has more entries than its header"
+        raise ConfigurationError(field="RUN", value=str(path.parent), allowed=allowed)
+    return [{key: _number(text) for key, text in row.items()} for row in rows]
+
+
+def _number(text: str | None) -> object:
+    """Return a cell of CSV as the number that was written; a name such as 007 or 1e5 stays one."""
+    if not text:
+        return None
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        if str(number) == text and _is_finite(number):
+            return number
+    return plain_cell(text)
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # an integer that no float holds
+        return False

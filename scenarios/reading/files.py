@@ -18,6 +18,7 @@ __all__ = [
     "MAX_FILE_BYTES",
     "MAX_LINE",
     "bounded_lines",
+    "check_files",
     "check_size",
     "decode_line",
     "decoded",
@@ -34,6 +35,8 @@ MAX_LINE: Final = 1 << 24
 MAX_FILE_BYTES: Final = 1 << 28
 """Of a table that is held in memory: as objects these are a few GB."""
 _MAX_SHOWN_BYTES: Final = 40
+_IN_MEMORY: Final = frozenset({".json", ".csv", ".svg", ".md"})
+"""Files of a run that are read whole."""
 
 
 @contextlib.contextmanager
@@ -74,6 +77,26 @@ def check_size(path: Path, *, field: str, most: int = MAX_FILE_BYTES) -> None:
         if (num_bytes := path.stat().st_size) > most:
             allowed = f"a file of at most {most:,} bytes: all of it has to fit into memory"
             raise ConfigurationError(field=field, value=f"{path} of {num_bytes:,} bytes", allowed=allowed)
+
+
+def check_files(folder: Path) -> None:
+    """Refuse a run's folder whose files lead out of it, or do not fit into memory: somebody else may have made it.
+
+    Args:
+        folder: what a command left. It may itself be a link.
+
+    Raises:
+        ConfigurationError: one of its files is a link to another place, or to `private/`, or is too large.
+    """
+    field, what = "RUN", "the folder of a run"
+    with readable(folder, field=field, what=what):
+        own = folder.resolve()
+        for file in folder.iterdir():
+            if file.is_symlink() and (target := file.resolve()).parent != own:
+                allowed = f"{what} whose files are in it: {file.name} leads to {target}"
+                raise ConfigurationError(field=field, value=str(folder), allowed=allowed)
+            if file.suffix in _IN_MEMORY:
+                check_size(file, field=field)
 
 
 def open_text(path: Path, encoding: str = "utf-8-sig", *, errors: str = "strict") -> IO[str]:

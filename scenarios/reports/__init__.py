@@ -9,7 +9,7 @@ from typing import Final
 from ..running.reader import read_run
 from .page import write_page
 from .run_page import page_of_run
-from .study_pages import page_of_study
+from .study_pages import page_of_study, sections_of_studies
 
 __all__ = ["REPORT", "write_report"]
 
@@ -31,5 +31,9 @@ def write_report(folder: Path, path: Path | None = None) -> Path:
         ConfigurationError: it is no run's folder, something in it is damaged, or the file cannot be written.
     """
     path = folder / REPORT if path is None else path
-    write_page(page_of_study(folder) or page_of_run(read_run(folder)), path)
+    page = page_of_study(folder)
+    if page is None:
+        left = read_run(folder)
+        page = page_of_run(left, studies=list(sections_of_studies(folder)))
+    write_page(page, path)
     return path

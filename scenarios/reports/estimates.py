@@ -1,26 +1,18 @@
 """What a run estimated, as a table for people: each number with its error, and as many digits as that deserves."""
 
-import csv
-import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
-from ...protocol.errors import ConfigurationError
 from ..presentation import rows_of
 from ..presentation.presenter import error_of
 from ..presentation.rows import column_of, table_of_rows
 from ..presentation.terminal import title_of
-from ..reading.cells import plain_cell
-from ..reading.files import readable
 from ..running.reader import RunLeft
 from ..tables import Cell, Rows, Table
 
-__all__ = ["estimates_in", "rows_in"]
+__all__ = ["estimates_in"]
 
 _ERROR: Final = "_standard_error"
-_BEYOND: Final = "\0"
-"""Where `csv` leaves entries beyond the header: no column is called so."""
 
 
 def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None, str]:
@@ -32,9 +24,6 @@ def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None
 
     Returns:
         The table, None where nothing was estimated; and exact numbers by name, empty where nothing is left out.
-
-    Raises:
-        ConfigurationError: the file of estimates cannot be read.
     """
     rows = _estimates(left)
     if not rows:
@@ -62,50 +51,8 @@ def _same_in_all(rows: Rows) -> Mapping[str, Cell]:
 
 
 def _estimates(left: RunLeft) -> Rows:
-    path = left.path / "estimates.csv"
-    if path.exists():
-        return rows_in(path)
+    if left.estimates is not None:
+        return left.estimates
     if left.outcome is None:
         return []
     return rows_of(left.outcome, truth=None if left.result is None else left.result.truth)
-
-
-def rows_in(path: Path) -> Rows:
-    """Return the rows of a table that a run wrote, numbers as such.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
-    what = f"the folder of a run with a readable {path.name}"
-    with readable(path, field="RUN", value=path.parent, what=what), path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file, restkey=_BEYOND)
-        try:
-            rows = list(reader)
-        except csv.Error as error:
-            allowed = f"{what} (line {reader.line_num}: {error})"
-            raise ConfigurationError(field="RUN", value=str(path.parent), allowed=allowed) from None
-    if any(_BEYOND in row for row in rows):
-        allowed = f"{what}: a line of it has more entries than its header"
-        raise ConfigurationError(field="RUN", value=str(path.parent), allowed=allowed)
-    return [{key: _number(text) for key, text in row.items()} for row in rows]
-
-
-def _number(text: str | None) -> object:
-    """Return a cell of CSV as the number that was written; a name such as 007 or 1e5 stays one."""
-    if not text:
-        return None
-    for kind in (int, float):
-        try:
-            number = kind(text)
-        except ValueError:
-            continue
-        if str(number) == text and _is_finite(number):
-            return number
-    return plain_cell(text)
-
-
-def _is_finite(number: float) -> bool:
-    try:
-        return math.isfinite(number)
-    except OverflowError:  # an integer that no float holds
-        return False

@@ -41,6 +41,7 @@ __all__ = [
     "drawn",
     "epsilon_cell",
     "epsilon_text",
+    "repeated",
     "write_page",
 ]
 
@@ -189,6 +190,13 @@ def drawn(path: Path, words: str) -> Iterator[Drawing]:
     if path.exists():
         with readable(path, field="RUN", value=path.parent, what=f"the folder of a run with a readable {path.name}"):
             yield Drawing(svg=path.read_bytes(), words=words)
+
+
+def repeated(command: str) -> Iterator[Section]:
+    """Yield how to repeat what left a folder; nothing where the command is not known, and empty."""
+    if command:
+        code = Code(text=command, words="In the folder in which it was given, the command that repeats it:")
+        yield Section(title="How to repeat it", blocks=[code])
 
 
 def write_page(page: Page, path: Path) -> None:

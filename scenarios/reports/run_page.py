@@ -33,10 +33,9 @@ from .page import (
     drawn,
     epsilon_cell,
     epsilon_text,
+    repeated,
 )
-from .repeating import repeated
 from .series_page import losses_of_persons, price_of_series, sections_of_votes, table_of_votes
-from .study_pages import sections_of_studies
 
 __all__ = ["page_of_run", "settings_of", "verdict_in"]
 
@@ -50,32 +49,34 @@ _MODELS: Final = {
 _DROPPED: Final = b'"event":"party_dropped"'
 
 
-def page_of_run(left: RunLeft) -> Page:
+def page_of_run(left: RunLeft, *, studies: Sequence[Section] = ()) -> Page:
     """Return the page of a run.
 
     Args:
         left: what it left.
+        studies: what is said of the studies that lie in its folder.
 
     Raises:
         ConfigurationError: a file of the folder is damaged.
     """
+    facts = list(_facts(left))
+    verdict, tone = verdict_in(left)
     sections = [
         Section(title="What came of it", blocks=list(_outcome(left))),
-        *sections_of_votes(left),
+        *(sections_of_votes(left) if left.kind == "series" else ()),
         Section(title="What it cost", blocks=list(_cost(left))),
         Section(title="Who is trusted", blocks=list(_trust(left))),
         Section(title="What happened", blocks=list(_happened(left))),
         *_adversaries(left),
-        *sections_of_studies(left.path),
+        *studies,
         Section(title="The scenario", blocks=list(_scenario(left))),
-        *repeated(left.path),
+        *repeated(left.command),
         Section(title="About this run", blocks=list(_about_run(left))),
     ]
-    verdict, tone = verdict_in(left)
     return Page(
         kind={"run": "Run", "series": "Series of votes", "party": "One party's session"}[left.kind],
         title=left.title,
-        facts=list(_facts(left)),
+        facts=facts,
         verdict=verdict,
         tone=tone,
         sections=[section for section in sections if section.blocks],
@@ -97,9 +98,13 @@ def verdict_in(left: RunLeft) -> tuple[Sequence[str], Tone]:
         said = ["No outcome: the run has not ended, or its process was killed. What it wrote until then is below."]
     elif not failed:
         said = ["No outcome: the folder has none."]
+    refuting = [learnt.who for learnt in left.learnt if learnt.refutes_ledger]
+    said += [f"This ledger is refuted: {who} learnt more than it says is proven." for who in refuting]
     if left.run is not None and left.run.failure is not None:
         reason = left.run.failure.reason
         said.append(f"{'Nobody heard it' if left.outcome is not None else 'No outcome'}: {reason}.".replace("..", "."))
+        return said, "poor"
+    if refuting:
         return said, "poor"
     return said, "" if left.outcome is not None or left.kind == "series" else "warning"
 
@@ -131,7 +136,8 @@ def _is_rehearsal(left: RunLeft) -> bool:
 def _outcome(left: RunLeft) -> Iterator[Block]:
     for name, words in (("estimates", "The estimates with their errors"), ("series", "The votes, one after another")):
         yield from drawn(left.path / f"{name}.svg", words)
-    yield from table_of_votes(left)
+    if left.kind == "series":
+        yield from table_of_votes(left)
     table, shared = estimates_in(left)
     if table is not None:
         yield table
@@ -172,7 +178,8 @@ def _cost(left: RunLeft) -> Iterator[Block]:
     elif not meaning and left.result is not None:
         person = left.person
         yield Facts({"ε claimed": epsilon_text(person.claimed), "ε proven": epsilon_text(person.proven)})
-    yield from losses_of_persons(left)
+    if left.kind == "series":
+        yield from losses_of_persons(left)
     if (file := left.path / "audit" / "audit.json").exists():
         table, sure = audited_losses(read_audit(file))
         yield from (table, Text(sure, "quiet"))

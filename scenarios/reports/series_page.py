@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, total_of
 from ..presentation import briefs_of, verdict_of
 from ..presentation.numbers import some
@@ -15,7 +17,7 @@ from ..running.reader import Released, RunLeft, read_run
 from ..running.series_shown import say_limit
 from ..running.statements import LITTLE, little_of, meaning_of, odds_of
 from ..tables import Cell, Entry, Table
-from .estimates import estimates_in, rows_in
+from .estimates import estimates_in
 from .page import Block, Drawing, Facts, Section, Text, drawn, epsilon_text
 
 __all__ = ["losses_of_persons", "price_of_series", "sections_of_votes", "table_of_votes"]
@@ -38,7 +40,7 @@ def table_of_votes(left: RunLeft) -> Iterator[Table]:
         return
     rows: list[Sequence[Entry]] = []
     for place, vote in enumerate(left.result.votes, start=1):
-        outcome = vote.get("failure") or _said_of_vote(left, vote)
+        outcome = vote.get("failure") or _said_of(left.outcomes[place - 1])
         refused = len(vote.get("refused", ()))
         title = str(vote.get("title", ""))
         leads_to = _anchor(place) if place <= _MOST_VOTES else ""
@@ -59,33 +61,18 @@ def _anchor(place: int) -> str:
     return f"vote-{place}"
 
 
-def _said_of_vote(left: RunLeft, vote: Mapping[str, Any]) -> str:
+def _said_of(outcome: msgspec.Struct | None) -> str:
     """Return a vote's outcome in a line."""
-    outcome = left.decoded(vote.get("outcome"))
     if outcome is None:
         return ""
     return "; ".join(f"{brief.name}: {brief.said.plain}" for brief in briefs_of(outcome))
 
 
 def losses_of_persons(left: RunLeft) -> Iterator[Table]:
-    """Yield what each person of a series lost, vote by vote; nothing of a deployment.
-
-    Args:
-        left: what a run or a series left.
-
-    Raises:
-        ConfigurationError: the file of losses cannot be read.
-    """
-    if rows := _losses(left):
+    """Yield what each person of a series lost, vote by vote; nothing of a deployment."""
+    if rows := left.losses:
         cells = [[Cell.of(value) for value in row.values()] for row in rows]
         yield Table(caption="ε of each person, by vote", name="losses", columns=list(rows[0]), rows=cells, full=rows)
-
-
-def _losses(left: RunLeft) -> Sequence[Mapping[str, object]]:
-    path = left.path / "losses.csv"
-    if left.kind != "series" or left.is_deployment or not path.exists():
-        return ()
-    return rows_in(path)
 
 
 def sections_of_votes(left: RunLeft) -> Iterator[Section]:
@@ -105,11 +92,10 @@ def sections_of_votes(left: RunLeft) -> Iterator[Section]:
     if over > 0:
         said += f" Of {some(over, 'more vote')} the folders have it: psephos report writes the page of one."
     yield Section(title="Vote by vote", blocks=[Text(said)])
-    losses = _losses(left)
     names_are_told = not (left.is_deployment or left.about is None or left.about.hides_participation)
     for place, vote in enumerate(votes[:_MOST_VOTES], start=1):
         title = str(vote.get("title", ""))
-        absent = _absent(losses, vote, place) if names_are_told else {}
+        absent = _absent(left.losses, vote, place) if names_are_told else {}
         yield Section(
             title=f"Vote {place}: {title}" if title else f"Vote {place}",
             blocks=list(_vote(left, vote, place, absent)),
@@ -119,7 +105,7 @@ def sections_of_votes(left: RunLeft) -> Iterator[Section]:
 
 
 def _vote(left: RunLeft, vote: Mapping[str, Any], place: int, absent: Mapping[str, str]) -> Iterator[Block]:
-    outcome = left.decoded(vote.get("outcome"))
+    outcome = left.outcomes[place - 1]
     if outcome is not None:
         yield Text(verdict_of(outcome))
     elif failure := vote.get("failure"):

@@ -19,15 +19,14 @@ from ..experiments.findings import Finding
 from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.rows import table_of_rows
 from ..presentation.terminal import title_of
+from ..reading.cells import rows_in
 from ..reading.conversion import convert
-from ..reading.files import readable
-from ..running.reader import check_files, read_json
+from ..reading.files import check_files, readable
+from ..running.reader import read_command, read_json
 from ..tables import Rows, Table, listed
 from ..verdicts import AuditVerdict
 from .audits import audited_losses, read_audit
-from .estimates import rows_in
-from .page import Block, Page, Section, Text, drawn
-from .repeating import repeated
+from .page import Block, Page, Section, Text, drawn, repeated
 
 __all__ = ["page_of_study", "sections_of_studies"]
 
@@ -92,7 +91,7 @@ def page_of_study(folder: Path) -> Page | None:
         if (folder / name).exists():
             check_files(folder)
             page = make(folder)
-            return dataclasses.replace(page, sections=[*page.sections, *repeated(folder)])
+            return dataclasses.replace(page, sections=[*page.sections, *repeated(read_command(folder))])
     return None
 
 

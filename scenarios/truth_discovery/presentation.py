@@ -34,7 +34,7 @@ from ..presentation.drawing import (
     percent_scale,
     size_of_rows,
 )
-from ..presentation.numbers import listed, some
+from ..presentation.numbers import in_a_row, some
 from ..presentation.plain import PLAIN
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import show_note, show_table
@@ -423,7 +423,7 @@ def _found(found: Mapping[str, str], num_tasks: int) -> str:
     if not found:
         return f"No answer was found: nobody answered {'the task' if num_tasks == 1 else 'any task'}."
     if num_tasks <= _MOST_SAID:
-        named = listed([f"{task} is {label}" for task, label in found.items()])
+        named = in_a_row([f"{task} is {label}" for task, label in found.items()])
         return f"{named}." if len(found) == num_tasks else f"{named}; nobody answered the rest."
     answered = f"All {num_tasks:,} tasks have an answer"
     if len(found) < num_tasks:
@@ -432,7 +432,7 @@ def _found(found: Mapping[str, str], num_tasks: int) -> str:
     shares = [f"{label} for {number:,}" for label, number in labels[:_MOST_SAID]]
     if len(labels) > _MOST_SAID:
         shares.append(f"{some(len(labels) - _MOST_SAID, 'other label')} for {sum(n for _, n in labels[_MOST_SAID:]):,}")
-    return f"{answered}: {listed(shares)}."
+    return f"{answered}: {in_a_row(shares)}."
 
 
 TRUTHS: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)

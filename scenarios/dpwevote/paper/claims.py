@@ -19,8 +19,9 @@ from ....protocol.dpwevote.parameters import VariantName
 from ....protocol.mechanisms import FiniteMechanism
 from ....protocol.privacy import total_of
 from ...audit.bounds import exact_epsilon
-from ...experiments.findings import BoundedFinding, Certainty, Finding, in_a_row
+from ...experiments.findings import BoundedFinding, Certainty, Finding
 from ...experiments.measurements import FAR, deviation, mean_square, most_by_chance
+from ...presentation.numbers import in_a_row
 from ..attack.true_groups import evaluate_true_groups
 from ..audit.sessions import case_of_partner
 from .evidence import at, by_partners, errors_of, lead, pairs_of, select

@@ -21,7 +21,7 @@ from typing import Any
 from ....protocol.dpwevote import DPWeVote, Parameters, make_offers
 from ....protocol.dpwevote.signed import make_report
 from ....protocol.elementary import square
-from ...experiments.measurements import Measurement, deviation, share_of
+from ...experiments.measurements import Measurement, as_published, deviation, share_in, share_of
 from ...experiments.reproductions import Asked, Part
 from .cells import Cells, make_vote, normal_accuracy
 from .published import (
@@ -96,11 +96,10 @@ def published_tables(cells: Cells, trials: int) -> tuple[tuple[PublishedCell, ..
             for epsilon, share, error in theirs:
                 cell = cells.measure(variant, UNIFORM, num_partners=num_partners, epsilon=epsilon)
                 assert cell.mse_q is not None  # noqa: S101  both variants tell the quota
-                of_error = cell.mse_q.standard_error * math.sqrt(trials / RUNS)  # its spread is that of our own trials
                 expected = expected_quota_error(make_vote(variant, epsilon=epsilon), num_partners=num_partners)
                 for rows, ours, published, without_drawing in (
-                    (accuracies, cell.accuracy, _of_runs(share, decisions), cell.normal_law),
-                    (errors, cell.mse_q, Measurement(error, of_error), expected),
+                    (accuracies, cell.accuracy, share_in(share, decisions), cell.normal_law),
+                    (errors, cell.mse_q, as_published(error, cell.mse_q, trials=trials, runs=RUNS), expected),
                 ):
                     rows.append(
                         PublishedCell(
@@ -181,13 +180,8 @@ def _mechanisms(cells: Cells) -> Iterator[MechanismRow]:
                 normal_law=normal_accuracy(vote, UNIFORM, _MECHANISM_PARTNERS),
                 prototype_second_moment=prototype.second_moment if name == "optimal, uniform prior" else None,
                 prototype_accuracy=known,
-                difference=None if known is None else deviation(accuracy, _of_runs(known)),
+                difference=None if known is None else deviation(accuracy, share_in(known, RUNS)),
             )
-
-
-def _of_runs(share: float, runs: int = RUNS) -> Measurement:
-    """Return a share of which only the number is known, as one of so many runs."""
-    return Measurement(share, math.sqrt(share * (1 - share) / runs))
 
 
 def _best_split(epsilon: float) -> DPWeVote:

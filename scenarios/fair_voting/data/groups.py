@@ -18,9 +18,9 @@ from ....protocol.arrays import IntArray
 from ....protocol.errors import ConfigurationError, did_you_mean
 from ....protocol.fair_voting.entries import names_two_groups
 from ....protocol.roles import check_party_name
+from ...reading.cells import number_in
 from ...reading.text_forms import read_rows
 from .ballots import FileBallots
-from .lines import number_in
 
 __all__ = [
     "Grouping",

@@ -3,14 +3,13 @@
 A fault is named with its line, an encoding's too.
 """
 
-import math
 from collections.abc import Generator
 from pathlib import Path
 
 from ....protocol.errors import ConfigurationError
 from ...reading.files import decoded, open_bytes, readable
 
-__all__ = ["line_fault", "number_in", "read_lines"]
+__all__ = ["line_fault", "read_lines"]
 
 
 def line_fault(path: Path, line: int, value: object, allowed: str, *, what: str = "") -> ConfigurationError:
@@ -42,11 +41,3 @@ def read_lines(path: Path, *, field: str) -> Generator[str]:
     """
     with readable(path, field=field, value=path), open_bytes(path) as file:
         yield from decoded(file, path)
-
-
-def number_in(entry: str) -> float:
-    """Return an entry as a number; nan where it is none."""
-    try:
-        return math.nan if "_" in entry else float(entry)
-    except ValueError:
-        return math.nan

@@ -36,8 +36,9 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError, did_you_mean, one_of
+from ...reading.cells import number_in
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
-from .lines import line_fault, number_in, read_lines
+from .lines import line_fault, read_lines
 
 __all__ = ["VOTE_TYPES", "read_pabulib"]
 
@@ -70,10 +71,10 @@ def read_pabulib(path: Path, *, column: str = "", num_unnamed: int = 0, field: s
         _begin(path, rows)
         meta = _read_meta(path, rows)
         projects = _read_projects(path, rows)
-        meta.checknumber_in("num_projects", len(projects), "projects below")
+        meta.check_number("num_projects", len(projects), "projects below")
         votes = _Votes(path, list(projects), meta.vote_type())
         entries = _read_votes(path, rows, votes, column=column, num_unnamed=num_unnamed)
-    meta.checknumber_in("num_votes", len(votes.lines), "votes below")
+    meta.check_number("num_votes", len(votes.lines), "votes below")
     classes, listed = votes.tabulate()
     return FileBallots(
         alternatives=distinct_names(list(projects.values()), list(projects)),
@@ -103,7 +104,7 @@ class _Meta:
             raise line_fault(self.path, line, value or "nothing", allowed, what="vote_type")
         return value
 
-    def checknumber_in(self, key: str, found: int, what: str) -> None:
+    def check_number(self, key: str, found: int, what: str) -> None:
         """Raise ConfigurationError unless META gives this number."""
         line, value = self.entries.get(key, (1, ""))
         if not re.fullmatch(r"[0-9]{1,9}", value) or int(value) != found:

@@ -42,7 +42,6 @@ __all__ = ["findings_on_fair_voting", "findings_on_paper"]
 _SETTINGS = (FITTED.name, READ.name)
 _ALIKE = 0.005
 """What two decimals do not tell apart."""
-_NUM_ALTERNATIVES = 4
 _AUDIT: Final = "psephos audit fair-voting"
 _REPRODUCE: Final = "psephos reproduce fair-voting"
 _ALTERNATIVES: Final = ("a", "b", "c", "d")

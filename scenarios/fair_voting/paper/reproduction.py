@@ -38,13 +38,13 @@ from ....protocol.fair_voting.sampling_bounds import (
 )
 from ....protocol.mechanisms import VectorLaplace
 from ....protocol.privacy import NeighboringRelation
-from ...experiments.measurements import Measurement, deviation
+from ...experiments.measurements import as_published, deviation
 from ...experiments.reproductions import Asked, Part
 from ..audit.winner_laws import Ties, search_neighbors
 from . import PAPER
 from .cells import DELTA, OBJECTIVES, Cells, Electorate, Measured, proven_of, rule_winners, samples_for, with_objective
 from .local_table import find_crossings, variances
-from .published import EPSILONS, MECHANISMS, RUNS, SIZES, TABLE_1
+from .published import EPSILONS, MECHANISMS, RUNS, SIZES, TABLE_1, PrintedCell
 from .real_sets import LoadedSet, load_real_sets
 from .rows import (
     EqualLossRow,
@@ -160,10 +160,7 @@ def _table(cells: Electorate) -> Iterator[TableRow]:
                 is_available=not is_sampling or is_feasible(parameters.samples, epsilon, cells.sizes),
                 published_disparity=printed.disparity,
                 published_welfare=printed.welfare,
-                disparity=found.disparity,
-                welfare=found.welfare,
-                disparity_off=_off(found.disparity, printed.disparity, cells.trials),
-                welfare_off=deviation(found.welfare, _as_printed(found.welfare, printed.welfare, cells.trials)),
+                **_beside(printed, found, cells.trials),
                 epsilon_add_or_remove=add_or_remove,
                 epsilon_replace=proven_of(parameters),
             )
@@ -186,21 +183,19 @@ def _samplings(cells: Electorate) -> Iterator[SamplingRow]:
                     samples=parameters.samples,
                     reading=reading,
                     scale=scale,
-                    disparity=found.disparity,
-                    welfare=found.welfare,
-                    disparity_off=_off(found.disparity, printed.disparity, cells.trials),
-                    welfare_off=deviation(found.welfare, _as_printed(found.welfare, printed.welfare, cells.trials)),
+                    **_beside(printed, found, cells.trials),
                     epsilon_proven=proven_of(parameters),
                 )
 
 
-def _as_printed(ours: Measurement, value: float, trials: int) -> Measurement:
-    """Return a published mean, whose elections scatter as ours do."""
-    return Measurement(value, ours.standard_error * math.sqrt(trials / RUNS))
-
-
-def _off(ours: Measurement, printed: float | None, trials: int) -> float | None:
-    return None if printed is None else deviation(ours, _as_printed(ours, printed, trials))
+def _beside(printed: PrintedCell, found: Measured, trials: int) -> dict[str, Any]:
+    """Return the columns of ΔW and W, with how many joint standard errors each is off the published one."""
+    columns: dict[str, Any] = {}
+    pairs = ("disparity", found.disparity, printed.disparity), ("welfare", found.welfare, printed.welfare)
+    for name, ours, value in pairs:
+        published = None if value is None else as_published(value, ours, trials=trials, runs=RUNS)
+        columns |= {name: ours, f"{name}_off": None if published is None else deviation(ours, published)}
+    return columns
 
 
 def _objectives(cells: Electorate) -> Iterator[ObjectiveRow]:

@@ -22,7 +22,7 @@ from ...presentation.drawing import (
     name_ticks,
     save_picture,
 )
-from ...presentation.numbers import listed
+from ...presentation.numbers import in_a_row
 from ...presentation.terminal import show_note, show_table
 from ...running.folder import RunFolder
 from ...tables import Table
@@ -89,7 +89,7 @@ def show_trade_off(console: Console, found: TradeOff) -> None:
     show_note(console, f"objective {parameters.objective}; means of the true values of the winners")
     show_note(console, f"± is one standard error over {trials:,} elections; without ± the law is computed")
     if features := [feature.name for feature in parameters.features or ()]:
-        show_note(console, f"disparity: the greatest between the groups of any feature ({listed(features)})")
+        show_note(console, f"disparity: the greatest between the groups of any feature ({in_a_row(features)})")
     named = {row.mechanism for row in found.rows}
     if parameters.objective in PRICED and named & BY_QUALITY:
         show_note(console, PRICED[parameters.objective])

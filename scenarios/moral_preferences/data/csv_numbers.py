@@ -18,11 +18,12 @@ import numpy as np
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.moral_preferences.records import GREATEST_FEATURE
+from ...reading.cells import number_in
 from ...reading.columns import is_plain
 from ...reading.files import readable
 from ...reading.text_forms import PLAIN, TextForm, form_of, open_table
 
-__all__ = ["Choose", "NumberTable", "codes_of", "header_of", "line_fault", "number_of", "read_numbers", "row_at"]
+__all__ = ["Choose", "NumberTable", "codes_of", "header_of", "line_fault", "read_numbers", "row_at"]
 
 Choose: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]]]
 """From a header to the columns of names and the columns of numbers that are wanted; it may refuse the header."""
@@ -151,7 +152,7 @@ def _read_plain(path: Path, names: Sequence[str], numbers: Sequence[str]) -> Num
         if column.dtype.kind in "iuf":
             columns[:, place] = column.to_numpy(dtype=np.float64)
         else:  # an entry is not written as a number
-            columns[:, place] = [number_of(str(entry)) for entry in column]
+            columns[:, place] = [number_in(str(entry)) for entry in column]
     return NumberTable(path, PLAIN, {name: frame[name].to_numpy(dtype=object) for name in names}, columns, lines)
 
 
@@ -175,7 +176,7 @@ def _read_any(
         for name, text in texts.items():
             text.append(entries[places[name]])
         for name, column in columns.items():
-            column.append(number_of(entries[places[name]]))
+            column.append(number_in(entries[places[name]]))
         lines.append(line)
     return NumberTable(
         path,
@@ -184,14 +185,6 @@ def _read_any(
         np.array([columns[name] for name in numbers], dtype=np.float64).reshape(len(numbers), len(lines)).T.copy(),
         np.array(lines, dtype=np.int64),
     )
-
-
-def number_of(entry: str) -> float:
-    """Return an entry as a number; nan where it is none."""
-    try:
-        return math.nan if "_" in entry else float(entry)
-    except ValueError:
-        return math.nan
 
 
 def _rows(path: Path, form: TextForm) -> Iterator[tuple[int, list[str]]]:

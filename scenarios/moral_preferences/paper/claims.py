@@ -21,8 +21,9 @@ from ....protocol.moral_preferences.sensitivity import printed_sensitivity, tigh
 from ....protocol.privacy import PrivacyLoss
 from ....protocol.randomness import SimulatedNoise
 from ...audit.bounds import lower_limits
-from ...experiments.findings import BoundedFinding, Certainty, Finding, in_a_row
+from ...experiments.findings import BoundedFinding, Certainty, Finding
 from ...experiments.measurements import FAR, TOLERANCE, Measurement, deviation
+from ...presentation.numbers import in_a_row
 from ..audit.sessions import exposure_of_preferences
 from ..audit.witnesses import search_sensitivity
 from .effects import ORDERS

@@ -5,13 +5,13 @@ better than either accuracy.
 """
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
-from ...experiments.measurements import Measurement, mean_of
+from ....protocol.arrays import FloatArray
+from ...experiments.measurements import Measurement, deviation, mean_of
 from .methods import ALGORITHMS
 from .plan import Place
 from .rows import EffectRow
@@ -111,7 +111,7 @@ def _effect(found: _Found, figure: int, panel: str, what: str, pairs: _Pairs, wh
     """Return how far the first of two is ahead: on average over pairs, or over what is the whole of them."""
     each = [_difference(found, pair) for pair in pairs]
     total = each if whole is None else [_difference(found, pair) for pair in whole]
-    apart = [_in_errors(mean_of(difference)) for difference in each]
+    apart = [deviation(mean_of(difference), Measurement(0.0, 0.0)) for difference in each]
     return EffectRow(
         figure=figure,
         panel=panel,
@@ -123,12 +123,6 @@ def _effect(found: _Found, figure: int, panel: str, what: str, pairs: _Pairs, wh
     )
 
 
-def _difference(found: _Found, pair: tuple[Place, Place]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    first, second = (np.array(found[place.cell].accuracies) for place in pair)
-    return first - second
-
-
-def _in_errors(difference: Measurement) -> float:
-    if difference.standard_error == 0:
-        return 0.0 if difference.value == 0 else math.copysign(math.inf, difference.value)
-    return difference.value / difference.standard_error
+def _difference(found: _Found, pair: tuple[Place, Place]) -> FloatArray:
+    first, second = (found[place.cell].accuracies for place in pair)
+    return np.subtract(first, second)

@@ -17,7 +17,7 @@ All voters are made up; those of Figures 8, 9 and 10(b) are a stand-in for the M
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -89,19 +89,15 @@ def parts(asked: Asked, *, sizes: Sizes = PAPER) -> Iterator[Part]:
 _PLANS: Final = (curve_places, variant_places, weight_places, projection_places, baseline_places)
 
 
-def _mean(numbers: Iterable[float]) -> Measurement:
-    return mean_of(np.array(list(numbers)))
-
-
-def _lead(ours: Iterable[float], others: Iterable[float]) -> Measurement:
-    return _mean(own - other for own, other in zip(ours, others, strict=True))
+def _lead(ours: Sequence[float], others: Sequence[float]) -> Measurement:
+    return mean_of(np.subtract(ours, others))
 
 
 def _ratio(found: _Found, cell: Cell) -> Measurement:
     """Return the ratio of two means over the same societies, with its error to first order."""
     ours, base = found[cell].accuracies, found[baseline_of(cell)].accuracies
     ratio, below = math.fsum(ours) / math.fsum(base), math.fsum(base) / len(base)
-    rest = _mean(own - ratio * other for own, other in zip(ours, base, strict=True))
+    rest = _lead(ours, [ratio * other for other in base])
     return Measurement(ratio, rest.standard_error / below)
 
 
@@ -143,7 +139,7 @@ def _curve_point(place: Place, found: _Found) -> CurvePoint:
         epsilon_conservative=None if groups is None else groups.epsilon_conservative,
         epsilon_moderate=None if groups is None else groups.epsilon_moderate,
         epsilon_voter=_cost(cell),
-        accuracy=_mean(found[cell].accuracies),
+        accuracy=mean_of(found[cell].accuracies),
         ratio=_ratio(found, cell),
     )
 
@@ -161,7 +157,7 @@ def _variant(place: Place, found: _Found) -> VariantRow:
         title=method.title,
         epsilon=_epsilon(cell),
         epsilon_voter=_cost(cell),
-        accuracy=_mean(found[cell].accuracies),
+        accuracy=mean_of(found[cell].accuracies),
         ratio=_ratio(found, cell),
         lead=lead,
         lead_in_errors=None if lead is None or not lead.standard_error else lead.value / lead.standard_error,
@@ -182,8 +178,8 @@ def _weights(places: Iterable[Place], found: _Found) -> Iterator[WeightRow]:
             is_fixed=cell.setting.is_fixed,
             voters=cell.voters,
             method=cell.method,
-            plain=_mean(plain.accuracies),
-            weighted=_mean(weighted.accuracies),
+            plain=mean_of(plain.accuracies),
+            weighted=mean_of(weighted.accuracies),
             gain=_lead(weighted.accuracies, plain.accuracies),
         )
 
@@ -194,9 +190,9 @@ def _projections(places: Iterable[Place], found: _Found) -> Iterator[ProjectionR
             setting=cell.setting.kind,
             method=cell.method,
             epsilon=cell.epsilon,
-            error=_mean(plain.errors),
-            error_projected=_mean(projected.errors),
-            accuracy=_mean(plain.accuracies),
+            error=mean_of(plain.errors),
+            error_projected=mean_of(projected.errors),
+            accuracy=mean_of(plain.accuracies),
             gain=_lead(projected.accuracies, plain.accuracies),
         )
 
@@ -212,8 +208,8 @@ def _baseline(place: Place, found: _Found, sizes: Sizes) -> BaselineRow:
         records=setting.records,
         features=setting.features,
         bound=cell.bound,
-        society=_mean(trials.accuracies),
-        voter=_mean(trials.own),
+        society=mean_of(trials.accuracies),
+        voter=mean_of(trials.own),
         published=BASELINES[setting.kind] if has_number else None,
     )
 

@@ -29,7 +29,7 @@ from ....protocol.estimators.truth_inference import truth_discovery
 from ....protocol.mechanisms import compare_hypers, epsilon_of, flip_probability_of, hypers_of_mean
 from ....protocol.randomness import SimulatedNoise
 from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
-from ...experiments.measurements import Measurement, deviation, mean_of
+from ...experiments.measurements import Measurement, as_published, deviation, mean_of
 from ...experiments.reproductions import Asked, Part
 from ..crowd_reports import Layout, draw_labels
 from .cells import ESTIMATOR_NAMES, MECHANISM_NAMES, Cells, noise_at, session_of, with_estimator
@@ -106,11 +106,7 @@ def published_table(cells: Cells, workloads: Workloads, crowd: str, *, trials: i
                     continue
                 found = mean_of(accuracies[estimators.index(method.estimator)])
                 change = Measurement(clean[method.estimator] - found.value, found.standard_error)
-                published = Measurement(
-                    TABLES[crowd][method, epsilon],
-                    # Its spread is that of our own trials.
-                    found.standard_error * math.sqrt(trials / RUNS),
-                )
+                published = as_published(TABLES[crowd][method, epsilon], found, trials=trials, runs=RUNS)
                 rows.append(
                     PublishedCell(
                         crowd=crowd,

@@ -12,7 +12,7 @@ import click
 import numpy as np
 import pytest
 from psephos.scenarios.cli.group import cli
-from psephos.scenarios.experiments.findings import BoundedFinding, Certainty, findings_on_papers, in_a_row
+from psephos.scenarios.experiments.findings import BoundedFinding, Certainty, findings_on_papers
 from psephos.scenarios.experiments.findings_shown import bounded_finding_as_data, show_bounded_findings
 from psephos.scenarios.verdicts import Judgement
 from rich.console import Console
@@ -241,8 +241,3 @@ def test_numbers_are_shown_as_the_bounds_they_are() -> None:
 def test_finding_without_a_number_is_refused() -> None:
     with pytest.raises(ValueError, match="finding X has no number"):
         finding(found=math.nan)
-
-
-def test_names_are_listed_as_people_do() -> None:
-    assert in_a_row(["one"]) == "one"
-    assert in_a_row(["one", "two", "three"]) == "one, two and three"

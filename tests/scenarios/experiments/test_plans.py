@@ -66,7 +66,7 @@ def errors_of(resolved: Local, of: Callable[[Any], list[float]], *, sessions: in
     found: list[float] = []
     for number in range(sessions):
         noise = SimulatedNoise(11, session="plan", round_number=number)
-        outcome = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise, session="plan").outcome
+        outcome = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise).outcome
         errors = of(outcome)
         found.append(math.fsum(error * error for error in errors) / len(errors))
     return np.array(found)

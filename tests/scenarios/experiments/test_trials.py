@@ -54,7 +54,7 @@ def test_a_trial_is_the_session_of_its_round(name: str) -> None:
     resolved = resolve(load_scenario(name, [*SMALL[name], "round=7", "transport=array"]))
     assert resolved.scenario.seed is not None
     noise = SimulatedNoise(resolved.scenario.seed, session=name, round_number=7)
-    record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise, session=name)
+    record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise)
     own = measures_of(resolved).of(record.outcome, record.tallies)
     assert own
     assert {key: cell.trials[2].measures[key] for key in own} == dict(own)
@@ -84,7 +84,7 @@ def test_a_vote_is_measured_by_table_2_and_equations_10_to_13() -> None:
     resolved = resolve(load_scenario("consortium", [f"partners=[{x}, {y}, {z}]", *settings]))
     measures = measures_of(resolved)
     noise = SimulatedNoise(1, session="consortium")
-    record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise, session="consortium")
+    record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise)
     outcome = record.outcome
     assert isinstance(outcome, VoteOutcome)
     found = measures.of(outcome, record.tallies)
@@ -113,7 +113,7 @@ def test_a_disparity_is_that_of_the_features_where_these_overlap() -> None:
     """By the mean Borda scores of all voters of each gender and of each diet; those of the crossings stand beside."""
     resolved = resolve(load_scenario("two-features"))
     parameters, inputs = resolved.protocol.parameters, resolved.inputs
-    record = run_arrays(resolved.protocol, inputs=inputs, noise=SimulatedNoise(1, session="s"), session="s")
+    record = run_arrays(resolved.protocol, inputs=inputs, noise=SimulatedNoise(1, session="s"))
     assert isinstance(record.outcome, ElectionOutcome)
     winner = parameters.alternatives.index(record.outcome.winner)
     scores = len(parameters.alternatives) - 1 - inputs.private[:, winner]
@@ -142,7 +142,7 @@ def test_an_election_is_measured_by_its_winner_s_true_utilities() -> None:
     resolved = resolve(load_scenario("two-societies", settings))
     measures = measures_of(resolved)
     noise = SimulatedNoise(1, session="two-societies")
-    record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise, session="two-societies")
+    record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise)
     assert isinstance(record.outcome, ElectionOutcome)
     told = {
         name: measures.of(replace(record.outcome, winner=name), record.tallies)

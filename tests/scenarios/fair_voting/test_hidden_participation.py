@@ -26,12 +26,12 @@ from helpers import make_fair_inputs, make_fair_vote, make_names
 from psephos.agents import Simulation
 from psephos.agents.adversaries import Leaver
 from psephos.agents.driver import LINGER_SECONDS
-from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise
+from psephos.protocol import ConfigurationError, Inputs, PhaseRules, SimulatedNoise
 from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Report
 from psephos.protocol.privacy import NeighboringRelation
-from psephos.protocol.rules import PhaseRules
-from psephos.scenarios import RunFolder, load_scenario, resolve, resolve_served, run_in_folder
+from psephos.protocol.rules import SessionRules
+from psephos.scenarios import Adversity, RunFolder, load_scenario, resolve, resolve_served, run_in_folder
 from psephos.scenarios.deployment import Invitation, Serving, find_invitation, serve
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.plugins import make_transport
@@ -92,7 +92,7 @@ def by_agents(vote: FairVoting, inputs: Inputs, present: Collection[int], transp
                 inputs=inputs,
                 mode=Simulation("plans", noise),
                 transport=make_transport(transport),
-                deviations=leaves,
+                adversity=Adversity(deviations=leaves),
             )
 
     return trio.run(session)
@@ -105,7 +105,7 @@ def test_whoever_takes_part_the_bits_are_the_same_on_every_path(mechanism: str, 
     vote = make_fair_vote(4, 3, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, **MECHANISMS[mechanism])
     inputs = make_fair_inputs(vote, seed=11)
     own = Inputs(inputs.private[list(present)], inputs.public[list(present)])
-    arrays = run_arrays(vote, inputs=own, noise=SimulatedNoise(SEED, session="plans"), session="plans")
+    arrays = run_arrays(vote, inputs=own, noise=SimulatedNoise(SEED, session="plans"))
     for transport in ("memory", "tcp"):
         record = by_agents(vote, inputs, present, transport)
         assert (record.outcome, record.tallies) == (arrays.outcome, arrays.tallies)
@@ -189,8 +189,8 @@ async def test_nobody_who_watches_a_session_is_told_how_far_it_is(
             inputs=make_fair_inputs(vote),
             mode=Simulation("plans", SimulatedNoise(SEED, session="plans")),
             transport=make_transport("memory"),
-            deviations={"p3": _Mute()},
-            rules={"rankings": PhaseRules(deadline_seconds=25.0)},
+            adversity=Adversity(deviations={"p3": _Mute()}),
+            rules=SessionRules(phases={"rankings": PhaseRules(deadline_seconds=25.0)}),
             told=Told(on_progress=lambda phase, received, outstanding: looked.append((phase, received, outstanding))),
         )
     assert trio.current_time() - began == pytest.approx(25.0)

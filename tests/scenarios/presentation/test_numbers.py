@@ -1,7 +1,7 @@
 """Numbers: as many decimals as they deserve, no sign before a zero, and nouns that agree."""
 
 import pytest
-from psephos.scenarios.presentation.numbers import decimals_of, rounded, some
+from psephos.scenarios.presentation.numbers import decimals_of, in_a_row, rounded, some
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,8 @@ def test_what_is_rounded_to_zero_has_no_sign() -> None:
 
 def test_one_is_no_plural() -> None:
     assert [some(number, "task") for number in (0, 1, 1200)] == ["0 tasks", "1 task", "1,200 tasks"]
+
+
+def test_names_are_listed_as_people_do() -> None:
+    assert in_a_row(["one"]) == "one"
+    assert in_a_row(["one", "two", "three"]) == "one, two and three"

@@ -269,9 +269,9 @@ def test_the_picture_of_an_outcome_of_somebody_is_written(tmp_path: Path) -> Non
     assert png.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_verdict_of_any_outcome_says_its_first_estimates_and_what_plus_minus_means() -> None:
+def test_a_verdict_of_any_outcome_says_what_was_chosen_and_estimated_and_what_plus_minus_means() -> None:
     said = verdict_of(Estimated(Estimate(2998.2, 12.3), "tea"))
-    assert said == "Mean is 2,998 ± 12. Each ± is one standard error."
+    assert said == "Name is tea and mean is 2,998 ± 12. Each ± is one standard error."
     assert verdict_of(Answer(2.5, "tea")) == "Mean is 2.5 and name is tea."
     assert verdict_of(Empty()) == "Nothing was released but that the session ended."
 

@@ -1,0 +1,107 @@
+"""Which variants of a protocol are compared: those that its system knows, or the session itself at other prices."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, cast
+
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import PhasedProtocol
+from ...protocol.plugin_checks import checked_truth
+from ...protocol.privacy import TrustModel
+from ..running.resolution import Local
+from ..system import find_protocol, names_with, part_of
+from .measurements import Measurement
+from .summaries import Summary
+from .variants import REACH, Offered, SimulatedVariants, Unit, VariantTable
+
+__all__ = ["PlainVariants", "variants_of"]
+
+_PART: Final = "System brings the part 'variants', a VariantTable"
+
+
+class PlainVariants(SimulatedVariants):
+    """The session itself, of a protocol whose system knows no variants: at other prices where it has an `epsilon`.
+
+    The error is that of the estimates whose truth is told: the root of the mean square, as a share of the greatest
+    truth.
+    """
+
+    mark: ClassVar[str] = ""
+    error: str = "Error"
+    measure: str = "mean squared error"
+
+    def __init__(self, resolved: Local, *, trials: int) -> None:
+        super().__init__(resolved, trials=trials)
+        told = checked_truth(resolved.protocol, resolved.inputs) or {}
+        self._whole = max((abs(float(true)) for true in told.values() if not isinstance(true, str)), default=0.0)
+        if not self._whole:
+            allowed = f"one whose truth tells numbers above 0, or whose {_PART}"
+            raise ConfigurationError(field="protocol", value=resolved.protocol.name, allowed=allowed)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The one."""
+        return ("this session",)
+
+    @property
+    def unit(self) -> Unit:
+        """A share of the greatest truth."""
+        return Unit(of="of the greatest number that truth tells")
+
+    def model_of(self, name: str) -> TrustModel:
+        """Return whom the session trusts."""
+        del name
+        return self.resolved.protocol.model
+
+    def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
+        """Return the parameters at a price: with another `epsilon` where there is one."""
+        del name
+        if "epsilon" in self.parameters.__struct_fields__:
+            return self.with_epsilon({}, price, low=price / REACH, high=price * REACH)
+        return {} if math.isclose(price, self.price) else None
+
+    def proven(self, given: Mapping[str, Any]) -> float:
+        """Return what a session costs: what is refused as too much costs more than any price, as too little nothing."""
+        try:
+            return super().proven(given)
+        except ConfigurationError:
+            return math.inf if given["epsilon"] > self.parameters.epsilon else 0.0
+
+    def error_of(self, summary: Summary) -> Measurement:
+        """Return the root of the mean square, as a share."""
+        root = math.sqrt(summary.mean)
+        return Measurement(root / self._whole, summary.standard_error / (2 * root * self._whole) if root else 0.0)
+
+    def measured_at(self, error: float) -> float:
+        """Return the mean square of a share."""
+        return (error * self._whole) ** 2
+
+    def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
+        """Return what the error is."""
+        del offers
+        what = (
+            f"error: the root of the mean squared error of estimates, of {self._whole:g}, the greatest that truth tells"
+        )
+        trials = f"± is one standard error of {self.trials:,} trials"
+        return (f"{what}; {trials}. Other variants are compared of a protocol whose {_PART}",)
+
+
+def variants_of(protocol: str, *, part: str = "variants") -> type[VariantTable]:
+    """Return the part of a system that knows its variants.
+
+    Args:
+        protocol: its name.
+        part: "plan" is "variants" where there is no other.
+
+    Raises:
+        ConfigurationError: there is no such protocol, or it has no such part.
+    """
+    own = find_protocol(protocol)
+    for each in dict.fromkeys((part, "variants")):
+        kind: type[VariantTable] | None = part_of(own, each, VariantTable, is_class=True)
+        if kind is not None:
+            return kind
+    if cast("object", own.truth) is not cast("object", PhasedProtocol[Any, Any].truth):
+        return PlainVariants
+    allowed = f"one of {', '.join(names_with('variants'))}, or one that tells the truth, or one whose {_PART}"
+    raise ConfigurationError(field="protocol", value=protocol, allowed=allowed)
