@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import trio
 from psephos.agents import CloudServer, Partner
+from psephos.agents.driver import Observers
 from psephos.agents.journals import Sitting, SittingOfServer
 from psephos.agents.modes import Simulation, draw_session_id
 from psephos.agents.session_journal import SessionJournal
+from psephos.protocol import Party
 from psephos.protocol.effects import Effect, Finish, Opened
 from psephos.protocol.messages import Charter
 from psephos.protocol.randomness import SimulatedNoise
@@ -88,34 +90,25 @@ class DurableVote:
         return trio.run(self._hold, sitting, own or {})
 
     async def _hold(self, sitting: SittingOfServer, own: Mapping[str, Callable[[str], Sitting]]) -> float:
-        mode = Simulation(_SESSION, SimulatedNoise(1, session=_SESSION))
-        charter = Charter(draw_session_id())
+        noise, charter = SimulatedNoise(1, session=_SESSION), Charter(draw_session_id())
+        mode = Simulation(_SESSION, noise, charter=charter)
         stopwatch = _Stopwatch()
         server = CloudServer(
-            self._vote.protocol, roster=self._roster, mode=mode, charter=charter, sitting=sitting, listener=stopwatch
+            self._vote.protocol, self._roster, mode, sitting=sitting, told=Observers(listener=stopwatch)
         )
         listener = await self._transport.open_listener(_HOST)
         async with trio.open_nursery() as nursery:
             for place, name in enumerate(self._vote.names):
                 journal = own[name](charter.id) if name in own else None
-                nursery.start_soon(self._take_part, listener.address, place, name, mode, charter, journal)
+                nursery.start_soon(self._take_part, listener.address, place, name, mode, journal)
             result = await server.serve(listener)
         if set(result.num_received) != {len(self._vote.names)}:
             raise RuntimeError(f"of {len(self._vote.names)} parties {result.num_received} reported")
         return stopwatch.seconds
 
-    async def _take_part(
-        self, address: str, place: int, name: str, mode: Simulation, charter: Charter, sitting: Sitting | None
-    ) -> None:
-        client = Partner(
-            self._vote.protocol,
-            party=name,
-            place=place,
-            row=self._vote.inputs.private[place].tolist(),
-            mode=mode,
-            charter=charter,
-            sitting=sitting,
-        )
+    async def _take_part(self, address: str, place: int, name: str, mode: Simulation, sitting: Sitting | None) -> None:
+        party = Party(name, place, self._vote.inputs.private[place].tolist())
+        client = Partner(self._vote.protocol, party, mode, sitting=sitting)
         await client.take_part(await self._transport.connect(address))
 
 

@@ -19,7 +19,7 @@ from typing import IO, Final
 import msgspec
 import trio
 from psephos.agents import CloudServer, Deployment, Partner, SecureNoise, draw_session_id
-from psephos.protocol import Charter, Roster
+from psephos.protocol import Charter, Party, Roster
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.messages import Hello, decode
 from psephos.scenarios.running.limits import calm_collector, reserve_for_server
@@ -129,7 +129,9 @@ class _Noted(Channel):
         await self._channel.send(payloads)
 
     def send_nowait(self, payload: bytes) -> None:
+        now = monotonic()
         self._channel.send_nowait(payload)
+        self.sent.append(now)  # of what would wait, `send` takes note
 
     async def receive(self) -> list[bytes]:
         self.asked.append(monotonic())
@@ -186,7 +188,7 @@ async def _take_part(
     with calm_collector(len(rows)):
         async with trio.open_nursery() as nursery:
             for place, (name, transport) in enumerate(zip(vote.names, transports, strict=True)):
-                client = Partner(vote.protocol, party=name, place=place, row=rows[place], mode=mode)
+                client = Partner(vote.protocol, Party(name, place, rows[place]), mode)
                 channels[name] = _Noted(await transport.connect(address))
                 nursery.start_soon(client.take_part, channels[name])
     return {name: channel.sent[1:] for name, channel in channels.items()}  # a Hello comes first
@@ -219,8 +221,8 @@ def _serve(order: _Order) -> None:
         fingerprints = list(map(fingerprint_of, order.certificates))
     server = CloudServer(
         vote.protocol,
-        roster=Roster(vote.names, vote.inputs.public, fingerprints=fingerprints),
-        mode=Deployment(_SESSION, SecureNoise(), Charter(order.session_id)),
+        Roster(vote.names, vote.inputs.public, fingerprints=fingerprints),
+        Deployment(_SESSION, SecureNoise(), Charter(order.session_id)),
         places=reserve_for_server(num_parties=order.num_parties),
     )
     before = _memory("VmRSS")
