@@ -169,7 +169,6 @@ class Guarded(abc.ABC):
         Raises:
             ConfigurationError: as `check_losses`.
         """
-        del earlier
         for places in self.kinds_of(public):
             alike = public[places]
             if not len(alike):
@@ -345,7 +344,6 @@ class GuardedRelease(Guarded):
         Args:
             public: the person's public row.
         """
-        del public
         return self.tally_mechanism.event_of(self.num_values)
 
     def check_losses(self, public: Sequence[int]) -> None:

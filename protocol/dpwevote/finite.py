@@ -76,7 +76,6 @@ class WeightsPhase(Phase):
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Count the reports of each group."""
-        del earlier, public
         num_groups = self.mechanism.report_range[1] + 1
         return Tally(len(reports), np.bincount(reports[:, 0], minlength=num_groups).astype(np.int64))
 
@@ -255,7 +254,6 @@ class JointVariant(TwoReports):
         self, totals: IntArray, weights: Tally | None, opinions: Tally
     ) -> tuple[Estimate, Estimate, Estimate]:
         """Return support, margin and unbiased margin from one candidate's counts, shape (groups, 2)."""
-        del opinions
         # Whoever reported a weight and then no opinion counts in the quota alone.
         absent: list[int] = [] if weights is None else (weights.totals - totals.sum(axis=1)).tolist()
         strata = self._strata(totals)

@@ -123,7 +123,6 @@ class LaplaceWeightsPhase(Phase):
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Add up the weights and their squares."""
-        del earlier, public
         return Tally(len(reports), exact_column_sums(np.hstack([reports, reports**2])))
 
     def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
@@ -253,7 +252,6 @@ class LaplaceVariant(TwoReports):
 
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
         """Return the verdict on an unbiased margin."""
-        del totals
         number, level = opinions.num_reports, self._parameters.level
         if weights is None:
             scale = math.sqrt(self._opinion_noise / 2)

@@ -100,7 +100,6 @@ class VotesPhase(Phase):
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Count the reports by candidate."""
-        del earlier, public
         counts = [np.bincount(column, minlength=self._num_reports) for column in reports.T]
         return Tally(len(reports), np.array(counts, dtype=np.int64).reshape(self.num_values, self._num_reports))
 
@@ -204,7 +203,6 @@ class SignedVariant(Variant):
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return what each report stands for."""
-        del public
         return np.array([float(estimate) for estimate in self.report.estimates])[reports[0]]
 
     @functools.cached_property

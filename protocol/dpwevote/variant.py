@@ -112,7 +112,6 @@ class Variant(abc.ABC):
         Args:
             parameters: any with private weights; variant and split are not used.
         """
-        del parameters
         return None
 
     @property

@@ -84,12 +84,10 @@ class Choice(ExactMechanism):
 
     def num_reports_of(self, num_values: int) -> int:
         """One number."""
-        del num_values
         return 1
 
     def event_of(self, num_values: int) -> PrivacyEvent:
         """What the voter pays who pays most."""
-        del num_values
         return self.event_of_group(max(range(len(self.proven)), key=self.proven.__getitem__))
 
     def event_of_group(self, group: int) -> PrivacyEvent:
@@ -410,7 +408,6 @@ class ExponentialChoice(Choice):
 
     def slots_of(self, num_values: int) -> int:
         """One uniform, or two for each alternative."""
-        del num_values
         return 2 * self.num_alternatives if self.is_flipped else 1
 
     @functools.cached_property

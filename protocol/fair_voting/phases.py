@@ -109,7 +109,6 @@ class DisclosedRankings(CentralPhase):
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return rankings. See `Phase.rows_of`."""
-        del public
         return some_rankings(self.num_values)
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
@@ -125,12 +124,10 @@ class DisclosedRankings(CentralPhase):
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what is no ranking: it would weigh more than a voter. See `Phase.check_report`."""
-        del public
         check_ranking(report)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Add up the utilities, group by group."""
-        del earlier
         totals = self.sums_of(reports, public[:, 0])
         if self._subsample is None:
             return Tally(len(reports), totals)
@@ -207,12 +204,10 @@ class RandomizedRankings(Phase):
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return rankings. See `Phase.rows_of`."""
-        del public
         return some_rankings(self.num_values)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Tally the reports of each group by itself."""
-        del earlier
         totals = np.zeros((self._num_groups, 1 + self.report.width), dtype=np.int64)
         present = np.unique(public[:, 0]).tolist()
         for group in present:
@@ -243,19 +238,16 @@ class JointRankings(Phase):
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return rankings of some groups. See `Phase.rows_of`."""
-        del public
         rankings = some_rankings(self.num_values)
         groups = range(min(self.report.num_groups, _GROUPS_LOOKED_AT))
         return np.concatenate([cells_of_members(np.full(len(rankings), group), rankings) for group in groups])
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what nobody reports: it would weigh more than a voter. See `Phase.check_report`."""
-        del public
         self.report.check(report)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Tally all reports: nobody knows whose group they are of."""
-        del earlier, public
         return Tally(len(reports), self.report.totals_of(reports))
 
 

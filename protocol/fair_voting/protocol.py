@@ -217,7 +217,6 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what is no ranking: its neighbors might be farther away than the noise is made for."""
-        del public
         if not self.parameters.is_joint:
             check_ranking(row)
             return

@@ -147,7 +147,6 @@ class _PairReport(RankingReport):
         return square(float(self._factor)) * 2 / self.size - self.spread
 
     def law(self, group: int) -> ReportLaw:
-        del group
         keep = self._mechanism.response.keep_probability
         right = np.array([keep, 1 - keep])
         return law_of_pairs(self.size, float(self._factor), np.array([[1], [-1]]), right, right[::-1])

@@ -43,7 +43,6 @@ class Subsample(ExactMechanism):
 
     def slots_of(self, num_values: int) -> int:
         """One uniform for each draw."""
-        del num_values
         return self.num_samples * len(self.group_sizes)
 
     def num_reports_of(self, num_values: int) -> int:
@@ -52,7 +51,6 @@ class Subsample(ExactMechanism):
 
     def event_of(self, num_values: int) -> NoRelease:
         """No ranking is looked at."""
-        del num_values
         return NoRelease()
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
@@ -62,13 +60,11 @@ class Subsample(ExactMechanism):
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         """Draw. See `RowMechanism.randomize_row`."""
-        del values
         left = iter(uniforms)
         return self._draw(lambda number: min(int(next(left) * number), number - 1))
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Draw without rounding. See `ExactMechanism`."""
-        del values
         return self._draw(below)
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:

@@ -62,7 +62,6 @@ class Disclosure(Mechanism):
 
     def event_of(self, num_values: int) -> NonPrivate:
         """The same for any number of values."""
-        del num_values
         return self.event
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
@@ -72,7 +71,6 @@ class Disclosure(Mechanism):
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
         """Return the value."""
-        del uniforms
         if not -self.bound <= value <= self.bound:
             raise ValueError(f"value must be in [{-self.bound}, {self.bound}], got {value}")
         return value

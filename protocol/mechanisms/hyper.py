@@ -95,17 +95,14 @@ class PointMass(HyperQuantiles, frozen=True):
 
     def draw_one(self, uniforms: Sequence[float]) -> float:
         """Return the probability."""
-        del uniforms
         return float(self.probability)
 
     def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
         """Return the probability, exactly."""
-        del uniforms
         return Fraction(self.probability)
 
     def mixture(self, degree: int) -> Mixture:
         """Return the one point, for any degree."""
-        del degree
         return mixture_of_points((self.probability,), (1.0,))
 
 

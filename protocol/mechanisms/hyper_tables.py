@@ -95,7 +95,6 @@ class _Points(HyperQuantiles, frozen=True):
 
     def mixture(self, degree: int) -> Mixture:
         """Return the distribution itself, for any degree."""
-        del degree
         return mixture_of_points(*self.points)
 
 

@@ -113,17 +113,14 @@ class JointPair(ExactMechanism):
 
     def slots_of(self, num_values: int) -> int:
         """One uniform for the question, one for each group."""
-        del num_values
         return 1 + self.num_groups
 
     def num_reports_of(self, num_values: int) -> int:
         """The question, and a sign of each group."""
-        del num_values
         return 1 + self.num_groups
 
     def event_of(self, num_values: int) -> PrivacyEvent:
         """The ε of the signs: the question does not depend on the row."""
-        del num_values
         return LocalRandomizer(epsilon=self.epsilon)
 
     @exact_arguments
@@ -323,7 +320,6 @@ class JointRanking(Prepared):
 
     def num_prepared_of(self, num_values: int) -> int:
         """One code."""
-        del num_values
         return 1
 
     def prepare_rows(self, values: IntArray) -> IntArray:

@@ -194,7 +194,6 @@ class RowMechanism(abc.ABC):
             NotImplementedError: the law is not written down.
             ValueError: a number or a shape is out of range.
         """
-        del reports, values
         raise NotImplementedError(f"the law of {type(self).__name__} is not written down")
 
     def perturb(self, values: ArrayLike, *, seed: int) -> IntArray:
@@ -218,7 +217,6 @@ class RowMechanism(abc.ABC):
         Raises:
             ConfigurationError: nothing is known of how to estimate from these.
         """
-        del reports
         allowed = "one of k-RR, a finite channel with an inverse, Laplace noise, a whole ranking or noisy scores"
         raise ConfigurationError(field="mechanism", value=type(self).__name__, allowed=allowed)
 
@@ -281,7 +279,6 @@ class PostProcessed(RowMechanism):
 
         Who has seen the noisy rows themselves asks `noise`. See `RowMechanism.log_likelihoods`.
         """
-        del reports, values
         raise NotImplementedError(f"the law of {type(self).__name__} is not written down; that of its noise may be")
 
     def finish_row(self, noisy: Sequence[int]) -> list[int]:
@@ -427,7 +424,6 @@ class Mechanism(RowMechanism):
         Raises:
             NotImplementedError: the law is not written down.
         """
-        del reports, values
         raise NotImplementedError(f"the law of {type(self).__name__} is not written down")
 
     @property

@@ -88,17 +88,14 @@ class SampledQuestion(ExactMechanism):
 
     def slots_of(self, num_values: int) -> int:
         """One uniform for the question, one for the response."""
-        del num_values
         return 2
 
     def num_reports_of(self, num_values: int) -> int:
         """One number."""
-        del num_values
         return 1
 
     def event_of(self, num_values: int) -> PrivacyEvent:
         """The response's ε: the question does not depend on the ranking."""
-        del num_values
         return LocalRandomizer(epsilon=self.epsilon)
 
     @exact_arguments
@@ -285,7 +282,6 @@ class WholeRanking(Prepared):
 
     def num_prepared_of(self, num_values: int) -> int:
         """One code."""
-        del num_values
         return 1
 
     def prepare_rows(self, values: IntArray) -> IntArray:

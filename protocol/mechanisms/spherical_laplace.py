@@ -104,7 +104,6 @@ class SphericalLaplace(RowMechanism):
 
     def event_of(self, num_values: int) -> PureMechanism:
         """ε = sensitivity/scale of the whole row."""
-        del num_values
         return PureMechanism(epsilon=self.sensitivity / self.scale)
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:

@@ -82,7 +82,6 @@ class VectorLaplace(Mechanism):
 
     def event_of(self, num_values: int) -> PureMechanism:
         """ε = sensitivity/scale, however many values the row has."""
-        del num_values
         return self.event
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:

@@ -99,7 +99,6 @@ class NoisyObjective(PostProcessed):
 
     def num_reports_of(self, num_values: int) -> int:
         """d, whatever the number of coefficients."""
-        del num_values
         return self.num_features
 
     def finish_rows(self, noisy: IntArray) -> IntArray:

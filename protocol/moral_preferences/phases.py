@@ -104,7 +104,6 @@ class PerturbedPhase(Phase):
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return rows of voters who are far from each other. See `Phase.rows_of`."""
-        del public
         return self._summary.some_rows()
 
     def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
@@ -137,7 +136,6 @@ class PerturbedPhase(Phase):
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Add up reports and their squares, cell by cell: society by society, and level by level."""
-        del earlier
         num_levels = len(self.mechanisms)
         totals = np.zeros((self._num_societies * num_levels, _FIRST_SUM + self.num_reported), dtype=np.int64)
         for cell, places in _places_by(self.cells_of(public)):
@@ -220,18 +218,15 @@ class DisclosedPhase(CentralPhase):
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return rows of voters who are far from each other. See `Phase.rows_of`."""
-        del public
         return self._summary.some_rows()
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what no records give: it would weigh more than a voter. See `Phase.check_report`."""
-        del public
         if not self._summary.are_possible(np.array([report], dtype=np.int64)):
             raise ValueError("it is no summary of any records: it is farther out than the bound allows")
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Add up the summaries."""
-        del earlier, public
         return Tally(len(reports), exact_column_sums(reports))
 
 
@@ -258,7 +253,6 @@ class SocietiesPhase(DisclosedPhase):
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Count and add up the summaries of each society."""
-        del earlier
         totals = np.zeros((self._num_societies, 1 + self.num_values), dtype=np.int64)
         for society, places in _places_by(public[:, 0]):
             totals[society, 0] = len(reports[places])

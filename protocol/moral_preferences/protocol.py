@@ -235,7 +235,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         """Refuse a summary whose neighbors might be farther away than the noise is made for."""
-        del public
         if not self.summary.are_possible(np.array([row], dtype=np.int64)):
             raise ValueError("it is no summary of any records")
 

@@ -123,7 +123,6 @@ class Summary(abc.ABC):
 
     def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
         """Return the preferences' standard errors, from that of each number of the mean; None without a closed form."""
-        del mean
         return None if error is None else np.full(self._parameters.num_features, error)
 
     def ball_of(self, mean: FloatArray) -> Ball | None:
@@ -132,7 +131,6 @@ class Summary(abc.ABC):
         Args:
             mean: of all reports, in units.
         """
-        del mean
         return None
 
     @property
@@ -176,12 +174,10 @@ class PreferenceVector(Summary):
 
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         """Return the mean itself."""
-        del error
         return mean
 
     def ball_of(self, mean: FloatArray) -> Ball:
         """The ball of the bound, which has every voter's vector, and so their mean."""
-        del mean
         return Ball(norm="l1", radius=self._parameters.bound)
 
 
@@ -267,7 +263,6 @@ class Coefficients(Summary):
 
     def ball_of(self, mean: FloatArray) -> Ball:
         """The ball in which maxima are looked for."""
-        del mean
         return Ball(norm="l1", radius=self._parameters.bound)
 
     @property
@@ -332,7 +327,6 @@ class Direction(Summary):
 
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         """Return the direction of the mean, in the records' own coordinates, with ℓ₂ norm 1."""
-        del error
         direction = self._whitening.unwhiten(mean)
         length = _length(direction)
         return direction / length if length else direction

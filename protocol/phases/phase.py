@@ -132,7 +132,6 @@ class Phase(Guarded):
         Args:
             public: the person's public row.
         """
-        del public
         return self.mechanism
 
     def mechanism_groups(self, public: IntArray) -> MechanismGroups:
@@ -143,7 +142,6 @@ class Phase(Guarded):
         Args:
             public: their public rows, shape (n, public columns).
         """
-        del public
         return [(self.mechanism, slice(None))]
 
     @property
@@ -175,7 +173,6 @@ class Phase(Guarded):
             tally: of all reports, with totals alone.
             draw: applies a mechanism to a row, with the server's randomness.
         """
-        del draw
         return tally
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
@@ -184,7 +181,6 @@ class Phase(Guarded):
         Args:
             public: the person's public row.
         """
-        del public
         return self.losses
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
@@ -231,7 +227,6 @@ class Phase(Guarded):
         Args:
             tallies: of all phases up to this one.
         """
-        del tallies
         return None
 
 

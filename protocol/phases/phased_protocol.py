@@ -227,7 +227,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             table: the parties' entries by column, before they are checked. A session is refused if a private one was
                 looked at that `completes_from` does not name.
         """
-        del table
         return dict(given)
 
     @abc.abstractmethod
@@ -266,7 +265,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         Raises:
             ConfigurationError: an entry is not allowed, or the protocol has public columns and does not say how.
         """
-        del table
         public = [column.name for column in self.columns() if not column.private]
         if public:
             allowed = "one that encodes its public columns by themselves (encode_public)"
@@ -286,7 +284,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             ConfigurationError: an entry is missing or not allowed, or the protocol has such columns and does not say
                 how.
         """
-        del entries
         if self.num_chosen:
             allowed = "one that encodes the columns that a party chooses (encode_chosen)"
             raise ConfigurationError(field="protocol", value=self.name, allowed=allowed)
@@ -298,7 +295,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         Args:
             public: public rows.
         """
-        del public
         return {}
 
     def check_columns(self, names: Iterable[str]) -> None:
@@ -324,7 +320,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         Raises:
             ConfigurationError: an entry is missing or not allowed, or a public one is not what the server has.
         """
-        del public
         self.check_columns(entries)
         (row,) = self.encode({name: [entry] for name, entry in entries.items()}).private.tolist()
         return tuple(row)
@@ -382,7 +377,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         Args:
             num_parties: how many are on the roster.
         """
-        del num_parties
         return None
 
     def own_outcomes(self, tallies: Sequence[Tally]) -> Mapping[int, msgspec.Struct]:
@@ -391,12 +385,10 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         Args:
             tallies: of all phases.
         """
-        del tallies
         return {}
 
     def truth(self, inputs: Inputs) -> Truth | None:
         """Return what the outcome estimates, computed without noise, for simulations; None where not offered."""
-        del inputs
         return None
 
     def check_inputs(self, inputs: Inputs) -> None:
