@@ -26,11 +26,11 @@ from ..arrays import FloatArray, IntArray
 from ..elementary import exp, ln
 from ..errors import ConfigurationError, require
 from ..privacy.events import LocalRandomizer, PrivacyEvent
+from .discrete_laplace import VectorLaplace
 from .exact import Below, ExactMechanism
 from .mechanism import Prepared, RowMechanism, check_candidates
 from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
 from .rankings import MAX_ALTERNATIVES, MAX_RANKED, SampledPosition, code_of_rankings
-from .vector_laplace import VectorLaplace
 
 __all__ = ["MAX_JOINT_GROUPS", "JointPair", "JointPosition", "JointRanking", "JointScores"]
 

@@ -24,10 +24,10 @@ from ..elementary import ln
 from ..errors import ConfigurationError
 from ..estimate import Estimate
 from ..privacy.events import LocalRandomizer, PrivacyEvent
+from .discrete_laplace import VectorLaplace
 from .exact import Below, ExactMechanism
 from .mechanism import Prepared, RowMechanism, check_candidates
 from .randomized_response import GeneralizedRandomizedResponse
-from .vector_laplace import VectorLaplace
 
 __all__ = [
     "MAX_ALTERNATIVES",

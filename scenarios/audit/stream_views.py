@@ -94,9 +94,7 @@ def pieces_of(mechanism: RowMechanism, row: Sequence[int]) -> list[Piece]:
         return []
     low, high = mechanism.report_range
     width = mechanism.num_reports_of(len(row))
-    if isinstance(mechanism, VectorLaplace):
-        mechanism = mechanism.coordinate
-    if isinstance(mechanism, DiscreteLaplace):
+    if isinstance(mechanism, (DiscreteLaplace, VectorLaplace)):
         return [_noisy(place, value, noise_of_laplace(mechanism.scale)) for place, value in enumerate(row)]
     if isinstance(mechanism, SphericalLaplace):
         if mechanism.dimension not in WITH_MARGINS:

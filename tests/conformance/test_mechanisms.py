@@ -122,7 +122,7 @@ def law_of(mechanism: Mechanism, value: int) -> Mapping[int, float]:
         case FiniteMechanism():
             return dict(enumerate(mechanism.channel_matrix()[value - mechanism.value_range[0]]))
         case DiscreteLaplace() | VectorLaplace():
-            one_side = noise_law(mechanism.coordinate if isinstance(mechanism, VectorLaplace) else mechanism)
+            one_side = noise_law(mechanism)
             return {value + noise: one_side[abs(noise)] for noise in range(1 - len(one_side), len(one_side))}
         case Disclosure():
             return {value: 1.0}

@@ -94,9 +94,7 @@ def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[View]:
         return [_whole(mechanism, row)]
     if isinstance(mechanism, Prepared):
         return _views_of(mechanism.noise, mechanism.prepare_row(row))
-    if isinstance(mechanism, VectorLaplace):
-        mechanism = mechanism.coordinate
-    if isinstance(mechanism, DiscreteLaplace):
+    if isinstance(mechanism, (DiscreteLaplace, VectorLaplace)):
         noise = noise_of_laplace(mechanism.scale)
         views = _numbers(row, noise, mechanism.report_range)
         if noise.each > 1:

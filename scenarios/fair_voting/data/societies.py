@@ -164,7 +164,7 @@ class PlackettLuceGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown
         """One for each alternative. See `GroupOfVoters.slots`."""
         return num_alternatives
 
-    def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:  # noqa: ARG002  as the others
+    def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
         """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
         return draw_plackett_luce(uniforms, weights=self.weights)
 

@@ -255,7 +255,7 @@ def _noises(cells: Electorate) -> Iterator[NoiseRow]:
                     relation=relation.value,
                     epsilon_proven=price,
                     epsilon=parameters.epsilon,
-                    scale=noise.coordinate.scale * phase.scoring.step,
+                    scale=noise.scale * phase.scoring.step,
                     disparity=found.disparity,
                     welfare=found.welfare,
                     agreement=found.agreement,

@@ -1,6 +1,6 @@
 """`check_protocol` names each planted fault by what it breaks, and has nothing to say of a protocol without a fault."""
 
-# ruff: noqa: ARG002, D101  a planted fault is its one line, and its name says which
+# ruff: noqa: D101  a planted fault is its one line, and its name says which
 
 import dataclasses
 import itertools
