@@ -54,12 +54,12 @@ class CentralPhase(GuardedRelease, Phase):
 
     @property
     def tally_mechanism(self) -> RowMechanism:
-        """What the server randomizes the tally's totals with. See `Phase.tally_mechanism`."""
+        """What the server randomizes the tally's totals with."""
         return self._tally_mechanism
 
     @property
     def makes_own_release(self) -> bool:
-        """Whether `randomize_tally` is overridden. See `Phase.makes_own_release`."""
+        """Whether `randomize_tally` is overridden."""
         return type(self).randomize_tally is not CentralPhase.randomize_tally
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:

@@ -271,12 +271,9 @@ class ApproximateAccountant(Accountant):
 
 
 def _loss_distribution(event: _Private) -> _LossDistribution:
-    """Return dp_accounting's distribution of one event.
+    """Return dp_accounting's distribution of one event; ConfigurationError where that is not installed.
 
     Its `PLDAccountant` ignores `count` for randomized response (0.6.0), so the distributions are used directly.
-
-    Raises:
-        ConfigurationError: dp_accounting is not installed.
     """
     try:
         from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: PLC0415  a second that most sessions save
