@@ -55,7 +55,8 @@ def undocumented(name: str, value: object) -> Iterator[str]:
         yield name
     if inspect.isclass(value):
         for inner, member in vars(value).items():
-            if isinstance(member, METHODS) and not inner.startswith("_") and not inspect.getdoc(getattr(value, inner)):
+            told = (vars(kind)[inner].__doc__ for kind in value.__mro__ if inner in vars(kind))
+            if isinstance(member, METHODS) and not inner.startswith("_") and not any(told):
                 yield f"{name}.{inner}"
 
 

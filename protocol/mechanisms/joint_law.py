@@ -118,7 +118,6 @@ def loss_of_mean(hyper: HyperDistribution, num_labels: int) -> float:
     Where the mean is known by two bounds, the loss is the greater one of theirs: between them it is convex.
 
     Args:
-        hyper: the distribution of P.
         num_labels: s ≥ 2.
     """
     return max(loss_of_flip_probability(mean, num_labels) for mean in set(hyper.mean_bounds))
@@ -130,7 +129,6 @@ def loss_of_all_answers(sizes: Sequence[int], hyper: HyperDistribution) -> float
 
     Args:
         sizes: the size of each answer's set, each at least 2, in any order.
-        hyper: the distribution of P.
 
     Returns:
         J, in nats, rounded up; ∞ if some report is impossible for some row.
@@ -151,7 +149,6 @@ def loss_of_one_answer(sizes: Sequence[int], hyper: HyperDistribution) -> float:
 
     Args:
         sizes: the size of each answer's set, each at least 2, in any order.
-        hyper: the distribution of P.
 
     Returns:
         R, in nats, rounded up; ∞ if some report is impossible for some row.
@@ -178,7 +175,6 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
     Args:
         num_answers: m ≥ 0.
         sizes: at least one size, each at least 2.
-        hyper: the distribution of P.
 
     Returns:
         The bound, in nats, rounded up.
@@ -191,13 +187,11 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
         raise ValueError(f"expected num_answers >= 0 and at least one size, got {num_answers} and {tuple(sizes)}")
     if num_answers == 0:
         return 0.0
-    ends = [((size, num_answers),) for size in (min(sizes), max(sizes))]
-    simple = [_simple_loss(counts, hyper) for counts in ends]
-    losses = [loss for loss in simple if loss is not None]
+    smallest, largest = (((size, num_answers),) for size in (min(sizes), max(sizes)))
+    losses = [loss for end in (smallest, largest) for loss in _simple_losses(end, hyper) or ()]
     if losses:
         # The odds are monotone in the size, so that the greatest |ln| is at one of the two ends.
         return num_answers * max(losses)
-    smallest, largest = ends
     greatest = max(_log_chances_at_borders(smallest, hyper))
     return _round_up(greatest - _least_log_chance(largest, hyper), num_answers)
 
@@ -259,7 +253,6 @@ def compare_hypers(
 
 @functools.lru_cache(maxsize=1 << 14)
 def _loss_of_all(counts: _Counts, hyper: HyperDistribution) -> float:
-    """Return J for so many answers of each size."""
     if (simple := _simple_losses(counts, hyper)) is not None:
         return sum((count * loss for (_, count), loss in zip(counts, simple, strict=True)), 0.0)
     num_answers = sum(count for _, count in counts)
@@ -269,7 +262,6 @@ def _loss_of_all(counts: _Counts, hyper: HyperDistribution) -> float:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _loss_of_one(counts: _Counts, hyper: HyperDistribution) -> float:
-    """Return R for so many answers of each size."""
     if (simple := _simple_losses(counts, hyper)) is not None:
         return max(simple, default=0.0)
     num_answers = sum(count for _, count in counts)
@@ -285,12 +277,6 @@ def _simple_losses(counts: _Counts, hyper: HyperDistribution) -> list[float] | N
     if num_answers > 1 and not isinstance(hyper, PointMass):
         return [math.inf for _ in counts] if hyper.is_certain else None
     return [loss_of_mean(hyper, size) for size, _ in counts]
-
-
-def _simple_loss(counts: _Counts, hyper: HyperDistribution) -> float | None:
-    """Return `_simple_losses` where there is one size."""
-    losses = _simple_losses(counts, hyper)
-    return None if losses is None else losses[0]
 
 
 def _log_chances_at_borders(counts: _Counts, hyper: HyperDistribution) -> list[float]:

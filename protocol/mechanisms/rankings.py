@@ -21,7 +21,7 @@ import numpy as np
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import ln
-from ..errors import ConfigurationError
+from ..errors import require
 from ..estimate import Estimate
 from ..privacy.events import LocalRandomizer, PrivacyEvent
 from .discrete_laplace import VectorLaplace
@@ -33,10 +33,12 @@ __all__ = [
     "MAX_ALTERNATIVES",
     "MAX_RANKED",
     "NoisyScores",
+    "Pairs",
     "SampledPair",
     "SampledPosition",
     "SampledQuestion",
     "WholeRanking",
+    "check_number",
     "code_of_rankings",
     "rankings_of_codes",
 ]
@@ -70,12 +72,6 @@ class SampledQuestion(ExactMechanism):
             questions: one for each ranking, shape (n,).
         """
 
-    def check_parameters(self) -> None:
-        """Raise ConfigurationError unless the number of alternatives is allowed."""
-        if not 2 <= self.num_alternatives <= MAX_ALTERNATIVES:  # noqa: PLR2004  one alternative is no question
-            allowed = f"in [2, {MAX_ALTERNATIVES}]"
-            raise ConfigurationError(field="num_alternatives", value=self.num_alternatives, allowed=allowed)
-
     @property
     def value_range(self) -> tuple[int, int]:
         """Positions: [0, m − 1]."""
@@ -91,7 +87,6 @@ class SampledQuestion(ExactMechanism):
         return 2
 
     def num_reports_of(self, num_values: int) -> int:
-        """One number."""
         return 1
 
     def event_of(self, num_values: int) -> PrivacyEvent:
@@ -100,11 +95,7 @@ class SampledQuestion(ExactMechanism):
 
     @exact_arguments
     def report_probabilities(self, positions: Sequence[int]) -> tuple[float, ...]:
-        """Return the exact law of a ranking's report: P[report], for all reports in order.
-
-        Args:
-            positions: a ranking, m of them.
-        """
+        """Return the exact law of a ranking's report: P[report], for all reports in order."""
         ranking = np.array([positions], dtype=np.int64)
         channel = self.response.channel_matrix()  # of the response's answers
         law: list[float] = []
@@ -123,7 +114,6 @@ class SampledQuestion(ExactMechanism):
         return (questions * self.response.num_choices + answers)[:, None]
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return `randomize_rows` of one row, bit for bit."""
         of_question, of_answer = uniforms
         question = min(int(of_question * self.num_questions), self.num_questions - 1)
         answer = self.response.randomize_one(self._answer(values, question), (of_answer,))
@@ -161,32 +151,10 @@ class SampledQuestion(ExactMechanism):
         return int(self.answers(np.array([values], dtype=np.int64), np.array([question], dtype=np.int64))[0])
 
 
-@dataclasses.dataclass(frozen=True)
-class SampledPair(SampledQuestion):
-    """Say of a pair of alternatives, drawn uniformly, which is preferred, by randomized response.
+class Pairs:
+    """Questions are the pairs (a, b) of alternatives with a < b, in lexicographic order."""
 
-    Questions are the pairs (a, b) with a < b in lexicographic order; answer 0: a is preferred, 1: b is.
-
-    Args:
-        epsilon: in nats, per ranking.
-        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
-
-    Privacy:
-        ε-LDP, replace-one, unit: the ranking. Exact: two rankings that differ in a pair attain it (see
-        `report_probabilities`).
-    """
-
-    epsilon: float
     num_alternatives: int
-    response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        make_fields_exact(self)
-        self.check_parameters()
-        object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, 2))
 
     @property
     def num_questions(self) -> int:
@@ -199,8 +167,32 @@ class SampledPair(SampledQuestion):
         first, second = np.triu_indices(self.num_alternatives, 1)
         return first.astype(np.int64), second.astype(np.int64)
 
+
+@dataclasses.dataclass(frozen=True)
+class SampledPair(Pairs, SampledQuestion):
+    """Say of a pair of alternatives, drawn uniformly, which is preferred, by randomized response.
+
+    Answer 0: the pair's first alternative is preferred, 1: the second is.
+
+    Args:
+        epsilon: in nats, per ranking.
+        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the ranking. Exact: two rankings that differ in a pair attain it (see
+        `report_probabilities`).
+    """
+
+    epsilon: float
+    num_alternatives: int
+    response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        check_number(self.num_alternatives, MAX_ALTERNATIVES)
+        object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, 2))
+
     def answers(self, positions: IntArray, questions: IntArray) -> IntArray:
-        """Return 0 where the pair's first alternative is preferred, 1 where the second is."""
         first, second = (side[questions] for side in self.pairs)
         rows = np.arange(len(positions))
         return (positions[rows, first] > positions[rows, second]).astype(np.int64)
@@ -214,9 +206,6 @@ class SampledPosition(SampledQuestion):
         epsilon: in nats, per ranking.
         num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
 
-    Raises:
-        ConfigurationError: a parameter is out of range.
-
     Privacy:
         ε-LDP, replace-one, unit: the ranking. Exact: see `report_probabilities`.
     """
@@ -227,7 +216,7 @@ class SampledPosition(SampledQuestion):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        self.check_parameters()
+        check_number(self.num_alternatives, MAX_ALTERNATIVES)
         object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, self.num_alternatives))
 
     @property
@@ -236,7 +225,6 @@ class SampledPosition(SampledQuestion):
         return self.num_alternatives
 
     def answers(self, positions: IntArray, questions: IntArray) -> IntArray:
-        """Return the alternatives' positions."""
         return positions[np.arange(len(positions)), questions]
 
 
@@ -250,9 +238,6 @@ class WholeRanking(Prepared):
         epsilon: in nats, per ranking.
         num_alternatives: 2 ≤ m ≤ `MAX_RANKED`.
 
-    Raises:
-        ConfigurationError: a parameter is out of range.
-
     Privacy:
         ε-LDP, replace-one, unit: the ranking. Exact: see `GeneralizedRandomizedResponse.channel_matrix`.
     """
@@ -264,9 +249,7 @@ class WholeRanking(Prepared):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        if not 2 <= self.num_alternatives <= MAX_RANKED:  # noqa: PLR2004  one alternative is no ranking
-            allowed = f"in [2, {MAX_RANKED}]"
-            raise ConfigurationError(field="num_alternatives", value=self.num_alternatives, allowed=allowed)
+        check_number(self.num_alternatives, MAX_RANKED)
         number = math.factorial(self.num_alternatives)
         object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, number))
 
@@ -281,16 +264,13 @@ class WholeRanking(Prepared):
         return 0, self.num_alternatives - 1
 
     def num_prepared_of(self, num_values: int) -> int:
-        """One code."""
         return 1
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        """Return the rankings' codes, shape (n, 1)."""
         _check_positions(values, self.num_alternatives)
         return code_of_rankings(values)[:, None]
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
-        """Return what the noise's reports tell. See `RowMechanism.estimate_rows`."""
         return self.noise.estimate_rows(reports)
 
 
@@ -305,9 +285,6 @@ class NoisyScores(Prepared):
     Attributes:
         laplace: the noise.
 
-    Raises:
-        ConfigurationError: a parameter is out of range.
-
     Privacy:
         ε-LDP, replace-one, unit: the ranking. In l1 norm the scores of two rankings are Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎| apart at
         most, which they are where one is the other reversed.
@@ -320,8 +297,7 @@ class NoisyScores(Prepared):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        if not 0 < self.epsilon < math.inf:
-            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed="positive and finite")
+        require(0 < self.epsilon < math.inf, "epsilon", self.epsilon, "positive and finite")
         distance = sum(abs(one - other) for one, other in zip(self.steps, reversed(self.steps), strict=True))
         bound = max(map(abs, self.steps), default=0)
         laplace = VectorLaplace(scale=distance / self.epsilon, sensitivity=distance, bound=bound)
@@ -338,17 +314,20 @@ class NoisyScores(Prepared):
         return 0, len(self.steps) - 1
 
     def num_prepared_of(self, num_values: int) -> int:
-        """A score for each alternative."""
         return num_values
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        """Return the scores, shape (n, m)."""
         _check_positions(values, len(self.steps))
         return np.array(self.steps, dtype=np.int64)[values]
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
-        """Return what the noise's reports tell. See `RowMechanism.estimate_rows`."""
         return self.noise.estimate_rows(reports)
+
+
+def check_number(num_alternatives: int, most: int) -> None:
+    """Raise ConfigurationError unless so many alternatives can be ranked."""
+    is_allowed = 2 <= num_alternatives <= most  # noqa: PLR2004  one alternative is no question
+    require(is_allowed, "num_alternatives", num_alternatives, f"in [2, {most}]")
 
 
 def _check_positions(values: IntArray, num_alternatives: int, *, most: int | None = None) -> None:

@@ -55,7 +55,6 @@ def realized_loss(
     """Return a loss that the law attains between two rows: the least ε there is, where rows and reports are few.
 
     Args:
-        mechanism: whose law is looked at.
         values: for each column all that it may hold.
         rows: those to compare, int64, shape (c, columns). By default all of these values, or some.
         are_all_neighbors: whether each is compared with each other; else with the mechanism's own neighbors of it.
@@ -129,7 +128,6 @@ def reports_to_try(mechanism: RowMechanism, rows: IntArray) -> IntArray:
     """Return all reports, or, where they are many, some: evenly among all, and rows themselves where they can be such.
 
     Args:
-        mechanism: whose reports they are.
         rows: int64, shape (c, columns).
 
     Returns:
