@@ -20,13 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import FloatArray, IntArray
-from .errors import ConfigurationError
+from .errors import ConfigurationError, require
 
 __all__ = [
+    "MAX_NAME_LENGTH",
+    "NAMES",
     "check_aligned",
+    "check_names",
     "exact_arguments",
     "integer_of",
     "integers_of",
+    "is_name",
     "make_fields_exact",
     "number_of",
     "row_of_integers",
@@ -40,26 +44,36 @@ Array: TypeAlias = NDArray[Any]
 
 _Converter: TypeAlias = Callable[[Any, str], Any]
 
+MAX_NAME_LENGTH: Final = 256
+NAMES: Final = f"names of 1 to {MAX_NAME_LENGTH} printable characters, without blanks around"
+"""Of what a session is about; `roles` says how parties are named."""
+
 _MOST_INT64: Final = 2**63 - 1
 _UNCONVERTED: Final = "unconverted"
 
 
 def check_aligned(**columns: Sized) -> None:
-    """Refuse columns of one table that have different numbers of entries.
+    """Raise ConfigurationError where columns of one table have more or fewer entries than the first.
 
     An outcome is also somebody else's: a server's message, or a file. Who reads it goes through its columns together.
-
-    Args:
-        columns: by their names; the first says how many entries there are.
-
-    Raises:
-        ConfigurationError: another one has more or fewer.
     """
     (first, entries), *others = columns.items()
     for name, column in others:
-        if len(column) != len(entries):
-            allowed = f"{len(entries)} entries, as {first} has"
-            raise ConfigurationError(field=name, value=f"{len(column)} entries", allowed=allowed)
+        is_aligned = len(column) == len(entries)
+        require(is_aligned, name, f"{len(column)} entries", f"{len(entries)} entries, as {first} has")
+
+
+def is_name(name: str) -> bool:
+    """Return whether a name is one of `NAMES`."""
+    return 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name == name.strip()
+
+
+def check_names(field: str, names: Sequence[str], *, without: str = "") -> None:
+    """Raise ConfigurationError unless names are distinct ones of `NAMES`, without some text in them."""
+    allowed = f"distinct {NAMES}" + (f" and without {without!r}" if without else "")
+    for number, name in enumerate(names):
+        is_free = not without or without not in name
+        require(is_name(name) and is_free and name not in names[:number], field, name, allowed)
 
 
 def integer_of(value: Any, field: str) -> int:
@@ -102,8 +116,7 @@ def _scalar_of(value: Any) -> Any:
 
 def _finite_of(value: Any, field: str) -> float:
     number = number_of(value, field)
-    if not math.isfinite(number):
-        raise ConfigurationError(field=field, value=number, allowed="a finite number")
+    require(math.isfinite(number), field, number, "a finite number")
     return number
 
 
@@ -131,10 +144,9 @@ def integers_of(values: Any, field: str) -> IntArray:
     if isinstance(values, np.ndarray) and cast("Array", values).dtype == np.int64:
         return cast("IntArray", values)
     array = _array_of(values, field, "an array of integers")
-    if array.dtype.kind not in "iu" and array.size:
-        raise ConfigurationError(field=field, value=f"an array of {array.dtype}", allowed="an array of integers")
-    if array.dtype.kind == "u" and array.size and int(array.max()) > _MOST_INT64:
-        raise ConfigurationError(field=field, value=int(array.max()), allowed="integers below 2**63")
+    require(array.dtype.kind in "iu" or not array.size, field, f"an array of {array.dtype}", "an array of integers")
+    if array.dtype.kind == "u" and array.size:
+        require(int(array.max()) <= _MOST_INT64, field, int(array.max()), "integers below 2**63")
     return array.astype(np.int64)
 
 
@@ -143,8 +155,7 @@ def _numbers_of(values: Any, field: str) -> FloatArray:
     if isinstance(values, np.ndarray) and cast("Array", values).dtype == np.float64:
         return cast("FloatArray", values)
     array = _array_of(values, field, "an array of numbers")
-    if array.dtype.kind not in "fiu":
-        raise ConfigurationError(field=field, value=f"an array of {array.dtype}", allowed="an array of numbers")
+    require(array.dtype.kind in "fiu", field, f"an array of {array.dtype}", "an array of numbers")
     return array.astype(np.float64)
 
 
@@ -162,9 +173,8 @@ def _row_of(convert: _Converter, exact: type | None = None) -> _Converter:
         if isinstance(values, tuple | list) and set(map(type, cast("Sequence[Any]", values))) == {exact}:
             return cast("Sequence[Any]", values)
         if isinstance(values, np.ndarray):
-            if len(shape := cast("Array", values).shape) != 1:
-                value = f"an array of shape {shape}"
-                raise ConfigurationError(field=field, value=value, allowed="one number after another")
+            shape = cast("Array", values).shape
+            require(len(shape) == 1, field, f"an array of shape {shape}", "one number after another")
         elif isinstance(values, str | bytes) or not isinstance(values, Sequence):
             raise ConfigurationError(field=field, value=values, allowed="one number after another")
         return tuple(convert(value, field) for value in cast("Sequence[Any]", values))
@@ -176,8 +186,7 @@ def _table_of(convert: _Converter) -> _Converter:
     """Return what converts a mapping from integers."""
 
     def convert_table(values: Any, field: str) -> dict[int, Any]:
-        if not isinstance(values, Mapping):
-            raise ConfigurationError(field=field, value=values, allowed="a mapping from integers")
+        require(isinstance(values, Mapping), field, values, "a mapping from integers")
         pairs = cast("Mapping[Any, Any]", values).items()
         return {integer_of(key, field): convert(value, field) for key, value in pairs}
 
@@ -281,9 +290,7 @@ def unconverted(function: Any) -> Any:
 def make_fields_exact(instance: Any, *, prefix: str = "") -> None:
     """Convert the fields of a frozen dataclass or structure, by their annotations, as it is made.
 
-    Args:
-        instance: whose `__post_init__` this is the first line of.
-        prefix: of the fields' names in errors.
+    It is the first line of `__post_init__`; the prefix is that of the fields' names in errors.
 
     Raises:
         ConfigurationError: a field holds no such number.

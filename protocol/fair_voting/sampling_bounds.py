@@ -95,10 +95,8 @@ def hit_bound(scoring: Scoring, *, group_size: int, samples: int, reading: Sampl
     """Return the least bound on h that is proven.
 
     Args:
-        scoring: the utilities.
         group_size: n_k of the voter's group.
         samples: n_s.
-        reading: whom voters are drawn from.
     """
     simple = simple_hit_bound(scoring.num_alternatives, group_size=group_size, samples=samples, reading=reading)
     if reading == "subsample":
@@ -225,14 +223,10 @@ def proven_epsilon(
     """Return the least ε that is proven for a voter of a group; infinite at γ = 0.
 
     Args:
-        scoring: the utilities.
         group_sizes: n_k of all groups.
         group: the voter's, k.
         samples: n_s.
-        reading: whom voters are drawn from.
         gamma: γ in [0, 1).
-        objective: what is elected.
-        scale: which estimates are compared.
     """
     size = scoring.num_alternatives
     hit = hit_bound(scoring, group_size=group_sizes[group], samples=samples, reading=reading)
@@ -243,10 +237,8 @@ def proven_epsilon(
     # Two groups are the groups of any feature, so that features that overlap change nothing there.
     if objective == "parity" and len(group_sizes) == 2:  # noqa: PLR2004  the paper's groups
         comparison = "counts" if scale == "unbiased" or len(set(group_sizes)) == 1 else "weighted counts"
-    by_spread = spread_bound(
-        scoring, group_size=group_sizes[group], samples=samples, gamma=gamma, comparison=comparison
-    )
-    return min(proven, by_spread)
+    size = group_sizes[group]
+    return min(proven, spread_bound(scoring, group_size=size, samples=samples, gamma=gamma, comparison=comparison))
 
 
 @functools.lru_cache(maxsize=256)
@@ -258,7 +250,6 @@ def spread_bound(scoring: Scoring, *, group_size: int, samples: int, gamma: floa
     information, ln P changes by ½√(I/(g(1 + g))) at most, g = γ/(m(1 − γ)).
 
     Args:
-        scoring: the utilities.
         group_size: n_k of the voter's group.
         samples: n_s.
         gamma: γ in (0, 1).
@@ -298,11 +289,8 @@ def spread_bound(scoring: Scoring, *, group_size: int, samples: int, gamma: floa
 
 def _length(moves: Sequence[float], chances: Sequence[float], num_alternatives: int) -> float:
     """Return √(Σ δ²/θ(1 − θ)), the largest moves at the smallest θ."""
-    return math.sqrt(
-        math.fsum(
-            square(move) / _variance(chance, num_alternatives) for move, chance in zip(moves, chances, strict=True)
-        )
-    )
+    pairs = zip(moves, chances, strict=True)
+    return math.sqrt(math.fsum(square(move) / _variance(chance, num_alternatives) for move, chance in pairs))
 
 
 @dataclasses.dataclass(frozen=True)

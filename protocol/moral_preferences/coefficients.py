@@ -20,7 +20,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..elementary import power_of_two_below
-from ..errors import ConfigurationError
+from ..errors import require
 from .sensitivity import num_coefficients
 
 __all__ = [
@@ -277,8 +277,8 @@ def _check_norms(differences: FloatArray) -> None:
 
 
 def _check_step(step: float, least: float) -> None:
-    if not least <= step <= 1 or power_of_two_below(step) != step:
-        raise ConfigurationError(field="step", value=step, allowed=f"a power of two in [{least!r}, 1]")
+    is_step = least <= step <= 1 and power_of_two_below(step) == step
+    require(is_step, "step", step, f"a power of two in [{least!r}, 1]")
 
 
 def _check_offsets(offsets: IntArray, num_records: int) -> None:

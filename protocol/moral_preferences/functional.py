@@ -10,7 +10,7 @@ import dataclasses
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..errors import ConfigurationError
+from ..errors import require
 from ..estimators.l1_ball import maximize_quadratics
 from ..mechanisms import PostProcessed, VectorLaplace
 from .coefficients import split
@@ -83,12 +83,11 @@ class NoisyObjective(PostProcessed):
 
     def __post_init__(self) -> None:
         for field in ("num_features", "step", "radius", "report_step"):
-            if not getattr(self, field) > 0:
-                raise ConfigurationError(field=field, value=getattr(self, field), allowed="positive")
+            value = getattr(self, field)
+            require(value > 0, field, value, "positive")
 
     @property
     def noise(self) -> VectorLaplace:
-        """The coefficients' noise. See `PostProcessed.noise`."""
         return self.of_coefficients
 
     @property
@@ -115,10 +114,8 @@ class NoisyObjective(PostProcessed):
         Returns:
             int64, shape (n, d).
         """
-        if coefficients.shape[1] != num_coefficients(self.num_features):
-            raise ValueError(
-                f"expected {num_coefficients(self.num_features)} coefficients, got {coefficients.shape[1]}"
-            )
+        if (given := coefficients.shape[1]) != (width := num_coefficients(self.num_features)):
+            raise ValueError(f"expected {width} coefficients, got {given}")
         places = np.empty((len(coefficients), self.num_features), dtype=np.int64)
         for start in range(0, len(coefficients), _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)

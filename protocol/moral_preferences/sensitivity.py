@@ -10,7 +10,7 @@ Source: section 4.4 of the paper for the printed bound; reading M6 for the tight
 import math
 
 from ..elementary import power_of_two_below
-from ..errors import ConfigurationError, one_of, refuse, require
+from ..errors import one_of, refuse, require
 
 __all__ = ["COEFFICIENT_BOUNDS", "grid_sensitivity", "num_coefficients", "printed_sensitivity", "tight_sensitivity"]
 
@@ -90,8 +90,7 @@ def grid_sensitivity(num_features: int, *, step: float, bound: str = "tight") ->
     Raises:
         ConfigurationError: a parameter is out of range.
     """
-    if bound not in COEFFICIENT_BOUNDS:
-        raise ConfigurationError(field="bound", value=bound, allowed=one_of(COEFFICIENT_BOUNDS, bound))
+    require(bound in COEFFICIENT_BOUNDS, "bound", bound, one_of(COEFFICIENT_BOUNDS, bound))
     refuse(not 0 < step <= 1 or power_of_two_below(step) != step, "step", step, "a power of two in (0, 1]")
     of_norms = math.floor(printed_sensitivity(num_features) / step)
     if bound == "printed":

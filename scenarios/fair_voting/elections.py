@@ -207,7 +207,7 @@ def choice_shares(vote: FairVoting, profiles: Profiles) -> FloatArray:
 
 
 def qualities_of(objective: Objective, profiles: Profiles) -> FloatArray:
-    """Return `Objective.quality` of each alternative, in units of the scores: float64, shape (elections, m)."""
+    """Return `Objective.qualities` of each alternative, in units of the scores: float64, shape (elections, m)."""
     if objective.name == "parity":
         return -profiles.disparities
     if objective.name == "welfare_constrained":

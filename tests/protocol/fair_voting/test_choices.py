@@ -418,7 +418,7 @@ def test_the_law_of_the_exponential_mechanism_is_its_definition(given: dict[str,
         [sum((scores[r[place]] for r in own), Fraction(0)) / len(own) for place in range(3)] for own in PROFILE
     ]
     objective = vote.parameters.make_objective()
-    qualities = [objective.quality(utilities, (2, 3), place) for place in range(3)]
+    qualities = objective.qualities(utilities, (2, 3))
     delta = max(objective.quality_sensitivity(1, (2, 3), group) * (scores[0] - scores[-1]) for group in (0, 1))
     masses = [math.exp(2.0 * float((quality - max(qualities)) / (2 * delta))) for quality in qualities]
     values = sums_of(vote.disclosed, PROFILE)
