@@ -15,7 +15,7 @@ and τ·ŵ(g) to the quota (equation 4b with τ = 1/2). Where weights are public
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -28,11 +28,11 @@ from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
 from ..estimators.sum_tests import Alike, worst_variance_of
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse
 from ..phases import Phase
-from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..privacy import local_loss
 from ..tally import Tally
 from .error_prior import unit_of
 from .outcome import DecisionVerdict, WeightCount, WeightsOutcome
-from .variant import Offer, TwoReports
+from .variant import Offer, PublishedWeights, TwoReports
 from .worst_case import MOST_SCHEMERS, greatest_chance
 
 if TYPE_CHECKING:
@@ -52,36 +52,15 @@ _OPINIONS = (0, 1)
 _SPLITS = range(1, 100)
 
 
-class WeightsPhase(Phase):
+class WeightsPhase(PublishedWeights):
     """Randomized weights: every partner reports its group by k-RR.
 
     The tally counts the reports of each group, shape (groups,).
     """
 
-    def __init__(
-        self, name: str, *, column: int, parameters: "Parameters", publish: Callable[[Sequence[Tally]], WeightsOutcome]
-    ) -> None:
-        mechanism = parameters.make_weight_mechanism()
-        loss = PrivacyLoss(
-            mechanism="a matrix of one's own" if isinstance(mechanism, FiniteChannel) else "k-RR",
-            event=mechanism.event,
-            unit="weight",
-            relation=NeighboringRelation.REPLACE_ONE,
-            model=TrustModel.LOCAL,
-            claimed=parameters.loss_of_weight,
-        )
-        columns = range(column, column + 1)
-        super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss], kept=parameters.scope)
-        self._publish = publish
-
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count the reports of each group."""
         num_groups = self.mechanism.report_range[1] + 1
         return Tally(len(reports), np.bincount(reports[:, 0], minlength=num_groups).astype(np.int64))
-
-    def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        """Publish the approximate quota."""
-        return self._publish(tallies[-1:])
 
 
 class OpinionsPhase(Phase):
@@ -93,20 +72,13 @@ class OpinionsPhase(Phase):
 
     def __init__(self, name: str, *, columns: range, parameters: "Parameters") -> None:
         mechanism = parameters.make_opinion_mechanism()
-        loss = PrivacyLoss(
-            mechanism="a matrix of one's own" if isinstance(mechanism, FiniteChannel) else "randomized response",
-            event=mechanism.event,
-            unit="opinion",
-            relation=NeighboringRelation.REPLACE_ONE,
-            model=TrustModel.LOCAL,
-            claimed=parameters.loss_of_opinion,
-        )
+        law = _named(mechanism, "randomized response")
+        loss = local_loss(law, mechanism.event, unit="opinion", claimed=parameters.loss_of_opinion)
         super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss] * len(columns))
         self._num_groups = len(parameters.group_means)
         self._public_weights = parameters.public_weights
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count the reports by candidate, group and opinion."""
         groups = public[:, 0] if self._public_weights else earlier[-1][:, 0]
         cells = 2 * groups
         counts = [
@@ -121,9 +93,6 @@ class JointVariant(TwoReports):
     """The variant `joint`: the two phases above and all estimates from their tallies.
 
     Contributions are fractions of the exact channel probabilities, so that a tie is decided as a tie.
-
-    Args:
-        parameters: the session's.
     """
 
     name: "ClassVar[VariantName]" = "joint"
@@ -168,11 +137,13 @@ class JointVariant(TwoReports):
         return _joint_worst_variance(self._parameters, self._weight, self._opinion)
 
     def make_weights_phase(self, name: str, *, column: int) -> Phase:
-        """Return a phase of randomized weights."""
-        return WeightsPhase(name, column=column, parameters=self._parameters, publish=self.weights_of)
+        mechanism = self._parameters.make_weight_mechanism()
+        loss = local_loss(
+            _named(mechanism, "k-RR"), mechanism.event, unit="weight", claimed=self._parameters.loss_of_weight
+        )
+        return WeightsPhase(name, column, mechanism, loss, scope=self._parameters.scope, publish=self.weights_of)
 
     def make_opinions_phase(self, name: str, *, columns: range) -> Phase:
-        """Return a phase of randomized opinions."""
         return OpinionsPhase(name, columns=columns, parameters=self._parameters)
 
     def encode_weights(self, places: IntArray) -> IntArray:
@@ -180,7 +151,6 @@ class JointVariant(TwoReports):
         return np.array(self._parameters.group_of_weight, dtype=np.int64)[places]
 
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        """Return quota, total weight and group sizes from one weights phase, or the average of several."""
         counts: list[int] = functools.reduce(Tally.merge, tallies).totals.tolist()
         rounds = len(tallies)
         pooled = self._total_weight.estimate(counts)
@@ -192,7 +162,6 @@ class JointVariant(TwoReports):
         )
 
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
-        """Return the verdict on an unbiased margin."""
         if weights is None:
             numbers, table = self.voters_by_weight(opinions), totals.tolist()
             if (verdict := self._on_lattice(margin, table, numbers)) is not None:
@@ -209,7 +178,6 @@ class JointVariant(TwoReports):
         return [self._margin[0].reports(voted), self._share_of_quota.reports(weights.num_reports - voted)]
 
     def voters_by_weight(self, opinions: Tally) -> list[int]:
-        """Return how many of those who reported opinions have each public weight."""
         numbers: list[int] = opinions.totals[0].sum(axis=1).tolist()
         return numbers
 
@@ -245,11 +213,6 @@ class JointVariant(TwoReports):
             return None
         return DecisionVerdict(decided if chance <= parameters.level else Verdict.TOO_CLOSE, parameters.level)
 
-    def public_total(self, opinions: Tally) -> Fraction:
-        """Return the weight of all who reported opinions."""
-        numbers: list[int] = opinions.totals[0].sum(axis=1).tolist()
-        return sum((weight * n for weight, n in zip(self._means, numbers, strict=True)), start=Fraction(0))
-
     def support_and_margins(
         self, totals: IntArray, weights: Tally | None, opinions: Tally
     ) -> tuple[Estimate, Estimate, Estimate]:
@@ -269,7 +232,6 @@ class JointVariant(TwoReports):
         return support, margin, unbiased
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
-        """Return what one pair of reports adds to each candidate's margin."""
         rows = self._rows(self._deciding, fraction=self._fraction)
         groups = public[:, :1] if weights is None else weights
         return np.array([[float(number) for number in row] for row in rows])[groups, opinions]
@@ -370,10 +332,8 @@ def joint_worst_variance(parameters: "Parameters", *, epsilon_weight: float, eps
 
 def _joint_worst_variance(parameters: "Parameters", of_weight: Invertible, of_opinion: Invertible) -> float:
     weights = parameters.group_means
-    second_moments = [
-        variance + square(weight)
-        for weight, variance in zip(weights, debiased_variances(of_weight, weights), strict=True)
-    ]
+    variances = zip(weights, debiased_variances(of_weight, weights), strict=True)
+    second_moments = [variance + square(weight) for weight, variance in variances]
     spread = debiased_variances(of_opinion, (0.0, 1.0))
     share = parameters.fraction
     return max(
@@ -396,6 +356,10 @@ def debiased_variances(mechanism: Invertible, values: Sequence[float]) -> list[f
     return [
         (keep - lie) * square(number) + of_lies - square(value) for number, value in zip(debiased, values, strict=True)
     ]
+
+
+def _named(mechanism: Invertible, otherwise: str) -> str:
+    return "a matrix of one's own" if isinstance(mechanism, FiniteChannel) else otherwise
 
 
 def _add_up(estimators: Sequence[LinearEstimator], strata: Sequence[Sequence[int]]) -> tuple[Fraction, float]:

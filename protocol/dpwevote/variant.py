@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,7 +15,10 @@ from ..arrays import FloatArray, IntArray
 from ..elementary import square
 from ..estimators import Estimate, Verdict
 from ..estimators.sum_tests import Alike, decisive_reach
+from ..kept_reports import Scope
+from ..mechanisms import RowMechanism
 from ..phases import Inputs, Phase
+from ..privacy import PrivacyLoss
 from ..tally import Tally
 from .error_prior import Electorate, error_probability, threshold_of, unit_of
 from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightsOutcome
@@ -23,7 +26,7 @@ from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges,
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = ["Holdings", "Offer", "Sums", "TwoReports", "Variant"]
+__all__ = ["Holdings", "Offer", "PublishedWeights", "Sums", "TwoReports", "Variant"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -245,6 +248,36 @@ class Variant(abc.ABC):
         )
 
 
+class PublishedWeights(Phase):
+    """Weights are reported, each by itself, and the approximate quota is published. Subclasses tally.
+
+    Args:
+        column: of the private row.
+        mechanism: by which weights are reported.
+        loss: what that costs.
+        scope: where reports are kept for later votes.
+        publish: computes the quota, from the tally.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        column: int,
+        mechanism: RowMechanism,
+        loss: PrivacyLoss,
+        *,
+        scope: Scope | None,
+        publish: Callable[[Sequence[Tally]], WeightsOutcome],
+    ) -> None:
+        columns = range(column, column + 1)
+        super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss], kept=scope)
+        self._publish = publish
+
+    def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
+        """Publish the approximate quota."""
+        return self._publish(tallies[-1:])
+
+
 class TwoReports(Variant):
     """Variants in which weights and opinions are reported apart: `joint`, `printed` and `laplace`.
 
@@ -273,9 +306,10 @@ class TwoReports(Variant):
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         """Return quota, total weight and group sizes from one weights phase, or the average of several."""
 
-    @abc.abstractmethod
     def public_total(self, opinions: Tally) -> Fraction:
         """Return the weight of all who reported opinions, known where weights are public."""
+        pairs = zip(self._parameters.weights, self.voters_by_weight(opinions), strict=True)
+        return sum((Fraction(weight) * number for weight, number in pairs), start=Fraction(0))
 
     @abc.abstractmethod
     def support_and_margins(
@@ -315,7 +349,6 @@ class TwoReports(Variant):
         yield self.make_opinions_phase("opinions", columns=opinions)
 
     def encode(self, holdings: Holdings) -> Inputs:
-        """Return the rows of partners with these holdings."""
         places = holdings.places[:, None]
         opinions = holdings.opinions * self.greatest_opinion
         if self._parameters.public_weights:
@@ -325,7 +358,6 @@ class TwoReports(Variant):
         return Inputs(table, np.empty((len(table), 0), dtype=np.int64))
 
     def decode(self, inputs: Inputs) -> Holdings:
-        """Return what rows were made of."""
         places = inputs.public[:, 1] if self._parameters.public_weights else inputs.private[:, -1]
         columns = self._opinion_columns
         yes: NDArray[np.bool_] = inputs.private[:, columns.start : columns.stop] > 0
@@ -339,7 +371,6 @@ class TwoReports(Variant):
         return self.weights_of(tallies[::2] if self._is_per_candidate else tallies[:1])
 
     def sums(self, number: int, tallies: Sequence[Tally]) -> Sums:
-        """Return what is estimated of one candidate."""
         weights: Tally | None
         if self._is_per_candidate:
             weights, opinions, place = tallies[2 * number], tallies[2 * number + 1], 0
@@ -379,7 +410,6 @@ class TwoReports(Variant):
         )
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
-        """Return what each partner's reports add to each candidate's margin."""
         if self._is_per_candidate:
             pairs = zip(reports[::2], reports[1::2], strict=True)
             return np.hstack([self.contributions_of(weights, opinions, public) for weights, opinions in pairs])
