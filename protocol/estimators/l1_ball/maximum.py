@@ -50,7 +50,7 @@ def check_limits(*, radius: float, tolerance: float, max_iterations: int) -> Non
     refuse(max_iterations < 1, "max_iterations", max_iterations, "at least 1")
 
 
-def check_points(points: FloatArray, *, name: str, shape: tuple[int, int]) -> None:
+def check_points(points: FloatArray, *, name: str, shape: tuple[int, ...]) -> None:
     """Raise `ValueError` unless these are finite points of this shape."""
     if points.shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, got {points.shape}")

@@ -155,8 +155,6 @@ def _roundings(lanes: FloatArray, points: FloatArray, *, radius: float, toleranc
     Args:
         lanes: shape (n, d, voters): the records.
         points: shape (voters, d).
-        radius: B.
-        tolerance: of the gaps.
     """
     num_records, num_features, _ = lanes.shape
     in_sums = (num_features.bit_length() + 1) * EPSILON  # by halves

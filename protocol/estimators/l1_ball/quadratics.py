@@ -79,13 +79,13 @@ def maximize_quadratics(
     for begin in range(0, num_quadratics, size):
         block = slice(begin, begin + size)
         hessians = -2 * np.ascontiguousarray(quadratic[block].transpose(1, 2, 0))
-        lanes = hessians.shape[-1]
+
         if not is_known_concave:
             _check_semidefinite(hessians)
         found = maximize_in_lanes(
             Quadratics(np.ascontiguousarray(linear[block].T), hessians),
             num_features=num_features,
-            num_lanes=lanes,
+            num_lanes=hessians.shape[-1],
             radius=radius,
             tolerance=tolerance,
             max_iterations=max_iterations,
@@ -110,7 +110,6 @@ def _roundings(linear: FloatArray, hessians: FloatArray, points: FloatArray, *, 
         linear: shape (d, lanes): c.
         hessians: shape (d, d, lanes): H; the gradient is H·β − c.
         points: shape (d, lanes): β.
-        radius: B.
     """
     roundings = (len(linear).bit_length() + _OTHER_ROUNDINGS) * EPSILON
     sizes = sum_over_features(np.abs(hessians) * np.abs(points)) + np.abs(linear)
@@ -119,10 +118,7 @@ def _roundings(linear: FloatArray, hessians: FloatArray, points: FloatArray, *, 
 
 def _check_quadratics(linear: FloatArray, quadratic: FloatArray) -> None:
     check_rows(linear, name="linear", length="m")
-    if quadratic.shape != (*linear.shape, linear.shape[1]):
-        raise ValueError(f"quadratic must have the shape {(*linear.shape, linear.shape[1])}, got {quadratic.shape}")
-    if not np.isfinite(quadratic).all():
-        raise ValueError("quadratic must be finite")
+    check_points(quadratic, name="quadratic", shape=(*linear.shape, linear.shape[1]))
     if not np.array_equal(quadratic, quadratic.transpose(0, 2, 1)):
         raise ValueError("quadratic must be symmetric")
 
