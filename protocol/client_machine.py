@@ -27,9 +27,9 @@ from .errors import (
     MalformedMessageError,
     PrivacyError,
     ProtocolError,
-    PsephosError,
     RemoteProtocolError,
     UnexpectedMessageError,
+    require,
 )
 from .faults import unexpected_message
 from .messages import (
@@ -66,9 +66,7 @@ class ClientMachine:
     """One party's side of a session.
 
     Args:
-        protocol: the protocol with the parameters that the party agreed to.
         party: who it is, and what it holds.
-        mode: the session's.
         view: records what the party sees; simulations only.
         records: what the party has kept of this session, if it keeps records; None if it does not. Its ledger holds
             the losses of what was drawn.
@@ -134,12 +132,9 @@ class ClientMachine:
         self._acknowledged: set[int] = set()
         self._has_reserved = False  # on record, by an earlier conversation
         if records is not None:
-            if not mode.charter.id:
-                allowed = "with an id where records are kept"
-                raise ConfigurationError(field="charter", value=mode.charter, allowed=allowed)
-            past = replay_client(
-                records, protocol, party=party.name, session=mode.session, chosen=self._agreement.chosen
-            )
+            require(mode.charter.id, "charter", mode.charter, "with an id where records are kept")
+            chosen = self._agreement.chosen
+            past = replay_client(records, protocol, party=party.name, session=mode.session, chosen=chosen)
             self._answers.given.extend(past.answered)
             self._acknowledged.update(past.acknowledged)
             self._has_reserved = past.has_reserved
@@ -165,21 +160,12 @@ class ClientMachine:
         return self._reservation is not None
 
     @property
-    def num_answered(self) -> int:
-        """How many phases have their report, which is not drawn again."""
-        return len(self._answers.given)
-
-    @property
     def kept(self) -> Mapping[str, tuple[int, ...]]:
         """What the session leaves to later ones: the reports that it has of phases which keep theirs."""
         return self._answers.kept
 
     def losses_to_come(self, public: Sequence[int]) -> list[tuple[Phase, PrivacyLoss]]:
-        """Return what the session costs from here on: the losses of phases to be drawn, each with its phase.
-
-        Args:
-            public: the party's public row.
-        """
+        """Return what the session costs from here on: the losses of phases to be drawn, each with its phase."""
         return self._answers.losses_to_come(public)
 
     @property
@@ -188,11 +174,7 @@ class ClientMachine:
         return self._late_phase
 
     def start(self) -> list[Effect]:
-        """Say Hello.
-
-        Raises:
-            LocalProtocolError: the machine was started before.
-        """
+        """Say Hello; LocalProtocolError the second time."""
         if self._position.state is not State.NEW:
             raise LocalProtocolError("a machine starts once", role="client", state=self.state.value)
         hello = Hello.of(
@@ -226,7 +208,9 @@ class ClientMachine:
             case Acknowledgement():
                 return self._on_acknowledgement(message)
             case Abort():
-                return self._end(message.error_from(SERVER))
+                self._close(Move.BREAK)
+                error = message.error_from(SERVER)
+                return [*self._leaving(str(error)), Fail(error)]
             case Hello() | Report() | Inquiry() | Terms():
                 return self._blame(self._unexpected(message))
 
@@ -288,18 +272,15 @@ class ClientMachine:
             LedgerEntry.of(loss, person=self._party.ledger.person, session=self._mode.session, phase=phase.name)
             for phase, loss in losses
         )
-        return [
-            Keep(
-                Reserved(
-                    party=self._party.name,
-                    session=self._mode.session,
-                    protocol=self._protocol.name,
-                    expires=self._mode.charter.expires,
-                    entries=entries,
-                    chosen=self._agreement.chosen,
-                )
-            )
-        ]
+        reserved = Reserved(
+            party=self._party.name,
+            session=self._mode.session,
+            protocol=self._protocol.name,
+            expires=self._mode.charter.expires,
+            entries=entries,
+            chosen=self._agreement.chosen,
+        )
+        return [Keep(reserved)]
 
     def _on_request(self, message: Request) -> list[Effect]:
         position, given = self._position, self._answers.given
@@ -365,22 +346,16 @@ class ClientMachine:
             error.role, error.state, error.message_type = "client", self.state.value, "Release"
             return self._blame(error)
         if message.is_late:
-            self._late_phase = self._protocol.phases[self.num_answered - 1].name
+            self._late_phase = self._protocol.phases[len(self._answers.given) - 1].name
         self._transcript.add(message)
         self._close(Move.RELEASE)
         # A server that keeps a journal stays until it knows that all have heard.
-        heard = (
-            [self._send(Acknowledgement(len(self._protocol.phases)))] if self._acknowledged or self._is_durable else []
-        )
+        has_heard = bool(self._acknowledged) or self._is_durable
+        heard = [self._send(Acknowledgement(self._num_phases))] if has_heard else []
         return [*self._leaving(), *heard, Finish(outcome, own)]
 
     def _leaving(self, reason: str = "") -> list[Effect]:
         return [Keep(Left(reason))] if self._is_durable else []
-
-    def _end(self, error: PsephosError) -> list[Effect]:
-        """End the session because the server did."""
-        self._close(Move.BREAK)
-        return [*self._leaving(str(error)), Fail(error)]
 
     def _send(self, message: Message) -> Send:
         return send((SERVER,), message, view=self._view)

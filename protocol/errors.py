@@ -67,12 +67,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def one_of(known: Iterable[str], word: object) -> str:
-    """Return that one of some words is allowed, and which of them may have been meant.
-
-    Args:
-        known: the words.
-        word: what was given in place of one.
-    """
+    """Return that one of the known words is allowed, and which of them may have been meant by a given one."""
     words = tuple(known)
     return f"one of {', '.join(words)}{did_you_mean(word, words)}"
 
@@ -97,12 +92,7 @@ class ProtocolError(PsephosError):
     """
 
     def __init__(
-        self,
-        reason: str,
-        *,
-        role: str | None = None,
-        state: str | None = None,
-        message_type: str | None = None,
+        self, reason: str, *, role: str | None = None, state: str | None = None, message_type: str | None = None
     ) -> None:
         super().__init__(reason)
         self.role = role

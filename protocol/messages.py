@@ -318,11 +318,7 @@ can change."""
 
 
 def encode(message: Message) -> bytes:
-    """Return the bytes of one message.
-
-    Raises:
-        ValueError: they would be more than `MAX_MESSAGE_BYTES`.
-    """
+    """Return the bytes of one message; ValueError for more than `MAX_MESSAGE_BYTES`."""
     payload = _encoder.encode(message)
     if len(payload) > MAX_MESSAGE_BYTES:
         name = type(message).__name__
@@ -331,11 +327,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(payload: bytes, *, sender: str | None = None) -> Message:
-    """Return the message in `payload`.
-
-    Args:
-        payload: what one frame carried.
-        sender: the peer's name, for the error.
+    """Return the message that one frame carried; the sender is named in the error.
 
     Raises:
         MalformedMessageError: it holds no message of this version, or more than `MAX_MESSAGE_BYTES`.
@@ -361,9 +353,6 @@ class PayloadDecoder(Generic[DecodedT]):
 
     A process that runs many clients hears the same outcome for each of them. What it decodes once, and nobody can
     change, is the same for all.
-
-    Args:
-        kind: the type.
     """
 
     def __init__(self, kind: Any) -> None:
@@ -410,16 +399,10 @@ def decode_payload(
     sender: str,
     problem: str,
 ) -> DecodedT:
-    """Return what a message carries.
-
-    Args:
-        payload: of a message.
-        decoder: of the type that is declared.
-        sender: the peer's name, for the error.
-        problem: what to say of bytes that are something else.
+    """Return what a message carries, of the type that is declared.
 
     Raises:
-        MalformedMessageError: it is something else.
+        MalformedMessageError: it is something else: `problem` says so, of this sender.
     """
     try:
         return decoder.decode(payload)

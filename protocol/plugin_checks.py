@@ -42,9 +42,6 @@ _MOST_HELD: Final = 16
 def check_declared(kind: type[PhasedProtocol[Any, Any]]) -> None:
     """Refuse a protocol's class that does not say what every protocol says of itself.
 
-    Args:
-        kind: the class.
-
     Raises:
         ConfigurationError: it has no name, or parameters or outcome are no structs.
     """
@@ -70,8 +67,7 @@ def check_own_columns(protocol: PhasedProtocol[Any, Any]) -> None:
     field = f"columns() of {plugin_of(protocol)}"
     each = list(cast("Sequence[object]", told)) if isinstance(told, Sequence) else [None]
     columns = [column for column in each if isinstance(column, Column)]
-    if len(columns) < len(each):
-        raise ConfigurationError(field=field, value=cast("object", told), allowed="a tuple of Columns")
+    refuse(len(columns) < len(each), field, cast("object", told), "a tuple of Columns")
     names = [column.name for column in columns]
     refuse(len(set(names)) < len(names), field, names, "columns of distinct names")
 
@@ -79,9 +75,7 @@ def check_own_columns(protocol: PhasedProtocol[Any, Any]) -> None:
 def check_completed(protocol: PhasedProtocol[Any, Any], table: Observed) -> None:
     """Refuse a protocol whose parameters, which are public, were made of a private column's entries.
 
-    Args:
-        protocol: made of what its `complete` returned.
-        table: as `complete` was given it.
+    The protocol is made of what its `complete` returned for this table.
 
     Raises:
         ConfigurationError: it looked at a private column that `completes_from` does not name.
@@ -89,38 +83,22 @@ def check_completed(protocol: PhasedProtocol[Any, Any], table: Observed) -> None
     private = {column.name for column in protocol.columns() if column.private}
     for name in sorted(private & table.seen - protocol.completes_from)[:1]:
         allowed = "public columns alone: what it returns is told everybody (completes_from names what may be told)"
-        raise ConfigurationError(
-            field=f"what complete() of {plugin_of(protocol)} looks at", value=name, allowed=allowed
-        )
+        field = f"what complete() of {plugin_of(protocol)} looks at"
+        raise ConfigurationError(field=field, value=name, allowed=allowed)
 
 
 def checked_inputs(protocol: PhasedProtocol[Any, Any], encoded: object, *, num_parties: int) -> Inputs:
-    """Return what `encode` returned, where that is a row for each party.
-
-    Args:
-        protocol: whose it is.
-        encoded: what it returned.
-        num_parties: how many there are.
-
-    Raises:
-        UnusablePluginError: it is none.
-    """
-    reason = ""
-    if not isinstance(encoded, Inputs):
-        reason = f"it returned {_a(encoded)}, and not Inputs"
-    elif len(encoded) != num_parties:
+    """Return what `encode` returned, or raise UnusablePluginError unless that is a row for each party."""
+    if isinstance(encoded, Inputs) and len(encoded) == num_parties:
+        return encoded
+    reason = f"it returned {_a(encoded)}, and not Inputs"
+    if isinstance(encoded, Inputs):
         reason = f"it returned {len(encoded)} rows for {num_parties} entries of each column"
-    if reason or not isinstance(encoded, Inputs):
-        raise UnusablePluginError(plugin=plugin_of(protocol), step="encode", reason=reason)
-    return encoded
+    raise UnusablePluginError(plugin=plugin_of(protocol), step="encode", reason=reason)
 
 
 def checked_truth(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> Truth | None:
     """Return what an outcome estimates, as plain numbers and texts by name; None where the protocol does not say.
-
-    Args:
-        protocol: what is simulated.
-        inputs: everybody's rows.
 
     Raises:
         PluginError: its own code raises, or returns anything else.
@@ -143,21 +121,15 @@ def checked_truth(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> Truth |
 def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: IntArray, public: IntArray) -> None:
     """Refuse reports of which a server would drop the sender: all that are out of range, and some that do not fit.
 
-    Args:
-        protocol: whose phase it is.
-        phase: which.
-        reports: int64, shape (n, num_reported).
-        public: the senders' public rows.
-
     Raises:
-        PluginError: they are no such array, one is out of the mechanism's range, or of the first few one does not fit
-            its sender's public row.
+        PluginError: they are no int64 of shape (n, num_reported), one is out of the mechanism's range, or of the first
+            few one does not fit its sender's public row.
     """
     shape = (len(public), phase.num_reported)
     if np.shape(reports) != shape or not np.issubdtype(np.asarray(reports).dtype, np.integer):
         found = f"{np.asarray(reports).dtype} of shape {np.shape(reports)}"
         reason = f"{type(phase.mechanism).__name__} reported {found}, and its reports are integers of shape {shape}"
-        raise PluginError(plugin=plugin_of(protocol), step=f"phase {phase.name!r}", reason=reason)
+        raise _wrong(protocol, f"phase {phase.name!r}", reason)
     if not reports.size:
         return
     low, high = phase.mechanism.report_range
@@ -165,7 +137,7 @@ def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: Int
     if not low <= least <= greatest <= high:
         wrong = least if least < low else greatest
         reason = f"{type(phase.mechanism).__name__} reported {wrong}, and its reports are in [{low}, {high}]"
-        raise PluginError(plugin=plugin_of(protocol), step=f"phase {phase.name!r}", reason=reason)
+        raise _wrong(protocol, f"phase {phase.name!r}", reason)
     if type(phase).check_report is Phase.check_report:
         return
     step = f"check_report of phase {phase.name!r}"
@@ -183,15 +155,7 @@ def checked_tally(
     *,
     is_first: bool = True,
 ) -> Tally:
-    """Return the tally of some clients.
-
-    Args:
-        protocol: whose phase it is.
-        phase: which.
-        reports: theirs in this phase.
-        earlier: theirs in each earlier phase.
-        public: their public rows.
-        is_first: whether to see as well whether tallies of a few of them add up.
+    """Return the tally of some clients; of the first ones see as well whether tallies of a few of them add up.
 
     Raises:
         PluginError: the phase's own code raises, returns no tally, or one that does not add up.
@@ -212,9 +176,8 @@ def checked_tally(
             merged = first.merge(second)
         if merged != whole:
             # No numbers, since it may be private how many clients there are.
-            raise _wrong(
-                protocol, step, "the tallies of two halves of some clients do not add up to that of all of them"
-            )
+            reason = "the tallies of two halves of some clients do not add up to that of all of them"
+            raise _wrong(protocol, step, reason)
     return tally_of(slice(None))
 
 
@@ -233,11 +196,7 @@ def checked_outcome(protocol: PhasedProtocol[Any, OutcomeT], tallies: Sequence[T
 def checked_phase_outcome(
     protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]
 ) -> msgspec.Struct | None:
-    """Return what closing a phase publishes.
-
-    Raises:
-        PluginError: as `checked_outcome`.
-    """
+    """Return what closing a phase publishes; PluginError as in `checked_outcome`."""
     if type(phase).outcome is Phase.outcome:
         return None
     step = f"outcome of phase {phase.name!r}"

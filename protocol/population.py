@@ -54,10 +54,6 @@ def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protoco
     """Return the reports of the parties whose rows these are.
 
     Args:
-        phase: the phase.
-        inputs: their rows.
-        noise: the simulation's.
-        protocol: the protocol's name.
         start: the first party's place in the roster; the others follow it.
 
     Returns:
@@ -101,9 +97,7 @@ def run_population(
     """Run all phases over all parties.
 
     Args:
-        protocol: what is run.
         inputs: the row of every party that takes part; at least one, but where it is private how many do.
-        noise: the simulation's.
         on_phase: called as each phase closes, with its tally and its outcome.
         kept: reports of earlier sessions, by phase and place, which take the place of what would be drawn.
         batch_rows: rows at a time; the result does not depend on it.
@@ -175,9 +169,7 @@ def run_batches(
     """Run a protocol of one phase over parties that come in batches; no batch is kept.
 
     Args:
-        protocol: what is run.
         batches: the parties' rows in roster order, any number at a time; at least one in all.
-        noise: the simulation's.
         on_batch: called after each batch with the number of parties so far.
 
     Returns:
@@ -234,8 +226,6 @@ def released_tally(phase: Phase, tally: Tally, draw: Draw | None) -> Tally:
     computed of it tells who took part.
 
     Args:
-        phase: the phase.
-        tally: of all reports.
         draw: applies a mechanism to a row, with the server's randomness; None where the server draws nothing.
     """
     if phase.tally_mechanism is not None:

@@ -57,13 +57,6 @@ def replay_client(
 ) -> ClientPast:
     """Run by a client: return what its records say.
 
-    Args:
-        records: all that it has kept of this session.
-        protocol: what is run.
-        party: its name.
-        session: the session's name.
-        chosen: what the party chooses of its public row.
-
     Raises:
         JournalError: they are not of this party, session and protocol, or the party chose otherwise before.
     """
@@ -99,11 +92,6 @@ def replay_server(
     records: Sequence[ServerRecord], phase_reports: PhaseReports, admission: Admission
 ) -> msgspec.Struct | QuorumError | None:
     """Run by a server that has started: take its session up where the records end; everybody's connection is lost.
-
-    Args:
-        records: all that it has kept of this session.
-        phase_reports: the session's, at its beginning.
-        admission: its door.
 
     Returns:
         What the phase published that was closed last; or the error by which the session has ended.

@@ -71,9 +71,6 @@ class ServerMachine:
     """The server's side of one session.
 
     Args:
-        protocol: the protocol with its public parameters.
-        roster: who may take part.
-        mode: the session's.
         rules: deadlines and quorums.
         view: records what the server sees; simulations only.
         records: what the server has kept of this session, if it keeps records; None if it does not.
@@ -202,10 +199,6 @@ class ServerMachine:
     def answer(self, inquiry: Inquiry, *, fingerprint: str = "") -> Terms:
         """Return what a party would take part in; change nothing.
 
-        Args:
-            inquiry: what a connection says first.
-            fingerprint: of the certificate by which it came; empty where it came without.
-
         Raises:
             StrangerError, RemoteProtocolError: as `Admission.answer`.
         """
@@ -213,10 +206,6 @@ class ServerMachine:
 
     def admit(self, hello: Hello, *, fingerprint: str = "") -> None:
         """Check whether a connection may speak for the party that it names; change nothing.
-
-        Args:
-            hello: what it says first, or after its inquiry.
-            fingerprint: of the certificate by which it came; empty where it came without.
 
         A party whose connection was lost before it reported anything may come back while the first phase is open. One
         that has reported may not: it would have to draw again, which would tell more, and its first report stands.
@@ -392,9 +381,8 @@ class ServerMachine:
             return self._drop(seat, error)
         if self._kept and self._kept.get(phase_reports.name, {}).get(seat.party, values) != values:
             scope = self._protocol.phases[phase_reports.phase].kept
-            return self._drop(
-                seat, conflicting_report(sender=seat.party, phase=phase_reports.name, state=seat.state, scope=scope)
-            )
+            name = phase_reports.name
+            return self._drop(seat, conflicting_report(sender=seat.party, phase=name, state=seat.state, scope=scope))
         phase_reports.count(seat, payload, values)
         effects: list[Effect] = []
         if self._is_durable:

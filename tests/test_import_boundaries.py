@@ -106,7 +106,6 @@ ORDER = (
     "traffic",
     "admission",
     "seats",
-    "releases",
     "phase_reports",
     "session_flow",
     "replay",
