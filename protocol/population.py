@@ -51,14 +51,7 @@ class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
 
 
 def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protocol: str, start: int) -> IntArray:
-    """Return the reports of the parties whose rows these are.
-
-    Args:
-        start: the first party's place in the roster; the others follow it.
-
-    Returns:
-        int64, shape (n, phase.num_reported).
-    """
+    """Return the reports of parties from place `start` on, whose rows these are: int64, shape (n, num_reported)."""
     slots, stop = phase.mechanism.slots_of(phase.num_values), start + len(inputs)
     groups = phase.mechanism_groups(inputs.public)
     if all(type(mechanism) is Disclosure for mechanism, _ in groups):  # which uses none

@@ -135,11 +135,7 @@ class SimulatedNoise:
         """Do nothing: every mechanism can be simulated."""
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
-        """Return the uniforms of the parties at places `start` to `stop`.
-
-        Returns:
-            float64 in [0, 1), shape (stop − start, slots).
-        """
+        """Return uniforms of parties at places `start` to `stop`: float64 in [0, 1), shape (stop − start, slots)."""
         return philox_rows(self._key(protocol, phase), start=start, stop=stop, slots=slots)
 
     def randomize(

@@ -118,14 +118,9 @@ class DisclosedRankings(CentralPhase):
         return Tally(len(reports), totals, rows[np.lexsort(rows.T[::-1])])
 
     def sums_of(self, positions: IntArray, groups: IntArray) -> IntArray:
-        """Return the groups' sums of utilities, in steps from the center.
+        """Return the groups' sums of utilities, int64 of shape (G, m), in steps from the center.
 
-        Args:
-            positions: rankings, shape (n, m).
-            groups: the places of their voters' groups, shape (n,).
-
-        Returns:
-            int64, shape (G, m).
+        Rankings have the shape (n, m), the places of their voters' groups (n,).
         """
         num_groups, size = len(self._parameters.groups), self.num_values
         # How often each group has each alternative at each position: counting is faster than adding up utilities.

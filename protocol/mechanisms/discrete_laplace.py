@@ -42,11 +42,7 @@ _ROUNDING: Final = 2.0**-44
 
 @exact_arguments
 def laplace_grid(*, scale: float) -> float:
-    """Return the grid step for noise of this scale: the power of two in (scale/256, scale/128].
-
-    Args:
-        scale: > 0, in the value's own unit.
-    """
+    """Return the grid step for noise of this scale, in the value's unit: the power of two in (scale/256, scale/128]."""
     require(0 < scale < math.inf, "scale", scale, "positive and finite")
     return power_of_two_below(scale / _STEPS_PER_SCALE)
 

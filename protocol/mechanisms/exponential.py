@@ -145,11 +145,7 @@ def greatest_flip_deficit(num_choices: int, level: float) -> float:
 
 
 def flip(qualities: Sequence[Fraction], rate: Fraction, uniforms: Sequence[float]) -> int:
-    """Return the choice that uniforms in [0, 1) name by permute-and-flip.
-
-    Args:
-        uniforms: two for each choice: for the order, and for whether it is kept.
-    """
+    """Return the choice that uniforms in [0, 1) name by permute-and-flip: two each, for its turn and for keeping it."""
     masses = _masses(qualities, rate)
     left = list(range(len(masses)))
     for turn in range(len(masses)):

@@ -81,14 +81,7 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
 
     @abc.abstractmethod
     def draw(self, uniforms: FloatArray) -> FloatArray:
-        """Return one flip probability for each row of uniforms.
-
-        Args:
-            uniforms: float64 in [0, 1), shape (n, slots).
-
-        Returns:
-            float64 in [0, 1], shape (n,).
-        """
+        """Return one flip probability for each row of uniforms, shape (n, slots): float64 in [0, 1], shape (n,)."""
 
     def draw_one(self, uniforms: Sequence[float]) -> float:
         """Return `draw` of one row, bit for bit; where that is plain, without the cost of arrays."""
@@ -100,9 +93,6 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
 
         This is what deployments draw by. Given P, each is flipped with probability P independently; so the chance that
         k given ones of m are flipped, and the others are not, is L(k).
-
-        Args:
-            below: where randomness comes from.
         """
 
     @abc.abstractmethod
