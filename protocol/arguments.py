@@ -3,7 +3,8 @@
 A caller may hold a NumPy scalar, an array or a list where a number or a sequence is meant. Computed with as they are,
 small integers wrap around, single precision stays single, and a float that is cut to an integer is another number. So a
 public function converts by its own annotations, once and at its door (`exact_arguments`), and so does a frozen class
-(`make_fields_exact`): equal numbers then give equal results, and what is no such number is an error that says which.
+(`make_fields_exact`): equal numbers then give equal results, and what is no such number is a ConfigurationError that
+says which: a truth value, a float for an integer whatever it holds, a number too large for a float or for 64 bits.
 """
 
 import dataclasses
@@ -77,11 +78,7 @@ def check_names(field: str, names: Sequence[str], *, without: str = "") -> None:
 
 
 def integer_of(value: Any, field: str) -> int:
-    """Return an integer of any kind as Python's own.
-
-    Raises:
-        ConfigurationError: it is a truth value, or no integer: a float is none, whatever it holds.
-    """
+    """Return an integer of any kind as Python's own."""
     if type(value) is int:
         return value
     if type(value) not in {bool, np.bool_}:
@@ -93,11 +90,7 @@ def integer_of(value: Any, field: str) -> int:
 
 
 def number_of(value: Any, field: str) -> float:
-    """Return a real number of any kind as a float; nan and infinity are the caller's to judge.
-
-    Raises:
-        ConfigurationError: it is a truth value, no number, or none that a float can hold.
-    """
+    """Return a real number of any kind as a float; nan and infinity are the caller's to judge."""
     if type(value) is float:
         return value
     value = _scalar_of(value)
@@ -136,11 +129,7 @@ def _exact_of(value: Any, field: str) -> float | Fraction:
 
 
 def integers_of(values: Any, field: str) -> IntArray:
-    """Return integers of any width, in an array or in lists, as an array of int64.
-
-    Raises:
-        ConfigurationError: they are truth values or no integers, or one does not fit into 64 bits with its sign.
-    """
+    """Return integers of any width, in an array or in lists, as an array of int64."""
     if isinstance(values, np.ndarray) and cast("Array", values).dtype == np.int64:
         return cast("IntArray", values)
     array = _array_of(values, field, "an array of integers")
@@ -210,11 +199,7 @@ _OWN_INTEGERS: Final = {int}
 
 
 def row_of_integers(values: Sequence[int], field: str) -> Sequence[int]:
-    """Return a row of integers of any kind as Python's own; one that holds nothing else is taken as it is.
-
-    Raises:
-        ConfigurationError: it is no row, or one of it is a truth value, or no integer.
-    """
+    """Return a row of integers of any kind as Python's own; one that holds nothing else is taken as it is."""
     if type(values) in {tuple, list} and {*map(type, values)} == _OWN_INTEGERS:
         return values
     return _row_of_integers(values, field)
@@ -256,8 +241,7 @@ def _converter_for(annotation: Any) -> _Converter | None:
 def exact_arguments(function: Callable[P, T]) -> Callable[P, T]:
     """Let a public function take numbers of any kind, by its annotations; use it as a decorator.
 
-    It converts integers, floats, fractions, and sequences and arrays of these. An argument that is no such number ends
-    in a `ConfigurationError` with the parameter's name.
+    It converts integers, floats, fractions, and sequences and arrays of these.
     """
     code: Any = getattr(function, "__code__")  # noqa: B009  a callable need not have one; what is decorated has
     names: Sequence[str] = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -291,9 +275,6 @@ def make_fields_exact(instance: Any, *, prefix: str = "") -> None:
     """Convert the fields of a frozen dataclass or structure, by their annotations, as it is made.
 
     It is the first line of `__post_init__`; the prefix is that of the fields' names in errors.
-
-    Raises:
-        ConfigurationError: a field holds no such number.
     """
     for name, convert in _fields_of(instance.__class__):
         value = getattr(instance, name)

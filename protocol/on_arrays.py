@@ -36,9 +36,6 @@ def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
 
     Raises:
         ConfigurationError: the values are no such integers, or the seed is not allowed.
-
-    Privacy:
-        None: whoever knows the seed takes the noise off again.
     """
     key = _key_of(seed)
     given = integers_of(values, "values")

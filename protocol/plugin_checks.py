@@ -1,6 +1,7 @@
 """What a protocol's own code declares and returns, checked before it counts: columns, rows, reports, tallies, outcomes.
 
-Server machine and arrays call it here, so that what stops one of them stops the other.
+Server machine and arrays call it here, so that what stops one of them stops the other. Where nothing else is said, what
+is raised is a PluginError: the protocol's own code raises something, or returns what it may not.
 """
 
 import math
@@ -98,11 +99,7 @@ def checked_inputs(protocol: PhasedProtocol[Any, Any], encoded: object, *, num_p
 
 
 def checked_truth(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> Truth | None:
-    """Return what an outcome estimates, as plain numbers and texts by name; None where the protocol does not say.
-
-    Raises:
-        PluginError: its own code raises, or returns anything else.
-    """
+    """Return what an outcome estimates, as plain numbers and texts by name; None where the protocol does not say."""
     with blaming(protocol, "truth"):
         told = cast("object", protocol.truth(inputs))
     if told is None:
@@ -121,9 +118,7 @@ def checked_truth(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> Truth |
 def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: IntArray, public: IntArray) -> None:
     """Refuse reports of which a server would drop the sender: all that are out of range, and some that do not fit.
 
-    Raises:
-        PluginError: they are no int64 of shape (n, num_reported), one is out of the mechanism's range, or of the first
-            few one does not fit its sender's public row.
+    They are int64 of shape (n, num_reported), in the mechanism's range; the first few fit their senders' public rows.
     """
     shape = (len(public), phase.num_reported)
     if np.shape(reports) != shape or not np.issubdtype(np.asarray(reports).dtype, np.integer):
@@ -155,11 +150,7 @@ def checked_tally(
     *,
     is_first: bool = True,
 ) -> Tally:
-    """Return the tally of some clients; of the first ones see as well whether tallies of a few of them add up.
-
-    Raises:
-        PluginError: the phase's own code raises, returns no tally, or one that does not add up.
-    """
+    """Return the tally of some clients; of the first ones see as well whether tallies of a few of them add up."""
     step = f"tally of phase {phase.name!r}"
 
     def tally_of(rows: slice) -> Tally:
@@ -182,12 +173,7 @@ def checked_tally(
 
 
 def checked_outcome(protocol: PhasedProtocol[Any, OutcomeT], tallies: Sequence[Tally]) -> OutcomeT:
-    """Return what a session releases.
-
-    Raises:
-        PluginError: the protocol's own code raises; it returns another type than it says, what is not finite or not
-            the same as it arrives; or another outcome when asked twice.
-    """
+    """Return what a session releases: of the declared type, finite, the same as it arrives, and when asked twice."""
     step = "outcome"
     outcome = _called(protocol, step, lambda: protocol.outcome(tallies))
     return cast("OutcomeT", _check(protocol, step, outcome, protocol.outcome_type))
@@ -196,7 +182,7 @@ def checked_outcome(protocol: PhasedProtocol[Any, OutcomeT], tallies: Sequence[T
 def checked_phase_outcome(
     protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]
 ) -> msgspec.Struct | None:
-    """Return what closing a phase publishes; PluginError as in `checked_outcome`."""
+    """Return what closing a phase publishes, likewise."""
     if type(phase).outcome is Phase.outcome:
         return None
     step = f"outcome of phase {phase.name!r}"
@@ -208,11 +194,7 @@ def checked_phase_outcome(
 
 
 def checked_own_outcomes(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> Mapping[int, msgspec.Struct]:
-    """Return what single clients are told, by their places.
-
-    Raises:
-        PluginError: the protocol's own code raises, or returns what `own_outcome_type` is not, or is not finite.
-    """
+    """Return what single clients are told, by their places: of `own_outcome_type`, and finite."""
     step = "own_outcomes"
     with blaming(protocol, step):
         own = protocol.own_outcomes(tallies)

@@ -2,7 +2,8 @@
 
 Equal, bit for bit, to a session of agents in which every party reports: the same rows of the same streams go
 through the same mechanisms, and tallies merge exactly in any order. A protocol of one phase also takes its parties in
-batches, one after another, so that a population need not fit into memory.
+batches, one after another, so that a population need not fit into memory. None of it is private: a simulation's seed
+takes its noise off again.
 """
 
 import itertools
@@ -101,9 +102,6 @@ def run_population(
             that keeps none.
         PluginError: a report is out of range, or the protocol's own code raises or breaks its contract
             (`plugin_checks`).
-
-    Privacy:
-        None: a simulation's seed takes its noise off again.
     """
     if batch_rows < 1:
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
@@ -172,9 +170,6 @@ def run_batches(
         ValueError: the protocol has more phases, there is no party, or a value is out of its mechanism's range.
         ConfigurationError: as `run_population`, or the phase keeps its reports.
         PluginError: as `run_population`.
-
-    Privacy:
-        None: a simulation's seed takes its noise off again.
     """
     phases = protocol.phases
     if len(phases) != 1:

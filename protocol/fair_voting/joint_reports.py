@@ -46,7 +46,6 @@ class JointReport(LocalReport):
     """One local mechanism for group and ranking together, its tally and its estimator.
 
     Args:
-        epsilon: of the mechanism.
         group_sizes: how many voters each group has, as the public knows.
 
     Attributes:

@@ -152,9 +152,6 @@ class RandomizedRankings(Phase):
 
     The tally has for each group the number of its reports, then what the mechanism's estimator needs: shape
     (G, 1 + width).
-
-    Attributes:
-        report: the local mechanism with its estimator.
     """
 
     def __init__(self, parameters: Parameters) -> None:
@@ -181,9 +178,6 @@ class JointRankings(Phase):
 
     A private row has for each alternative its cell, group·m + position; there is no public one. The tally has for each
     group what the mechanism's estimator needs: shape (G, width).
-
-    Attributes:
-        report: the local mechanism with its estimator.
     """
 
     def __init__(self, parameters: Parameters) -> None:

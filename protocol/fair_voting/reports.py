@@ -52,9 +52,6 @@ __all__ = [
 class LocalReport(abc.ABC):
     """One local mechanism by which voters report, and the scores that it tells something of.
 
-    Args:
-        epsilon: of the mechanism.
-
     Attributes:
         name: the mechanism's.
         is_balanced: whether estimates always have the scores' sum.

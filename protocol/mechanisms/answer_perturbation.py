@@ -2,7 +2,8 @@
 
 A private row holds one value for each place: `NO_ANSWER`, or a code. The answer sets of different sizes s_0, s_1, …
 lie one after another (blocks), so that a code names both its set and its label; a report stays in the block. Which
-places are answered, and from which set, is public: neighbors differ in labels alone.
+places are answered, and from which set, is public: neighbors differ in labels alone. `sizes` are those of the blocks,
+each at least 2, and `hyper` is the distribution of a two-layer mechanism's flip probability.
 
 Three mechanisms share Definition 5.1 (another label with the flip probability p, each with p/(s − 1)):
 
@@ -221,7 +222,6 @@ class OneLayer(_EachByItself):
     """Perturb each answer by itself, with a flip probability that depends on its answer set's size alone.
 
     Args:
-        sizes: s of each block, ≥ 2.
         flip_probabilities: p of each block: 0, or in [`MIN_FLIP_PROBABILITY`, (s − 1)/s].
 
     Privacy:
@@ -249,30 +249,14 @@ class OneLayer(_EachByItself):
     @classmethod
     @exact_arguments
     def of_epsilon(cls, sizes: Sequence[int], epsilon: float) -> "OneLayer":
-        """Return the mechanism whose answers cost ε each, whatever their answer set.
-
-        Args:
-            sizes: s of each block, ≥ 2.
-            epsilon: ε, in [0, `MAX_EPSILON`], in nats.
-
-        Raises:
-            ConfigurationError: a parameter is out of range.
-        """
+        """Return the mechanism whose answers cost ε each, in [0, `MAX_EPSILON`] nats, whatever their answer set."""
         _check_blocks(tuple(sizes))
         return cls(tuple(sizes), tuple(flip_probability_of(epsilon, size) for size in sizes))
 
     @classmethod
     @exact_arguments
     def of_flip_probability(cls, sizes: Sequence[int], flip_probability: float) -> "OneLayer":
-        """Return the mechanism that flips every answer with the same probability, whatever its answer set.
-
-        Args:
-            sizes: s of each block, ≥ 2.
-            flip_probability: p, in [0, (s − 1)/s] for the smallest s.
-
-        Raises:
-            ConfigurationError: a parameter is out of range.
-        """
+        """Return the mechanism that flips every answer with the same p, at most (s − 1)/s for the smallest s."""
         return cls(tuple(sizes), (flip_probability,) * len(sizes))
 
     def _flips(self) -> Sequence[float]:
@@ -305,10 +289,6 @@ class OneLayer(_EachByItself):
 @dataclasses.dataclass(frozen=True)
 class TwoLayer(_InBlocks):
     """Draw one flip probability, and perturb all answers of the row with it.
-
-    Args:
-        sizes: s of each block, ≥ 2.
-        hyper: the distribution of the flip probability.
 
     Privacy:
         J-LDP, replace-one, unit: all answers of a worker; R-LDP, unit: one answer, the others known. Both from
@@ -394,10 +374,6 @@ class FreshTwoLayer(_EachByItself):
 
     The draws are independent and used once, so that each answer is flipped with the mean, independently: the law of
     `OneLayer` with that flip probability, for whole rows too. What the second layer was to gain is gone.
-
-    Args:
-        sizes: s of each block, ≥ 2.
-        hyper: the distribution of the flip probability.
 
     Attributes:
         slots: the draw's, and one.

@@ -1,7 +1,8 @@
 """Local randomizers of a voter's group and ranking together: both are private, at one ε.
 
 A row is a ranking within a group: for each alternative its *cell*, group·m + position. The group is that of the first
-cell; a client makes sure that all cells are of one group, and that the positions are a ranking.
+cell; a client makes sure that all cells are of one group, and that the positions are a ranking. ε is in nats for each
+voter, m in [2, `MAX_ALTERNATIVES`], and the number of groups, G, in [2, `MAX_JOINT_GROUPS`].
 
 `JointPair` draws a pair of alternatives, without a look at the row, and reports a sign for some groups: that of the
 voter's group, if it is among them, is likely to be its preference, and all other signs are fair coins. `JointPosition`
@@ -50,9 +51,6 @@ class JointPair(Pairs, ExactMechanism):
     A report is the question, then for each group its sign, or 0.
 
     Args:
-        epsilon: in nats, per voter.
-        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
-        num_groups: 2 ≤ G ≤ `MAX_JOINT_GROUPS`.
         num_signs: 1 ≤ s ≤ G.
 
     Attributes:
@@ -230,9 +228,6 @@ class JointPair(Pairs, ExactMechanism):
 class JointPosition(SampledPosition):
     """Say of an alternative, drawn uniformly, its cell, by randomized response among all G·m of group and position.
 
-    Args:
-        num_groups: 2 ≤ G ≤ `MAX_JOINT_GROUPS`.
-
     Privacy:
         ε-LDP, replace-one, unit: the voter's group and ranking together. Exact: see `report_probabilities`.
     """
@@ -259,9 +254,7 @@ class JointRanking(Prepared):
     A report is group·m! + the ranking's code (`code_of_rankings`).
 
     Args:
-        epsilon: in nats, per voter.
         num_alternatives: 2 ≤ m ≤ `MAX_RANKED`.
-        num_groups: 2 ≤ G ≤ `MAX_JOINT_GROUPS`.
 
     Privacy:
         ε-LDP, replace-one, unit: the voter's group and ranking together. Exact: see
@@ -304,9 +297,7 @@ class JointScores(Prepared):
     """Add Laplace noise to a score for each group and alternative: the voter's own in its group, 0 in all others.
 
     Args:
-        epsilon: in nats, per voter.
         steps: each position's score in steps of a public grid, the best first, falling, counted from their center.
-        num_groups: 2 ≤ G ≤ `MAX_JOINT_GROUPS`.
 
     Attributes:
         laplace: the noise.

@@ -76,6 +76,10 @@ class RowMechanism(abc.ABC):
     Subclasses are frozen dataclasses: two equal mechanisms have the same law, and parameters that are out of range are
     refused by a ConfigurationError. Their methods take numbers of any width, in arrays or lists
     (`psephos.protocol.arguments`).
+
+    Rows of w values are int64 of shape (n, w), in `value_range`; their uniforms float64 in [0, 1), of shape
+    (n, slots_of(w)); their reports int64 of shape (n, num_reports_of(w)), in `report_range`. A ValueError refuses other
+    numbers and shapes.
     """
 
     __slots__ = ()
@@ -123,67 +127,34 @@ class RowMechanism(abc.ABC):
         """Return what one application costs at most to a row of which is public what each column may hold.
 
         As much as any row of so many values, unless overridden.
-
-        Args:
-            values: for each column all that it may hold, in `value_range`.
         """
         return self.event_of(len(values))
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
-        """Return between which rows `event_of` bounds the loss: between all, unless overridden.
+        """Return between which of c, d rows `event_of` bounds the loss, shape (c, d): between all, unless overridden.
 
         A mechanism overrides this whose loss grows with the distance of two rows, or that shows a part of a row as it
         is. Whoever uses it makes sure that two rows of one person are such neighbors, or states a loss for more.
-
-        Args:
-            values: int64, shape (c, w), in `value_range`.
-            others: int64, shape (d, w), likewise.
-
-        Returns:
-            bool, shape (c, d).
         """
         return np.ones((len(values), len(others)), dtype=np.bool_)
 
     @abc.abstractmethod
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Randomize each row on its own.
-
-        Args:
-            values: int64, shape (n, w), in `value_range`.
-            uniforms: float64 in [0, 1), shape (n, slots_of(w)).
-
-        Returns:
-            Reports: int64, shape (n, num_reports_of(w)), in `report_range`.
-
-        Raises:
-            ValueError: a value or a shape is out of range.
-        """
+        """Return a report of each row, randomized on its own."""
 
     @abc.abstractmethod
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return `randomize_rows` of one row, bit for bit, without the cost of arrays.
-
-        Args:
-            values: w of them, in `value_range`.
-            uniforms: slots_of(w) floats in [0, 1).
-
-        Raises:
-            ValueError: a value is out of range.
-        """
+        """Return `randomize_rows` of one row, bit for bit, without the cost of arrays."""
 
     def draw_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         """Return `randomize_row` of Python's own numbers: that method itself, without another look at its arguments."""
         return self.randomize_row(values, uniforms)
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Return ln P[report | values] for each report, and for each row of values that it may come from.
+        """Return ln P[report | values] for each report, and for each of c rows of values that it may come from.
 
         The law is that of a deployment's exact samplers. A simulation follows it up to its uniforms of 53 bits, of
         which none names a report rarer than 2**-53.
-
-        Args:
-            reports: int64, shape (n, num_reports_of(w)), in `report_range`.
-            values: candidates: int64, shape (c, w), in `value_range`.
 
         Returns:
             float64, shape (n, c), in nats; −∞ where a report is impossible. Between two candidates it differs by the
@@ -191,7 +162,6 @@ class RowMechanism(abc.ABC):
 
         Raises:
             NotImplementedError: the law is not written down.
-            ValueError: a number or a shape is out of range.
         """
         raise NotImplementedError(f"the law of {type(self).__name__} is not written down")
 
@@ -232,14 +202,7 @@ class PostProcessed(RowMechanism):
 
     @abc.abstractmethod
     def finish_rows(self, noisy: IntArray) -> IntArray:
-        """Compute reports from the other mechanism's, each row on its own.
-
-        Args:
-            noisy: int64, shape (n, w).
-
-        Returns:
-            int64, shape (n, num_reports_of(w)), in `report_range`.
-        """
+        """Return the reports of the other mechanism's, each row on its own."""
 
     @property
     def value_range(self) -> tuple[int, int]:
@@ -295,17 +258,7 @@ class Prepared(RowMechanism):
 
     @abc.abstractmethod
     def prepare_rows(self, values: IntArray) -> IntArray:
-        """Return what the other mechanism sees, each row on its own.
-
-        Args:
-            values: int64, shape (n, w), in `value_range`.
-
-        Returns:
-            int64, shape (n, num_prepared_of(w)).
-
-        Raises:
-            ValueError: a value is out of range.
-        """
+        """Return what the other mechanism sees of each row: int64, shape (n, num_prepared_of(w))."""
 
     def prepare_row(self, values: Sequence[int]) -> list[int]:
         """Return `prepare_rows` of one row."""
@@ -360,30 +313,11 @@ class Mechanism(RowMechanism):
 
     @abc.abstractmethod
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Randomize each value on its own.
-
-        Args:
-            values: int64, shape (n,), in `value_range`.
-            uniforms: float64 in [0, 1), shape (n, slots).
-
-        Returns:
-            Reports: int64, shape (n,), in `report_range`.
-
-        Raises:
-            ValueError: a value or a shape is out of range.
-        """
+        """Return a report of each value, shape (n,), randomized on its own by its uniforms, shape (n, slots)."""
 
     @abc.abstractmethod
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Return `randomize` of one value, bit for bit, without the cost of arrays.
-
-        Args:
-            value: in `value_range`.
-            uniforms: `slots` floats in [0, 1).
-
-        Raises:
-            ValueError: the value is out of range.
-        """
+        """Return `randomize` of one value, bit for bit, without the cost of arrays."""
 
     def draw_one(self, value: int, uniforms: Sequence[float]) -> int:
         """Return `randomize_one` of Python's own numbers. See `RowMechanism.draw_row`."""
@@ -392,12 +326,8 @@ class Mechanism(RowMechanism):
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return ln P[report | value] of single values, from which `log_likelihoods` of rows are added up.
 
-        Args:
-            reports: int64, shape (n,), in `report_range`.
-            values: candidates: int64, shape (c,), in `value_range`.
-
         Returns:
-            float64, shape (n, c), in nats; −∞ where a report is impossible.
+            float64, shape (n, c), for n reports and c candidates, in nats; −∞ where a report is impossible.
 
         Raises:
             NotImplementedError: the law is not written down.

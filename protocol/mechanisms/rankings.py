@@ -2,7 +2,8 @@
 
 A row is a ranking: the position of each alternative, from 0, the best, to m − 1. `SampledPair` and `SampledPosition`
 draw what is asked, without a look at the ranking, and answer that alone by randomized response; `WholeRanking` is
-randomized response among all m! rankings; `NoisyScores` adds Laplace noise to the scores.
+randomized response among all m! rankings; `NoisyScores` adds Laplace noise to the scores. ε is in nats for each
+ranking, and m in [2, `MAX_ALTERNATIVES`].
 
 Source: Warner (1965) and Wang, Wu and Hu (2016) for randomized response; sampling one of many questions and answering
 it at the whole budget is Nguyên et al. (2016), Section III; Yan, Li and Liu (2020) randomize pairs so; Dwork, McSherry,
@@ -174,10 +175,6 @@ class SampledPair(Pairs, SampledQuestion):
 
     Answer 0: the pair's first alternative is preferred, 1: the second is.
 
-    Args:
-        epsilon: in nats, per ranking.
-        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
-
     Privacy:
         ε-LDP, replace-one, unit: the ranking. Exact: two rankings that differ in a pair attain it (see
         `report_probabilities`).
@@ -201,10 +198,6 @@ class SampledPair(Pairs, SampledQuestion):
 @dataclasses.dataclass(frozen=True)
 class SampledPosition(SampledQuestion):
     """Say of an alternative, drawn uniformly, at which position it is, by randomized response among m positions.
-
-    Args:
-        epsilon: in nats, per ranking.
-        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
 
     Privacy:
         ε-LDP, replace-one, unit: the ranking. Exact: see `report_probabilities`.
@@ -235,7 +228,6 @@ class WholeRanking(Prepared):
     A report is a ranking's code (`code_of_rankings`).
 
     Args:
-        epsilon: in nats, per ranking.
         num_alternatives: 2 ≤ m ≤ `MAX_RANKED`.
 
     Privacy:
@@ -279,7 +271,6 @@ class NoisyScores(Prepared):
     """Add Laplace noise to the score of each alternative.
 
     Args:
-        epsilon: in nats, per ranking.
         steps: each position's score in steps of a public grid, the best first, falling.
 
     Attributes:

@@ -31,8 +31,6 @@ def maximize_noisy(
 
     Args:
         coefficients: shape (m, D): the linear ones, then one for each unordered pair of features (`coefficients`).
-        num_features: d.
-        radius: B > 0.
         remedy: "project" and "trim" make them concave, "nonconvex" looks for the best maximum that it can find.
         noise_scale: of the Laplace noise in each coefficient, which "trim" regularizes by.
 

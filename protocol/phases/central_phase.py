@@ -26,12 +26,10 @@ class CentralPhase(GuardedRelease, Phase):
     somebody who sees the server's view.
 
     Args:
-        name: what users call it; unique in its protocol.
         columns: which columns of a private row are disclosed.
         bound: the greatest size of a value.
         tally_mechanism: what the server randomizes the tally's totals with, as one row.
         losses: what this phase costs one person, in the central model.
-        num_parts: see `Phase`.
 
     Raises:
         ConfigurationError: as `Phase`, or a loss is stated in another model.

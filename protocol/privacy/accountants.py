@@ -44,11 +44,7 @@ _LEAST_COMPOSED, _GREATEST_COMPOSED = 1e-4, 100.0
 
 
 class Accountant(abc.ABC):
-    """Adds up the loss of a sequence of events on the same data.
-
-    Args:
-        relation: which data sets count as neighbors.
-    """
+    """Adds up the loss of a sequence of events on the same data."""
 
     def __init__(self, relation: NeighboringRelation) -> None:
         self._relation = relation
@@ -224,7 +220,6 @@ class ApproximateAccountant(Accountant):
     """(ε, δ)-differential privacy by composing privacy loss distributions, never worse than the pure sum.
 
     Args:
-        relation: which data sets count as neighbors.
         delta: 0 < δ < 1, the δ at which `epsilon` is stated.
 
     Privacy:

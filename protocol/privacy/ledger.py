@@ -365,8 +365,7 @@ class Ledger(Shown):
         All losses are composed as one sequence, so that δ is spent once, whatever their relations and models.
 
         Args:
-            relation: as for `total`.
-            model: as for `total`.
+            relation: as for `total`; and so is `model`.
             delta: in (0, 1).
 
         Raises:

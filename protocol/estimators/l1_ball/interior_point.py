@@ -109,8 +109,6 @@ def maximize_in_lanes(
         objective: the functions; it is used up.
         num_features: d ≥ 1.
         num_lanes: the number of functions, at least 1.
-        radius: B > 0.
-        tolerance: a gap that is small enough, > 0.
         max_iterations: after so many steps a lane ends with the best point that it met.
         start: None, or points of the ball to begin at, shape (d, lanes).
 

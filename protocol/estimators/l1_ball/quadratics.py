@@ -39,25 +39,17 @@ def maximize_quadratics(
     max_iterations: int = DEFAULT_MAX_ITERATIONS,
     is_known_concave: bool = False,
 ) -> BallMaximum:
-    """Maximize each linear·β + βᵀ·quadratic·β over ‖β‖₁ ≤ radius.
+    """Maximize each linear·β + βᵀ·quadratic·β over ‖β‖₁ ≤ radius. See `maximum`.
 
     Args:
         linear: float64, shape (m, d), d ≥ 1.
-        quadratic: float64, shape (m, d, d), symmetric and negative semidefinite.
-        radius: B > 0.
+        quadratic: float64, shape (m, d, d), symmetric and negative semidefinite, or a ValueError refuses it.
         start: points to begin at, shape (m, d); those outside of the ball are projected to it first. By default where
             pairwise steps lead, which most often needs no more.
-        tolerance: a gap that is small enough, > 0.
-        max_iterations: after so many steps the best point so far is returned, at least 1.
         is_known_concave: leave out the check that the matrices are negative semidefinite.
 
     Returns:
         One entry a quadratic.
-
-    Raises:
-        ConfigurationError: `radius`, `tolerance` or `max_iterations` is out of range.
-        ValueError: an array has the wrong shape, holds a number that is not finite, or a matrix that is not symmetric
-            or not negative semidefinite.
 
     Source:
         Readings M3 and M10.
