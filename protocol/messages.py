@@ -56,29 +56,21 @@ __all__ = [
 
 PROTOCOL_VERSION: Final = 8
 """Of the messages below; a session whose sides differ is refused at the first message."""
-
 MAX_MESSAGE_BYTES: Final = 1 << 20
 """A report of 100,000 numbers fits; a peer cannot make us buffer more."""
-
 MAX_GREETING_BYTES: Final = 4096
 """Of what a connection begins with, a `Hello` or an `Inquiry`: so much is kept of somebody who may be anybody."""
-
 MAX_NAMES_IN_ABORT: Final = 1000
 """Parties named in one `Abort`; the rest are counted, so that the message stays below the limit."""
-
-
 MAX_CHOSEN: Final = 64
 """Numbers of its public row that a party says itself."""
-
 MAX_REASON_CHARACTERS: Final = 1000
 """Of an `Abort`'s reason."""
-
 NOT_ADMITTED: Final = (
     "not admitted: check the address, the session, your name and certificate, and that your side speaks version "
     f"{PROTOCOL_VERSION}"
 )
 """What every stranger is told, whatever it said: it learns neither names nor how far the session is."""
-
 NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
 """The payload of a message that carries none."""
 
