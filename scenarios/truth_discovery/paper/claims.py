@@ -8,7 +8,6 @@ Source: Li et al. (2018), Sections 6 and 7; readings T1 to T9.
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from statistics import correlation
 from typing import Final, Literal
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.mechanisms import (
+    OneLayer,
     compare_hypers,
     epsilon_of,
     flip_probability_of,
@@ -26,11 +26,17 @@ from ...audit.bounds import exact_epsilon
 from ...experiments.findings import BoundedFinding, Finding
 from ...experiments.measurements import FAR, TOLERANCE, deviation, mean_square, most_by_chance
 from ..audit.sessions import BINARY, NUM_ANSWERS, case_of_worker, survey_of
-from .error_bounds import exact_error, log_odds, printed_bound, printed_factors
-from .error_change import ProductOfUniforms, domination_excess
 from .published import CLEAN_ACCURACIES, METHODS, TABLE_1, Method
 from .rows import PublishedCell, Reproduction
-from .theory import likelihood, mean_accuracy_of_truth_and_complement, one_layer_loss
+from .theory import (
+    ProductOfUniforms,
+    domination_excess,
+    exact_error,
+    likelihood_at_zero,
+    mean_accuracy_at_zero,
+    printed_bound,
+    printed_factor,
+)
 
 __all__ = ["findings_on_paper", "findings_on_truth_discovery"]
 
@@ -83,7 +89,7 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _changes() -> Iterator[Finding]:
-    smaller = domination_excess(ProductOfUniforms(0.0, 0.7, 4), ProductOfUniforms(0.0, 0.9, 4))
+    smaller = domination_excess(ProductOfUniforms(0.7, 4), ProductOfUniforms(0.9, 4))
     yield Finding(
         claim="A smaller b makes a small Δ more probable.",
         source="Section 6.2.3, second claim on Figure 1",
@@ -93,8 +99,8 @@ def _changes() -> Iterator[Finding]:
             "the same factor: this is the price of privacy and no difference between the mechanisms."
         ),
     )
-    printed = domination_excess(ProductOfUniforms(0.0, 0.9, 8), ProductOfUniforms(0.0, 0.9, 4))
-    derived = domination_excess(ProductOfUniforms(0.0, 1.8, 8), ProductOfUniforms(0.0, 1.8, 4))
+    printed = domination_excess(ProductOfUniforms(0.9, 8), ProductOfUniforms(0.9, 4))
+    derived = domination_excess(ProductOfUniforms(1.8, 8), ProductOfUniforms(1.8, 4))
     yield Finding(
         claim="More important users make a small Δ more probable.",
         source="Section 6.2.3, third claim on Figure 1, reading T8",
@@ -338,12 +344,13 @@ def _channel_loss(flip: float) -> float:
 
 def _one_layer() -> BoundedFinding:
     flip = flip_probability_of(_EPSILON, _LABELS)
+    channel = np.array(OneLayer.of_flip_probability((_LABELS,), flip).channel_matrix())
     return _found(
         key="T10",
         claim="One layer with flip probability p and s labels is ln((1 - p)(s - 1)/p)-LDP for one answer (Theorem 6.2)",
         quantity="loss of one answer at ε = 1",
         claimed=epsilon_of(flip, _LABELS),
-        found=one_layer_loss(flip, num_labels=_LABELS),
+        found=exact_epsilon(channel[1:3, 1:]),
         command=_AUDIT,
         note="It loses exactly this.",
     )
@@ -430,7 +437,7 @@ def _larger_range() -> BoundedFinding:
 
 def _posterior() -> BoundedFinding:
     """Return what is known of the last answer once the other reports were seen to be unchanged, at "ε = 0"."""
-    kept, all_kept = (likelihood(0, number, low=0, high=1) for number in (NUM_ANSWERS - 1, NUM_ANSWERS))
+    kept, all_kept = (likelihood_at_zero(0, number) for number in (NUM_ANSWERS - 1, NUM_ANSWERS))
     return _found(
         key="T3d",
         claim="At ε = 0 a report says nothing about the answer (Section 7.2)",
@@ -476,26 +483,23 @@ def _uniform_is_strongest() -> BoundedFinding:
 
 
 def _error_bound() -> Iterator[BoundedFinding]:
-    qualities = np.full(_WORKERS, _QUALITY)
-    weights = log_odds(qualities)
     yield _found(
         key="T8",
         claim="The error rate of the weighted vote is at most the bound (7)",
         quantity=f"error rate of {_WORKERS} workers who are wrong with probability {_QUALITY:g}",
-        claimed=printed_bound(qualities),
-        found=exact_error(qualities, weights),
+        claimed=printed_bound(_QUALITY, _WORKERS),
+        found=exact_error(_QUALITY, _WORKERS),
         command=_REPRODUCE,
         note="The error is larger than the bound, since the proof replaces E[e^(-xw)] by (E[e^(-x)])^w.",
         compared="the bound (7)",
     )
-    of_worker, of_mirrored = printed_factors(np.array([_QUALITY, 1 - _QUALITY])).tolist()
     yield _found(
         key="T8b",
         claim="Users who are wrong with probability p and with 1 - p are equivalent, so p ≤ 1/2 may be assumed (6.2.1)",
         quantity=f"a user's factor in the bound (7) at p = {1 - _QUALITY:g}",
-        claimed=of_worker,
+        claimed=printed_factor(_QUALITY),
         bound="=",
-        found=of_mirrored,
+        found=printed_factor(1 - _QUALITY),
         only="for the votes themselves",
         note="The two users' votes have the same error, but the bound (7) gives them different factors.",
         compared=f"at p = {_QUALITY:g}",
@@ -510,7 +514,7 @@ def _line() -> BoundedFinding:
         quantity=f"G(p)/2p for an important user, who is wrong with probability p = {quality:g}",
         claimed=1.0,
         bound="=",
-        found=float(printed_factors(np.array([quality]))[0]) / (2 * quality),
+        found=printed_factor(quality) / (2 * quality),
         command=_REPRODUCE,
         tolerance=0.1,
         note="They differ by a factor of about two, and the product over n users by its n-th power.",
@@ -518,16 +522,17 @@ def _line() -> BoundedFinding:
 
 
 def _mean_change() -> BoundedFinding:
-    law = ProductOfUniforms(0.0, _HIGH, _IMPORTANT)
+    law = ProductOfUniforms(_HIGH, _IMPORTANT)
+    (smaller,) = law.distribution([law.mean]).tolist()
     return _found(
         key="T15",
         claim="Two layers change the error less than one does, as Δ is small with high probability (6.2.3 and 6.3)",
         quantity=f"mean Δ with two layers, divided by that with one, b = {_HIGH:g}, {_IMPORTANT} important users",
         claimed=1.0,
         bound="<",
-        found=law.mean / law.one_layer,
+        found=law.mean / (_HIGH / 2) ** _IMPORTANT,
         command=_REPRODUCE,
-        note=f"Δ is smaller in {100 * law.chance_below_one_layer:.0f} % of all cases, but its mean is the same.",
+        note=f"Δ is smaller in {100 * smaller:.0f} % of all cases, but its mean is the same.",
     )
 
 
@@ -538,14 +543,13 @@ def _even_at_zero() -> BoundedFinding:
     def majority(reports: IntArray) -> IntArray:
         return (2 * reports.sum(axis=0) > len(reports)).astype(np.int64)
 
-    found: Fraction = mean_accuracy_of_truth_and_complement(majority, answers, truths, low=0, high=1)
     return _found(
         key="T5",
         claim="At ε = 0 the accuracy is around 0.5 (Section 7.2)",
         quantity="accuracy, averaged over a truth and its complement",
         claimed=0.5,
         bound="=",
-        found=float(found),
+        found=float(mean_accuracy_at_zero(majority, answers, truths)),
         command=_REPRODUCE,
         note="It is for every estimator. On a single truth, always answering one label has that label's share.",
     )

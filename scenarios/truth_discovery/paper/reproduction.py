@@ -33,8 +33,6 @@ from ...experiments.measurements import Measurement, as_published, deviation, me
 from ...experiments.reproductions import Asked, Part
 from ..crowd_reports import Layout, draw_labels
 from .cells import ESTIMATOR_NAMES, MECHANISM_NAMES, Cells, noise_at, session_of, with_estimator
-from .error_bounds import chernoff_bound, exact_error, fold, log_odds, printed_bound
-from .error_change import figure_1
 from .published import EPSILONS, METHODS, RUNS, TABLES
 from .rows import (
     BoundRow,
@@ -46,6 +44,7 @@ from .rows import (
     WeightRow,
     comparison_trials,
 )
+from .theory import ProductOfUniforms, chernoff_bound, exact_error, printed_bound
 from .trials import clean_accuracy
 from .workloads import DUCHENNE, PEER_GRADING, Workloads, crowd_row, load_workloads
 
@@ -63,6 +62,7 @@ _NUM_WEIGHTS: Final = 12
 # Figure 1's text does not give b and n; these show what it says.
 _HIGHS: Final = (0.5, 0.7, 0.9)
 _NUMBERS: Final = (2, 4, 8)
+_NUM_POINTS: Final = 200
 _HYPER_EPSILONS: Final = (0.5, 1.0, 2.0)
 _HYPER_ANSWERS: Final = (1, 5, 20, 277)
 _BOUND_WORKERS: Final = (1, 3, 11, 51)
@@ -169,15 +169,14 @@ def _weights(workloads: Workloads, *, seed: int) -> Iterator[WeightRow]:
 
 
 def _densities() -> Iterator[DensityPoint]:
-    for panel, curves in zip("ab", figure_1(highs=_HIGHS, numbers=_NUMBERS), strict=True):
-        for curve in curves:
-            for change, density in zip(curve.changes.tolist(), curve.densities.tolist(), strict=True):
+    by_high = [ProductOfUniforms(high, _NUMBERS[0]) for high in _HIGHS]
+    by_number = [ProductOfUniforms(_HIGHS[-1], number) for number in _NUMBERS]
+    for panel, laws in (("a", by_high), ("b", by_number)):
+        changes = max(law.greatest for law in laws) * np.arange(1, _NUM_POINTS + 1) / _NUM_POINTS
+        for law in laws:
+            for change, density in zip(changes.tolist(), law.density(changes.tolist()).tolist(), strict=True):
                 yield DensityPoint(
-                    panel=panel,
-                    high=curve.law.high,
-                    num_workers=curve.law.num_workers,
-                    change=change,
-                    density=density,
+                    panel=panel, high=law.high, num_workers=law.num_workers, change=change, density=density
                 )
 
 
@@ -266,11 +265,10 @@ def _hypers() -> Iterator[HyperRow]:
 def _bounds() -> Iterator[BoundRow]:
     for quality in _BOUND_QUALITIES:
         for number in _BOUND_WORKERS:
-            qualities = np.full(number, quality)
             yield BoundRow(
                 num_workers=number,
                 quality=quality,
-                exact=exact_error(qualities, log_odds(qualities)),
-                printed=printed_bound(fold(qualities)),
-                chernoff=chernoff_bound(qualities),
+                exact=exact_error(quality, number),
+                printed=printed_bound(quality, number),
+                chernoff=chernoff_bound(quality, number),
             )

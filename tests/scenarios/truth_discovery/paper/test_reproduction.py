@@ -20,11 +20,11 @@ from psephos.scenarios.truth_discovery.paper import (
 )
 from psephos.scenarios.truth_discovery.paper.additions import own_findings
 from psephos.scenarios.truth_discovery.paper.claims import findings_on_paper
-from psephos.scenarios.truth_discovery.paper.error_change import domination_excess
 from psephos.scenarios.truth_discovery.paper.pictures import pictures_of
 from psephos.scenarios.truth_discovery.paper.published import EPSILONS, METHODS, TABLES
 from psephos.scenarios.truth_discovery.paper.rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
 from psephos.scenarios.truth_discovery.paper.tables import sheets_of
+from psephos.scenarios.truth_discovery.paper.theory import domination_excess
 from rich.console import Console
 
 pytestmark = pytest.mark.full("fifteen seconds of crowds; other papers are reproduced small as well")
