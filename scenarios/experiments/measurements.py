@@ -49,6 +49,11 @@ class Measurement(msgspec.Struct, frozen=True):
     value: float
     standard_error: float
 
+    def __format__(self, spec: str) -> str:
+        """Return the number ± its error: as `.3f`, or by `%` in percent with a decimal, without the sign."""
+        times, form = (100, spec.replace("%", ".1f")) if spec.endswith("%") else (1, spec)
+        return f"{times * self.value:{form}} ± {times * self.standard_error:{form.removeprefix('+')}}"
+
 
 def share_of(successes: NDArray[np.bool_]) -> Measurement:
     """Return the share of successes, one for each independent trial, with its binomial standard error."""

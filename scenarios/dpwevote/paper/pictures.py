@@ -111,7 +111,7 @@ def _variants(reproduction: Reproduction, panels: Any) -> Marks:
             spread = [cell for cell in found if cell.epsilon >= 1 or cell.epsilon in _FEW_SMALL_EPSILONS]
             _points(axes, spread, lambda cell: cell.accuracy, color=color, marker="o")
             _normal_laws(axes, found, color=color)
-            ends[NAMES[variant]] = (found[-1].normal_law, color)
+            ends[NAMES.get(variant, variant)] = (found[-1].normal_law, color)
         axes.set_ylim(0.45, 0.95)
         percent_scale(axes)
         label_lines(axes, ends)
@@ -140,7 +140,7 @@ def _skewed(reproduction: Reproduction, panels: Any) -> Marks:
                     heights = [cell.mse_phi.value for cell in of_size if cell.mse_phi is not None]
                     error.plot([c.epsilon for c in of_size], heights, color=color, linestyle=style, linewidth=1.3)
                     _points(error, of_size, lambda cell: cell.mse_phi, color=color, marker="o")
-                ends[NAMES[variant]] = (found[-1].mse_phi.value if found[-1].mse_phi else 0.0, color)
+                ends[NAMES.get(variant, variant)] = (found[-1].mse_phi.value if found[-1].mse_phi else 0.0, color)
         accuracy.axhline(0.5, color=INK, linewidth=0.8, linestyle=":")
         accuracy.text(5.05, 0.515, "a coin", color=MUTED, fontsize=8, ha="right")
         accuracy.set_ylim(0, 1.03)
@@ -173,7 +173,7 @@ def _power(reproduction: Reproduction, panels: Any) -> Marks:
 
 def _of_variants(variants: Iterable[str], *, linewidth: float) -> Marks:
     line: dict[str, Any] = {**_POINT, "marker": "o", "linestyle": "-", "linewidth": linewidth}
-    return {NAMES[variant]: {**line, "color": _VARIANT_COLORS[variant]} for variant in variants}
+    return {NAMES.get(variant, variant): {**line, "color": _VARIANT_COLORS[variant]} for variant in variants}
 
 
 def _costs(reproduction: Reproduction, panels: Any) -> None:
@@ -194,7 +194,7 @@ def _costs(reproduction: Reproduction, panels: Any) -> None:
             ratios = [cost.worst_variance / least[cost.num_candidates] for cost in found]
             style = "--" if variant == "printed" else "-"
             axes.plot(list(least), ratios, color=color, linewidth=1.6, linestyle=style, marker="o", markersize=4)
-            ends[NAMES[variant] + " (biased)" * (variant == "printed")] = (ratios[-1], color)
+            ends[NAMES.get(variant, variant) + " (biased)" * (variant == "printed")] = (ratios[-1], color)
         label_lines(axes, ends)
 
 

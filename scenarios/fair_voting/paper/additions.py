@@ -10,7 +10,7 @@ from .local_table import PRICES
 from .published import EPSILONS, SIZES
 from .rows import EqualLossRow, RealRow, Reproduction
 from .settings import FITTED, READ, SETTINGS
-from .tables import MECHANISM_NAMES, TITLES
+from .tables import MECHANISM_NAMES
 
 __all__ = ["own_findings"]
 
@@ -71,7 +71,7 @@ def _disliked(reproduction: Reproduction) -> Finding:
         best = rules[setting.name, SIZES[-1], "borda"]
         is_least &= clean.welfare.value < _RANDOM_WELFARE
         parts.append(
-            f"{TITLES[setting.name]}: W = {clean.welfare.value:.2f} where Borda's winner has {best.welfare.value:.2f} "
+            f"{setting.title}: W = {clean.welfare.value:.2f} where Borda's winner has {best.welfare.value:.2f} "
             f"and a random one {_RANDOM_WELFARE:g}"
         )
     return Finding(

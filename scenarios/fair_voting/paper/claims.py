@@ -33,9 +33,8 @@ from .evidence import (
 )
 from .published import EPSILONS, RUNS, SIZES
 from .rows import Reproduction
-from .settings import FITTED, READ
+from .settings import FITTED, READ, TITLES
 from .societies_fit import expected_utilities
-from .tables import TITLES
 
 __all__ = ["findings_on_fair_voting", "findings_on_paper"]
 
