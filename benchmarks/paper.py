@@ -10,8 +10,8 @@ from typing import Final
 from psephos.protocol.mechanisms import optimal
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.dpwevote.paper import PAPER
-from psephos.scenarios.dpwevote.paper.cells import Cells
 from psephos.scenarios.dpwevote.paper.reproduction import published_tables
+from psephos.scenarios.dpwevote.paper.trials import Cells
 from psephos.scenarios.truth_discovery.crowd_reports import Layout
 from psephos.scenarios.truth_discovery.data.published import load_crowd
 from psephos.scenarios.truth_discovery.paper import cells as crowd_cells

@@ -1,8 +1,8 @@
 """Numbers from many trials, each with its standard error."""
 
 import math
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ __all__ = [
     "apart_by",
     "as_published",
     "deviation",
+    "in_blocks",
     "mean_of",
     "mean_square",
     "most_by_chance",
@@ -77,6 +78,14 @@ def mean_of(numbers: ArrayLike) -> Measurement:
     mean = math.fsum(given.tolist()) / count
     squares = math.fsum(np.square(given - mean).tolist())
     return Measurement(mean, math.sqrt(squares / (count - 1) / count))
+
+
+def in_blocks(
+    run: Callable[[int, int], Mapping[str, NDArray[Any]]], *, trials: int, at_a_time: int
+) -> Mapping[str, NDArray[Any]]:
+    """Return what trials gave, a number each: arrays by name, which `run` makes from one trial up to another."""
+    parts = [run(start, min(start + at_a_time, trials)) for start in range(0, trials, at_a_time)]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def deviation(ours: Measurement, other: Measurement) -> float:

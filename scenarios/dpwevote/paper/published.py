@@ -53,17 +53,11 @@ _MOST_REPETITIONS = 25
 
 
 class Prototype(msgspec.Struct, frozen=True):
-    """What reading W8 gives, from a prototype that shares nothing with Psephos.
+    """What reading W8 gives, from a prototype that shares nothing with Psephos."""
 
-    Args:
-        second_moment: E[t²] of the optimal mechanism, averaged over uniform signed weights ±1, ±2, ±3.
-        optimal: its accuracy with 100 partners on uniform data; None where not given.
-        printed: the printed protocol's.
-    """
-
-    second_moment: float
-    optimal: float | None
-    printed: float | None
+    second_moment: float  # E[t²] of the optimal mechanism, averaged over uniform signed weights ±1, ±2, ±3
+    optimal: float | None  # its accuracy with 100 partners on uniform data; None where not given
+    printed: float | None  # the printed protocol's
 
 
 PROTOTYPES: Final[Mapping[float, Prototype]] = {

@@ -50,19 +50,12 @@ _BY_QUALITY: Final = frozenset({"exponential", "permute_and_flip"})
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What the winners of a cell are.
+    """What the winners of a cell are."""
 
-    Args:
-        disparity: ΔW.
-        welfare: W.
-        agreement: how often the winner is one without privacy.
-        merit: what the objective makes of them.
-    """
-
-    disparity: Measurement
-    welfare: Measurement
-    agreement: Measurement
-    merit: Measurement
+    disparity: Measurement  # ΔW
+    welfare: Measurement  # W
+    agreement: Measurement  # how often the winner is one without privacy
+    merit: Measurement  # what the objective makes of them
 
 
 class Cells:

@@ -42,31 +42,20 @@ __all__ = [
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
-    """How large the societies are.
+    """How large the societies are."""
 
-    Args:
-        short: Section 5.1's voters with few records each.
-        long: with twice as many.
-        machine: the stand-in for the Moral Machine's voters.
-        crowd: as many voters as in reading M9: too many to be drawn afresh for each repetition.
-        few: voters.
-        many: twice as many.
-        most: four times as many, of the stand-in.
-        crowd_voters: of the crowd.
-        crowd_objectives: of the crowd with Algorithm 3, whose every report is a maximization.
-        dimensions: d in Figure 5, ascending.
-    """
-
-    short: Setting = Setting(records=50)
-    long: Setting = Setting(records=100)
+    short: Setting = Setting(records=50)  # Section 5.1's voters with few records each
+    long: Setting = Setting(records=100)  # with twice as many
+    # the stand-in for the Moral Machine's voters
     machine: Setting = Setting(kind=MACHINE_LIKE, records=13, features=23)
+    # as many voters as in reading M9: too many to be drawn afresh for each repetition
     crowd: Setting = Setting(records=50, is_fixed=True)
-    few: int = 50
-    many: int = 100
-    most: int = 200
-    crowd_voters: int = 5_000
-    crowd_objectives: int = 1_000
-    dimensions: tuple[int, ...] = DIMENSIONS
+    few: int = 50  # voters
+    many: int = 100  # twice as many
+    most: int = 200  # four times as many, of the stand-in
+    crowd_voters: int = 5_000  # of the crowd
+    crowd_objectives: int = 1_000  # of the crowd with Algorithm 3, whose every report is a maximization
+    dimensions: tuple[int, ...] = DIMENSIONS  # d in Figure 5, ascending
 
     @property
     def compared(self) -> dict[str, tuple[Setting, int]]:
@@ -92,21 +81,13 @@ _SEPARATE: Final = ("-weighted", "-projected")
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a cell stands.
+    """Where a cell stands."""
 
-    Args:
-        figure: the figure's number; 0 for none.
-        panel: its letter, or empty.
-        varied: what the horizontal axis has.
-        at: the place there.
-        cell: the cell.
-    """
-
-    figure: int = 0
-    panel: str = ""
-    varied: str = "epsilon"
-    at: float = 0.0
-    cell: Cell
+    figure: int = 0  # the figure's number; 0 for none
+    panel: str = ""  # its letter, or empty
+    varied: str = "epsilon"  # what the horizontal axis has
+    at: float = 0.0  # the place there
+    cell: Cell  # the cell
 
 
 def baseline_of(cell: Cell) -> Cell:

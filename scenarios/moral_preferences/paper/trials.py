@@ -28,37 +28,23 @@ __all__ = ["Cell", "Trials", "measure", "measure_all", "session_of", "work"]
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """What is measured in one go.
+    """What is measured in one go."""
 
-    Args:
-        setting: the society's kind.
-        voters: N.
-        method: its name.
-        epsilon: everybody's ε; infinite for what would be released without noise; 0 where `groups` are given.
-        groups: voters with an ε of their own (reading M11), whatever the seed.
-        bound: B; 0 for the method's own.
-    """
-
-    setting: Setting
-    voters: int
-    method: str
-    epsilon: float = 0.0
-    groups: PrivacyGroups | None = None
-    bound: float = 0.0
+    setting: Setting  # the society's kind
+    voters: int  # N
+    method: str  # its name
+    epsilon: float = 0.0  # everybody's ε; infinite for what would be released without noise; 0 where `groups` are given
+    groups: PrivacyGroups | None = None  # voters with an ε of their own (reading M11), whatever the seed
+    bound: float = 0.0  # B; 0 for the method's own
 
 
 class Trials(msgspec.Struct, frozen=True):
-    """What one cell's repetitions gave.
+    """What one cell's repetitions gave."""
 
-    Args:
-        accuracies: the share of pairs on which the released preferences decide as the mean of the true ones.
-        errors: the squared ℓ₂ distance from what would be released without noise; empty but for Laplace noise.
-        own: the mean over voters of the accuracy of each voter's own fit; empty but without noise.
-    """
-
-    accuracies: list[float]
+    accuracies: list[float]  # the share of pairs on which the released preferences decide as the mean of the true ones
+    # the squared ℓ₂ distance from what would be released without noise; empty but for Laplace noise
     errors: list[float] = []
-    own: list[float] = []
+    own: list[float] = []  # the mean over voters of the accuracy of each voter's own fit; empty but without noise
 
 
 def session_of(cell: Cell, repetition: int) -> str:

@@ -15,15 +15,10 @@ RUNS: Final = 100
 
 
 class Method(msgspec.Struct, frozen=True):
-    """A column of Tables 2 and 3.
+    """A column of Tables 2 and 3."""
 
-    Args:
-        estimator: "majority" (MV) or "truth_discovery" (TD).
-        mechanism: "one_layer" or "two_layer".
-    """
-
-    estimator: str
-    mechanism: str
+    estimator: str  # "majority" (MV) or "truth_discovery" (TD)
+    mechanism: str  # "one_layer" or "two_layer"
 
     @property
     def name(self) -> str:

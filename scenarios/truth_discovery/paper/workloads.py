@@ -33,15 +33,10 @@ COMPARED: Final[Sequence[str]] = (
 
 
 class Workloads(msgspec.Struct, frozen=True):
-    """What is there.
+    """What is there."""
 
-    Args:
-        layouts: by name, the stand-in first.
-        missing: why the others are not there, by name.
-    """
-
-    layouts: dict[str, Layout]
-    missing: dict[str, str]
+    layouts: dict[str, Layout]  # by name, the stand-in first
+    missing: dict[str, str]  # why the others are not there, by name
 
 
 def load_workloads(folder: str) -> Workloads:
