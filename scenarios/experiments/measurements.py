@@ -15,6 +15,7 @@ __all__ = [
     "FAR",
     "TOLERANCE",
     "Measurement",
+    "apart",
     "apart_by",
     "as_published",
     "deviation",
@@ -98,6 +99,12 @@ def deviation(ours: Measurement, other: Measurement) -> float:
     if error == 0:
         return 0.0 if difference == 0 else math.copysign(math.inf, difference)
     return difference / error
+
+
+def apart(differences: Iterable[Measurement], errors: float) -> tuple[int, int]:
+    """Return how many differences are above 0, and how many below, by more than so many of their standard errors."""
+    found = [(each.value, errors * each.standard_error) for each in differences]
+    return sum(value > most for value, most in found), sum(value < -most for value, most in found)
 
 
 def apart_by(number: int) -> float:

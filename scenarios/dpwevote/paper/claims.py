@@ -18,7 +18,7 @@ from ....protocol.dpwevote import DPWeVote
 from ....protocol.mechanisms import FiniteMechanism
 from ....protocol.privacy import total_of
 from ...audit.bounds import exact_epsilon
-from ...experiments.findings import BoundedFinding, Certainty, Finding
+from ...experiments.findings import BoundedFinding, Certainty, Finding, in_sentences
 from ...experiments.measurements import FAR, deviation, mean_square, most_by_chance
 from ...experiments.sheets import where
 from ...presentation.numbers import in_a_row
@@ -60,7 +60,7 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
     yield _number_of_partners(reproduction)
     yield from _errors_by_partners(reproduction)
     yield _same_trend(reproduction)
-    yield _bias().in_sentences
+    yield from in_sentences(findings_on_dpwevote(), "W2")
 
 
 def _reproduces(cells: Sequence[PublishedCell], table: int, what: str, by_chance: str) -> Finding:
@@ -269,7 +269,20 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
         only="if opinions are counted by the reported group",
         note="If an opinion is counted in the partner's true group, the server reads the weight from the group.",
     )
-    yield _bias()
+    vote = make_vote("printed", epsilon=_SKEWED_EPSILON)
+    law = law_of(vote)
+    greatest = vote.parameters.weights[-1]
+    # The last pair is the greatest weight with "yes"; its margin is w·φ − w/2, of which w/2 is estimated without bias.
+    yield _found(
+        key="W2",
+        claim="Equation (8b) estimates the sum of weighted opinions from unbiased numbers (Section 4.1)",
+        quantity="what a yes of weight 3 adds to the sum on average, ε = 2",
+        claimed=greatest,
+        bound="=",
+        found=float(law.means[-1] - TRUE[-1]) + greatest,
+        command=_REPRODUCE,
+        note="The estimate is biased: (8b) uses the weight that was reported, which is nearer to the mean weight.",
+    )
     yield _found(
         key="W11",
         claim="A vote on one candidate is ε-LDP with ε = ε₁ + ε₂ (Theorem 4.3)",
@@ -326,35 +339,6 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
         tolerance=0.05,
         note="The exact mean agrees with the table's samples. It is 8n·E[(Σw)⁻²]/ε², not 2/(nε²) = 0.2.",
     )
-    yield from _skewed()
-
-
-def _exact_loss(vote: DPWeVote) -> float:
-    """Return ε of all that leaves a partner in one vote, by its joint law."""
-    (pair,) = case_of_partner(vote, "one vote", num_sessions=1).pairs()
-    assert pair.laws is not None  # noqa: S101  randomized response has few outputs
-    return exact_epsilon(pair.laws)
-
-
-def _bias() -> BoundedFinding:
-    vote = make_vote("printed", epsilon=_SKEWED_EPSILON)
-    law = law_of(vote)
-    greatest = vote.parameters.weights[-1]
-    # The last pair is the greatest weight with "yes"; its margin is w·φ − w/2, of which w/2 is estimated without bias.
-    return _found(
-        key="W2",
-        claim="Equation (8b) estimates the sum of weighted opinions from unbiased numbers (Section 4.1)",
-        quantity="what a yes of weight 3 adds to the sum on average, ε = 2",
-        claimed=greatest,
-        bound="=",
-        found=float(law.means[-1] - TRUE[-1]) + greatest,
-        command=_REPRODUCE,
-        note="The estimate is biased: (8b) uses the weight that was reported, which is nearer to the mean weight.",
-    )
-
-
-def _skewed() -> Iterator[BoundedFinding]:
-    """Yield what the printed rule decides where weights are not spread evenly."""
     numbers = [0, 0, 0, 0, _NO, _YES]
     printed, laplace, joint = (
         chance_of_passing(law_of(make_vote(variant, epsilon=_SKEWED_EPSILON)), numbers)
@@ -387,3 +371,10 @@ def _skewed() -> Iterator[BoundedFinding]:
         note="On uneven weights the Laplace mechanism decides better, since its estimate is unbiased.",
         compared="the Laplace mechanism",
     )
+
+
+def _exact_loss(vote: DPWeVote) -> float:
+    """Return ε of all that leaves a partner in one vote, by its joint law."""
+    (pair,) = case_of_partner(vote, "one vote", num_sessions=1).pairs()
+    assert pair.laws is not None  # noqa: S101  randomized response has few outputs
+    return exact_epsilon(pair.laws)

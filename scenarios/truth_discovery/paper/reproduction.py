@@ -17,6 +17,7 @@ Without a folder of data sets there is what can be made without one: the stand-i
 """
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Final
@@ -93,36 +94,35 @@ def parts(asked: Asked) -> Iterator[Part]:
 def published_table(cells: Cells, workloads: Workloads, crowd: str, *, trials: int) -> tuple[PublishedCell, ...]:
     """Return Table 2 or 3."""
     layout = workloads.layouts[crowd]
-    estimators = tuple(dict.fromkeys(method.estimator for method in METHODS))
+    estimators = tuple(dict.fromkeys(estimator for estimator, _ in METHODS.values()))
     clean = {name: clean_accuracy(layout, with_estimator(layout.parameters, name)) for name in estimators}
     rows: list[PublishedCell] = []
-    for epsilon in EPSILONS:
-        for mechanism in MECHANISM_NAMES:
-            noise = noise_at(layout, mechanism, unit="claimed", price=epsilon)
-            accuracies = cells.accuracies(crowd, noise, estimators, trials=trials)
-            of_answer, of_worker = _losses(noise, layout)
-            for method in METHODS:
-                if method.mechanism != mechanism:
-                    continue
-                found = mean_of(accuracies[estimators.index(method.estimator)])
-                change = Measurement(clean[method.estimator] - found.value, found.standard_error)
-                published = as_published(TABLES[crowd][method, epsilon], found, trials=trials, runs=RUNS)
-                rows.append(
-                    PublishedCell(
-                        crowd=crowd,
-                        method=method.name,
-                        estimator=method.estimator,
-                        mechanism=mechanism,
-                        epsilon=epsilon,
-                        flip_probability=noise.flip_probabilities[0],
-                        change=change,
-                        error_rate=Measurement(1 - found.value, found.standard_error),
-                        published=published,
-                        difference=deviation(change, published),
-                        epsilon_answer=of_answer,
-                        epsilon_worker=of_worker,
-                    )
+    for epsilon, of_mechanism in itertools.product(EPSILONS, MECHANISM_NAMES):
+        noise = noise_at(layout, of_mechanism, unit="claimed", price=epsilon)
+        accuracies = dict(zip(estimators, cells.accuracies(crowd, noise, estimators, trials=trials), strict=True))
+        of_answer, of_worker = _losses(noise, layout)
+        for (name, (estimator, mechanism)), value in zip(METHODS.items(), TABLES[crowd][epsilon], strict=True):
+            if mechanism != of_mechanism:
+                continue
+            found = mean_of(accuracies[estimator])
+            change = Measurement(clean[estimator] - found.value, found.standard_error)
+            published = as_published(value, found, trials=trials, runs=RUNS)
+            rows.append(
+                PublishedCell(
+                    crowd=crowd,
+                    method=name,
+                    estimator=estimator,
+                    mechanism=mechanism,
+                    epsilon=epsilon,
+                    flip_probability=noise.flip_probabilities[0],
+                    change=change,
+                    error_rate=Measurement(1 - found.value, found.standard_error),
+                    published=published,
+                    difference=deviation(change, published),
+                    epsilon_answer=of_answer,
+                    epsilon_worker=of_worker,
                 )
+            )
     return tuple(rows)
 
 
