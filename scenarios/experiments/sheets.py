@@ -14,9 +14,10 @@ import msgspec
 from ..tables import Rows, Table
 from .measurements import Measurement
 
-__all__ = ["Words", "flat", "listing", "pivoting", "stacked", "where"]
+__all__ = ["Row", "Words", "flat", "listing", "pivoting", "stacked", "where"]
 
-Row: TypeAlias = msgspec.Struct | Mapping[str, object]
+Row: TypeAlias = msgspec.Struct | Mapping[str, Any]
+"""Fields by name: a struct where sentences and pictures are made of them, too, and else a mapping."""
 RowT = TypeVar("RowT", bound=Row)
 Words: TypeAlias = Mapping[str, Mapping[Any, str] | Callable[[Any], object]]
 """What values of a field are called, or how a field is made of its row."""

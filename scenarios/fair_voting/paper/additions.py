@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from ...experiments.findings import Finding
 from ...experiments.measurements import deviation
+from ...experiments.sheets import where
 from .cells import DELTA, GAMMA, OBJECTIVES
-from .evidence import CLEAR, distance, equal_losses, in_turn, objective_at, percent, real_at, real_rules
+from .claims import CLEAR, distance, in_turn, percent
 from .local_table import PRICES
 from .published import EPSILONS, SIZES
-from .rows import EqualLossRow, RealRow, Reproduction
+from .rows import EqualLossRow, ObjectiveRow, RealRow, Reproduction, by_price
 from .settings import FITTED, READ, SETTINGS
 from .tables import MECHANISM_NAMES
 
@@ -42,8 +43,7 @@ def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _societies(reproduction: Reproduction) -> Finding:
-    rows = [row for row in reproduction.table_1 if row.society == FITTED.name]
-    others = [row for row in reproduction.table_1 if row.society == READ.name]
+    rows, others = (where(reproduction.table_1, society=setting.name) for setting in (FITTED, READ))
     worst = max(abs(row.welfare.value - row.published_welfare) for row in rows)
     of_disparity = max(
         abs(row.disparity.value - row.published_disparity) for row in rows if row.published_disparity is not None
@@ -62,13 +62,24 @@ def _societies(reproduction: Reproduction) -> Finding:
     )
 
 
+def _small(reproduction: Reproduction, society: str, mechanism: str, objective: str, epsilon: float) -> ObjectiveRow:
+    """Return a mechanism's row in the smallest electorate."""
+    rows = where(reproduction.objectives, society=society, sizes=_SMALL)
+    return where(rows, mechanism=mechanism, objective=objective, epsilon=epsilon)[0]
+
+
+def _priced(reproduction: Reproduction, society: str, objective: str, mechanism: str) -> dict[float, EqualLossRow]:
+    return by_price(reproduction.equal_losses, society=society, objective=objective, mechanism=mechanism)
+
+
 def _disliked(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     is_least = True
-    rules = {(row.society, row.sizes, row.rule): row for row in reproduction.rules}
     for setting in SETTINGS:
-        clean = objective_at(reproduction, setting.name, SIZES[-1], "none", "parity", None)
-        best = rules[setting.name, SIZES[-1], "borda"]
+        clean, best = (
+            where(reproduction.rules, society=setting.name, sizes=SIZES[-1], rule=rule)[0]
+            for rule in ("parity", "borda")
+        )
         is_least &= clean.welfare.value < _RANDOM_WELFARE
         parts.append(
             f"{setting.title}: W = {clean.welfare.value:.2f} where Borda's winner has {best.welfare.value:.2f} "
@@ -91,8 +102,8 @@ def _objectives(reproduction: Reproduction) -> Iterator[Finding]:
         gains: list[float] = []
         for setting in SETTINGS:
             for epsilon in (EPSILONS[0], EPSILONS[-1]):
-                plain = objective_at(reproduction, setting.name, _SMALL, "laplace", "parity", epsilon)
-                other = objective_at(reproduction, setting.name, _SMALL, "laplace", objective, epsilon)
+                plain = _small(reproduction, setting.name, "laplace", "parity", epsilon)
+                other = _small(reproduction, setting.name, "laplace", objective, epsilon)
                 gains.append(deviation(other.welfare, plain.welfare))
                 parts.append(
                     f"W {plain.welfare.value:.2f} to {other.welfare.value:.2f}, ΔW {plain.disparity.value:.2f} to "
@@ -111,12 +122,9 @@ def _centered(reproduction: Reproduction) -> Finding:
     gains: list[float] = []
     ratios: set[float] = set()
     for setting in SETTINGS:
-        rows = [row for row in reproduction.noises if (row.society, row.relation) == (setting.name, "add-remove-one")]
-        for price in dict.fromkeys(row.epsilon_proven for row in rows):
-            printed, tight = (
-                next(row for row in rows if (row.epsilon_proven, row.calibration) == (price, kind))
-                for kind in ("printed", "tight")
-            )
+        rows = where(reproduction.noises, society=setting.name, relation="add-remove-one")
+        for printed, tight in zip(where(rows, calibration="printed"), where(rows, calibration="tight"), strict=True):
+            price = printed.epsilon_proven
             gains.append(deviation(tight.agreement, printed.agreement))
             ratios.add(round(tight.scale / printed.scale, 3))
             parts.append(f"{percent(printed.agreement)} to {percent(tight.agreement)} at {price:g} ({setting.name})")
@@ -136,8 +144,8 @@ def _by_quality(reproduction: Reproduction, objective: str) -> Finding:
     leads: list[float] = []
     behind = 0.0
     for setting in SETTINGS:
-        laplace = equal_losses(reproduction, setting.name, objective, "laplace")
-        flips = equal_losses(reproduction, setting.name, objective, "permute_and_flip")
+        laplace = _priced(reproduction, setting.name, objective, "laplace")
+        flips = _priced(reproduction, setting.name, objective, "permute_and_flip")
         leads += [deviation(flips[price].agreement, laplace[price].agreement) for price in laplace]
         behind = max(behind, *(laplace[price].agreement.value - flips[price].agreement.value for price in laplace))
         parts.append(f"{setting.name}: {in_turn(flips, laplace, _right, laplace)}")
@@ -155,8 +163,8 @@ def _by_quality(reproduction: Reproduction, objective: str) -> Finding:
 def _flips(reproduction: Reproduction) -> Finding:
     pairs = [
         (
-            equal_losses(reproduction, setting.name, objective, "permute_and_flip"),
-            equal_losses(reproduction, setting.name, objective, "exponential"),
+            _priced(reproduction, setting.name, objective, "permute_and_flip"),
+            _priced(reproduction, setting.name, objective, "exponential"),
         )
         for setting in SETTINGS
         for objective in ("parity", "penalized")
@@ -181,8 +189,8 @@ def _samples(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     shares: list[float] = []
     for setting in SETTINGS:
-        sampling = equal_losses(reproduction, setting.name, "parity", "sampling")
-        exponential = equal_losses(reproduction, setting.name, "parity", "exponential")
+        sampling = _priced(reproduction, setting.name, "parity", "sampling")
+        exponential = _priced(reproduction, setting.name, "parity", "exponential")
         words = ", ".join(f"{_right(row)} at {price:g}" for price, row in sampling.items())
         parts.append(f"{setting.name}: {words}")
         shares += [sampling[price].agreement.value - exponential[price].agreement.value for price in sampling]
@@ -241,7 +249,7 @@ def _order(reproduction: Reproduction) -> Finding:
     agreed, number = 0, 0
     parts: list[str] = []
     for epsilon in EPSILONS:
-        rows = {name: objective_at(reproduction, FITTED.name, _SMALL, name, "parity", epsilon) for name in names}
+        rows = {name: _small(reproduction, FITTED.name, name, "parity", epsilon) for name in names}
         parts.append(
             f"ε = {epsilon:g}: "
             + ", ".join(f"{MECHANISM_NAMES[name]} {percent(rows[name].agreement)}" for name in names)
@@ -263,8 +271,8 @@ def _trust(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     gaps: list[float] = []
     for setting in SETTINGS:
-        local = equal_losses(reproduction, setting.name, "parity", "local")
-        laplace = equal_losses(reproduction, setting.name, "parity", "laplace")
+        local = _priced(reproduction, setting.name, "parity", "local")
+        laplace = _priced(reproduction, setting.name, "parity", "laplace")
         shared = [price for price in local if price >= EPSILONS[0]]
         gaps += [laplace[price].agreement.value - local[price].agreement.value for price in shared]
         parts.append(f"{setting.name}: {in_turn(local, laplace, _right, shared)}")
@@ -277,7 +285,10 @@ def _trust(reproduction: Reproduction) -> Finding:
 
 
 def _real(reproduction: Reproduction) -> Iterator[Finding]:
-    rules = {name: real_rules(reproduction, name) for name in dict.fromkeys(row.name for row in reproduction.real)}
+    rules = {
+        name: {row.rule: row for row in where(reproduction.real_sets, name=name)}
+        for name in dict.fromkeys(row.name for row in reproduction.real)
+    }
     prices: list[str] = []
     for name, clean in rules.items():
         borda, fair = clean["borda"], clean["parity"]
@@ -294,8 +305,8 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
     parts: list[str] = []
     leads: list[float] = []
     for name in rules:
-        flips = real_at(reproduction, name, "parity", "permute_and_flip")
-        laplace = real_at(reproduction, name, "parity", "laplace")
+        flips = by_price(reproduction.real, name=name, objective="parity", mechanism="permute_and_flip")
+        laplace = by_price(reproduction.real, name=name, objective="parity", mechanism="laplace")
         leads += [deviation(laplace[price].disparity, flips[price].disparity) for price in flips]
         parts.append(f"{name}: {in_turn(flips, laplace, _disparity, flips)}")
     yield Finding(
@@ -307,7 +318,7 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
     needed: list[str] = []
     for name, clean in rules.items():
         fair = clean["parity"]
-        rows = real_at(reproduction, name, "parity", "permute_and_flip")
+        rows = by_price(reproduction.real, name=name, objective="parity", mechanism="permute_and_flip")
         least = min(rows)
         # Halfway from what nearly no information gives to the best there is.
         half = (rows[least].disparity.value + fair.disparity) / 2
@@ -320,7 +331,7 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
         holds=any(" from ε = 2" in words or " from ε = 5" in words or " none " in words for words in needed),
         numbers=f"It is reached, {'; '.join(needed)}.",
     )
-    by_nobody = {name: real_at(reproduction, name, "parity", "local") for name in rules}
+    by_nobody = {name: by_price(reproduction.real, name=name, objective="parity", mechanism="local") for name in rules}
     words = (
         f"{name}: " + ", ".join(f"{_disparity(row)} at {price:g}" for price, row in rows.items())
         for name, rows in by_nobody.items()

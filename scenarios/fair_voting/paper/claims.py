@@ -6,8 +6,9 @@ Source: Mohsin, Fair and Private Voting Rules, project report; readings F1 to F5
 """
 
 import functools
-from collections.abc import Iterator
-from typing import Any, Final
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -17,28 +18,23 @@ from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
 from ...experiments.findings import BoundedFinding, Certainty, Finding, in_sentences
-from ...experiments.measurements import FAR
+from ...experiments.measurements import FAR, Measurement, deviation, mean_square
+from ...experiments.sheets import where
 from ..audit.neighbors import sums_of_profile
 from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_by_algorithm_1
 from ..audit.winner_laws import Ties, loss_between
 from .cells import GAMMA
-from .evidence import (
-    CLEAR,
-    distance,
-    equal_losses,
-    in_turn,
-    limits_of_samples,
-    mean_without_disparity,
-    table,
-)
-from .published import EPSILONS, RUNS, SIZES
-from .rows import Reproduction
-from .settings import FITTED, READ, TITLES
+from .published import EPSILONS, RUNS, SIZES, TABLE_1
+from .rows import Reproduction, SamplingRow, TableRow, by_price
+from .settings import FITTED, READ, SETTINGS
 from .societies_fit import expected_utilities
 
-__all__ = ["findings_on_fair_voting", "findings_on_paper"]
+__all__ = ["CLEAR", "distance", "findings_on_fair_voting", "findings_on_paper", "in_turn", "percent"]
 
-_SETTINGS = (FITTED.name, READ.name)
+RowT = TypeVar("RowT")
+
+CLEAR: Final = 3.0
+"""In joint standard errors: what is farther apart is hardly so by chance."""
 _ALIKE = 0.005
 """What two decimals do not tell apart."""
 _AUDIT: Final = "psephos audit fair-voting"
@@ -47,6 +43,29 @@ _ALTERNATIVES: Final = ("a", "b", "c", "d")
 _DELTA: Final = 1e-3
 _TABLE_SIZES: Final = (500, 1_000)
 _found: Final = functools.partial(BoundedFinding, paper="Fair and private voting: Mohsin (project report)")
+
+
+def in_turn(
+    ones: Mapping[float, RowT], others: Mapping[float, RowT], cell: Callable[[RowT], str], prices: Iterable[float]
+) -> str:
+    """Return what one mechanism has against another, by ε."""
+    return ", ".join(f"{cell(ones[price])} against {cell(others[price])} at {price:g}" for price in prices)
+
+
+def distance(rows: Iterable[TableRow | SamplingRow]) -> float:
+    """Return the root of the mean squared difference from the published ΔW and W."""
+    differences: list[float] = []
+    for row in rows:
+        printed = TABLE_1[row.sizes, row.mechanism if isinstance(row, TableRow) else "sampling", row.epsilon]
+        differences.append(row.welfare.value - printed.welfare)
+        if printed.disparity is not None:
+            differences.append(row.disparity.value - printed.disparity)
+    return math.sqrt(mean_square(differences))
+
+
+def percent(measurement: Measurement) -> str:
+    """Return a share in percent, without its error."""
+    return f"{100 * measurement.value:.0f} %"
 
 
 def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
@@ -62,7 +81,7 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _not_available(reproduction: Reproduction) -> Finding:
-    rows = [row for row in table(reproduction, FITTED.name, "sampling") if not row.is_available]
+    rows = where(reproduction.table_1, society=FITTED.name, mechanism="sampling", is_available=False)
     words = "; ".join(
         f"W = {row.published_welfare:.2f} for {row.size_1:,} and {row.size_2:,} voters, ours {row.welfare.value:.2f} ± "
         f"{row.welfare.standard_error:.2f}"
@@ -79,10 +98,10 @@ def _not_available(reproduction: Reproduction) -> Finding:
 def _laplace_rows(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     spreads: dict[str, float] = {}
-    for society in _SETTINGS:
-        rows = table(reproduction, society, "laplace")
-        by_size = [[row for row in rows if row.sizes == sizes] for sizes in SIZES]
-        spreads[society] = max(
+    for setting in SETTINGS:
+        rows = where(reproduction.table_1, society=setting.name, mechanism="laplace")
+        by_size = [where(rows, sizes=sizes) for sizes in SIZES]
+        spreads[setting.name] = max(
             max(value) - min(value)
             for own in by_size
             for value in ([row.disparity.value for row in own], [row.welfare.value for row in own])
@@ -90,10 +109,10 @@ def _laplace_rows(reproduction: Reproduction) -> Finding:
         disparities = [row.disparity.value for row in rows]
         welfares = [row.welfare.value for row in rows]
         parts.append(
-            f"{TITLES[society]}: ΔW {min(disparities):.3f} to {max(disparities):.3f}, W {min(welfares):.3f} to "
+            f"{setting.title}: ΔW {min(disparities):.3f} to {max(disparities):.3f}, W {min(welfares):.3f} to "
             f"{max(welfares):.3f}"
         )
-    small = equal_losses(reproduction, FITTED.name, "parity", "laplace")
+    small = by_price(reproduction.equal_losses, society=FITTED.name, objective="parity", mechanism="laplace")
     words = ", ".join(f"{100 * row.agreement.value:.0f} % at {price:g}" for price, row in small.items())
     return Finding(
         claim="Algorithm 1's rows are the same for all ε and all sizes.",
@@ -110,13 +129,13 @@ def _laplace_rows(reproduction: Reproduction) -> Finding:
 def _sampling_rows(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     far: dict[str, int] = {}
-    for society in _SETTINGS:
-        rows = table(reproduction, society, "sampling")
+    for setting in SETTINGS:
+        rows = where(reproduction.table_1, society=setting.name, mechanism="sampling")
         offs = [row.welfare_off for row in rows] + [row.disparity_off for row in rows if row.disparity_off is not None]
-        far[society] = sum(abs(off) > FAR for off in offs)
+        far[setting.name] = sum(abs(off) > FAR for off in offs)
         parts.append(
-            f"{TITLES[society]}: off by {distance(rows):.3f} (root mean square), {far[society]} of {len(offs)} numbers "
-            f"by more than {FAR:g} joint standard errors, the farthest by {max(offs, key=abs):+.1f}"
+            f"{setting.title}: off by {distance(rows):.3f} (root mean square), {far[setting.name]} of {len(offs)} "
+            f"numbers by more than {FAR:g} joint standard errors, the farthest by {max(offs, key=abs):+.1f}"
         )
     return Finding(
         claim="Algorithm 2's rows come out as published.",
@@ -130,21 +149,19 @@ def _line_17(reproduction: Reproduction) -> Finding:
     kinds = list(dict.fromkeys((row.reading, row.scale) for row in reproduction.samplings))
     parts: list[str] = []
     nearest: dict[str, tuple[str, str]] = {}
-    for society in _SETTINGS:
+    for setting in SETTINGS:
         # Only where every reading has a cell.
-        own = [row for row in reproduction.samplings if row.society == society]
-        shared = {(row.size_1, row.epsilon) for row in own if row.reading == "subsample"}
+        own = where(reproduction.samplings, society=setting.name)
+        shared = {(row.size_1, row.epsilon) for row in where(own, reading="subsample")}
         distances = {
             (reading, scale): distance(
-                row
-                for row in own
-                if (row.reading, row.scale) == (reading, scale) and (row.size_1, row.epsilon) in shared
+                row for row in where(own, reading=reading, scale=scale) if (row.size_1, row.epsilon) in shared
             )
             for reading, scale in kinds
         }
-        nearest[society] = min(distances, key=distances.__getitem__)
+        nearest[setting.name] = min(distances, key=distances.__getitem__)
         words = ", ".join(f"{value:.3f} ({scale}, from the {reading})" for (reading, scale), value in distances.items())
-        parts.append(f"{TITLES[society]}: {words}")
+        parts.append(f"{setting.title}: {words}")
     return Finding(
         claim="W̃_k = S_k/n_k, as line 17 says, is what the published column was computed with.",
         source="Algorithm 2, line 17; reading F3",
@@ -157,10 +174,10 @@ def _line_17(reproduction: Reproduction) -> Finding:
 
 
 def _thousand_elections(reproduction: Reproduction) -> Finding:
-    rows = table(reproduction, FITTED.name, "sampling")
+    rows = where(reproduction.table_1, society=FITTED.name, mechanism="sampling")
     worst: tuple[float, str] = (0.0, "")
     for epsilon in EPSILONS:
-        own = [row for row in rows if row.epsilon == epsilon]
+        own = where(rows, epsilon=epsilon)
         told = [(row, row.published_disparity) for row in own if row.published_disparity is not None]
         for one, first in told:
             for other, second in told:
@@ -189,10 +206,10 @@ def _thousand_elections(reproduction: Reproduction) -> Finding:
 def _fairer_when_private(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     is_rising = True
-    for society in _SETTINGS:
+    for setting in SETTINGS:
         for sizes in SIZES:
-            own = [row for row in table(reproduction, society, "sampling") if row.sizes == sizes]
-            values = [row.disparity.value for row in own]
+            rows = where(reproduction.table_1, society=setting.name, mechanism="sampling", sizes=sizes)
+            values = [row.disparity.value for row in rows]
             is_rising &= values == sorted(values)
             parts.append(", ".join(f"{value:.2f}" for value in values))
     return Finding(
@@ -209,16 +226,15 @@ def _fairer_when_private(reproduction: Reproduction) -> Finding:
 def _laplace_is_fairer(reproduction: Reproduction) -> Finding:
     leads: list[float] = []
     parts: list[str] = []
-    for society in _SETTINGS:
-        laplace = equal_losses(reproduction, society, "parity", "laplace")
-        sampling = equal_losses(reproduction, society, "parity", "sampling")
+    for setting in SETTINGS:
+        laplace, sampling = (
+            by_price(reproduction.equal_losses, society=setting.name, objective="parity", mechanism=mechanism)
+            for mechanism in ("laplace", "sampling")
+        )
         shared = [price for price in laplace if price in sampling]
-        for price in shared:
-            ours, other = laplace[price].disparity, sampling[price].disparity
-            error = (ours.standard_error**2 + other.standard_error**2) ** 0.5
-            leads.append((other.value - ours.value) / error if error else 0.0)
+        leads += [deviation(sampling[price].disparity, laplace[price].disparity) for price in shared]
         words = in_turn(laplace, sampling, lambda row: f"{row.disparity.value:.2f}", shared)
-        parts.append(f"{TITLES[society]}: {words}")
+        parts.append(f"{setting.title}: {words}")
     return Finding(
         claim="Algorithm 1 is fairer than Algorithm 2, at equal proven loss too.",
         source="Conclusion; there at equal labels",
@@ -231,13 +247,16 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     """Yield the report's claims in its order, with what was found."""
     yield _algorithm_1(NeighboringRelation.ADD_OR_REMOVE_ONE)
     yield _algorithm_1(NeighboringRelation.REPLACE_ONE)
+    num_alternatives = len(_ALTERNATIVES)
+    first, second = (num_alternatives * (num_alternatives - 1) / (2 * size * EPSILONS[0]) for size in _TABLE_SIZES)
     yield _found(
         key="F3",
         claim="The noisy disparity ΔŴ is an unbiased estimator of the disparity ΔW (claim 1)",
         quantity=f"mean of ΔŴ if ΔW = 0, ε = {EPSILONS[0]:g}, groups of {_TABLE_SIZES[0]} and {_TABLE_SIZES[1]:,}",
         claimed=0.0,
         bound="=",
-        found=mean_without_disparity(_TABLE_SIZES, epsilon=EPSILONS[0], num_alternatives=len(_ALTERNATIVES)),
+        # E|X − Y| of two Laplace numbers of the groups' scales.
+        found=(first * first + first * second + second * second) / (first + second),
         command=_REPRODUCE,
         note="ΔŴ is an absolute value. Noise cannot make it negative, so its mean is too large.",
     )
@@ -275,14 +294,15 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
         command=_REPRODUCE,
         note=f"This is not known: no case above the label was found, and only {fair.losses[0].proven:.2f} is proven.",
     )
-    few, enough = limits_of_samples()
+    # Bounds of n_s·ε² by n_s·ε² ≤ ε·min n_k: of the cells without an election, and of those with one.
+    limits = [(cell.disparity, at[-1] * min(at[0])) for at, cell in TABLE_1.items() if at[1] == "sampling"]
     yield _found(
         key="F2",
         claim="The number of samples n_s = O((m/ε²)·log(m/δ)) must be at most min n/ε; elsewhere Table 1 has N/A",
         quantity="largest n_s·ε² that the cells with an election allow",
-        claimed=few,
+        claimed=max(limit for disparity, limit in limits if disparity is None),
         bound=">",
-        found=enough,
+        found=min(limit for disparity, limit in limits if disparity is not None),
         certainty=Certainty.PROVEN,
         command=_REPRODUCE,
         note="No constant in O(·) gives Table 1's N/A cells. The condition n_s ≤ ε·min n does, for some constants.",

@@ -1,11 +1,13 @@
 """What a reproduction consists of: typed rows, from which files, pictures and sentences are made."""
 
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import ClassVar, TypeVar
 
 import msgspec
 
 from ...experiments.measurements import Measurement
 from ...experiments.reproductions import PaperReproduction
+from ...experiments.sheets import where
 
 __all__ = [
     "CrossingRow",
@@ -23,6 +25,7 @@ __all__ = [
     "SocietyRow",
     "TableRow",
     "VarianceRow",
+    "by_price",
 ]
 
 
@@ -214,6 +217,14 @@ class RealRow(msgspec.Struct, frozen=True, kw_only=True):
     reported_by: str | None  # the local mechanism that was taken
     disparity: Measurement  # ΔW of the winners
     welfare: Measurement  # W of the winners
+
+
+PricedT = TypeVar("PricedT", EqualLossRow, RealRow)
+
+
+def by_price(rows: Iterable[PricedT], **fields: object) -> dict[float, PricedT]:
+    """Return the rows whose fields have these values, by proven ε."""
+    return {row.epsilon_proven: row for row in where(rows, **fields)}
 
 
 class Reproduction(PaperReproduction, frozen=True, kw_only=True):

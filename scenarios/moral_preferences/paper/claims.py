@@ -23,6 +23,7 @@ from ....protocol.randomness import SimulatedNoise
 from ...audit.bounds import lower_limits
 from ...experiments.findings import BoundedFinding, Certainty, Finding, in_sentences
 from ...experiments.measurements import FAR, TOLERANCE, Measurement, deviation
+from ...experiments.sheets import where
 from ...presentation.numbers import in_a_row
 from ..audit.sessions import exposure_of_preferences
 from ..audit.witnesses import search_sensitivity
@@ -85,7 +86,7 @@ def _of_effect(
     reproduction: Reproduction, figure: int, panel: str, what: str, claim: str, source: str, *, extra: str = ""
 ) -> Finding:
     """Return the verdict on a difference: that it is no chance, and no single pair says the contrary."""
-    row = next(row for row in reproduction.effects if (row.figure, row.panel, row.what) == (figure, panel, what))
+    (row,) = where(reproduction.effects, figure=figure, panel=panel, what=what)
     value, error = row.difference.value, row.difference.standard_error
     average, each = f"on average over {row.number} pairs", "single pairs"
     if what in _ALONG_THE_AXIS:
@@ -172,9 +173,7 @@ def _bound(reproduction: Reproduction) -> Iterator[Finding]:
     for method in ("algorithm-1", "algorithm-2"):
         found = reproduction.of_figure(7, method=method)
         epsilon = min(point.epsilon for point in found if point.epsilon is not None)
-        at = {
-            point.at: point.accuracy for point in sorted(found, key=lambda point: point.at) if point.epsilon == epsilon
-        }
+        at = {point.at: point.accuracy for point in where(sorted(found, key=_place), epsilon=epsilon)}
         best = max(at, key=lambda bound: at[bound].value)
         named = max((at[bound] for bound in _NAMED_BOUNDS), key=lambda each: each.value)
         others = [bound for bound in at if bound not in _NAMED_BOUNDS]
@@ -206,14 +205,8 @@ def _baselines(reproduction: Reproduction) -> Iterator[Finding]:
     for row in reproduction.baselines:
         if row.published is None:
             continue
-        wide = max(
-            (
-                r
-                for r in reproduction.baselines
-                if (r.setting, r.voters, r.records) == (row.setting, row.voters, row.records)
-            ),
-            key=lambda r: r.bound,
-        )
+        alike = where(reproduction.baselines, setting=row.setting, voters=row.voters, records=row.records)
+        wide = max(alike, key=lambda other: other.bound)
         stand_in = " (a stand-in, reading M13)" if row.setting == MACHINE_LIKE else ""
         yield Finding(
             claim=(
@@ -233,41 +226,33 @@ def _baselines(reproduction: Reproduction) -> Iterator[Finding]:
 def _ratios(reproduction: Reproduction) -> Iterator[Finding]:
     for panel, setting in (("a", SYNTHETIC), ("b", MACHINE_LIKE)):
         for method in ("algorithm-1", "algorithm-3"):
-            found = sorted(reproduction.of_figure(10, panel, method=method), key=lambda point: point.at)
+            found = sorted(reproduction.of_figure(10, panel, method=method), key=_place)
             (low, much), (high, most) = RATIO, HIGH_RATIO
-            missed = [
-                point
-                for point in found
-                if (point.at > low and point.ratio.value <= much) or (point.at > high and point.ratio.value <= most)
-            ]
+            holds = all(point.ratio.value > (most if point.at > high else much) for point in found if point.at > low)
             words = ", ".join(f"{100 * p.ratio.value:.0f} % at {p.at:g}" for p in found if p.at >= low)
-            reached = [
-                next((point.at for point in found if _stays_above(found, point, level)), None) for level in (much, most)
-            ]
-            where = " and ".join(
-                f"stays above {100 * level:g} % from ε = {at:g} on"
-                if at is not None
-                else f"is not above {100 * level:g} % at the largest ε"
-                for level, at in zip((much, most), reached, strict=True)
-            )
+            coin = 50 * found[0].ratio.value / found[0].accuracy.value
+            stays = " and ".join(_stays_above(found, level) for level in (much, most))
             yield Finding(
                 claim=(
                     f"{METHODS[method].title} keeps more than {100 * much:g} % of the accuracy without privacy for ε > "
                     f"{low:g}, and more than {100 * most:g} % for ε > {high:g}."
                 ),
                 source=f"Section 5.3, Figure 10({panel}), on {_KINDS[setting]}; reading M5",
-                holds=not missed,
-                numbers=f"It keeps {words}; it {where}. A coin keeps {_coin(found[0]):.0f} %.",
+                holds=holds,
+                numbers=f"It keeps {words}; it {stays}. A coin keeps {coin:.0f} %.",
             )
 
 
-def _stays_above(found: list[CurvePoint], first: CurvePoint, level: float) -> bool:
-    return all(point.ratio.value > level for point in found if point.at >= first.at)
+def _stays_above(found: list[CurvePoint], level: float) -> str:
+    """Return from which ε on a ratio is above a level."""
+    for place, point in enumerate(found):
+        if all(other.ratio.value > level for other in found[place:]):
+            return f"stays above {100 * level:g} % from ε = {point.at:g} on"
+    return f"is not above {100 * level:g} % at the largest ε"
 
 
-def _coin(point: CurvePoint) -> float:
-    """Return what tossing a coin keeps of the accuracy without privacy, in percent."""
-    return 50 * point.ratio.value / point.accuracy.value
+def _place(point: CurvePoint) -> float:
+    return point.at
 
 
 def findings_on_moral_preferences() -> Iterator[BoundedFinding]:

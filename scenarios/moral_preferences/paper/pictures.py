@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
+from ...experiments.sheets import where
 from ...presentation.drawing import (
     COLORS,
     INK,
@@ -35,6 +36,7 @@ _COLORS: Final = {
 _POINT: Final[dict[str, Any]] = {"marker": "o", "markersize": 3.5, "elinewidth": 0.8, "linewidth": 1.4}
 _SHADES: Final = ("-", "--", ":")
 _KINDS: Final = {SYNTHETIC: "Section 5.1's voters", MACHINE_LIKE: "a stand-in for the Moral Machine"}
+_SHORT_KINDS: Final = {SYNTHETIC: "Section 5.1's", MACHINE_LIKE: "stand-in"}
 _GAP: Final = 0.062
 
 _Named = tuple[str, str, Sequence[CurvePoint], dict[str, Any]]
@@ -124,9 +126,7 @@ def _shaded(
 
 
 def _algorithms(found: Sequence[CurvePoint]) -> list[_Named]:
-    return [
-        (METHODS[method].title, _COLORS[method], [p for p in found if p.method == method], {}) for method in ALGORITHMS
-    ]
+    return [(METHODS[method].title, _COLORS[method], where(found, method=method), {}) for method in ALGORITHMS]
 
 
 def _by_records(reproduction: Reproduction, panels: Any, *, number: int) -> None:
@@ -173,7 +173,7 @@ def _groups(reproduction: Reproduction, panels: Any, *, number: int) -> None:
         for voters, color in zip(sizes, (_COLORS["algorithm-3"], COLORS["sky"]), strict=True):
             for method, style in (("algorithm-3-weighted", "--"), ("algorithm-3", "-")):
                 name = f"N = {voters}" + (", weighted" if style == "--" else "")
-                members = [p for p in found if (p.voters, p.method) == (voters, method)]
+                members = where(found, voters=voters, method=method)
                 named.append((name if axes is panels.flat[-1] else "", color, members, {"ls": style}))
         _curves(axes, named)
 
@@ -186,16 +186,10 @@ def _figure_7(reproduction: Reproduction, panels: Any) -> None:
         axes.set_ylim(0.45, 1)
         percent_scale(axes)
         named: list[_Named] = [
-            (
-                METHODS[method].title,
-                _COLORS[method],
-                [p for p in found if (p.method, p.epsilon) == (method, epsilon)],
-                {},
-            )
+            (METHODS[method].title, _COLORS[method], where(found, method=method, epsilon=epsilon), {})
             for method in ALGORITHMS[:2]
         ]
-        without = [p for p in found if p.epsilon is None]
-        _curves(axes, [*named, ("without noise", MUTED, without, {"ls": ":"})])
+        _curves(axes, [*named, ("without noise", MUTED, where(found, epsilon=None), {"ls": ":"})])
 
 
 def _figure_8(reproduction: Reproduction, panels: Any) -> None:
@@ -221,16 +215,12 @@ def _variants(reproduction: Reproduction, panels: Any) -> Marks:
     marks: dict[str, dict[str, Any]] = {}
     for axes_of_row, setting in zip(panels, (SYNTHETIC, MACHINE_LIKE), strict=True):
         for axes, paradigm in zip(axes_of_row, ("RLDP", "RLCP", "VLDP", "VLCP"), strict=True):
-            found = [
-                row
-                for row in reproduction.variants
-                if (row.setting, row.paradigm) == (setting, paradigm) and row.epsilon is not None
-            ]
-            where = "Section 5.1's" if setting == SYNTHETIC else "stand-in"
-            _epsilon_axis(axes, title=f"{paradigm}, {where}", y="accuracy", low=0.45)
+            rows = where(reproduction.variants, setting=setting, paradigm=paradigm)
+            found = [row for row in rows if row.epsilon is not None]
+            _epsilon_axis(axes, title=f"{paradigm}, {_SHORT_KINDS[setting]}", y="accuracy", low=0.45)
             axes.set_xlim(0.08, 13)
             for method in dict.fromkeys(row.method for row in found):
-                rows = [row for row in found if row.method == method]
+                rows = where(found, method=method)
                 style = _variant_style(rows[0])
                 epsilons = [row.epsilon or 0 for row in rows]
                 draw_measured(axes, epsilons, (row.accuracy for row in rows), **{**_POINT, **style})
@@ -270,8 +260,9 @@ def _weights(reproduction: Reproduction, panels: Any) -> Marks:
                 mfc=face,
                 elinewidth=1.1,
             )
-        where = "Section 5.1's" if row.setting == SYNTHETIC else "stand-in"
-        labels.append(f"{METHODS[row.method].title}, {row.voters:,} {where}" + (" (fixed)" if row.is_fixed else ""))
+        labels.append(
+            f"{METHODS[row.method].title}, {row.voters:,} {_SHORT_KINDS[row.setting]}{' (fixed)' * row.is_fixed}"
+        )
     axes.set_yticks(range(len(rows)), labels)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     percent_scale(axes, "x")

@@ -6,6 +6,7 @@ import msgspec
 
 from ...experiments.measurements import Measurement
 from ...experiments.reproductions import PaperReproduction
+from ...experiments.sheets import Row, where
 
 __all__ = [
     "BaselineRow",
@@ -129,18 +130,12 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     sensitivities: tuple[SensitivityRow, ...]  # of the functional mechanism
 
     @property
-    def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:
+    def tables(self) -> dict[str, tuple[Row, ...]]:
         """The rows of each file, by its name."""
         tables = super().tables
         del tables["curves"]
-        return {**{f"figure-{number}": self.of_figure(number) for number in range(1, 11)}, **tables}
+        return {**{f"figure-{number}": tuple(self.of_figure(number)) for number in range(1, 11)}, **tables}
 
-    def of_figure(self, number: int, panel: str = "", **given: Any) -> tuple[CurvePoint, ...]:
+    def of_figure(self, number: int, panel: str = "", **given: Any) -> list[CurvePoint]:
         """Return the points of a figure, and of one panel where it is named, whose fields are what is given."""
-        if panel:
-            given["panel"] = panel
-        return tuple(
-            point
-            for point in self.curves
-            if point.figure == number and all(getattr(point, name) == value for name, value in given.items())
-        )
+        return where(self.curves, figure=number, **given, **({"panel": panel} if panel else {}))

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from ...experiments.findings import Finding
 from ...experiments.measurements import TOLERANCE, apart
 from ...experiments.sheets import where
-from .cells import ESTIMATOR_NAMES, MECHANISM_NAMES
 from .rows import ChoiceRow, Reproduction
+from .trials import ESTIMATOR_NAMES, MECHANISM_NAMES
 
 __all__ = ["own_findings"]
 

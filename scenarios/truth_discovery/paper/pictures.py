@@ -17,9 +17,9 @@ from ...presentation.drawing import (
     draw_measured,
     percent_scale,
 )
-from .cells import MECHANISM_NAMES
 from .published import METHODS
 from .rows import PublishedCell, Reproduction
+from .trials import MECHANISM_NAMES
 
 __all__ = ["pictures_of"]
 
@@ -68,11 +68,11 @@ def _figure_1(reproduction: Reproduction, panels: Any) -> None:
     titles = {"a": "(a) b varied", "b": "(b) n varied"}
     for axes, (panel, title) in zip(panels.flat, titles.items(), strict=True):
         points = where(reproduction.densities, panel=panel)
-        curves = list(dict.fromkeys((point.high, point.num_workers) for point in points))
+        curves = list(dict.fromkeys((point["high"], point["num_workers"]) for point in points))
         clean(axes, title=title, x="Δ", y="f(Δ)")
         for (high, number), color in zip(curves, _CURVE_COLORS, strict=True):
             found = where(points, high=high, num_workers=number)
-            xs, ys = [point.change for point in found], [point.density for point in found]
+            xs, ys = [point["change"] for point in found], [point["density"] for point in found]
             axes.plot(xs, ys, color=color, linewidth=1.6, label=f"b = {high:g}, n = {number}")
             axes.axvline((high / 2) ** number, color=color, linewidth=0.9, linestyle=":")
         axes.set_ylim(0, _HIGHEST_DENSITY)

@@ -1,6 +1,7 @@
 """What a reproduction consists of: typed rows, from which files, pictures and sentences are made."""
 
-from typing import ClassVar, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -9,12 +10,9 @@ from ...experiments.reproductions import PaperReproduction
 from . import PAPER
 
 __all__ = [
-    "BoundRow",
     "ChoiceRow",
     "ComparisonRow",
     "CrowdRow",
-    "DensityPoint",
-    "HyperRow",
     "PublishedCell",
     "Reproduction",
     "WeightRow",
@@ -73,16 +71,6 @@ class WeightRow(msgspec.Struct, frozen=True, kw_only=True):
     is_drawn: bool  # whether the picture shows it
 
 
-class DensityPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One point of a curve of Figure 1."""
-
-    panel: str  # "a" or "b"
-    high: float  # b
-    num_workers: int  # n
-    change: float  # Δ
-    density: float  # f(Δ)
-
-
 class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
     """One estimator on one mechanism at one price."""
 
@@ -119,27 +107,6 @@ class ChoiceRow(msgspec.Struct, frozen=True, kw_only=True):
     auto_lead: Measurement  # over the paper's, trial by trial
 
 
-class HyperRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hyper-distribution costs, beside others of the same mean (reading T9)."""
-
-    hyper: str  # its name
-    mean: float  # of the flip probability; the claimed ε follows from it alone
-    epsilon: float  # claimed for one answer
-    num_answers: int  # m, of the worker; two labels
-    all_answers: float  # J, proven
-    one_answer: float  # R, proven
-
-
-class BoundRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The error bound (7), beside what is true (reading T8)."""
-
-    num_workers: int  # n, all alike
-    quality: float  # p, in the paper's folding: ½ is the worst
-    exact: float  # the error of the vote
-    printed: float  # what (7) says is no less
-    chernoff: float  # a bound that holds
-
-
 class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     """All numbers of one reproduction, and what follows from them; `trials` are of each published cell."""
 
@@ -149,12 +116,12 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     crowds: tuple[CrowdRow, ...]  # what was looked at
     table_2: tuple[PublishedCell, ...]  # peer grading, on the stand-in
     table_3: tuple[PublishedCell, ...]  # Duchenne smiles
-    densities: tuple[DensityPoint, ...]  # Figure 1
+    densities: tuple[Mapping[str, Any], ...]  # Figure 1
     weights: tuple[WeightRow, ...]  # Figure 2
     comparisons: tuple[ComparisonRow, ...]  # every estimator on every mechanism, by price
     choices: tuple[ChoiceRow, ...]  # who wins
-    hypers: tuple[HyperRow, ...]  # reading T9
-    bounds: tuple[BoundRow, ...]  # reading T8
+    hypers: tuple[Mapping[str, Any], ...]  # reading T9
+    bounds: tuple[Mapping[str, Any], ...]  # reading T8
 
     @property
     def comparison_trials(self) -> int:

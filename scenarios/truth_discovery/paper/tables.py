@@ -5,8 +5,8 @@ from typing import Final
 
 from ...experiments.sheets import Words, listing, pivoting, where
 from ...tables import Table
-from .cells import MECHANISM_NAMES
 from .rows import ComparisonRow, Reproduction
+from .trials import MECHANISM_NAMES
 
 __all__ = ["sheets_of"]
 
@@ -81,12 +81,12 @@ def sheets_of(reproduction: Reproduction) -> Iterator[Table]:
             "trial by trial",
             words=_WORDS,
         )
-    for epsilon in dict.fromkeys(row.epsilon for row in reproduction.hypers):
+    for epsilon in dict.fromkeys(row["epsilon"] for row in reproduction.hypers):
         found = where(reproduction.hypers, epsilon=epsilon)
         yield pivoting(
             "hyper-distribution: {hyper}",
             (found, "J m = {num_answers}: {all_answers:.3f} | R m = {num_answers}: {one_answer:.3f}"),
-            caption=f"Hyper-distributions of mean {found[0].mean:.3f}, claimed ε = {epsilon:.3g}, two labels",
+            caption=f"Hyper-distributions of mean {found[0]['mean']:.3f}, claimed ε = {epsilon:.3g}, two labels",
             note="what is proven for a worker with m answers: J for all of them, R for one, the others known",
         )
     yield listing(
