@@ -48,11 +48,9 @@ def _lead_on_skewed(reproduction: Reproduction) -> Finding:
         claim="DPWeVote's lead over the Laplace baseline carries over to skewed votes.",
         source="reading W2; the paper does not test it",
         holds=not losses,
-        numbers=(
-            f"There the baseline is ahead by more than {FAR:g} joint standard errors in {len(losses)} of "
-            f"{len(leads)} cells, by most at n = {printed.num_partners}, ε = {printed.epsilon:g} "
-            f"({_WORDS[printed.workload]}): {laplace.accuracy:%} % against {printed.accuracy:%} %."
-        ),
+        numbers=f"There the baseline is ahead by more than {FAR:g} joint standard errors in {len(losses)} of "
+        f"{len(leads)} cells, by most at n = {printed.num_partners}, ε = {printed.epsilon:g} "
+        f"({_WORDS[printed.workload]}): {laplace.accuracy:%} % against {printed.accuracy:%} %.",
     )
 
 
@@ -72,16 +70,12 @@ def _normal_law(reproduction: Reproduction) -> Finding:
     excess = mean_square(differences)
     greatest = max(abs(cell.accuracy.value - cell.normal_law) for cell in cells)
     return Finding(
-        claim=(
-            "With many partners, accuracy on uniform votes is ½ + arcsin(ρ)/π by the normal law, ρ being the "
-            "correlation of a partner's true and estimated part."
-        ),
+        claim="With many partners, accuracy on uniform votes is ½ + arcsin(ρ)/π by the normal law, ρ being the "
+        "correlation of a partner's true and estimated part.",
         source="reading W9, which answers Section 5.2.2",
         holds=excess <= most_by_chance(len(differences)),
-        numbers=(
-            f"Over {len(cells)} cells with 100 or 500 partners, of all variants, the greatest difference is "
-            f"{greatest:.3f}, the mean square in standard errors {excess:.2f}."
-        ),
+        numbers=f"Over {len(cells)} cells with 100 or 500 partners, of all variants, the greatest difference is "
+        f"{greatest:.3f}, the mean square in standard errors {excess:.2f}.",
     )
 
 
@@ -97,11 +91,9 @@ def _skewed(reproduction: Reproduction) -> Iterator[Finding]:
             claim=f"At ε = {_EPSILON:g} more partners make the printed rule wrong more often, where {what}.",
             source="reading W2",
             holds=deviation(last.accuracy, printed[0].accuracy) < -FAR,
-            numbers=(
-                f"It is right in {listed}; `joint` in {other.accuracy:%} % for n = "
-                f"{other.num_partners}. By the normal law the last two are "
-                f"{100 * last.normal_law:.1f} % and {100 * other.normal_law:.1f} %."
-            ),
+            numbers=f"It is right in {listed}; `joint` in {other.accuracy:%} % for n = "
+            f"{other.num_partners}. By the normal law the last two are "
+            f"{100 * last.normal_law:.1f} % and {100 * other.normal_law:.1f} %.",
         )
 
 
@@ -113,10 +105,8 @@ def _unspoken_prior(reproduction: Reproduction) -> Finding:
         claim="On the paper's own data the biased printed rule looks better than the consistent one.",
         source="reading W2",
         holds=all(a.normal_law > b.normal_law and lead >= -FAR for lead, a, b in leads),
-        numbers=(
-            f"At n = 100, ε = 1: {one.accuracy:%} % against {other.accuracy:%} % "
-            f"(by the normal law {100 * one.normal_law:.1f} % and {100 * other.normal_law:.1f} %)."
-        ),
+        numbers=f"At n = 100, ε = 1: {one.accuracy:%} % against {other.accuracy:%} % "
+        f"(by the normal law {100 * one.normal_law:.1f} % and {100 * other.normal_law:.1f} %).",
     )
 
 
@@ -135,10 +125,8 @@ def _balance(reproduction: Reproduction) -> Finding:
         claim=f"Where all weights are {_HEAVY}, the printed rule rejects clear majorities more often than not.",
         source="reading W2",
         holds=crossing["printed"] > _NEAR,
-        numbers=(
-            f"With {points[0].num_partners} partners at ε = {points[0].epsilon:g}, the least true margin a "
-            f"partner at which a vote passes in half of all runs is {listed} by the normal law; it should be 0."
-        ),
+        numbers=f"With {points[0].num_partners} partners at ε = {points[0].epsilon:g}, the least true margin a "
+        f"partner at which a vote passes in half of all runs is {listed} by the normal law; it should be 0.",
     )
 
 
@@ -161,10 +149,8 @@ def _prototypes(reproduction: Reproduction) -> Iterator[Finding]:
         claim="Its accuracies, and the printed rule's, are the prototype's within two standard errors.",
         source="prototype of reading W8",
         holds=max(map(abs, differences)) <= TOLERANCE,
-        numbers=(
-            f"Optimal, at n = 100 and ε = 1, 2, 3 and 5, the prototype's in brackets: {listed}; the greatest "
-            f"difference is {max(differences, key=abs):+.1f} joint standard errors."
-        ),
+        numbers=f"Optimal, at n = 100 and ε = 1, 2, 3 and 5, the prototype's in brackets: {listed}; the greatest "
+        f"difference is {max(differences, key=abs):+.1f} joint standard errors.",
     )
 
 
@@ -189,18 +175,14 @@ def _prices(reproduction: Reproduction) -> Iterator[Finding]:
     ]
     gains = [offers["joint"].worst_variance / offers["optimal"].worst_variance for offers in cases.values()]
     yield Finding(
-        claim=(
-            "One report of the signed weight for each candidate gives more precise margins than weights once and "
-            "opinions apart."
-        ),
+        claim="One report of the signed weight for each candidate gives more precise margins than weights once and "
+        "opinions apart.",
         source="reading W8, k candidates at one price in all",
         holds=not beaten,
-        numbers=(
-            f"`optimal` has the least worst-case variance in {len(best)} of {len(cases)} cases of 1 to "
-            f"{max(number for _, number in cases)} candidates; `joint`, with the split that suits it best, has "
-            f"{min(gains):.1f} times its variance at least. Support, total weight and the numbers of each weight are "
-            "not told."
-        ),
+        numbers=f"`optimal` has the least worst-case variance in {len(best)} of {len(cases)} cases of 1 to "
+        f"{max(number for _, number in cases)} candidates; `joint`, with the split that suits it best, has "
+        f"{min(gains):.1f} times its variance at least. Support, total weight and the numbers of each weight are "
+        "not told.",
     )
     yield _simple_ones(cases)
     yield _worth_its_bias(cases)
@@ -220,10 +202,8 @@ def _simple_ones(cases: _Cases) -> Finding:
         claim="Even a simple report of the signed weight gives more precise margins than `joint` in most cases.",
         source="reading W8",
         holds=len(best["joint"]) < _MOST_CASES * len(cases),
-        numbers=(
-            f"It does in {len(cases) - len(best['joint'])} of {len(cases)}. Best are {', '.join(ranges)}; `joint`: "
-            f"{exceptions}."
-        ),
+        numbers=f"It does in {len(cases) - len(best['joint'])} of {len(cases)}. Best are {', '.join(ranges)}; `joint`: "
+        f"{exceptions}.",
     )
 
 
@@ -233,16 +213,12 @@ def _worth_its_bias(cases: _Cases) -> Finding:
     price, number = max(until, key=lambda case: until[case])
     prices, numbers = ({case[part] for case in cases} for part in (0, 1))
     return Finding(
-        claim=(
-            f"With {_MANY} partners `optimal` has a smaller worst error than the printed rule, at a price of "
-            f"ε = {min(prices):g} or more in all and for up to {max(numbers)} candidates."
-        ),
+        claim=f"With {_MANY} partners `optimal` has a smaller worst error than the printed rule, at a price of "
+        f"ε = {min(prices):g} or more in all and for up to {max(numbers)} candidates.",
         source=f"readings W2 and W8; measured at prices of {', '.join(f'{p:g}' for p in sorted(prices))}",
         holds=max(until.values()) <= _MANY,
-        numbers=(
-            f"The printed rule has the smaller variance in {len(smaller)} of {len(cases)} cases, but its bias grows "
-            f"with n: in the most favorable one (ε = {price:g} for {number} candidates) it is more precise up to "
-            f"{max(until.values()):,.0f} partners, in the median one up to {median(until.values()):,.0f}. At lower "
-            "prices, or for more candidates, it may be so up to more partners."
-        ),
+        numbers=f"The printed rule has the smaller variance in {len(smaller)} of {len(cases)} cases, but its bias "
+        f"grows with n: in the most favorable one (ε = {price:g} for {number} candidates) it is more precise up to "
+        f"{max(until.values()):,.0f} partners, in the median one up to {median(until.values()):,.0f}. At lower "
+        "prices, or for more candidates, it may be so up to more partners.",
     )

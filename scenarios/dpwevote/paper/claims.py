@@ -72,11 +72,9 @@ def _reproduces(cells: Sequence[PublishedCell], table: int, what: str, by_chance
         claim=f"{what[0].upper()}{what[1:]} come out as published.",
         source=f"Table {table}, readings W1 and W3",
         holds=not far and mean <= most_by_chance(len(cells)),
-        numbers=(
-            f"{len(far)} of {len(cells)} cells differ by more than {FAR:g} joint standard errors{listed}; the "
-            f"greatest difference is {greatest.difference:+.1f} (n = {greatest.num_partners}, "
-            f"ε = {greatest.epsilon:g}), the mean square {mean:.2f} where {by_chance}."
-        ),
+        numbers=f"{len(far)} of {len(cells)} cells differ by more than {FAR:g} joint standard errors{listed}; the "
+        f"greatest difference is {greatest.difference:+.1f} (n = {greatest.num_partners}, "
+        f"ε = {greatest.epsilon:g}), the mean square {mean:.2f} where {by_chance}.",
     )
 
 
@@ -110,11 +108,9 @@ def _runs(reproduction: Reproduction) -> Finding:
         claim=f"The published numbers rest on at least {RUNS:,} runs.",
         source="Section 5.1.1",
         holds=all(is_small) and all(number >= RUNS for number in decisions.values()),
-        numbers=(
-            f"{'; '.join(parts)}; of {RUNS:,} decisions they would scatter by {of_runs:.4f}. The MSE_q scatter about "
-            f"their expectations {math.sqrt(errors):.2f} times as much as {RUNS:,} runs would. The differences above "
-            f"take the accuracies as of so many decisions, and the MSE_q as of {RUNS:,} runs."
-        ),
+        numbers=f"{'; '.join(parts)}; of {RUNS:,} decisions they would scatter by {of_runs:.4f}. The MSE_q scatter "
+        f"about their expectations {math.sqrt(errors):.2f} times as much as {RUNS:,} runs would. The differences above "
+        f"take the accuracies as of so many decisions, and the MSE_q as of {RUNS:,} runs.",
     )
 
 
@@ -128,11 +124,9 @@ def _beats_baseline(reproduction: Reproduction) -> Finding:
         claim="DPWeVote is more accurate than the Laplace baseline at every ε, on the paper's own data.",
         source="Sections 5.2.3 and 5.3",
         holds=expected > 0 and min(leads) >= -FAR,
-        numbers=(
-            f"By the normal law its lead is {expected:.4f} at least over ε from {epsilons[0]:g} to "
-            f"{epsilons[-1]:g}; it is ahead in {sum(lead > 0 for lead in leads)} of {len(leads)} "
-            "simulated cells."
-        ),
+        numbers=f"By the normal law its lead is {expected:.4f} at least over ε from {epsilons[0]:g} to "
+        f"{epsilons[-1]:g}; it is ahead in {sum(lead > 0 for lead in leads)} of {len(leads)} "
+        "simulated cells.",
     )
 
 
@@ -146,10 +140,8 @@ def _linear(reproduction: Reproduction) -> Finding:
         claim="Accuracy grows linearly with ε.",
         source="Section 5.2.1",
         holds=explained >= _LINEAR,
-        numbers=(
-            f"A line explains {100 * explained:.1f} % of the normal law's variation from ε = {epsilons[0]:g} to "
-            f"{epsilons[-1]:g}, and is off by {off:.3f} at most; its slope is {line.slope:.3f}."
-        ),
+        numbers=f"A line explains {100 * explained:.1f} % of the normal law's variation from ε = {epsilons[0]:g} to "
+        f"{epsilons[-1]:g}, and is off by {off:.3f} at most; its slope is {line.slope:.3f}.",
     )
 
 
@@ -164,10 +156,8 @@ def _number_of_partners(reproduction: Reproduction) -> Finding:
         claim="On uniform votes the number of partners does not matter for the accuracy.",
         source='Section 5.2.2: "unclear"; reading W9',
         holds=excess <= most_by_chance(len(differences)),
-        numbers=(
-            f"From {gains[0][0].num_partners} to {most} partners accuracy changes by {100 * mean:+.1f} percentage "
-            f"points on average over ε; the mean square of the changes in joint standard errors is {excess:.2f}."
-        ),
+        numbers=f"From {gains[0][0].num_partners} to {most} partners accuracy changes by {100 * mean:+.1f} percentage "
+        f"points on average over ε; the mean square of the changes in joint standard errors is {excess:.2f}.",
     )
 
 
@@ -199,12 +189,10 @@ def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
             if epsilon > 1
             for gap, at_one in zip(found, gaps[1.0], strict=True)
         ),
-        numbers=(
-            f"Between {few} and {many} partners, MSE_w, MSE_q and MSE_φ differ by {_listed(gaps[1.0], '.2g')} at "
-            f"ε = 1, and by {_listed(gaps[most], '.2g')} at ε = {most:g}. Their ratios "
-            f"{'stay near' if stay else 'do not stay near'} {by_number:g}: {_listed(ratios[1.0], '.0f')} at ε = 1, "
-            f"{_listed(ratios[most], '.0f')} at ε = {most:g}."
-        ),
+        numbers=f"Between {few} and {many} partners, MSE_w, MSE_q and MSE_φ differ by {_listed(gaps[1.0], '.2g')} at "
+        f"ε = 1, and by {_listed(gaps[most], '.2g')} at ε = {most:g}. Their ratios "
+        f"{'stay near' if stay else 'do not stay near'} {by_number:g}: {_listed(ratios[1.0], '.0f')} at ε = 1, "
+        f"{_listed(ratios[most], '.0f')} at ε = {most:g}.",
     )
 
 
@@ -236,10 +224,8 @@ def _same_trend(reproduction: Reproduction) -> Finding:
         claim="MSE_q and MSE_φ vary alike with ε.",
         source="Section 5.2.2",
         holds=alike >= _SAME_TREND,
-        numbers=(
-            f"Their logarithms have a correlation of {alike:.4f} over ε at n = 100; MSE_q is {min(ratios):.2f} to "
-            f"{max(ratios):.2f} times MSE_φ."
-        ),
+        numbers=f"Their logarithms have a correlation of {alike:.4f} over ε at n = 100; MSE_q is {min(ratios):.2f} to "
+        f"{max(ratios):.2f} times MSE_φ.",
     )
 
 

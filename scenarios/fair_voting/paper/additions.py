@@ -52,13 +52,11 @@ def _societies(reproduction: Reproduction) -> Finding:
         claim=f"Mallows models with {FITTED.title} give all of Table 1 to within {_NEAR:g}.",
         source=f"a search over all centers, dispersions in steps of .01; δ = {DELTA:g}, γ = {GAMMA:g}",
         holds=max(worst, of_disparity) <= _NEAR,
-        numbers=(
-            f"ΔW is off by {of_disparity:.3f} at most and W by {worst:.3f}, {distance(rows):.3f} in the root of the "
-            f"mean square. {READ.title[0].upper()}{READ.title[1:]}, found for the Laplace rows of large groups alone "
-            f"(reading F5), are off by {distance(others):.3f}: there two alternatives are nearly as fair, and in "
-            "groups of these sizes either may be the fairest. None "
-            "fits to within chance, so that the paper's laws may be others still."
-        ),
+        numbers=f"ΔW is off by {of_disparity:.3f} at most and W by {worst:.3f}, {distance(rows):.3f} in the root of "
+        f"the mean square. {READ.title[0].upper()}{READ.title[1:]}, found for the Laplace rows of large groups alone "
+        f"(reading F5), are off by {distance(others):.3f}: there two alternatives are nearly as fair, and in "
+        "groups of these sizes either may be the fairest. None "
+        "fits to within chance, so that the paper's laws may be others still.",
     )
 
 
@@ -132,10 +130,8 @@ def _centered(reproduction: Reproduction) -> Finding:
         claim="Utilities counted from (m − 1)/2 take a third of Algorithm 1's noise away, at equal proven loss.",
         source="reading F1: what is the same for all alternatives cancels in W₁ − W₂; add or remove a voter, m = 4",
         holds=max(ratios) < 0.67 and max(gains) > CLEAR and min(gains) > -CLEAR,  # noqa: PLR2004  two thirds
-        numbers=(
-            f"The scale falls to {', '.join(f'{ratio:.3f}' for ratio in sorted(ratios))} of the printed one, and the "
-            f"fairest alternative wins more often: {'; '.join(parts)}."
-        ),
+        numbers=f"The scale falls to {', '.join(f'{ratio:.3f}' for ratio in sorted(ratios))} of the printed one, and "
+        f"the fairest alternative wins more often: {'; '.join(parts)}.",
     )
 
 
@@ -150,10 +146,8 @@ def _by_quality(reproduction: Reproduction, objective: str) -> Finding:
         behind = max(behind, *(laplace[price].agreement.value - flips[price].agreement.value for price in laplace))
         parts.append(f"{setting.name}: {in_turn(flips, laplace, _right, laplace)}")
     return Finding(
-        claim=(
-            f"Permute-and-flip, which releases the winner alone, is right more often than Algorithm 1 at equal proven "
-            f"loss: {objective}."
-        ),
+        claim=f"Permute-and-flip, which releases the winner alone, is right more often than Algorithm 1 at equal "
+        f"proven loss: {objective}.",
         source=f"{_SMALL[0]:,} and {_SMALL[1]:,} voters; McKenna and Sheldon (2020)",
         holds=max(leads) > CLEAR and behind < _ALIKE,
         numbers=f"Right: the winner is one without privacy. {'; '.join(parts)}.",
@@ -178,10 +172,8 @@ def _flips(reproduction: Reproduction) -> Finding:
         claim="Permute-and-flip is never worse than the exponential mechanism.",
         source="McKenna and Sheldon (2020), Theorem 2; parity and penalized, at equal proven loss",
         holds=min(differences) >= -1e-9,  # noqa: PLR2004  rounding
-        numbers=(
-            f"It is right more often by {100 * min(differences):.1f} to {100 * max(differences):.1f} percentage points "
-            f"in {len(differences)} cells."
-        ),
+        numbers=f"It is right more often by {100 * min(differences):.1f} to {100 * max(differences):.1f} percentage "
+        f"points in {len(differences)} cells.",
     )
 
 
@@ -209,17 +201,13 @@ def _pair(reproduction: Reproduction) -> Finding:
     nearest = min(others, key=lambda row: row.ratio)
     sizes = sorted({row.alternatives for row in rows})
     return Finding(
-        claim=(
-            f"Where nobody is trusted, one comparison of a random pair tells a ranking best, for ε ≤ {_SMALL_PRICE:g} "
-            f"and {sizes[0]} to {sizes[-1]} alternatives."
-        ),
+        claim=f"Where nobody is trusted, one comparison of a random pair tells a ranking best, for ε ≤ "
+        f"{_SMALL_PRICE:g} and {sizes[0]} to {sizes[-1]} alternatives.",
         source="variances of one voter's estimate, Borda scores",
         holds=all(row.mechanism == "sampled_pair" for row in best),
-        numbers=(
-            f"It has the least variance in {sum(row.mechanism == 'sampled_pair' for row in best)} of {len(best)} "
-            f"cases; the nearest rival has {nearest.ratio:.1f} times as much ({MECHANISM_NAMES[nearest.mechanism]}, m "
-            f"= {nearest.alternatives}, ε = {nearest.epsilon:g})."
-        ),
+        numbers=f"It has the least variance in {sum(row.mechanism == 'sampled_pair' for row in best)} of {len(best)} "
+        f"cases; the nearest rival has {nearest.ratio:.1f} times as much ({MECHANISM_NAMES[nearest.mechanism]}, m "
+        f"= {nearest.alternatives}, ε = {nearest.epsilon:g}).",
     )
 
 

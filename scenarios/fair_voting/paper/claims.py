@@ -118,11 +118,9 @@ def _laplace_rows(reproduction: Reproduction) -> Finding:
         claim="Algorithm 1's rows are the same for all ε and all sizes.",
         source="Experimental Results; Table 1, to two decimals",
         holds=spreads[FITTED.name] <= _ALIKE,
-        numbers=(
-            f"{'; '.join(parts)}. In the first society the fairest alternative leads so far that noise hardly ever "
-            f"hides it: with {SIZES[0][0]:,} and {SIZES[0][1]:,} voters it wins in {words} (ε proven for replacing a "
-            "ranking). It is below the paper's ε that privacy costs anything."
-        ),
+        numbers=f"{'; '.join(parts)}. In the first society the fairest alternative leads so far that noise hardly ever "
+        f"hides it: with {SIZES[0][0]:,} and {SIZES[0][1]:,} voters it wins in {words} (ε proven for replacing a "
+        "ranking). It is below the paper's ε that privacy costs anything.",
     )
 
 
@@ -166,10 +164,8 @@ def _line_17(reproduction: Reproduction) -> Finding:
         claim="W̃_k = S_k/n_k, as line 17 says, is what the published column was computed with.",
         source="Algorithm 2, line 17; reading F3",
         holds=all(scale == "printed" for _, scale in nearest.values()),
-        numbers=(
-            f"The root of the mean squared difference from the published column is, {'; '.join(parts)}. S_k/n_k "
-            "compares counts of as many voters after dividing them by different sizes."
-        ),
+        numbers=f"The root of the mean squared difference from the published column is, {'; '.join(parts)}. S_k/n_k "
+        "compares counts of as many voters after dividing them by different sizes.",
     )
 
 
@@ -195,11 +191,9 @@ def _thousand_elections(reproduction: Reproduction) -> Finding:
         claim="Each value is the average of 1,000 elections that are drawn independently.",
         source="Experimental Results",
         holds=abs(worst[0]) <= FAR,
-        numbers=(
-            "Algorithm 2 has the same n_s for all sizes, and in large groups the same law, so that a column's rows "
-            f"differ by chance alone: {worst[1]}, {abs(worst[0]):.1f} standard errors apart if elections scatter as "
-            "ours. A profile that is drawn once for each size, and not for each election, would explain it."
-        ),
+        numbers="Algorithm 2 has the same n_s for all sizes, and in large groups the same law, so that a column's rows "
+        f"differ by chance alone: {worst[1]}, {abs(worst[0]):.1f} standard errors apart if elections scatter as "
+        "ours. A profile that is drawn once for each size, and not for each election, would explain it.",
     )
 
 
@@ -216,10 +210,8 @@ def _fairer_when_private(reproduction: Reproduction) -> Finding:
         claim="Algorithm 2 is fairer at a smaller label ε.",
         source="Experimental Results; Table 1",
         holds=is_rising,
-        numbers=(
-            f"ΔW at labels {', '.join(f'{epsilon:g}' for epsilon in EPSILONS)}: {'; '.join(parts)}. But that is the "
-            "accuracy of more samples, and costs more privacy, not less."
-        ),
+        numbers=f"ΔW at labels {', '.join(f'{epsilon:g}' for epsilon in EPSILONS)}: {'; '.join(parts)}. But that is "
+        "the accuracy of more samples, and costs more privacy, not less.",
     )
 
 

@@ -58,10 +58,8 @@ def _meets_the_claim(reproduction: Reproduction) -> Finding:
     held = [ratio > (most if epsilon >= high else much) for epsilon, ratio in ratios.items() if epsilon >= low]
     words = ", ".join(f"{100 * ratio:.1f} % at ε = {epsilon:g}" for epsilon, ratio in ratios.items())
     return Finding(
-        claim=(
-            f"With directions, local noise for records keeps more than {100 * much:g} % of the accuracy without "
-            f"privacy from ε = {low:g} on, and more than {100 * most:g} % from ε = {high:g} on."
-        ),
+        claim=f"With directions, local noise for records keeps more than {100 * much:g} % of the accuracy without "
+        f"privacy from ε = {low:g} on, and more than {100 * most:g} % from ε = {high:g} on.",
         source=f"what Section 5.3 says of Algorithm 3, for the direction release (reading M8), on {_KINDS[SYNTHETIC]}",
         holds=all(held),
         numbers=f"It keeps {words}.",
@@ -84,10 +82,8 @@ def _against_the_paper(rows: Sequence[VariantRow], source: str) -> Finding:
         for clean in where(rows, epsilon=None)
     )
     return Finding(
-        claim=(
-            f"{first.paradigm} ({_UNITS[first.paradigm]}), {_KINDS[first.setting]}: {_lower(first.title)} is better "
-            f"than {reference} at equal ε."
-        ),
+        claim=f"{first.paradigm} ({_UNITS[first.paradigm]}), {_KINDS[first.setting]}: {_lower(first.title)} is better "
+        f"than {reference} at equal ε.",
         source=source,
         holds=max(errors for *_, errors in noisy) > _CLEAR and min(errors for *_, errors in noisy) >= -_CLEAR,
         numbers=f"Points of accuracy, by ε: {words}.{extra}",
@@ -121,10 +117,8 @@ def _whitening(reproduction: Reproduction) -> Finding:
         claim=f"Whitening by the public covariance helps the direction release at every ε, on {_KINDS[MACHINE_LIKE]}.",
         source="reading M8",
         holds=min(gains) > 0,
-        numbers=(
-            f"Points of accuracy, by ε: {'; '.join(parts)}. Whitening turns the sum to where β points, and makes noise "
-            "larger along features that vary little: it pays where the noise is small."
-        ),
+        numbers=f"Points of accuracy, by ε: {'; '.join(parts)}. Whitening turns the sum to where β points, and makes "
+        "noise larger along features that vary little: it pays where the noise is small.",
     )
 
 
@@ -180,10 +174,8 @@ def _projection(reproduction: Reproduction) -> Iterator[Finding]:
         claim="Projecting the released mean to the ball never makes its squared error larger.",
         source="a property of projections to convex sets that hold the clean mean",
         holds=len(smaller) == len(rows),
-        numbers=(
-            f"It makes it smaller or leaves it in {len(smaller)} of {len(rows)} cases; most for {place(most)}: "
-            f"{most.error.value:,.3g} to {most.error_projected.value:,.3g}."
-        ),
+        numbers=f"It makes it smaller or leaves it in {len(smaller)} of {len(rows)} cases; most for {place(most)}: "
+        f"{most.error.value:,.3g} to {most.error_projected.value:,.3g}.",
     )
     better, worse = apart((row.gain for row in rows), TOLERANCE)
     losses = "; ".join(
@@ -193,10 +185,8 @@ def _projection(reproduction: Reproduction) -> Iterator[Finding]:
         claim="It helps decisions too, which need the direction alone.",
         source="the same releases",
         holds=bool(better) and not worse,
-        numbers=(
-            f"The accuracy is higher in {better} of {len(rows)} cases, by more than {TOLERANCE:g} standard "
-            f"errors, and lower in {worse}{f' ({losses})' if losses else ''}: projection sets small numbers to 0."
-        ),
+        numbers=f"The accuracy is higher in {better} of {len(rows)} cases, by more than {TOLERANCE:g} standard "
+        f"errors, and lower in {worse}{f' ({losses})' if losses else ''}: projection sets small numbers to 0.",
     )
 
 

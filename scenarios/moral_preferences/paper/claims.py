@@ -95,10 +95,8 @@ def _of_effect(
         claim=claim,
         source=source,
         holds=value > TOLERANCE * error and row.least > -FAR,
-        numbers=(
-            f"The accuracy differs by {100 * value:+.1f} ± {100 * error:.1f} points {average} "
-            f"({each} by {row.least:+.1f} to {row.most:+.1f} standard errors).{extra}"
-        ),
+        numbers=f"The accuracy differs by {100 * value:+.1f} ± {100 * error:.1f} points {average} "
+        f"({each} by {row.least:+.1f} to {row.most:+.1f} standard errors).{extra}",
     )
 
 
@@ -162,10 +160,8 @@ def _groups(reproduction: Reproduction) -> Iterator[Finding]:
         "(b) against (c)",
         "The accuracy of Figure 6(b) is higher than that of Figure 6(c).",
         "Section 5.1, at equal places of the axes",
-        extra=(
-            f" On average over each panel it is {means[0]:.3f} against {means[1]:.3f}; the lowest point of (b) has "
-            f"{lowest:.3f}, the highest of (c) {highest:.3f}."
-        ),
+        extra=f" On average over each panel it is {means[0]:.3f} against {means[1]:.3f}; the lowest point of (b) has "
+        f"{lowest:.3f}, the highest of (c) {highest:.3f}.",
     )
 
 
@@ -209,17 +205,13 @@ def _baselines(reproduction: Reproduction) -> Iterator[Finding]:
         wide = max(alike, key=lambda other: other.bound)
         stand_in = " (a stand-in, reading M13)" if row.setting == MACHINE_LIKE else ""
         yield Finding(
-            claim=(
-                f"Without privacy the accuracy is {100 * row.published:g} % (N = {row.voters}, n = {row.records}, on "
-                f"{_KINDS[row.setting]})."
-            ),
+            claim=f"Without privacy the accuracy is {100 * row.published:g} % (N = {row.voters}, n = {row.records}, on "
+            f"{_KINDS[row.setting]}).",
             source=f"Section 5.3, reading M2{stand_in}",
             holds=abs(row.society.value - row.published) <= _CLOSE,
-            numbers=(
-                f"The mean of all voters' fits has {share(row.society)} with B = {row.bound:g}, and "
-                f"{share(wide.society)} with B = {wide.bound:g}. Single voters' fits, each against the voter's own "
-                f"preferences, have {share(row.voter)} and {share(wide.voter)}."
-            ),
+            numbers=f"The mean of all voters' fits has {share(row.society)} with B = {row.bound:g}, and "
+            f"{share(wide.society)} with B = {wide.bound:g}. Single voters' fits, each against the voter's own "
+            f"preferences, have {share(row.voter)} and {share(wide.voter)}.",
         )
 
 
@@ -233,10 +225,8 @@ def _ratios(reproduction: Reproduction) -> Iterator[Finding]:
             coin = 50 * found[0].ratio.value / found[0].accuracy.value
             stays = " and ".join(_stays_above(found, level) for level in (much, most))
             yield Finding(
-                claim=(
-                    f"{METHODS[method].title} keeps more than {100 * much:g} % of the accuracy without privacy for ε > "
-                    f"{low:g}, and more than {100 * most:g} % for ε > {high:g}."
-                ),
+                claim=f"{METHODS[method].title} keeps more than {100 * much:g} % of the accuracy without privacy for ε "
+                f"> {low:g}, and more than {100 * most:g} % for ε > {high:g}.",
                 source=f"Section 5.3, Figure 10({panel}), on {_KINDS[setting]}; reading M5",
                 holds=holds,
                 numbers=f"It keeps {words}; it {stays}. A coin keeps {coin:.0f} %.",

@@ -7,6 +7,7 @@ repetitions are split over processes. Cells that differ in the number of voters 
 those that differ in what the server does with reports share all of them. Other processes take shares of repetitions.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 
@@ -303,11 +304,7 @@ def measure_all(
 
 
 def _joined(parts: Sequence[Trials]) -> Trials:
-    return Trials(
-        [number for part in parts for number in part.accuracies],
-        [number for part in parts for number in part.errors],
-        [number for part in parts for number in part.own],
-    )
+    return Trials(*(list(itertools.chain(*each)) for each in zip(*map(msgspec.structs.astuple, parts), strict=True)))
 
 
 def work() -> None:

@@ -42,10 +42,8 @@ def _large_losses(reproduction: Reproduction) -> Finding:
             f"{mean:+.1f} points on average{f', and cannot have the loss on {beyond}' if beyond else ''}"
         )
     return Finding(
-        claim=(
-            "At equal proven loss of all answers, two layers win on more crowds than they lose, and not where the loss "
-            "is large alone."
-        ),
+        claim="At equal proven loss of all answers, two layers win on more crowds than they lose, and not where the "
+        "loss is large alone.",
         source="reading T4, with the paper's truth discovery; a range from 0 on cannot have the small losses",
         holds=min(balances) > 0,
         numbers=f"By more than {TOLERANCE:g} standard errors: {'; '.join(parts)}.",
@@ -61,10 +59,8 @@ def _one_answer(reproduction: Reproduction) -> Finding:
         claim="At equal proven loss of one answer, two layers are never better than one.",
         source="reading T4: a worker's other answers tell what it drew",
         holds=not better,
-        numbers=(
-            f"In {len(reached)} of {len(found)} cases they can have the loss, and are better in {better}"
-            f"{f' ({places})' if better else ''} and worse in {worse}, by more than {TOLERANCE:g} standard errors."
-        ),
+        numbers=f"In {len(reached)} of {len(found)} cases they can have the loss, and are better in {better}"
+        f"{f' ({places})' if better else ''} and worse in {worse}, by more than {TOLERANCE:g} standard errors.",
     )
 
 
@@ -78,10 +74,8 @@ def _estimator(reproduction: Reproduction, mechanism: str) -> Finding:
         claim=f"On the reports of {MECHANISM_NAMES[mechanism]}, auto finds more truths than the paper's weights.",
         source="reading T6",
         holds=mean > 0 and not back,
-        numbers=(
-            f"It is ahead in {ahead} of {len(leads)} cells by more than a standard error, behind in {len(back)}"
-            f"{f' ({listed})' if back else ''}, and on average by {100 * mean:+.1f} points."
-        ),
+        numbers=f"It is ahead in {ahead} of {len(leads)} cells by more than a standard error, behind in {len(back)}"
+        f"{f' ({listed})' if back else ''}, and on average by {100 * mean:+.1f} points.",
     )
 
 
@@ -103,10 +97,8 @@ def _auto_mechanism(reproduction: Reproduction) -> Finding:
         claim="The mechanism that promises more at one proven price is the better one.",
         source='the mechanism "auto", which looks at no answer',
         holds=not wrong,
-        numbers=(
-            f"Where both mechanisms can have the price, another choice would be better, by {TOLERANCE:g} standard "
-            f"errors of both, in {len(wrong)} of {cases} cases{': ' * bool(wrong)}{'; '.join(wrong)}."
-        ),
+        numbers=f"Where both mechanisms can have the price, another choice would be better, by {TOLERANCE:g} standard "
+        f"errors of both, in {len(wrong)} of {cases} cases{': ' * bool(wrong)}{'; '.join(wrong)}.",
     )
 
 
@@ -117,10 +109,8 @@ def _auto(choices: Sequence[ChoiceRow], words: str) -> Finding:
         claim=f"At {words}, auto is nowhere behind the paper's method, and ahead of it on most crowds.",
         source="one standard error, trial by trial",
         holds=not back and ahead > _MOST * len(choices),
-        numbers=(
-            f"It is ahead by more than a standard error in {ahead} of {len(choices)} cases, and behind in "
-            f"{back}{f' ({listed})' if listed else ''}."
-        ),
+        numbers=f"It is ahead by more than a standard error in {ahead} of {len(choices)} cases, and behind in "
+        f"{back}{f' ({listed})' if listed else ''}.",
     )
 
 
@@ -133,9 +123,7 @@ def _winners(reproduction: Reproduction) -> Finding:
         claim="No single estimator is the best on every crowd.",
         source="at equal proven loss of all answers, with the mechanism that suits each",
         holds=len(counts) > 1,
-        numbers=(
-            f"The best is {', '.join(f'{ESTIMATOR_NAMES[name]} in {count}' for name, count in ordered)} of "
-            f"{len(found)} cases. Furthest ahead of truth discovery is {ESTIMATOR_NAMES[widest.best_estimator]} on "
-            f"{widest.crowd} at {widest.price:g} an answer: {widest.best:%} % against {widest.paper:%} %."
-        ),
+        numbers=f"The best is {', '.join(f'{ESTIMATOR_NAMES[name]} in {count}' for name, count in ordered)} of "
+        f"{len(found)} cases. Furthest ahead of truth discovery is {ESTIMATOR_NAMES[widest.best_estimator]} on "
+        f"{widest.crowd} at {widest.price:g} an answer: {widest.best:%} % against {widest.paper:%} %.",
     )

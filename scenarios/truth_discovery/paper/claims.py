@@ -77,10 +77,8 @@ def _changes() -> Iterator[Finding]:
         claim="A smaller b makes a small Δ more probable.",
         source="Section 6.2.3, second claim on Figure 1",
         holds=smaller == 0,
-        numbers=(
-            "For n = 4, b = 0.7 against 0.9, each P[Δ ≤ x] is at least as large. But one layer's change shrinks by "
-            "the same factor: this is the price of privacy and no difference between the mechanisms."
-        ),
+        numbers="For n = 4, b = 0.7 against 0.9, each P[Δ ≤ x] is at least as large. But one layer's change shrinks by "
+        "the same factor: this is the price of privacy and no difference between the mechanisms.",
     )
     printed = domination_excess(ProductOfUniforms(0.9, 8), ProductOfUniforms(0.9, 4))
     derived = domination_excess(ProductOfUniforms(1.8, 8), ProductOfUniforms(1.8, 4))
@@ -88,10 +86,8 @@ def _changes() -> Iterator[Finding]:
         claim="More important users make a small Δ more probable.",
         source="Section 6.2.3, third claim on Figure 1, reading T8",
         holds=printed == 0 and derived == 0,
-        numbers=(
-            "For b = 0.9, from 4 to 8 users, it holds for the printed Π p^f; for Π 2p^f, which (10) leads to, P[Δ ≤ "
-            f"x] is smaller by up to {derived:.3f}."
-        ),
+        numbers="For b = 0.9, from 4 to 8 users, it holds for the printed Π p^f; for Π 2p^f, which (10) leads to, P[Δ "
+        f"≤ x] is smaller by up to {derived:.3f}.",
     )
 
 
@@ -123,11 +119,9 @@ def _clean_accuracy(reproduction: Reproduction) -> Iterator[Finding]:
             claim=f"The accuracy without perturbation is {known:g}.",
             source="Section 7.2, reading T1",
             holds=all(round(share, 2) == known for share in (row.majority, row.truth_discovery)),
-            numbers=(
-                f"Majority voting has {100 * row.majority:.1f} %, ties counting as class 0; truth discovery has "
-                f"{100 * row.truth_discovery:.1f} %, and starts from there. Always answering the more frequent class "
-                f"has {100 * row.largest_class:.1f} %."
-            ),
+            numbers=f"Majority voting has {100 * row.majority:.1f} %, ties counting as class 0; truth discovery has "
+            f"{100 * row.truth_discovery:.1f} %, and starts from there. Always answering the more frequent class "
+            f"has {100 * row.largest_class:.1f} %.",
         )
 
 
@@ -151,11 +145,9 @@ def _reproduces(cells: Sequence[PublishedCell], what: str) -> Finding:
         claim=f"The changes of {what} come out as published.",
         source="Table 3, readings T1 and T2",
         holds=holds,
-        numbers=(
-            f"{num_far} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the greatest "
-            f"difference is {greatest.difference:+.1f} (ε = {greatest.epsilon:g}), the mean square {mean:.2f} where "
-            f"chance gives 1; the mean distance is {distance:.4f}."
-        ),
+        numbers=f"{num_far} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the greatest "
+        f"difference is {greatest.difference:+.1f} (ε = {greatest.epsilon:g}), the mean square {mean:.2f} where "
+        f"chance gives 1; the mean distance is {distance:.4f}.",
     )
 
 
@@ -165,11 +157,9 @@ def _stand_in(cells: Sequence[PublishedCell]) -> Finding:
         claim="A made-up crowd of the size of the peer grading data has the changes of Table 2.",
         source="Table 2; the data are not published",
         holds=holds,
-        numbers=(
-            f"{num_far} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the mean square is "
-            f"{mean:.1f}, the mean distance {distance:.4f}. Other data would have other changes, so this tells "
-            "nothing of the paper."
-        ),
+        numbers=f"{num_far} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the mean square "
+        f"is {mean:.1f}, the mean distance {distance:.4f}. Other data would have other changes, so this tells "
+        "nothing of the paper.",
     )
 
 
@@ -182,12 +172,10 @@ def _of_table(cells: Sequence[PublishedCell], table: str) -> Iterator[Finding]:
         claim="At every ε truth discovery has a smaller change with two layers than with one.",
         source=f"{table}, Section 7.2 (3), at equal claimed ε",
         holds=min(leads) > -TOLERANCE and math.fsum(gains) > 0 and sum(gain > 0 for gain in gains) > len(gains) / 2,
-        numbers=(
-            f"It has in {sum(gain > 0 for gain in gains)} of {len(pairs)} rows, by {100 * min(gains):.1f} to "
-            f"{100 * max(gains):.1f} points ({min(leads):+.1f} to {max(leads):+.1f} joint standard errors). The "
-            f"proven loss of one answer is {two.epsilon_answer:.2f} there at ε = {two.epsilon:g}, and "
-            f"{one.epsilon_answer:.2f} with one layer."
-        ),
+        numbers=f"It has in {sum(gain > 0 for gain in gains)} of {len(pairs)} rows, by {100 * min(gains):.1f} to "
+        f"{100 * max(gains):.1f} points ({min(leads):+.1f} to {max(leads):+.1f} joint standard errors). The "
+        f"proven loss of one answer is {two.epsilon_answer:.2f} there at ε = {two.epsilon:g}, and "
+        f"{one.epsilon_answer:.2f} with one layer.",
     )
     differences = [deviation(two.change, one.change) for two, one in _pairs(cells, _MV_TWO, _MV_ONE)]
     excess = mean_square(differences)
@@ -205,11 +193,9 @@ def _of_table(cells: Sequence[PublishedCell], table: str) -> Iterator[Finding]:
         claim="With two layers truth discovery gives better performance than majority voting.",
         source=f"{table}, Section 7.2 (2), reading T1",
         holds=errors == len(pairs),
-        numbers=(
-            f"Its change is smaller in {changes} of {len(pairs)} rows, its error rate in {errors}; at ε = "
-            f"{td.epsilon:g} they are wrong in {100 * td.error_rate.value:.1f} % and "
-            f"{100 * mv.error_rate.value:.1f} %."
-        ),
+        numbers=f"Its change is smaller in {changes} of {len(pairs)} rows, its error rate in {errors}; at ε = "
+        f"{td.epsilon:g} they are wrong in {100 * td.error_rate.value:.1f} % and "
+        f"{100 * mv.error_rate.value:.1f} %.",
     )
 
 
@@ -222,11 +208,9 @@ def _worse_start(cells: Sequence[PublishedCell]) -> Finding:
         claim="With one layer truth discovery's smaller changes mean fewer errors than majority voting's.",
         source="Table 3, as it is read; reading T1",
         holds=len(ahead) > len(pairs) / 2,
-        numbers=(
-            f"Its change is smaller in {smaller} of {len(pairs)} rows, but it starts from {100 * starts[0]:.1f} % "
-            f"errors where the majority has {100 * starts[1]:.1f} %: it has fewer errors by {TOLERANCE:g} standard "
-            f"errors in {len(ahead)}."
-        ),
+        numbers=f"Its change is smaller in {smaller} of {len(pairs)} rows, but it starts from {100 * starts[0]:.1f} % "
+        f"errors where the majority has {100 * starts[1]:.1f} %: it has fewer errors by {TOLERANCE:g} standard "
+        f"errors in {len(ahead)}.",
     )
 
 
@@ -240,11 +224,9 @@ def _nothing_left(reproduction: Reproduction) -> Finding:
         claim="At ε = 0 nothing is left to find: the accuracy is one half.",
         source='Section 7.2, which says "around 0.5"; reading T5',
         holds=max(map(abs, off)) <= FAR,
-        numbers=(
-            f"The error rates are {words}; in standard errors {min(off):+.1f} to {max(off):+.1f} from one half. Ties "
-            f"count as class 0, and {100 * constant:.1f} % of the known truths are of one class: no estimator beats "
-            "one half on average over a truth and its complement."
-        ),
+        numbers=f"The error rates are {words}; in standard errors {min(off):+.1f} to {max(off):+.1f} from one half. "
+        f"Ties count as class 0, and {100 * constant:.1f} % of the known truths are of one class: no estimator beats "
+        "one half on average over a truth and its complement.",
     )
 
 
@@ -259,11 +241,9 @@ def _weights(reproduction: Reproduction) -> Iterator[Finding]:
             source="Figure 2, Section 7.2 (2)",
             # Without a connection the correlation of n pairs has a standard deviation of 1/√n.
             holds=alike > TOLERANCE / math.sqrt(len(rows)),
-            numbers=(
-                f"The correlation over {len(rows)} workers is {alike:.2f}; {sum(fall > 0 for fall in large)} of "
-                f"{len(large)} who drew {_LARGE_FLIP:g} or more lose weight. The worker with most answers gave "
-                f"{max(row.num_answers for row in rows):,}. One trial, ε = {rows[0].epsilon:g} as claimed."
-            ),
+            numbers=f"The correlation over {len(rows)} workers is {alike:.2f}; {sum(fall > 0 for fall in large)} of "
+            f"{len(large)} who drew {_LARGE_FLIP:g} or more lose weight. The worker with most answers gave "
+            f"{max(row.num_answers for row in rows):,}. One trial, ε = {rows[0].epsilon:g} as claimed.",
         )
 
 
@@ -275,10 +255,8 @@ def _equal_privacy(reproduction: Reproduction) -> Finding:
         claim="At the same privacy the two-layer mechanism delivers better utility.",
         source="abstract and Section 6.3, at equal proven loss of all answers; reading T4",
         holds=not worse and bool(better),
-        numbers=(
-            f"With truth discovery it is better in {better} of {len(gains)} cases and worse in {worse}, by "
-            f"more than {TOLERANCE:g} standard errors."
-        ),
+        numbers=f"With truth discovery it is better in {better} of {len(gains)} cases and worse in {worse}, by "
+        f"more than {TOLERANCE:g} standard errors.",
     )
 
 
