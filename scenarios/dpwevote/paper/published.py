@@ -77,13 +77,8 @@ def shares_of(variant: str) -> list[float]:
 def runs_behind(shares: Iterable[float]) -> int:
     """Return the least multiple of `RUNS` of which all these shares can be whole numbers of runs.
 
-    A share that is printed with five decimals tells how many runs it can be of: 0.49440 is no share of 2,000.
-
-    Args:
-        shares: with five decimals each.
-
-    Returns:
-        The number of runs; `RUNS` where no multiple up to 25 fits, as the decimals then tell nothing.
+    A share that is printed with five decimals tells how many runs it can be of: 0.49440 is no share of 2,000. Where no
+    multiple up to 25 fits, the decimals tell nothing, and it is `RUNS`.
     """
     printed = list(shares)
     for repetitions in range(1, _MOST_REPETITIONS + 1):

@@ -86,17 +86,9 @@ def normal_accuracy(vote: DPWeVote, workload: Workload, num_partners: int) -> fl
 
 
 def limiting_accuracy(law: Law, shares: Sequence[float]) -> float:
-    """Return ½ + arcsin(ρ)/π, the accuracy with many independent partners who lean to no side.
+    """Return ½ + arcsin(ρ)/π, the accuracy with many independent partners who lean to no side (reading W9).
 
-    Args:
-        law: of one contribution.
-        shares: of the pairs; truth and estimate must have expectation 0.
-
-    Raises:
-        ValueError: they have not.
-
-    Source:
-        Sheppard (1899): the chance that two correlated normal numbers agree in sign; reading W9.
+    Sheppard (1899): the chance that two correlated normal numbers agree in sign.
     """
     weights = np.array(shares)
     drift = max(abs(float((weights * TRUE).sum())), abs(float((weights * law.means).sum())))
@@ -109,13 +101,9 @@ def limiting_accuracy(law: Law, shares: Sequence[float]) -> float:
 
 
 def chance_of_passing(law: Law, numbers: Sequence[int]) -> float:
-    """Return the probability that the estimated margin is at least 0, for fixed votes.
+    """Return the probability that the estimated margin is at least 0, where so many partners hold each pair.
 
     By the central limit theorem with the term of the skewness (Edgeworth's first).
-
-    Args:
-        law: of one contribution.
-        numbers: how many partners hold each pair.
     """
     held = np.array(numbers, dtype=np.float64)
     mean, variance, third = (float((held * moment).sum()) for moment in (law.means, law.variances, law.thirds))
@@ -126,14 +114,10 @@ def chance_of_passing(law: Law, numbers: Sequence[int]) -> float:
 
 
 def quota_of_reports(vote: DPWeVote, reports: IntArray) -> FloatArray:
-    """Return what each report of a weight adds to the estimated quota.
+    """Return what each report of a weight adds to the estimated quota, in a variant that tells it.
 
     The quota is a sum over reports, so the protocol is asked for that of a single one; on the Laplace baseline's grid
     for two of them, between which it is linear.
-
-    Args:
-        vote: of variant "joint", "printed" or "laplace".
-        reports: of the weights phase, of any shape.
     """
     phase = vote.phases[0]
     if not vote.parameters.kind.has_finite_reports:
@@ -150,12 +134,7 @@ def _quota_of(phase: Phase, totals: Sequence[int]) -> float:
 
 
 def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
-    """Return MSE_q for independent uniform weights, exactly: n·E[Var[q̂ of one | w₁]/(w₁ + … + wₙ)²].
-
-    Args:
-        vote: of variant "joint", "printed" or "laplace", with integer weights.
-        num_partners: n.
-    """
+    """Return MSE_q for independent uniform weights, exactly: n·E[Var[q̂ of one | w₁]/(w₁ + … + wₙ)²]."""
     weights = [int(weight) for weight in vote.parameters.weights]
     variances = _quota_variances(vote)
     step = np.zeros(weights[-1] + 1)

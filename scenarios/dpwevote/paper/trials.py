@@ -34,12 +34,7 @@ _ROWS_AT_A_TIME = 1 << 15
 
 
 class Cells:
-    """Measures cells, and remembers them: tables and figures share some.
-
-    Args:
-        trials: of each.
-        seed: of everything drawn.
-    """
+    """Measures cells of so many trials, and remembers them: tables and figures share some."""
 
     def __init__(self, *, trials: int, seed: int) -> None:
         self._trials = trials
@@ -47,15 +42,7 @@ class Cells:
         self._known: dict[str, Trials] = {}
 
     def run(self, vote: DPWeVote, workload: Workload, *, num_partners: int, label: str = "", times: int = 1) -> Trials:
-        """Return a cell's trials.
-
-        Args:
-            vote: how it is held.
-            workload: what partners hold.
-            num_partners: in each trial.
-            label: tells votes of one variant and ε apart.
-            times: so many times the usual number of trials.
-        """
+        """Return a cell's trials, so many times the usual number; a label tells votes of one variant and ε apart."""
         parameters = vote.parameters
         name = f"{workload.name}/{label or parameters.variant}/n={num_partners}/epsilon={parameters.epsilon!r}"
         name += f"/{times}" * (times > 1)

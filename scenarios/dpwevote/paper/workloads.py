@@ -37,11 +37,8 @@ SIGNED_WEIGHTS = (-1, 1, -2, 2, -3, 3)
 def make_vote(variant: str, *, epsilon: float, prior: str | None = None, split: float | None = None) -> DPWeVote:
     """Return a vote on one candidate with the paper's weights.
 
-    Args:
-        variant: any.
-        epsilon: the price of the candidate with its weight.
-        prior: of variant "optimal".
-        split: the part of the price that goes to the weight; by default half.
+    Of ε, the price of the candidate with its weight, the part `split` goes to the weight, by default half. Variant
+    "optimal" has a prior.
     """
     given: dict[str, object] = {"candidates": ["candidate"], "weights": WEIGHTS, "variant": variant, "epsilon": epsilon}
     if prior is not None:
@@ -78,17 +75,7 @@ class Workload:
         return tuple(whole)
 
     def pairs(self, num_partners: int, *, key: int, start: int, stop: int) -> IntArray:
-        """Return the pairs of the partners of some trials.
-
-        Args:
-            num_partners: in each trial.
-            key: of the stream that drawn pairs come from.
-            start: the first trial.
-            stop: the trial after the last.
-
-        Returns:
-            int64, shape (stop − start, num_partners).
-        """
+        """Return the pairs of the partners of some trials, from a stream: int64, shape (trials, num_partners)."""
         if not self.is_drawn:
             one = np.repeat(np.arange(len(self.shares), dtype=np.int64), self.numbers(num_partners))
             return np.tile(one, (stop - start, 1))

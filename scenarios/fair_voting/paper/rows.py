@@ -1,7 +1,7 @@
 """What a reproduction consists of: typed rows, from which files, pictures and sentences are made."""
 
-from collections.abc import Iterable
-from typing import ClassVar, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -13,7 +13,6 @@ __all__ = [
     "CrossingRow",
     "ElectorateRow",
     "EqualLossRow",
-    "LossRow",
     "NoiseRow",
     "ObjectiveRow",
     "RealRow",
@@ -21,7 +20,6 @@ __all__ = [
     "Reproduction",
     "RuleRow",
     "SamplingRow",
-    "SearchRow",
     "SocietyRow",
     "TableRow",
     "VarianceRow",
@@ -144,33 +142,6 @@ class EqualLossRow(ElectorateRow, frozen=True, kw_only=True):
     agreement: Measurement  # how often the winner is that without privacy
 
 
-class LossRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What Algorithm 2 with the paper's n_s proves."""
-
-    size_1: int  # n₁
-    size_2: int  # n₂
-    epsilon: float  # the label
-    samples: int  # n_s
-    gamma: float  # γ
-    epsilon_simple: float  # by how seldom a voter of the second group is looked at
-    epsilon_proven: float  # by the least bound that holds, on the unbiased scale
-    epsilon_printed_scale: float  # the same on the printed one
-    delta: float  # with which it is (0, δ)-DP
-
-
-class SearchRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The worst pair of neighboring electorates that a search found for Algorithm 2, which no ε below its loss fits."""
-
-    size_1: int  # n₁
-    size_2: int  # n₂
-    label: float  # ε as the paper says
-    gamma: float  # γ
-    scale: str  # "unbiased" or "printed"
-    ties: str  # "random", or "first"
-    epsilon_found: float  # the loss of the pair
-    epsilon_proven: float  # by our bound, for ties at random
-
-
 class VarianceRow(msgspec.Struct, frozen=True, kw_only=True):
     """How well one voter's report tells its ranking (the local model, Borda scores)."""
 
@@ -239,8 +210,8 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     rules: tuple[RuleRow, ...]  # without privacy
     noises: tuple[NoiseRow, ...]  # Algorithm 1's calibrations at equal proven loss
     equal_losses: tuple[EqualLossRow, ...]  # all mechanisms at equal proven loss
-    losses: tuple[LossRow, ...]  # what Algorithm 2 proves
-    searches: tuple[SearchRow, ...]  # what a search found against it
+    losses: tuple[Mapping[str, Any], ...]  # what Algorithm 2 proves
+    searches: tuple[Mapping[str, Any], ...]  # what a search found against it
     variances: tuple[VarianceRow, ...]  # of local mechanisms
     crossings: tuple[CrossingRow, ...]  # where the best one changes
     real_sets: tuple[RealSetRow, ...]  # published profiles

@@ -42,12 +42,6 @@ def draw_profiles(setting: Setting, sizes: tuple[int, ...], *, trials: int, seed
     """Return elections, each with voters of its own.
 
     A voter's uniforms are a row of its group's stream, so that electorates of one seed share them.
-
-    Args:
-        setting: the laws.
-        sizes: n_k.
-        trials: how many elections.
-        seed: of everything drawn.
     """
     num_alternatives = len(setting.centers[0])
     positions = np.empty((trials, sum(sizes), num_alternatives), dtype=np.int8)

@@ -60,14 +60,7 @@ def find_societies() -> Iterator[SocietyRow]:
 
 
 def society_row(setting: Setting, *, delta: float, gamma: float, scale: str) -> SocietyRow:
-    """Return what a society gives in large groups, and how far that is from the published table.
-
-    Args:
-        setting: the laws.
-        delta: of n_s.
-        gamma: of Algorithm 2.
-        scale: "unbiased" or "printed".
-    """
+    """Return what a society gives in large groups, and how far that is from the published table."""
     utilities = expected_utilities(setting)
     disparities = np.abs(utilities[0] - utilities[1])
     welfares = _WELFARE_SHARES[0] * utilities[0] + _WELFARE_SHARES[1] * utilities[1]
@@ -117,10 +110,7 @@ def expected_utilities(setting: Setting) -> FloatArray:
 def sampling_law(utilities: FloatArray, *, samples: int, scale: str) -> FloatArray:
     """Return Algorithm 2's law of winners without γ, of two groups with n₁ = 2·n₂: float64, shape (m,).
 
-    Args:
-        utilities: W_k(a).
-        samples: n_s.
-        scale: as printed S₁/n₁ is compared with S₂/n₂, which is S₁ with 2·S₂; else S₁ with S₂.
+    On the printed scale S₁/n₁ is compared with S₂/n₂, which is S₁ with 2·S₂; else S₁ with S₂.
     """
     size = utilities.shape[1]
     factor = 2 if scale == "printed" else 1

@@ -185,9 +185,9 @@ def _losses(reproduction: Reproduction) -> Iterator[Table]:
             " | proven: {proven:.3f}",
             labels=2,
             caption="Algorithm 2 against its label: the loss between two neighboring electorates that a search found, "
-            f"{first.size_1:,} and {first.size_2:,} voters",
+            f"{first['size_1']:,} and {first['size_2']:,} voters",
             note="found: computed exactly, and so a lower bound on any ε; a search that finds less proves nothing",
-            words={**_WORDS, "proven": lambda row: row.epsilon_proven if row.ties == "random" else None},
+            words={**_WORDS, "proven": lambda row: row["epsilon_proven"] if row["ties"] == "random" else None},
         )
     yield pivoting(
         "society: {society} | proven ε: {epsilon_proven:g}",

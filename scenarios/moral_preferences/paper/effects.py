@@ -26,12 +26,7 @@ ORDERS: Final = (("algorithm-1", "algorithm-3"), ("algorithm-1", "algorithm-2"),
 
 
 def effects_of(places: Sequence[Place], found: _Found) -> Iterator[EffectRow]:
-    """Yield the effects that the paper speaks of.
-
-    Args:
-        places: the points of the figures.
-        found: what their cells gave.
-    """
+    """Yield the effects that the paper speaks of, between the points of its figures."""
 
     def of(figure: int, panel: str = "", method: str = "") -> list[Place]:
         return [

@@ -87,17 +87,7 @@ def parameters_of(
     epsilons: tuple[float, ...] = (),
     covariance: FloatArray | None = None,
 ) -> Parameters:
-    """Return a session's parameters.
-
-    Args:
-        method: how.
-        num_features: d.
-        max_records: n.
-        bound: B; by default the method's.
-        epsilon: everybody's.
-        epsilons: instead, the levels.
-        covariance: of differences, shape (d, d); needed where the method whitens.
-    """
+    """Return a session's parameters, with one ε or levels of it; a method that whitens needs the covariance."""
     given = {name: getattr(method, name) for name in ("paradigm", "mechanism", "remedy", "mean", "project")}
     if method.mechanism in {"functional", "pooled"}:
         given |= {"sensitivity": method.sensitivity, "clipping": method.clipping}

@@ -63,12 +63,7 @@ _Found = Mapping[Cell, Trials]
 
 
 def parts(asked: Asked, *, sizes: Sizes = PAPER) -> Iterator[Part]:
-    """Run everything that the paper measured again, and more: each repetition has voters and noise of its own.
-
-    Args:
-        asked: what for.
-        sizes: of the societies.
-    """
+    """Run everything that the paper measured again, and more: each repetition has voters and noise of its own."""
     places = [list(each(sizes)) for each in _PLANS]
     cells = [cell for plan in places for place in plan for cell in (place.cell, baseline_of(place.cell))]
     workers = asked.workers or num_cores()

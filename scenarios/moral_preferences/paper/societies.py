@@ -75,15 +75,7 @@ def seed_of(seed: int, repetition: int, *, is_fixed: bool) -> int:
 
 
 def draw_society(setting: Setting, *, num_voters: int, seed: int, start: int, stop: int) -> Society:
-    """Return the voters of the repetitions from `start` up to `stop`.
-
-    Args:
-        setting: what they are.
-        num_voters: of each.
-        seed: of everything drawn.
-        start: the first repetition.
-        stop: the one after the last.
-    """
+    """Return the voters of the repetitions from `start` up to `stop`."""
     repetitions = [start] if setting.is_fixed else range(start, stop)
     surveys = [
         make_survey(setting, num_voters=num_voters, seed=seed_of(seed, repetition, is_fixed=setting.is_fixed))

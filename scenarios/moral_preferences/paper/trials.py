@@ -7,7 +7,6 @@ repetitions are split over processes. Cells that differ in the number of voters 
 those that differ in what the server does with reports share all of them. Other processes take shares of repetitions.
 """
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 
@@ -82,15 +81,7 @@ class _Sessions(SimulatedNoise):
 def measure(
     cells: Iterable[Cell], *, seed: int, start: int, stop: int, on_progress: Callable[[str], None] | None = None
 ) -> dict[Cell, Trials]:
-    """Measure the repetitions from `start` up to `stop` of all cells.
-
-    Args:
-        cells: any; those of one setting together, whatever their order.
-        seed: of everything drawn.
-        start: the first repetition.
-        stop: the one after the last.
-        on_progress: called with a line as each setting begins.
-    """
+    """Measure the repetitions from `start` up to `stop` of all cells; it is told as each setting begins."""
     by_setting: dict[Setting, list[Cell]] = {}
     for cell in dict.fromkeys(cells):
         by_setting.setdefault(cell.setting, []).append(cell)
@@ -278,14 +269,7 @@ def measure_all(
     workers: int,
     on_progress: Callable[[str], None] | None = None,
 ) -> dict[Cell, Trials]:
-    """Measure all repetitions of all cells.
-
-    Args:
-        cells: any.
-        trials: repetitions of each.
-        seed: of everything drawn.
-        workers: processes at most, this one among them.
-        on_progress: called with a line as this process comes to another setting.
+    """Measure all repetitions of all cells, in so many processes at most.
 
     Raises:
         RuntimeError: another process failed; it has said why.
@@ -304,7 +288,8 @@ def measure_all(
 
 
 def _joined(parts: Sequence[Trials]) -> Trials:
-    return Trials(*(list(itertools.chain(*each)) for each in zip(*map(msgspec.structs.astuple, parts), strict=True)))
+    names = ("accuracies", "errors", "own")
+    return Trials(**{name: [number for part in parts for number in getattr(part, name)] for name in names})
 
 
 def work() -> None:

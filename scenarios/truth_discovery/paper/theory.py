@@ -69,15 +69,10 @@ def exact_error(quality: float, num_workers: int) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class ProductOfUniforms:
-    """The law of Δ: a product of n independent numbers from U(0, b), in decimal arithmetic.
+    """The law of Δ: a product of n independent numbers from U(0, b), in decimal arithmetic."""
 
-    Args:
-        high: b; 2b where each factor counts twice.
-        num_workers: n, of important users.
-    """
-
-    high: float
-    num_workers: int
+    high: float  # b; 2b where each factor counts twice
+    num_workers: int  # n, of important users
 
     @property
     def greatest(self) -> float:

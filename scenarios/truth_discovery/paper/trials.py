@@ -72,12 +72,7 @@ def session_of(crowd: str, noise: Noise) -> str:
 
 
 class Cells:
-    """Measures cells, and remembers them: tables and comparisons share some.
-
-    Args:
-        layouts: of the crowds, by name.
-        seed: of everything drawn.
-    """
+    """Measures cells of some crowds, and remembers them: tables and comparisons share some."""
 
     def __init__(self, layouts: Mapping[str, Layout], *, seed: int) -> None:
         self.layouts = layouts
@@ -85,14 +80,7 @@ class Cells:
         self._known: dict[tuple[str, str, int], FloatArray] = {}
 
     def accuracies(self, crowd: str, noise: Noise, estimators: Sequence[str], *, trials: int) -> dict[str, FloatArray]:
-        """Return for each estimator the accuracy of each trial on the tasks with a known truth.
-
-        Args:
-            crowd: its name.
-            noise: the perturbation.
-            estimators: names.
-            trials: at least one.
-        """
+        """Return for each estimator the accuracy of each trial on the tasks with a known truth."""
         layout, cell = self.layouts[crowd], session_of(crowd, noise)
         source = SimulatedNoise(self._seed, session=cell)
         new = [name for name in estimators if (cell, name, trials) not in self._known]
