@@ -7,8 +7,8 @@ Source: Mohsin, Fair and Private Voting Rules, project report; readings F1 to F5
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,13 +25,11 @@ from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_
 from ..audit.winner_laws import Ties, loss_between
 from .cells import GAMMA
 from .published import EPSILONS, RUNS, SIZES, TABLE_1
-from .rows import Reproduction, SamplingRow, TableRow, by_price
+from .rows import PricedT, Reproduction, SamplingRow, TableRow, pairs_of
 from .settings import FITTED, READ, SETTINGS
 from .societies_fit import expected_utilities
 
 __all__ = ["CLEAR", "distance", "findings_on_fair_voting", "findings_on_paper", "in_turn", "percent"]
-
-RowT = TypeVar("RowT")
 
 CLEAR: Final = 3.0
 """In joint standard errors: what is farther apart is hardly so by chance."""
@@ -45,11 +43,9 @@ _TABLE_SIZES: Final = (500, 1_000)
 _found: Final = functools.partial(BoundedFinding, paper="Fair and private voting: Mohsin (project report)")
 
 
-def in_turn(
-    ones: Mapping[float, RowT], others: Mapping[float, RowT], cell: Callable[[RowT], str], prices: Iterable[float]
-) -> str:
+def in_turn(pairs: Iterable[tuple[PricedT, PricedT]], cell: Callable[[PricedT], str]) -> str:
     """Return what one mechanism has against another, by ε."""
-    return ", ".join(f"{cell(ones[price])} against {cell(others[price])} at {price:g}" for price in prices)
+    return ", ".join(f"{cell(one)} against {cell(other)} at {one.epsilon_proven:g}" for one, other in pairs)
 
 
 def distance(rows: Iterable[TableRow | SamplingRow]) -> float:
@@ -112,8 +108,8 @@ def _laplace_rows(reproduction: Reproduction) -> Finding:
             f"{setting.title}: ΔW {min(disparities):.3f} to {max(disparities):.3f}, W {min(welfares):.3f} to "
             f"{max(welfares):.3f}"
         )
-    small = by_price(reproduction.equal_losses, society=FITTED.name, objective="parity", mechanism="laplace")
-    words = ", ".join(f"{100 * row.agreement.value:.0f} % at {price:g}" for price, row in small.items())
+    small = where(reproduction.equal_losses, society=FITTED.name, objective="parity", mechanism="laplace")
+    words = ", ".join(f"{100 * row.agreement.value:.0f} % at {row.epsilon_proven:g}" for row in small)
     return Finding(
         claim="Algorithm 1's rows are the same for all ε and all sizes.",
         source="Experimental Results; Table 1, to two decimals",
@@ -219,13 +215,10 @@ def _laplace_is_fairer(reproduction: Reproduction) -> Finding:
     leads: list[float] = []
     parts: list[str] = []
     for setting in SETTINGS:
-        laplace, sampling = (
-            by_price(reproduction.equal_losses, society=setting.name, objective="parity", mechanism=mechanism)
-            for mechanism in ("laplace", "sampling")
-        )
-        shared = [price for price in laplace if price in sampling]
-        leads += [deviation(sampling[price].disparity, laplace[price].disparity) for price in shared]
-        words = in_turn(laplace, sampling, lambda row: f"{row.disparity.value:.2f}", shared)
+        given = {"society": setting.name, "objective": "parity"}
+        pairs = pairs_of(reproduction.equal_losses, "laplace", "sampling", **given)
+        leads += [deviation(sampling.disparity, laplace.disparity) for laplace, sampling in pairs]
+        words = in_turn(pairs, lambda row: f"{row.disparity.value:.2f}")
         parts.append(f"{setting.title}: {words}")
     return Finding(
         claim="Algorithm 1 is fairer than Algorithm 2, at equal proven loss too.",

@@ -22,7 +22,7 @@ from ...presentation.drawing import (
 )
 from .cells import OBJECTIVES
 from .published import EPSILONS, SIZES
-from .rows import RealSetRow, Reproduction, TableRow, by_price
+from .rows import RealSetRow, Reproduction, TableRow
 from .settings import FITTED, READ, SETTINGS
 from .tables import MECHANISM_NAMES
 
@@ -124,15 +124,14 @@ def _ours(axes: Any, rows: Sequence[TableRow], measure: str, sizes: tuple[int, i
 def _equal_loss(reproduction: Reproduction, panels: Any) -> Marks:
     for row_of_panels, setting in zip(panels, SETTINGS, strict=True):
         for axes, objective in zip(row_of_panels, OBJECTIVES, strict=True):
-            where = "fitted society" if setting is FITTED else "society of reading F5"
-            clean(axes, title=f"{objective}, {where}", x="proven ε", y="right winners")
+            society = "fitted society" if setting is FITTED else "society of reading F5"
+            clean(axes, title=f"{objective}, {society}", x="proven ε", y="right winners")
             axes.set_xscale("log")
             for mechanism in (*_SHOWN, "exponential"):
-                own = {"society": setting.name, "objective": objective, "mechanism": mechanism}
-                rows = by_price(reproduction.equal_losses, **own)
+                rows = where(reproduction.equal_losses, society=setting.name, objective=objective, mechanism=mechanism)
                 style = {**_LINE, "linestyle": "--" if mechanism == "exponential" else "-"}
-                values = [row.agreement.value for row in rows.values()]
-                axes.plot(list(rows), values, color=_COLORS[mechanism], **style)
+                values = [row.agreement.value for row in rows]
+                axes.plot([row.epsilon_proven for row in rows], values, color=_COLORS[mechanism], **style)
             axes.axhline(0.25, color=INK, linewidth=0.8, linestyle=":")
             axes.set_ylim(0, 1.04)
             name_ticks(axes, (0.005, 0.02, 0.1, 0.5, 2, 5))
@@ -186,9 +185,16 @@ def _real(reproduction: Reproduction, panels: Any) -> Marks:
             axes.set_xscale("log")
             ends: dict[str, tuple[float, str]] = {}
             for mechanism in _SHOWN:
-                rows = by_price(reproduction.real, name=name, objective="parity", mechanism=mechanism)
-                values = [row.disparity if measure == "ΔW" else row.welfare for row in rows.values()]
-                draw_measured(axes, rows, values, color=_COLORS[mechanism], elinewidth=0.8, **_LINE)
+                rows = where(reproduction.real, name=name, objective="parity", mechanism=mechanism)
+                values = [row.disparity if measure == "ΔW" else row.welfare for row in rows]
+                draw_measured(
+                    axes,
+                    (row.epsilon_proven for row in rows),
+                    values,
+                    color=_COLORS[mechanism],
+                    elinewidth=0.8,
+                    **_LINE,
+                )
             for rule, words in (("parity", "fairest"), ("borda", "Borda")):
                 value = rules[rule].disparity if measure == "ΔW" else rules[rule].welfare
                 axes.axhline(value, color=INK if rule == "parity" else MUTED, linewidth=0.9, linestyle=":")

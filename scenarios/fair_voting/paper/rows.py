@@ -15,6 +15,7 @@ __all__ = [
     "EqualLossRow",
     "NoiseRow",
     "ObjectiveRow",
+    "PricedT",
     "RealRow",
     "RealSetRow",
     "Reproduction",
@@ -23,7 +24,7 @@ __all__ = [
     "SocietyRow",
     "TableRow",
     "VarianceRow",
-    "by_price",
+    "pairs_of",
 ]
 
 
@@ -193,9 +194,11 @@ class RealRow(msgspec.Struct, frozen=True, kw_only=True):
 PricedT = TypeVar("PricedT", EqualLossRow, RealRow)
 
 
-def by_price(rows: Iterable[PricedT], **fields: object) -> dict[float, PricedT]:
-    """Return the rows whose fields have these values, by proven ε."""
-    return {row.epsilon_proven: row for row in where(rows, **fields)}
+def pairs_of(rows: Iterable[PricedT], one: str, other: str, **fields: object) -> list[tuple[PricedT, PricedT]]:
+    """Return the rows of two mechanisms, whose other fields have these values, at each proven ε that both have."""
+    others = {row.epsilon_proven: row for row in where(rows, mechanism=other, **fields)}
+    own = where(rows, mechanism=one, **fields)
+    return [(row, others[row.epsilon_proven]) for row in own if row.epsilon_proven in others]
 
 
 class Reproduction(PaperReproduction, frozen=True, kw_only=True):
