@@ -24,7 +24,6 @@ __all__ = [
     "mean_square",
     "most_by_chance",
     "normal_probability",
-    "percent",
     "share_in",
     "share_of",
     "unseen",
@@ -132,8 +131,3 @@ def mean_square(numbers: Iterable[float]) -> float:
 def most_by_chance(number: int) -> float:
     """Return what the mean square of so many standard normal numbers hardly exceeds (1 in 10,000)."""
     return 1 + _EXCESS * math.sqrt(2 / number)
-
-
-def percent(measurement: Measurement) -> str:
-    """Return a share in percent, with its standard error."""
-    return f"{100 * measurement.value:.1f} ± {100 * measurement.standard_error:.1f} %"

@@ -1,16 +1,6 @@
 """`psephos reproduce dpwevote`: Tables 3 and 4, Figure 4, and what the paper does not show.
 
-| file | holds |
-|---|---|
-| `table-3.csv`, `table-4.csv` | each published cell beside ours |
-| `figure-4.csv` | four measures over ε for n = 10, 100 and 500, for each variant |
-| `skewed.csv` | the same where partners lean to a side and weights are uneven (reading W2) |
-| `power.csv` | how often a vote passes, over its true margin |
-| `mechanisms.csv` | better ways to report at the same ε (reading W8) |
-| `costs.csv` | what k candidates get for one price |
-| `figure-4`, `variants`, `skewed`, `power`, `costs`, each `.png` and `.svg` | the pictures |
-| `reproduction.json` | all of it, with what computed it |
-| `summary.md` | what holds and what does not |
+`Reproduction` says what each table holds.
 """
 
 import itertools

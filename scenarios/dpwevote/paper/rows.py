@@ -89,10 +89,10 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     """All numbers of one reproduction, and what follows from them."""
 
-    table_3: tuple[PublishedCell, ...]  # accuracy, as published
-    table_4: tuple[PublishedCell, ...]  # MSE_q, as published
-    figure_4: tuple[Cell, ...]  # four measures over ε, on uniform votes
-    skewed: tuple[Cell, ...]  # the same on skewed ones
-    power: tuple[PowerPoint, ...]  # the chance to pass over the true margin
-    mechanisms: tuple[MechanismRow, ...]  # better ones at the same ε
+    table_3: tuple[PublishedCell, ...]  # each published accuracy beside ours
+    table_4: tuple[PublishedCell, ...]  # each published MSE_q beside ours
+    figure_4: tuple[Cell, ...]  # four measures over ε for n = 10, 100 and 500, for each variant
+    skewed: tuple[Cell, ...]  # the same where partners lean to a side and weights are uneven (reading W2)
+    power: tuple[PowerPoint, ...]  # how often a vote passes, over its true margin
+    mechanisms: tuple[MechanismRow, ...]  # better ways to report at the same ε (reading W8)
     costs: tuple[Cost, ...]  # what k candidates get for one price

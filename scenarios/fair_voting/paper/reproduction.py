@@ -1,22 +1,6 @@
 """`psephos reproduce fair-voting`: Table 1, and what the paper does not show.
 
-| file | holds |
-|---|---|
-| `table-1.csv` | each published cell beside ours, N/A cells included, with proven losses |
-| `samplings.csv` | the readings of Algorithm 2 (F3, F4) in the same cells |
-| `societies.csv` | which Mallows models give the published table: a search |
-| `objectives.csv` | every mechanism, central and local, by each objective, in Table 1's electorates |
-| `rules.csv` | plurality, Borda, Copeland, egalitarian, and the objectives without privacy |
-| `noises.csv` | Algorithm 1's calibrations at equal proven loss (reading F1) |
-| `equal-losses.csv` | Laplace, sampling, exponential and local mechanisms at equal proven loss |
-| `losses.csv`, `searches.csv` | what Algorithm 2 proves, and what a search found against it (reading F4) |
-| `variances.csv`, `crossings.csv` | which local mechanism is best when |
-| `real-sets.csv`, `real.csv` | fairness, welfare and proven ε on three published profiles |
-| `table-1`, `equal-loss`, `local`, `real`, `trade-off`, each `.png` and `.svg` | the pictures |
-| `reproduction.json` | all of it, with what computed it |
-| `summary.md` | what holds and what does not |
-
-Without a folder of data sets there is all but the published profiles.
+`Reproduction` says what each table holds. Without a folder of data sets there is all but the published profiles.
 """
 
 import itertools

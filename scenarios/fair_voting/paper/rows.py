@@ -206,16 +206,18 @@ class Reproduction(PaperReproduction, frozen=True, kw_only=True):
 
     kept: ClassVar = ("trials", "seed", "versions", "missing", "paper_findings", "own_findings")
 
-    table_1: tuple[TableRow, ...]  # the published cells beside ours
-    samplings: tuple[SamplingRow, ...]  # the readings of Algorithm 2
-    societies: tuple[SocietyRow, ...]  # what the paper's own may have been
-    objectives: tuple[ObjectiveRow, ...]  # all mechanisms and objectives in Table 1's electorates
-    rules: tuple[RuleRow, ...]  # without privacy
-    noises: tuple[NoiseRow, ...]  # Algorithm 1's calibrations at equal proven loss
-    equal_losses: tuple[EqualLossRow, ...]  # all mechanisms at equal proven loss
-    losses: tuple[Mapping[str, Any], ...]  # what Algorithm 2 proves
+    table_1: tuple[TableRow, ...]  # each published cell beside ours, N/A cells included, with proven losses
+    samplings: tuple[SamplingRow, ...]  # the readings of Algorithm 2 (F3, F4) in the same cells
+    societies: tuple[SocietyRow, ...]  # which Mallows models give the published table: a search
+    objectives: tuple[
+        ObjectiveRow, ...
+    ]  # every mechanism, central and local, by each objective, in Table 1's electorates
+    rules: tuple[RuleRow, ...]  # plurality, Borda, Copeland, egalitarian, and the objectives without privacy
+    noises: tuple[NoiseRow, ...]  # Algorithm 1's calibrations at equal proven loss (reading F1)
+    equal_losses: tuple[EqualLossRow, ...]  # Laplace, sampling, exponential and local mechanisms at equal proven loss
+    losses: tuple[Mapping[str, Any], ...]  # what Algorithm 2 proves (reading F4)
     searches: tuple[Mapping[str, Any], ...]  # what a search found against it
     variances: tuple[VarianceRow, ...]  # of local mechanisms
-    crossings: tuple[CrossingRow, ...]  # where the best one changes
-    real_sets: tuple[RealSetRow, ...]  # published profiles
-    real: tuple[RealRow, ...]  # what becomes of them
+    crossings: tuple[CrossingRow, ...]  # which local mechanism is best when
+    real_sets: tuple[RealSetRow, ...]  # published profiles, and whom rules elect there
+    real: tuple[RealRow, ...]  # fairness, welfare and proven ε there

@@ -1,19 +1,7 @@
 """`psephos reproduce moral-preferences`: Figures 1 to 10, and what the paper does not show.
 
-| file | holds |
-|---|---|
-| `figure-1.csv` to `figure-10.csv` | each figure's points: accuracy, and its ratio to that without privacy |
-| `effects.csv` | what ε, N, n, d and the algorithm change, repetition by repetition |
-| `baselines.csv` | what there is without noise, of the society and of single voters (reading M2) |
-| `variants.csv` | all methods of each paradigm at equal ε (readings M3, M4, M6, M8) |
-| `weights.csv` | plain and weighted means where voters have an ε of their own (reading M9) |
-| `projections.csv` | released means, projected to the ball or not |
-| `sensitivities.csv` | of the functional mechanism: printed, proven, found (reading M6) |
-| `figure-1` to `figure-10`, `variants`, `weights`, each `.png` and `.svg` | the pictures |
-| `reproduction.json` | all of it, with what computed it |
-| `summary.md` | what holds and what does not |
-
-All voters are made up; those of Figures 8, 9 and 10(b) are a stand-in for the Moral Machine's (reading M13).
+`Reproduction` says what each table holds. All voters are made up; those of Figures 8, 9 and 10(b) are a stand-in for
+the Moral Machine's (reading M13).
 """
 
 import math

@@ -121,13 +121,13 @@ class SensitivityRow(msgspec.Struct, frozen=True, kw_only=True):
 class Reproduction(PaperReproduction, frozen=True, kw_only=True):
     """All numbers of one reproduction, and what follows from them; `trials` are repetitions of each cell."""
 
-    curves: tuple[CurvePoint, ...]  # Figures 1 to 10
-    effects: tuple[EffectRow, ...]  # what the paper's claims on the figures are judged by
-    baselines: tuple[BaselineRow, ...]  # without noise
-    variants: tuple[VariantRow, ...]  # all methods at equal ε
-    weights: tuple[WeightRow, ...]  # plain and weighted means
-    projections: tuple[ProjectionRow, ...]  # released means, projected or not
-    sensitivities: tuple[SensitivityRow, ...]  # of the functional mechanism
+    curves: tuple[CurvePoint, ...]  # the points of Figures 1 to 10, each with its ratio to the accuracy without privacy
+    effects: tuple[EffectRow, ...]  # what ε, N, n, d and the algorithm change, repetition by repetition
+    baselines: tuple[BaselineRow, ...]  # what there is without noise, of the society and of single voters (reading M2)
+    variants: tuple[VariantRow, ...]  # all methods of each paradigm at equal ε (readings M3, M4, M6, M8)
+    weights: tuple[WeightRow, ...]  # plain and weighted means where voters have an ε of their own (reading M9)
+    projections: tuple[ProjectionRow, ...]  # released means, projected to the ball or not
+    sensitivities: tuple[SensitivityRow, ...]  # of the functional mechanism: printed, proven, found (reading M6)
 
     @property
     def tables(self) -> dict[str, tuple[Row, ...]]:

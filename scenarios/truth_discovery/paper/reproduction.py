@@ -1,19 +1,7 @@
 """`psephos reproduce truth-discovery`: Tables 2 and 3, Figures 1 to 4, and what the paper does not show.
 
-| file | holds |
-|---|---|
-| `crowds.csv` | what each crowd is, and what estimators find in its clean answers |
-| `table-2.csv`, `table-3.csv` | each published cell beside ours, with absolute errors and proven losses |
-| `figure-1.csv`, `figure-2.csv` | the density of Δ; weights before and after the perturbation |
-| `comparisons.csv` | every estimator on both mechanisms, at equal claimed ε and at equal proven loss (reading T4) |
-| `choices.csv` | who wins at each price, and what "auto" does |
-| `hypers.csv` | hyper-distributions of one mean (reading T9) |
-| `bounds.csv` | the error bound (7), a right one, and the error (reading T8) |
-| `figure-1` to `figure-4`, `equal-loss`, `estimators`, each `.png` and `.svg` | the pictures |
-| `reproduction.json` | all of it, with what computed it |
-| `summary.md` | what holds and what does not |
-
-Without a folder of data sets there is what can be made without one: the stand-in, and what is computed.
+`Reproduction` says what each table holds. Without a folder of data sets there is what can be made without one: the
+stand-in, and what is computed.
 """
 
 import dataclasses
