@@ -160,8 +160,8 @@ def _societies(reproduction: Reproduction) -> Table:
         "lead: by how much its ΔW is less than the next one's; distance: the root of the mean squared difference "
         "from the paper's eight numbers",
         words={
-            "center_1": lambda row: ">".join(row.center_1),
-            "center_2": lambda row: ">".join(row.center_2),
+            "center_1": lambda row: ">".join(row["center_1"]),
+            "center_2": lambda row: ">".join(row["center_2"]),
         },
     )
     published = ["the paper, mean over sizes", "", "", "", "", "", "0.450, 0.680", ""]
