@@ -7,7 +7,7 @@ stands for None, and that `%` is a share in percent without the sign, which a he
 
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypedDict, TypeVar, Unpack
 
 import msgspec
 
@@ -30,32 +30,27 @@ def where(rows: Iterable[RowT], **fields: object) -> list[RowT]:
     return [row for row in rows if all(_value(row, name) == value for name, value in fields.items())]
 
 
-def listing(
-    rows: Iterable[Row], columns: str, *, labels: int = 1, caption: str = "", note: str = "", words: Words | None = None
-) -> Table:
-    """Return a table with a line for each row.
+class _Told(TypedDict, total=False):
+    """What a `Table` is told besides."""
 
-    Args:
-        rows: structs or mappings.
-        columns: headers and cells, as the module says.
-        labels: so many of the first columns hold words.
-        caption: what it has.
-        note: what its reader needs to know.
-        words: for fields that are not written as they are.
-    """
+    labels: int
+    caption: str
+    note: str
+
+
+def listing(rows: Iterable[Row], columns: str, *, words: Words | None = None, **told: Unpack[_Told]) -> Table:
+    """Return a table with a line for each row, of headers and cells as the module says."""
     headers, cells = zip(*_columns(columns), strict=True)
     lines = [[_written(cell, row, words) for cell in cells] for row in rows]
-    return Table(columns=headers, rows=lines, labels=labels, caption=caption, note=note)
+    return Table(columns=headers, rows=lines, **told)
 
 
 def pivoting(
     lines: str,
     *blocks: tuple[Iterable[Row], str],
     missing: str = "",
-    labels: int = 1,
-    caption: str = "",
-    note: str = "",
     words: Words | None = None,
+    **told: Unpack[_Told],
 ) -> Table:
     """Return a table in which several rows stand on a line: those with the same labels.
 
@@ -64,10 +59,8 @@ def pivoting(
         blocks: rows, and what they have on their line; rows with other headers are other columns, side by side in the
             order of the first row of each.
         missing: what stands where there is no row.
-        labels: so many of the first columns hold words.
-        caption: what it has.
-        note: what its reader needs to know.
         words: for fields that are not written as they are.
+        told: of the table.
     """
     heads, names = zip(*(part.split(": ", 1) for part in lines.split(_BESIDE)), strict=True)
     table: dict[tuple[str, ...], dict[tuple[int, tuple[str, ...]], list[str]]] = {}
@@ -84,13 +77,12 @@ def pivoting(
         for at, line in table.items()
     ]
     headers = [*heads, *(header for _, headers in columns for header in headers)]
-    return Table(columns=headers, rows=found, labels=labels, caption=caption, note=note)
+    return Table(columns=headers, rows=found, **told)
 
 
-def stacked(tables: Sequence[Table], *, labels: int = 1, caption: str, note: str) -> Table:
+def stacked(tables: Sequence[Table], **told: Unpack[_Told]) -> Table:
     """Return the lines of tables of the same columns as one."""
-    rows = [row for table in tables for row in table.rows]
-    return Table(columns=tables[0].columns, rows=rows, labels=labels, caption=caption, note=note)
+    return Table(columns=tables[0].columns, rows=[row for table in tables for row in table.rows], **told)
 
 
 def flat(rows: Iterable[Row]) -> Rows:

@@ -9,7 +9,7 @@ from ....protocol.randomness import philox_rows, stream_key
 from ..data.mallows import draw_mallows
 from ..profiles import Profiles
 
-__all__ = ["FITTED", "READ", "SETTINGS", "TITLES", "Setting", "draw_profiles"]
+__all__ = ["FITTED", "READ", "SETTINGS", "Setting", "draw_profiles"]
 
 _BATCH_VOTERS = 1 << 17
 
@@ -35,7 +35,6 @@ FITTED = Setting("fitted", ((0, 1, 2, 3), (1, 2, 3, 0)), (0.4, 0.05), 0.9)
 READ = Setting("reading F5", ((0, 1, 2, 3), (2, 0, 1, 3)), (0.38, 0.65), 0.6)
 """What reading F5 found for the Laplace rows."""
 SETTINGS = (FITTED, READ)
-TITLES = {setting.name: setting.title for setting in SETTINGS}
 
 
 def draw_profiles(setting: Setting, sizes: tuple[int, ...], *, trials: int, seed: int) -> Profiles:

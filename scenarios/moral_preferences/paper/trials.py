@@ -17,7 +17,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import PostProcessed
 from ....protocol.moral_preferences import MoralPreferences, Outcome
 from ....protocol.phases import Inputs, Phase
-from ....protocol.population import draw_for_release, draw_reports
+from ....protocol.population import draw_for_release
 from ....protocol.randomness import SimulatedNoise
 from ...running.processes import answer_task, open_workers, shares_of
 from ..data.privacy_groups import PrivacyGroups, draw_epsilons
@@ -60,24 +60,6 @@ def session_of(cell: Cell, repetition: int) -> str:
     return f"{cell.setting.name}/{method.paradigm.model.value}/{method.mechanism}/{what}/{repetition}"
 
 
-class _Sessions(SimulatedNoise):
-    """The noise of many sessions of as many voters each, side by side."""
-
-    def __init__(self, seed: int, sessions: Sequence[str], *, num_voters: int) -> None:
-        super().__init__(seed, session="")
-        self._each = [SimulatedNoise(seed, session=session) for session in sessions]
-        self._num_voters = num_voters
-
-    def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
-        """Return the uniforms of all sessions' voters."""
-        assert (start, stop) == (0, len(self._each) * self._num_voters)  # noqa: S101  all are asked for at once
-        each = (
-            noise.uniforms(protocol=protocol, phase=phase, start=0, stop=self._num_voters, slots=slots)
-            for noise in self._each
-        )
-        return np.concatenate(list(each))
-
-
 def measure(
     cells: Iterable[Cell], *, seed: int, start: int, stop: int, on_progress: Callable[[str], None] | None = None
 ) -> dict[Cell, Trials]:
@@ -102,17 +84,18 @@ def measure(
     return found
 
 
-def _draw(phase: Phase, inputs: Inputs, noise: _Sessions, protocol: MoralPreferences) -> IntArray:
+def _draw(phase: Phase, inputs: Inputs, uniforms: FloatArray, *, is_projected: bool) -> IntArray:
     """Return all reports; where objectives are maximized, those of all levels of ε at once.
 
     A remedy by projection needs no noise scale, so that the maximum does not depend on the level.
     """
     groups = phase.mechanism_groups(inputs.public)
     last, _ = groups[-1]
-    if len(groups) == 1 or not isinstance(last, PostProcessed) or protocol.parameters.remedy != "project":
-        return draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
-    slots = last.slots_of(phase.num_values)
-    uniforms = noise.uniforms(protocol=protocol.name, phase=phase.name, start=0, stop=len(inputs), slots=slots)
+    if len(groups) == 1 or not isinstance(last, PostProcessed) or not is_projected:
+        reports = np.empty((len(inputs), phase.num_reported), dtype=np.int64)
+        for mechanism, places in groups:
+            reports[places] = mechanism.randomize_rows(inputs.private[places], uniforms[places])
+        return reports
     noisy = np.empty_like(inputs.private)
     for mechanism, places in groups:
         assert isinstance(mechanism, PostProcessed)  # noqa: S101  all levels have one kind
@@ -153,19 +136,22 @@ class _Bench:
         rows = self._rows_of(protocol)
         places = self._places(most)
         inputs = Inputs(rows[places], self._public(first, protocol, most))
-        sessions = [session_of(first, repetition) for repetition in self._repetitions]
+        names = [session_of(first, repetition) for repetition in self._repetitions]
+        sessions = [SimulatedNoise(self._seed, session=name) for name in names]
         reports = inputs.private
         if not phase.model.trusts_server:
-            noise = _Sessions(self._seed, sessions, num_voters=most)
-            reports = _draw(phase, inputs, noise, protocol)
+            address = {"protocol": protocol.name, "phase": phase.name}
+            slots = phase.mechanism.slots_of(phase.num_values)
+            each = [noise.uniforms(**address, start=0, stop=most, slots=slots) for noise in sessions]
+            is_projected = protocol.parameters.remedy == "project"
+            reports = _draw(phase, inputs, np.concatenate(each), is_projected=is_projected)
         found: dict[Cell, Trials] = {}
         for cell, own in protocols.items():
             phase = own.phase
             outcomes: list[Outcome] = []
-            for number, session in enumerate(sessions):
+            for number, noise in enumerate(sessions):
                 voters = slice(number * most, number * most + cell.voters)
                 tally = phase.tally(reports[voters], earlier=[], public=inputs.public[voters])
-                noise = SimulatedNoise(self._seed, session=session)
                 draw = draw_for_release(noise, protocol=own.name, phase=phase)
                 outcomes.append(own.outcome([phase.randomize_tally(tally, draw)]))
             released = np.array([outcome.preferences for outcome in outcomes])
