@@ -32,12 +32,12 @@ __all__ = [
     "REFERENCES",
     "Place",
     "Sizes",
+    "baseline_cells",
     "baseline_of",
-    "baseline_places",
     "curve_places",
-    "projection_places",
-    "variant_places",
-    "weight_places",
+    "projection_cells",
+    "variant_cells",
+    "weight_cells",
 ]
 
 
@@ -81,12 +81,12 @@ _SEPARATE: Final = ("-weighted", "-projected")
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a cell stands."""
+    """Where a cell stands in the figures."""
 
-    figure: int = 0  # the figure's number; 0 for none
+    figure: int  # the figure's number
     panel: str = ""  # its letter, or empty
     varied: str = "epsilon"  # what the horizontal axis has
-    at: float = 0.0  # the place there
+    at: float  # the place there
     cell: Cell  # the cell
 
 
@@ -156,7 +156,7 @@ def _figures_of_groups(sizes: Sizes) -> Iterator[Place]:
                         yield Place(figure=figure, panel=panel, varied=varied, at=at, cell=cell)
 
 
-def variant_places(sizes: Sizes = PAPER) -> Iterator[Place]:
+def variant_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
     """Yield every method of every paradigm at equal ε."""
     for setting, voters in sizes.compared.values():
         for name, method in METHODS.items():
@@ -164,10 +164,10 @@ def variant_places(sizes: Sizes = PAPER) -> Iterator[Place]:
             if name.endswith(_SEPARATE) or (method.is_whitened and is_new) or (name in _NOT_FOR_ALL and not is_new):
                 continue
             for epsilon in _FEWER.get((name, setting.kind), (*_EPSILONS, math.inf)):
-                yield Place(at=epsilon, cell=Cell(setting=setting, voters=voters, method=name, epsilon=epsilon))
+                yield Cell(setting=setting, voters=voters, method=name, epsilon=epsilon)
 
 
-def weight_places(sizes: Sizes = PAPER) -> Iterator[Place]:
+def weight_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
     """Yield plain and weighted means over voters with an ε of their own."""
     for setting, numbers in (
         (sizes.short, (sizes.few, sizes.many)),
@@ -179,22 +179,20 @@ def weight_places(sizes: Sizes = PAPER) -> Iterator[Place]:
                 if plain == "algorithm-3" and voters > sizes.crowd_objectives:
                     continue
                 for method in (plain, f"{plain}-weighted"):
-                    cell = Cell(setting=setting, voters=voters, method=method, groups=PrivacyGroups())
-                    yield Place(varied="voters", at=voters, cell=cell)
+                    yield Cell(setting=setting, voters=voters, method=method, groups=PrivacyGroups())
 
 
-def projection_places(sizes: Sizes = PAPER) -> Iterator[Place]:
+def projection_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
     """Yield Algorithms 1 and 2 with and without the projection of the released mean."""
     for setting, voters in sizes.compared.values():
         for plain in ("algorithm-1", "algorithm-2"):
             for method in (plain, f"{plain}-projected"):
                 for epsilon in _EPSILONS:
-                    yield Place(at=epsilon, cell=Cell(setting=setting, voters=voters, method=method, epsilon=epsilon))
+                    yield Cell(setting=setting, voters=voters, method=method, epsilon=epsilon)
 
 
-def baseline_places(sizes: Sizes = PAPER) -> Iterator[Place]:
+def baseline_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
     """Yield what there is without noise."""
     for setting, voters in ((sizes.short, sizes.few), *sizes.compared.values()):
         for bound in BASELINE_BOUNDS:
-            cell = Cell(setting=setting, voters=voters, method="algorithm-1", epsilon=math.inf, bound=bound)
-            yield Place(varied="bound", at=bound, cell=cell)
+            yield Cell(setting=setting, voters=voters, method="algorithm-1", epsilon=math.inf, bound=bound)

@@ -24,12 +24,12 @@ from .plan import (
     REFERENCES,
     Place,
     Sizes,
+    baseline_cells,
     baseline_of,
-    baseline_places,
     curve_places,
-    projection_places,
-    variant_places,
-    weight_places,
+    projection_cells,
+    variant_cells,
+    weight_cells,
 )
 from .published import BASELINES, BOUND
 from .rows import (
@@ -52,24 +52,23 @@ _Found = Mapping[Cell, Trials]
 
 def parts(asked: Asked, *, sizes: Sizes = PAPER) -> Iterator[Part]:
     """Run everything that the paper measured again, and more: each repetition has voters and noise of its own."""
-    places = [list(each(sizes)) for each in _PLANS]
-    cells = [cell for plan in places for place in plan for cell in (place.cell, baseline_of(place.cell))]
+    curves = list(curve_places(sizes))
+    plans = variant_cells, weight_cells, projection_cells, baseline_cells
+    variants, weights, projections, baselines = (list(each(sizes)) for each in plans)
+    planned = [*(place.cell for place in curves), *variants, *weights, *projections, *baselines]
+    cells = [each for cell in planned for each in (cell, baseline_of(cell))]
     workers = asked.workers or num_cores()
     found = measure_all(cells, trials=asked.trials, seed=asked.seed, workers=workers, on_progress=asked.tell)
-    curves, variants, weights, projections, baselines = places
     rows = {
         "curves": (_curve_point(place, found) for place in curves),
         "effects": effects_of(curves, found),
-        "baselines": (_baseline(place, found, sizes) for place in baselines),
-        "variants": (_variant(place, found) for place in variants),
+        "baselines": (_baseline(cell, found, sizes) for cell in baselines),
+        "variants": (_variant(cell, found) for cell in variants),
         "weights": _weights(weights, found),
         "projections": _projections(projections, found),
         "sensitivities": _sensitivities(),
     }
     yield Part(rows=rows)
-
-
-_PLANS: Final = (curve_places, variant_places, weight_places, projection_places, baseline_places)
 
 
 def _lead(ours: Sequence[float], others: Sequence[float]) -> Measurement:
@@ -127,8 +126,7 @@ def _curve_point(place: Place, found: _Found) -> CurvePoint:
     )
 
 
-def _variant(place: Place, found: _Found) -> VariantRow:
-    cell = place.cell
+def _variant(cell: Cell, found: _Found) -> VariantRow:
     method = METHODS[cell.method]
     reference = REFERENCES[method.paradigm.value]
     other = msgspec.structs.replace(cell, method=reference)
@@ -147,15 +145,15 @@ def _variant(place: Place, found: _Found) -> VariantRow:
     )
 
 
-def _with_and_without(suffix: str, places: Iterable[Place], found: _Found) -> Iterator[tuple[Cell, Trials, Trials]]:
+def _with_and_without(suffix: str, cells: Iterable[Cell], found: _Found) -> Iterator[tuple[Cell, Trials, Trials]]:
     """Yield each cell of a plain method, with its trials and those of the method with the suffix."""
-    for cell in (place.cell for place in places):
+    for cell in cells:
         if not cell.method.endswith(suffix):
             yield cell, found[cell], found[msgspec.structs.replace(cell, method=cell.method + suffix)]
 
 
-def _weights(places: Iterable[Place], found: _Found) -> Iterator[WeightRow]:
-    for cell, plain, weighted in _with_and_without("-weighted", places, found):
+def _weights(cells: Iterable[Cell], found: _Found) -> Iterator[WeightRow]:
+    for cell, plain, weighted in _with_and_without("-weighted", cells, found):
         yield WeightRow(
             setting=cell.setting.kind,
             is_fixed=cell.setting.is_fixed,
@@ -167,8 +165,8 @@ def _weights(places: Iterable[Place], found: _Found) -> Iterator[WeightRow]:
         )
 
 
-def _projections(places: Iterable[Place], found: _Found) -> Iterator[ProjectionRow]:
-    for cell, plain, projected in _with_and_without("-projected", places, found):
+def _projections(cells: Iterable[Cell], found: _Found) -> Iterator[ProjectionRow]:
+    for cell, plain, projected in _with_and_without("-projected", cells, found):
         yield ProjectionRow(
             setting=cell.setting.kind,
             method=cell.method,
@@ -180,8 +178,7 @@ def _projections(places: Iterable[Place], found: _Found) -> Iterator[ProjectionR
         )
 
 
-def _baseline(place: Place, found: _Found, sizes: Sizes) -> BaselineRow:
-    cell = place.cell
+def _baseline(cell: Cell, found: _Found, sizes: Sizes) -> BaselineRow:
     setting = cell.setting
     trials = found[cell]
     has_number = cell.bound == BOUND and (setting, cell.voters) == sizes.compared[setting.kind]
