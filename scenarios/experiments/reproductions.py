@@ -25,7 +25,7 @@ from ..tables import Table, markdown_of
 from .findings import Finding
 from .findings_shown import count_in_words, findings_in_markdown, show_findings
 from .paper import Paper
-from .sheets import flat
+from .sheets import Row, flat
 
 __all__ = [
     "Asked",
@@ -71,7 +71,7 @@ class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
         return {"What the paper says": self.paper_findings, "What we add": self.own_findings}
 
     @property
-    def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:
+    def tables(self) -> dict[str, tuple[Row, ...]]:
         """The rows of each file, by its name."""
         return {
             self.file_names.get(name, name.replace("_", "-")): getattr(self, name) for name in _tables_of(type(self))
@@ -106,7 +106,7 @@ class Part(NamedTuple):
 
     told: str = ""
     """What begins, on one line; may be empty."""
-    rows: Mapping[str, Iterable[msgspec.Struct]] = {}
+    rows: Mapping[str, Iterable[Row]] = {}
     """Rows of tables by their fields; several parts may have rows of one table."""
     missing: Mapping[str, str] = {}
     """Why a data set is not there, by its name."""
@@ -197,7 +197,7 @@ def reproduce(
     def tell(said: str) -> None:
         on_progress(said, next(begun), total)
 
-    tables: dict[str, list[msgspec.Struct]] = {name: [] for name in _tables_of(experiments.found)}
+    tables: dict[str, list[Row]] = {name: [] for name in _tables_of(experiments.found)}
     missing: dict[str, str] = {}
     for part in experiments.parts(Asked(trials, seed, data, workers, tell)):
         if part.told:
