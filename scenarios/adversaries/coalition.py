@@ -141,9 +141,8 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         if self.target:
             return np.array([scene.place_of_target(self.target, coalition, knows="its own secret")], dtype=np.int64)
         others = np.setdiff1d(np.arange(len(scene.names)), coalition.members)
-        if not len(others):
-            allowed = "fewer: no party is left about whom anything could be learnt"
-            raise ConfigurationError(field="members", value=f"all {len(scene.names)}", allowed=allowed)
+        allowed = "fewer: no party is left about whom anything could be learnt"
+        require(len(others), "members", f"all {len(scene.names)}", allowed)
         return others.astype(np.int64)
 
     def _prior(self, attack: Attack, secret: str) -> FloatArray | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
 
 from ...agents.adversaries import SERVER, Deviation, Equivocator
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.errors import refuse, require
 from ...protocol.messages import Release, Request, Welcome
 from ...protocol.roles import Side
 from ...protocol.transcript import Transcript, show_digest
@@ -33,9 +33,8 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
         self.check_server_alone()
         require(self.misled, "misled", "nobody", "at least one party")
         scene.coalition(self.misled, field="misled")
-        if len(set(self.misled)) >= len(scene.names):
-            allowed = "some parties, not all: a server that tells everybody the same does not equivocate"
-            raise ConfigurationError(field="misled", value="everybody", allowed=allowed)
+        allowed = "some parties, not all: a server that tells everybody the same does not equivocate"
+        refuse(len(set(self.misled)) >= len(scene.names), "misled", "everybody", allowed)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
         """Return the server's."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from ...agents.adversaries import Deviation, Leaver
-from ...protocol.errors import ConfigurationError, QuorumError, one_of
+from ...protocol.errors import ConfigurationError, QuorumError, one_of, refuse
 from ...protocol.privacy import NeighboringRelation, total_of
 from .role import Happened, Lesson, Role, Row, Scene
 
@@ -37,9 +37,8 @@ class LeaverRole(Role, frozen=True, kw_only=True):
         if self.phase and self.phase not in names:
             raise ConfigurationError(field="phase", value=self.phase, allowed=one_of(names, self.phase))
         has_limit = self.above is not None or self.below is not None
-        if bool(self.number) is not has_limit:
-            allowed = "given with above or below, and only then"
-            raise ConfigurationError(field="number", value=self.number or "nothing", allowed=allowed)
+        allowed = "given with above or below, and only then"
+        refuse(bool(self.number) is not has_limit, "number", self.number or "nothing", allowed)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
         """Return each member's."""

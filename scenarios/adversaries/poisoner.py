@@ -60,9 +60,8 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
             return
         poisoning = self.pushed(scene).poisoning
         public = scene.inputs.public[list(coalition.members)].tolist()
-        if not any(map(poisoning.is_concerned, public)):
-            allowed = f"parties whose reports count for {poisoning.pushed}"
-            raise ConfigurationError(field="members", value=f"{len(public)} others", allowed=allowed)
+        allowed = f"parties whose reports count for {poisoning.pushed}"
+        require(any(map(poisoning.is_concerned, public)), "members", f"{len(public)} others", allowed)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
         """Return each member's: the reports that its strategy chooses."""

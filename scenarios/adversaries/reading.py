@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from ...agents.adversaries import SERVER
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ..plugins import ADVERSARIES, find, names_in
 from ..reading.conversion import convert
 from .role import Role, Scene
@@ -37,9 +37,8 @@ def read_adversaries(
         ConfigurationError: a table has no role or an unknown one, a key or a value is not allowed, or the scene cannot
             have this adversary; `field` names the table, from 1.
     """
-    if tables and SERVER in scene.names:
-        allowed = "another name, since adversaries know the server by this one"
-        raise ConfigurationError(field=f"a {scene.protocol.client_role}", value=SERVER, allowed=allowed)
+    allowed = "another name, since adversaries know the server by this one"
+    refuse(tables and SERVER in scene.names, f"a {scene.protocol.client_role}", SERVER, allowed)
     roles: list[Role] = []
     for number, table in enumerate(tables, start=1):
         place = f"adversary {number}"

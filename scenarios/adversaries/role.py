@@ -21,7 +21,7 @@ import msgspec
 
 from ...agents.adversaries import SERVER, Attempt, Deviation
 from ...protocol.arrays import FloatArray
-from ...protocol.errors import ConfigurationError, PsephosError, did_you_mean
+from ...protocol.errors import ConfigurationError, PsephosError, did_you_mean, refuse, require
 from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import Budget, LedgerEntry
@@ -118,9 +118,8 @@ class Scene:
             ConfigurationError: there is no such party, or it is a member; `knows` says why that is no target.
         """
         place = self.place_of(name, field="target")
-        if place in coalition.members:
-            allowed = f"no member of the coalition{knows and f': it knows {knows}'}"
-            raise ConfigurationError(field="target", value=name, allowed=allowed)
+        allowed = f"no member of the coalition{knows and f': it knows {knows}'}"
+        refuse(place in coalition.members, "target", name, allowed)
         return place
 
     def coalition(self, members: Sequence[str], *, field: str = "members") -> "Coalition":
@@ -289,14 +288,12 @@ def belief_figure(secret: str, labels: Sequence[str], beliefs: Mapping[str, Floa
 
 def check_at_least(field: str, value: float, least: float) -> None:
     """Raise ConfigurationError where a number that a table gives is less."""
-    if not value >= least:
-        raise ConfigurationError(field=field, value=value, allowed=f"at least {least}")
+    require(value >= least, field, value, f"at least {least}")
 
 
 def check_between(field: str, value: float, least: float, most: float) -> None:
     """Raise ConfigurationError where a number that a table gives is out of range."""
-    if not least <= value <= most:
-        raise ConfigurationError(field=field, value=value, allowed=f"in [{least}, {most}]")
+    require(least <= value <= most, field, value, f"in [{least}, {most}]")
 
 
 class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
@@ -394,19 +391,16 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def check_parties_alone(self, scene: Scene, *, allowed: str = "parties that report, at least one") -> None:
         """Raise ConfigurationError unless members are parties of the roster, at least one, without the server."""
         scene.coalition(self.members)
-        if not self.members or SERVER in self.members:
-            value = SERVER if SERVER in self.members else "nobody"
-            raise ConfigurationError(field="members", value=value, allowed=allowed)
+        value = SERVER if SERVER in self.members else "nobody"
+        refuse(not self.members or SERVER in self.members, "members", value, allowed)
 
     def check_server_alone(self) -> None:
         """Raise ConfigurationError unless the server is the one member, or left out."""
-        if set(self.members) - {SERVER}:
-            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed="'server', or left out")
+        refuse(set(self.members) - {SERVER}, "members", list(self.members)[:3], "'server', or left out")
 
     def check_left_out(self, *, allowed: str) -> None:
         """Raise ConfigurationError where there are members, who have no place in this role."""
-        if self.members:
-            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed=f"left out: {allowed}")
+        refuse(self.members, "members", list(self.members)[:3], f"left out: {allowed}")
 
 
 class InferringRole(Role, frozen=True, kw_only=True):

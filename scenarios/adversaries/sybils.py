@@ -17,7 +17,7 @@ from ...agents.adversaries import SERVER, Attempt, Deviation
 from ...agents.modes import Simulation
 from ...agents.server import Server
 from ...protocol.arrays import IntArray
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import refuse, require
 from ...protocol.messages import Abort, Charter, Hello, Welcome, decode, encode
 from ...protocol.roster import Roster
 from ...transports.abc import Channel, Transport
@@ -68,12 +68,10 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         check_between("outsiders", self.outsiders, 0, _MOST_OUTSIDERS)
         scene.coalition(self.impersonated, field="impersonated")
         for name in self.impersonated:
-            if name in self.members or name == SERVER:
-                allowed = "the name of another party, not one of this person's own"
-                raise ConfigurationError(field="impersonated", value=name, allowed=allowed)
-        if not (self.members or self.outsiders or self.impersonated):
-            allowed = "names of the roster, unless outsiders or impersonated are given"
-            raise ConfigurationError(field="members", value="nobody", allowed=allowed)
+            allowed = "the name of another party, not one of this person's own"
+            refuse(name in self.members or name == SERVER, "impersonated", name, allowed)
+        allowed = "names of the roster, unless outsiders or impersonated are given"
+        require(self.members or self.outsiders or self.impersonated, "members", "nobody", allowed)
         if self.members:
             self.pushed(scene)
 

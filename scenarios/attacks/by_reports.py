@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..system import part_of
 from .attack import NO_CANDIDATE, Attack, Candidates, report_log_likelihoods
@@ -111,18 +111,16 @@ class ReportAttack(Attack):
             listed_rows(self.protocol, public, most=_MOST_CANDIDATES) for public in kinds[:_MOST_PUBLIC_ROWS]
         ]
         is_same = all(np.array_equal(first.rows, other.rows) for other in others)
-        if not is_same or len(kinds) > _MOST_PUBLIC_ROWS:
-            allowed = "given by its method possible_entries(), where public rows may say what a party can hold"
-            field = f"possible rows of protocol {self.protocol.name!r}"
-            raise ConfigurationError(field=field, value=f"{len(kinds)} kinds of public rows", allowed=allowed)
+        allowed = "given by its method possible_entries(), where public rows may say what a party can hold"
+        field = f"possible rows of protocol {self.protocol.name!r}"
+        refuse(not is_same or len(kinds) > _MOST_PUBLIC_ROWS, field, f"{len(kinds)} kinds of public rows", allowed)
         return first
 
     def _check_rows(self, inputs: Inputs) -> None:
         """Refuse candidates that leave out a row that the server sees as it is."""
-        if NO_CANDIDATE in self.truths(self.secrets[0], inputs):
-            allowed = "among them each party's row, where a trusted server sees values as they are"
-            field = f"possible rows of protocol {self.protocol.name!r}"
-            raise ConfigurationError(field=field, value="others", allowed=allowed)
+        allowed = "among them each party's row, where a trusted server sees values as they are"
+        field = f"possible rows of protocol {self.protocol.name!r}"
+        refuse(NO_CANDIDATE in self.truths(self.secrets[0], inputs), field, "others", allowed)
 
 
 def find_attack(protocol: PhasedProtocol[Any, Any]) -> Attack:

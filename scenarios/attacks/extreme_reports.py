@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ...protocol.arrays import IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from ...protocol.estimators import Estimate
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.plugin_faults import blaming
@@ -63,11 +63,8 @@ class ExtremeReports:
     def __post_init__(self) -> None:
         with blaming(self.protocol, "outcome"):
             names = list(self.estimates())
-        if not names:
-            allowed = (
-                "one whose outcome has estimates (psephos.protocol.estimators.Estimate), or whose system pushes it"
-            )
-            raise ConfigurationError(field="protocol", value=self.protocol.name, allowed=allowed)
+        allowed = "one whose outcome has estimates (psephos.protocol.estimators.Estimate), or whose system pushes it"
+        require(names, "protocol", self.protocol.name, allowed)
         if self.aim not in {"", *names}:
             shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")  # noqa: PLR2004  as many as are shown
             raise ConfigurationError(field="aim", value=self.aim, allowed=f"one of {shown}")

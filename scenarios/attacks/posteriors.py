@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 
 __all__ = [
     "Evaluation",
@@ -97,9 +97,8 @@ def check_prior(prior: Sequence[float], *, num_labels: int) -> FloatArray:
         ConfigurationError: one is negative or no number, their number is another, or they do not sum to one.
     """
     probabilities = np.array(prior, dtype=np.float64)
-    if probabilities.shape != (num_labels,):
-        allowed = f"{num_labels} probabilities"
-        raise ConfigurationError(field="prior", value=f"{probabilities.size} numbers", allowed=allowed)
+    allowed = f"{num_labels} probabilities"
+    refuse(probabilities.shape != (num_labels,), "prior", f"{probabilities.size} numbers", allowed)
     if not np.all(probabilities >= 0) or not abs(math.fsum(probabilities.tolist()) - 1) <= _ROUNDING:
         total = math.fsum(probabilities.tolist())
         allowed = f"probabilities in [0, 1] that sum to one (these sum to {total:g})"

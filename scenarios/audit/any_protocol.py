@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...agents.noise import SecureNoise
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.mechanisms import PostProcessed, RowMechanism
 from ...protocol.mechanisms.realized import reports_to_try
 from ...protocol.phases import Phase, PhasedProtocol
@@ -85,11 +85,8 @@ def cases_of_protocol(
         suffix = f", public row ({', '.join(map(str, kind))})" if len(kinds) > 1 else ""
         audited = _Audited(protocol, candidates, kind, suffix, note)
         cases += [*(audited.mechanism_cases() if has_mechanisms else ()), *audited.session_cases()]
-    if not cases:
-        allowed = "one with a loss for replace-one neighbors in the local model, or for any in the central one"
-        raise ConfigurationError(
-            field="protocol", value=protocol.name, allowed=f"{allowed}, and two rows that are neighbors"
-        )
+    allowed = "one with a loss for replace-one neighbors in the local model, or for any in the central one"
+    require(cases, "protocol", protocol.name, f"{allowed}, and two rows that are neighbors")
     return cases
 
 
@@ -118,9 +115,8 @@ def cases_of_scenario(source: str, settings: Sequence[str] = (), *, data: str = 
         resolved = resolve(msgspec.structs.replace(scenario, data=data) if data else scenario)
         protocol, public = resolved.protocol, None if isinstance(resolved, Streamed) else resolved.inputs.public
     system = systems().get(protocol.name)
-    if system is not None and system.session_cases:
-        allowed = f"of a protocol without audits of its own: psephos audit {protocol.name} runs those of its system"
-        raise ConfigurationError(field="scenario", value=source, allowed=allowed)
+    allowed = f"of a protocol without audits of its own: psephos audit {protocol.name} runs those of its system"
+    refuse(system is not None and system.session_cases, "scenario", source, allowed)
     with blaming(type(protocol)):
         return cases_of_protocol(protocol, public, has_mechanisms=system is None or not system.mechanism_cases)
 

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.errors import refuse, require
 from .bounds import (
     delta_bounds,
     epsilon_bounds,
@@ -60,9 +60,8 @@ def check_confidence(confidence: float) -> None:
 def check_samples(samples: int, confidence: float) -> None:
     """Raise ConfigurationError where so few outputs allow no statement whatever they are."""
     least = _least_samples(confidence)
-    if samples < least:
-        allowed = f"at least {least}: with fewer no statement is possible at confidence {confidence:.12g}"
-        raise ConfigurationError(field="samples", value=samples, allowed=allowed)
+    allowed = f"at least {least}: with fewer no statement is possible at confidence {confidence:.12g}"
+    refuse(samples < least, "samples", samples, allowed)
 
 
 def _least_samples(confidence: float) -> int:

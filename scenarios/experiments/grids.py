@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ..running.config import Scenario, load_scenario
 
 __all__ = ["Settings", "load_cells", "read_axes"]
@@ -32,16 +32,12 @@ def read_axes(grid: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
     for text in grid:
         key, equals, listed = text.partition("=")
         values = tuple(value.strip() for value in _parts(listed))
-        if not equals or not key or not all(values):
-            raise ConfigurationError(field="--grid", value=text, allowed="of the form key=value,value,...")
-        if key in axes:
-            raise ConfigurationError(field="--grid", value=key, allowed="given once: all of its values behind it")
-        if len(set(values)) < len(values):
-            raise ConfigurationError(field="--grid", value=text, allowed="distinct values")
+        refuse(not equals or not key or not all(values), "--grid", text, "of the form key=value,value,...")
+        refuse(key in axes, "--grid", key, "given once: all of its values behind it")
+        refuse(len(set(values)) < len(values), "--grid", text, "distinct values")
         axes[key] = values
         cells *= len(values)
-    if cells > _MOST_CELLS:
-        raise ConfigurationError(field="--grid", value=f"{cells:,} cells", allowed=f"at most {_MOST_CELLS:,}")
+    refuse(cells > _MOST_CELLS, "--grid", f"{cells:,} cells", f"at most {_MOST_CELLS:,}")
     return list(axes.items())
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, cast
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from ...protocol.phases import PhasedProtocol
 from ...protocol.plugin_checks import checked_truth
 from ...protocol.privacy import TrustModel
@@ -34,9 +34,8 @@ class PlainVariants(SimulatedVariants):
         super().__init__(resolved, trials=trials)
         told = checked_truth(resolved.protocol, resolved.inputs) or {}
         self._whole = max((abs(float(true)) for true in told.values() if not isinstance(true, str)), default=0.0)
-        if not self._whole:
-            allowed = f"one whose truth tells numbers above 0, or whose {_PART}"
-            raise ConfigurationError(field="protocol", value=resolved.protocol.name, allowed=allowed)
+        allowed = f"one whose truth tells numbers above 0, or whose {_PART}"
+        require(self._whole, "protocol", resolved.protocol.name, allowed)
 
     @property
     def names(self) -> Sequence[str]:

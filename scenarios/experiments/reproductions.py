@@ -15,7 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import refuse, require
 from ..plugins import load
 from ..presentation.drawing import Picture, save_pictures
 from ..presentation.terminal import show_sheet
@@ -149,9 +149,8 @@ class Experiments(Generic[_FoundT]):
 
 def check_options(paper: Paper, *, trials: int, seed: int, data: str = "", workers: int = 0) -> None:
     """Raise ConfigurationError unless a paper can be run again with these options of `reproduce`."""
-    if not paper.least_trials <= trials <= paper.most_trials:
-        allowed = f"from {paper.least_trials} to {paper.most_trials:,}"
-        raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
+    allowed = f"from {paper.least_trials} to {paper.most_trials:,}"
+    require(paper.least_trials <= trials <= paper.most_trials, "--trials", trials, allowed)
     refuse(seed < 0, "--seed", seed, "an integer >= 0")
     refuse(data and not Path(data).is_dir(), "data", data, "a folder of data sets")
     refuse(workers < 0, "--workers", workers, "at least 1, or 0 for one each core")

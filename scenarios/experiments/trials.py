@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.traffic import PhaseTraffic
 from ..plugins import ARRAY
@@ -140,9 +140,8 @@ class MeasuredCell:
 
 def check_trials(trials: int, workers: int) -> None:
     """Raise ConfigurationError unless so many trials can be run by so many processes."""
-    if not LEAST_TRIALS <= trials <= MOST_TRIALS:
-        allowed = f"from {LEAST_TRIALS}, of which there is a standard error, to {MOST_TRIALS:,}"
-        raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
+    allowed = f"from {LEAST_TRIALS}, of which there is a standard error, to {MOST_TRIALS:,}"
+    require(LEAST_TRIALS <= trials <= MOST_TRIALS, "--trials", trials, allowed)
     refuse(workers < 0, "--workers", workers, "at least 1, or 0 for as many as pay")
 
 
@@ -156,15 +155,12 @@ def prepare(scenario: Scenario, *, seed: int | None = None) -> tuple[Scenario, L
     Raises:
         ConfigurationError: something of it is not allowed, or it cannot be tried; it says what to set.
     """
-    if scenario.noise != "simulated":
-        allowed = "'simulated': trials draw fresh simulated noise, and nobody may know secure noise again"
-        raise ConfigurationError(field="noise", value=scenario.noise, allowed=allowed)
-    if scenario.adversary:
-        allowed = "left out (--set 'adversary=[]'): trials are of sessions in which nobody deviates, watches or infers"
-        raise ConfigurationError(field="adversary", value=f"{len(scenario.adversary)} given", allowed=allowed)
-    if scenario.network:
-        allowed = "left out (--set 'network={}'): trials are computed over arrays, which have none"
-        raise ConfigurationError(field="network", value=scenario.network, allowed=allowed)
+    allowed = "'simulated': trials draw fresh simulated noise, and nobody may know secure noise again"
+    refuse(scenario.noise != "simulated", "noise", scenario.noise, allowed)
+    allowed = "left out (--set 'adversary=[]'): trials are of sessions in which nobody deviates, watches or infers"
+    refuse(scenario.adversary, "adversary", f"{len(scenario.adversary)} given", allowed)
+    allowed = "left out (--set 'network={}'): trials are computed over arrays, which have none"
+    refuse(scenario.network, "network", scenario.network, allowed)
     if scenario.seed is None:
         scenario = msgspec.structs.replace(scenario, seed=secrets.randbits(_SEED_BITS) if seed is None else seed)
     scenario = msgspec.structs.replace(scenario, transport=ARRAY)

@@ -163,9 +163,8 @@ class VariantTable(abc.ABC):
         self.people = len(resolved.names)
         self._known: dict[tuple[str, float], Offered | None] = {}
         self.price = price_of(resolved.protocol)
-        if not math.isfinite(self.price):
-            allowed = "one whose loss is bounded: no other variant has the same price"
-            raise ConfigurationError(field="the session", value=resolved.protocol.name, allowed=allowed)
+        allowed = "one whose loss is bounded: no other variant has the same price"
+        require(math.isfinite(self.price), "the session", resolved.protocol.name, allowed)
 
     @property
     @abc.abstractmethod

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.moral_preferences import Outcome
 from ...protocol.moral_preferences.records import GREATEST_FEATURE
 from ..reading.cells import number_in
@@ -52,16 +52,14 @@ def parse_alternative(text: str, outcome: Outcome, *, field: str) -> dict[str, f
         parts = [part.strip() for row in csv.reader([text], skipinitialspace=True, strict=True) for part in row]
     except csv.Error as error:
         raise ConfigurationError(field=field, value=text, allowed=f"{_EXAMPLE} ({error})") from None
-    if not any(parts):
-        raise ConfigurationError(field=field, value=text, allowed=f"features with their values, {_EXAMPLE}")
+    require(any(parts), field, text, f"features with their values, {_EXAMPLE}")
     alternative: dict[str, float] = {}
     for part in parts:
         name, separator, value = (piece.strip() for piece in part.rpartition("="))
         if not separator:
             raise ConfigurationError(field=field, value=part, allowed=f"feature=value, {_EXAMPLE}")
         _check_feature(name, outcome, field=field)
-        if name in alternative:
-            raise ConfigurationError(field=field, value=name, allowed="named once")
+        refuse(name in alternative, field, name, "named once")
         alternative[name] = _number(value, field=f"{name} in {field}")
     return alternative
 
@@ -188,9 +186,7 @@ def _features_in(header: Sequence[str], names: Sequence[str], outcome: Outcome) 
             columns = f"{', '.join(repr(each) for each in names)} and features"
             raise ConfigurationError(field="header", value=list(header), allowed=f"a header with the columns {columns}")
     features = [name for name in header if name not in names]
-    if not features:
-        allowed = f"a header with features after {shown}"
-        raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+    require(features, "header", list(header), f"a header with features after {shown}")
     for name in features:
         _check_feature(name, outcome, field="header")
     return features

@@ -17,7 +17,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.estimators import Verdict
 from ...protocol.moral_preferences import (
     Decision,
@@ -93,9 +93,8 @@ def read_outcome(run: Path) -> Outcome:
         allowed = f"a run of protocol {ours!r} ({error.field} must be {error.allowed})"
         raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed) from None
     names = [society.name for society in outcome.by_society]
-    if len(set(names)) < len(names):
-        allowed = f"a run of protocol {ours!r} (societies must have names of their own)"
-        raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed)
+    allowed = f"a run of protocol {ours!r} (societies must have names of their own)"
+    refuse(len(set(names)) < len(names), _RUN, str(run), allowed)
     _check(outcome, run)
     for society in outcome.by_society:
         if society.preferences is not None:

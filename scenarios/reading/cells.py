@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from .files import readable
 
 __all__ = ["inert_cell", "number_in", "plain_cell", "rows_in"]
@@ -64,9 +64,8 @@ def rows_in(path: Path) -> list[dict[str, object]]:
         except csv.Error as error:
             allowed = f"{what} (line {reader.line_num}: {error})"
             raise ConfigurationError(field="RUN", value=str(path.parent), allowed=allowed) from None
-    if any(_BEYOND in row for row in rows):
-        allowed = f"{what}: a line of it has more entries than its header"
-        raise ConfigurationError(field="RUN", value=str(path.parent), allowed=allowed)
+    allowed = f"{what}: a line of it has more entries than its header"
+    refuse(any(_BEYOND in row for row in rows), "RUN", str(path.parent), allowed)
     return [{key: _number(text) for key, text in row.items()} for row in rows]
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...protocol.arrays import IntArray
 from ...protocol.columns import CodedColumn
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from .files import BOM, MAX_LINE, open_bytes
 from .text_forms import PLAIN, TextForm, form_of, open_table
 
@@ -131,9 +131,7 @@ def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequ
     """
     form = form_of(path, {name for names in required.values() for name in names})
     line, header = next(_rows(path, form), (1, list[str]()))
-    if not header:
-        allowed = f"a CSV file with the columns {', '.join(required)}"
-        raise ConfigurationError(field=path.name, value="an empty file", allowed=allowed)
+    require(header, path.name, "an empty file", f"a CSV file with the columns {', '.join(required)}")
     places: dict[str, int] = {}
     for name, spellings in {**required, **{name: (name,) for name in optional}}.items():
         spelling = next((spelling for spelling in spellings if spelling in header), None)
@@ -146,8 +144,7 @@ def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequ
         places[name] = header.index(spelling)
     picks = list(places.values())
     columns = (_read_plain(path, picks, width=len(header)) if form == PLAIN else None) or _read_any(path, form, picks)
-    if not len(columns[0].codes):
-        raise ConfigurationError(field=path.name, value="a header alone", allowed="a CSV file with rows")
+    require(len(columns[0].codes), path.name, "a header alone", "a CSV file with rows")
     return NameTable(path, form, dict(zip(places, columns, strict=True)))
 
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, AnyStr, Final, cast
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 
 __all__ = [
     "BOM",
@@ -149,8 +149,7 @@ def decode_line(line: bytes, where: str, *, hint: str = "") -> str:
     except UnicodeDecodeError as error:
         allowed = f"UTF-8 text (byte {error.start + 1} of the line is 0x{line[error.start]:02x}: {error.reason}){hint}"
         raise ConfigurationError(field=where, value=line[:_MAX_SHOWN_BYTES], allowed=allowed) from None
-    if "\0" in text:
-        raise ConfigurationError(field=where, value=text[:_MAX_SHOWN_BYTES], allowed="text without NUL bytes")
+    refuse("\0" in text, where, text[:_MAX_SHOWN_BYTES], "text without NUL bytes")
     return text
 
 

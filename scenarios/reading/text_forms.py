@@ -18,7 +18,7 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from .files import BOM, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
 
 __all__ = ["PLAIN", "TextForm", "form_of", "header_of", "names_in", "open_table", "read_rows"]
@@ -190,8 +190,7 @@ def _lines_in(text: IO[str], path: Path, most: int | None = None) -> Iterator[st
             raise ConfigurationError(field=f"{path.name} line {number}", value="more", allowed=allowed)
         if "\0" in line or _ESCAPED.search(line):
             where, start = f"{path.name} line {number}", line[:_MAX_SHOWN]
-            if "\0" in line:
-                raise ConfigurationError(field=where, value=start, allowed="text without NUL bytes")
+            refuse("\0" in line, where, start, "text without NUL bytes")
             decode_line(line.encode("utf-8", "surrogateescape"), where, hint=_hint_of(path))
         yield line
 

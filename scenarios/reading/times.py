@@ -5,7 +5,7 @@ import math
 import re
 from typing import Final
 
-from ...protocol.errors import ConfigurationError, did_you_mean
+from ...protocol.errors import ConfigurationError, did_you_mean, require
 from ...protocol.privacy.periods import check_period
 
 __all__ = ["read_period", "read_time", "say_period"]
@@ -31,8 +31,7 @@ def read_period(value: object, *, field: str) -> float:
         hint = "" if found is None else did_you_mean(found[2].lower(), _SECONDS)
         raise ConfigurationError(field=field, value=value, allowed=allowed + hint)
     seconds = float(found[1]) * _SECONDS[found[2].lower()]
-    if not 0 < seconds < math.inf:
-        raise ConfigurationError(field=field, value=value, allowed=allowed)
+    require(0 < seconds < math.inf, field, value, allowed)
     return check_period(seconds, field=field)
 
 

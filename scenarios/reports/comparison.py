@@ -12,7 +12,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text as Line
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ..presentation.terminal import show_note, show_table
 from ..running.reader import RunLeft, read_run
 from ..running.statements import rounded_up
@@ -61,8 +61,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
     Raises:
         ConfigurationError: as `read_run`, a folder is named twice, or the runs cannot be compared.
     """
-    if len(paths) < _FEWEST:
-        raise ConfigurationError(field=_RUN, value=f"{len(paths)} folder", allowed="two or more")
+    refuse(len(paths) < _FEWEST, _RUN, f"{len(paths)} folder", "two or more")
     runs = [read_run(path) for path in paths]
     _check(paths, runs)
     settings = [settings_of(run.scenario or {}) for run in runs]

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import jinja2
 
-from ...protocol.errors import ConfigurationError, printable
+from ...protocol.errors import ConfigurationError, printable, refuse
 from ..presentation.rows import MOST_ROWS
 from ..reading.files import readable
 from ..tables import Cell, Table, Tone, csv_of
@@ -211,9 +211,7 @@ def write_page(page: Page, path: Path) -> None:
     """
     data = _render(page).encode()
     try:
-        if path.exists() and not _is_page(path):
-            allowed = "a new file, or a report, which is replaced"
-            raise ConfigurationError(field="--out", value=str(path), allowed=allowed)
+        refuse(path.exists() and not _is_page(path), "--out", str(path), "a new file, or a report, which is replaced")
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
         try:
             with os.fdopen(handle, "wb") as file:

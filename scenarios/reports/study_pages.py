@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import require
 from ..experiments.findings import Finding
 from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.rows import table_of_rows
@@ -255,9 +255,7 @@ def _table_in(folder: Path, name: str, *, file: str) -> Rows:
     Raises:
         ConfigurationError: the name is none of a table's, or the file cannot be read.
     """
-    if not _NAME.fullmatch(name):
-        allowed = "tables whose names have letters, digits, - and _ alone"
-        raise ConfigurationError(field=f"{file}.tables", value=name, allowed=allowed)
+    require(_NAME.fullmatch(name), f"{file}.tables", name, "tables whose names have letters, digits, - and _ alone")
     return rows_in(folder / f"{name}.csv")
 
 

@@ -111,9 +111,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     adversary: list[dict[str, Any]] = []
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.name):
-            allowed = "up to 64 small letters, digits and hyphens"
-            raise ConfigurationError(field="name", value=self.name, allowed=allowed)
+        allowed = "up to 64 small letters, digits and hyphens"
+        require(re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.name), "name", self.name, allowed)
         if self.budget is None and self.budget_delta:
             raise ConfigurationError(field="budget_delta", value=self.budget_delta, allowed="left out without a budget")
         require(0 <= self.budget_delta < 1, "budget_delta", self.budget_delta, "in [0, 1)")
@@ -126,9 +125,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise ConfigurationError(field=field, value="a negative number", allowed="at least 0")
         if self.network:
             self._check_network()
-        if self.noise == "secure" and self.adversary:
-            allowed = "left out, since noise is secure: only simulations record an adversary's view"
-            raise ConfigurationError(field="adversary", value=f"{len(self.adversary)} given", allowed=allowed)
+        allowed = "left out, since noise is secure: only simulations record an adversary's view"
+        refuse(self.noise == "secure" and self.adversary, "adversary", f"{len(self.adversary)} given", allowed)
         refuse(self.noise == "secure" and self.seed is not None, "seed", "given", "left out where noise is secure")
 
     def _check_network(self) -> None:
@@ -189,9 +187,8 @@ def load_scenario(source: str, settings: Settings = ()) -> Scenario:
     """
     path = find_source(source)
     tables = read_tables(path)
-    if VOTES in tables:
-        allowed = "left out: a series of votes is for `psephos run`, this is for a single one"
-        raise ConfigurationError(field=VOTES, value="given", allowed=allowed)
+    allowed = "left out: a series of votes is for `psephos run`, this is for a single one"
+    refuse(VOTES in tables, VOTES, "given", allowed)
     return scenario_of(tables, settings, folder=path.parent)
 
 

@@ -31,7 +31,7 @@ import msgspec
 import structlog
 
 from ...agents.events import Log
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
 from ..tables import csv_of
@@ -157,8 +157,7 @@ class RunFolder:
             raise ConfigurationError(
                 field="--out", value=str(path), allowed=f"a folder to write to ({error.strerror or error})"
             ) from None
-        if occupied:
-            raise ConfigurationError(field="--out", value=str(path), allowed="a new or an empty folder")
+        refuse(occupied, "--out", str(path), "a new or an empty folder")
         self.path = path
 
     @property

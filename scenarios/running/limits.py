@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Final
 
 from ...agents.lobby import Places
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import refuse
 from ...transports.abc import Transport
 from ...transports.tap import TappedTransport
 from ..plugins import ARRAY
@@ -51,9 +51,8 @@ def check_descriptors(transport: str, *, num_parties: int, is_tapped: bool = Fal
     """
     number = _descriptors_needed(transport, num_parties, is_tapped=is_tapped)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < number:
-        allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
-        raise ConfigurationError(field="parties over sockets", value=num_parties, allowed=allowed)
+    allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
+    refuse(hard != resource.RLIM_INFINITY and hard < number, "parties over sockets", num_parties, allowed)
 
 
 def reserve_descriptors(transport: Transport, *, num_parties: int) -> None:
@@ -88,9 +87,8 @@ def reserve_for_server(*, num_parties: int) -> Places:
     wanted = reserved + Places.for_roster(num_parties).in_all
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if allowed < reserved + _LEAST_PLACES:
-        least = f"at least {reserved + _LEAST_PLACES} for {num_parties:,} parties: raise it, or serve fewer"
-        raise ConfigurationError(field="the limit of open files (`ulimit -n`)", value=hard, allowed=least)
+    least = f"at least {reserved + _LEAST_PLACES} for {num_parties:,} parties: raise it, or serve fewer"
+    refuse(allowed < reserved + _LEAST_PLACES, "the limit of open files (`ulimit -n`)", hard, least)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     return Places.for_roster(num_parties, most=allowed - reserved)

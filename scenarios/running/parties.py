@@ -49,10 +49,9 @@ def read_parties(
             twice.
     """
     role = protocol.client_role
-    if not parties:
-        kept = f"a run's scenario.json keeps none that its scenario listed: give --set {role}s=FILE"
-        allowed = f"a file, a generator, or at least one {role} ({kept})"
-        raise ConfigurationError(field=f"{role}s", value="none", allowed=allowed)
+    kept = f"a run's scenario.json keeps none that its scenario listed: give --set {role}s=FILE"
+    allowed = f"a file, a generator, or at least one {role} ({kept})"
+    require(parties, f"{role}s", "none", allowed)
     sources = sources_of(protocol)
     match parties:
         case Mapping() if "data" in parties:
@@ -130,8 +129,7 @@ def read_parties_file(
     if plain is not None:
         entries = dict(zip(header, plain, strict=True))
         places = range(2, len(plain[0]) + 2)
-    if not places:
-        raise ConfigurationError(field=f"{role}s", value=str(path), allowed=f"a file with at least one {role}")
+    require(places, f"{role}s", str(path), f"a file with at least one {role}")
     width = len(str(len(places)))
     own = [f"{role} {number:0{width}d}" for number in range(1, len(places) + 1)] if numbered else entries.pop(role)
     names = own if isinstance(own, NameColumn) and own.are_plain else [name.strip() for name in own]

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from ...protocol.privacy import LedgerEntry
 from ..reading.cells import rows_in
 from ..reading.conversion import convert
@@ -215,9 +215,8 @@ def read_run(path: Path) -> RunLeft:
     """
     with readable(path, field=_RUN, what=_FOLDER):
         names = {each.name for each in path.iterdir()}
-    if not names & {"run.json", "result.json", "outcome.json", *_BEGUN}:
-        allowed = f"{_FOLDER}: this one has neither run.json nor result.json, nor anything else of a run"
-        raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed)
+    allowed = f"{_FOLDER}: this one has neither run.json nor result.json, nor anything else of a run"
+    require(names & {"run.json", "result.json", "outcome.json", *_BEGUN}, _RUN, str(path), allowed)
     check_files(path)
     run: RunJSON | None = _read(path, "run.json", RunJSON) if "run.json" in names else None
     result: Released | None = _read(path, "result.json", Released) if "result.json" in names else None

@@ -233,16 +233,13 @@ def _resolve_streamed(
     turnout: Turnout | None,
 ) -> Streamed:
     """Look up and check what is run by arrays over a stream of parties: on a path that keeps nothing of each party."""
-    if scenario.transport != ARRAY:
-        allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
-        raise ConfigurationError(field="transport", value=scenario.transport, allowed=allowed)
-    if scenario.adversary:
-        allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
-        raise ConfigurationError(field="adversary", value=f"{len(scenario.adversary)} given", allowed=allowed)
+    allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
+    refuse(scenario.transport != ARRAY, "transport", scenario.transport, allowed)
+    allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
+    refuse(scenario.adversary, "adversary", f"{len(scenario.adversary)} given", allowed)
     stream = open_stream(kind, table)
-    if turnout is not None:
-        allowed = f"read at once: a series has to know its {kind.client_role}s by their names"
-        raise ConfigurationError(field=f"{kind.client_role}s", value="streamed", allowed=allowed)
+    allowed = f"read at once: a series has to know its {kind.client_role}s by their names"
+    refuse(turnout is not None, f"{kind.client_role}s", "streamed", allowed)
     source = f"the streamed {kind.client_role}s"
     parties = PartiesTable((), {}, source=source, parameters=stream.parameters, fixed=stream.fixed)
     nobody: IntArray = np.empty((0, 0), dtype=np.int64)
@@ -462,9 +459,8 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
     """Raise ConfigurationError unless the path exists, can carry so many, and be recorded if it is to be."""
     check_transport(scenario.transport)
     check_descriptors(scenario.transport, num_parties=num_parties)
-    if record and scenario.transport == ARRAY:
-        allowed = "left out on the array path, which records no views"
-        raise ConfigurationError(field="--record", value="given", allowed=allowed)
+    allowed = "left out on the array path, which records no views"
+    refuse(record and scenario.transport == ARRAY, "--record", "given", allowed)
     refuse(record and scenario.noise == "secure", "--record", "given", "left out where noise is secure")
 
 

@@ -240,13 +240,11 @@ class _Reader:
             name = row.get(role)
             if not isinstance(name, str):
                 raise ConfigurationError(field="join", value=row, allowed=f"a table with the key {role!r}, a name")
-            if name in joining or name in self._joined:
-                raise ConfigurationError(field="join", value=name, allowed="named once")
+            refuse(name in joining or name in self._joined, "join", name, "named once")
             joining[name] = {column: entry for column, entry in row.items() if column != role}
         for name in leaving:
             if self._joined.pop(name, None) is None:
-                if name in self._left:
-                    raise ConfigurationError(field="leave", value=name, allowed="a party that has not left before")
+                refuse(name in self._left, "leave", name, "a party that has not left before")
                 self._left.add(name)
         self._joined |= joining
         entries: dict[str, dict[str, Any]] = convert(own.get("entries", {}), dict[str, dict[str, Any]], "entries")
@@ -312,8 +310,7 @@ def _is_elsewhere(value: object, before: object, keys: frozenset[str]) -> bool:
 def _names(value: object, *, field: str) -> list[str]:
     names: list[str] = convert(value, list[str], field)
     for place, name in enumerate(names):
-        if name in names[:place]:
-            raise ConfigurationError(field=field, value=name, allowed="named once")
+        refuse(name in names[:place], field, name, "named once")
     return names
 
 
@@ -363,8 +360,7 @@ def _votes_in_csv(path: Path, role: str) -> list[Tables]:
         for column, cell in cells.items():
             if cell:
                 vote["entries"].setdefault(column, {})[name] = cell
-    if not votes:
-        raise ConfigurationError(field=VOTES, value=str(path), allowed="a file with at least one vote")
+    require(votes, VOTES, str(path), "a file with at least one vote")
     return list(votes.values())
 
 
@@ -391,9 +387,8 @@ def _check_clock(votes: Sequence[Vote], *, is_needed: bool) -> None:
     for vote in votes:
         field = f"at (vote {vote.number})"
         if vote.at is None:
-            if is_needed:
-                allowed = "a date or a time in each vote, since the budget is by periods (budget_period)"
-                raise ConfigurationError(field=field, value="left out", allowed=allowed)
+            allowed = "a date or a time in each vote, since the budget is by periods (budget_period)"
+            refuse(is_needed, field, "left out", allowed)
             continue
         if last is not None and last.at is not None and vote.at < last.at:
             allowed = f"not before vote {last.number}, which is at {last.at:%Y-%m-%d %H:%M %Z}"

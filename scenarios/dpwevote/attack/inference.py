@@ -29,7 +29,7 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.dpwevote import DPWeVote, Parameters
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.mechanisms import FiniteMechanism
 from ....protocol.phases import Inputs
 from ....protocol.privacy import total_of
@@ -70,9 +70,8 @@ class DPWeVoteAttack(Attack):
         """Every combination of weight and opinions, as a table of users."""
         parameters = self._parameters
         number = len(parameters.weights) * 2 ** len(parameters.candidates)
-        if number > _MOST_CANDIDATES:
-            allowed = f"at most {_MOST_CANDIDATES} combinations of weight and opinions"
-            raise ConfigurationError(field="secret", value=f"{number} combinations", allowed=allowed)
+        allowed = f"at most {_MOST_CANDIDATES} combinations of weight and opinions"
+        refuse(number > _MOST_CANDIDATES, "secret", f"{number} combinations", allowed)
         combinations = list(itertools.product(parameters.weights, *[(0, 1)] * len(parameters.candidates)))
         names = ("weight", *parameters.candidates)
         return {name: [row[place] for row in combinations] for place, name in enumerate(names)}
@@ -83,9 +82,8 @@ class DPWeVoteAttack(Attack):
 
     def candidates(self, secret: str) -> Candidates:
         """Return all weights with all opinions. See `Attack.candidates`."""
-        if self._parameters.public_weights and secret != _OPINIONS:
-            allowed = f"{_OPINIONS!r}, where weights are public"
-            raise ConfigurationError(field="secret", value=secret, allowed=allowed)
+        allowed = f"{_OPINIONS!r}, where weights are public"
+        refuse(self._parameters.public_weights and secret != _OPINIONS, "secret", secret, allowed)
         weights = [f"{weight:g}" for weight in self._table["weight"]]
         opinions = [
             ", ".join("yes" if opinion else "no" for opinion in row)
@@ -247,9 +245,8 @@ class DPWeVoteAttack(Attack):
             reason = "of weights that are reported several times"
         elif len(rest) == 1 and not parameters.public_weights and len(parameters.candidates) > 1:
             reason = "of several signed weights"
-        if reason:
-            allowed = f"with the server, or all partners but one: what the tallies {reason} tell of one among several"
-            raise ConfigurationError(field="coalition", value="smaller", allowed=f"{allowed} is not computed")
+        allowed = f"with the server, or all partners but one: what the tallies {reason} tell of one among several"
+        refuse(reason, "coalition", "smaller", f"{allowed} is not computed")
         if parameters.public_weights:
             by_group = np.stack([self._of_opinions(table, rows) for table in rest[0].transpose(1, 0, 2)])
             return by_group[public[:, 0]]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.dpwevote import DPWeVote, Outcome, Parameters
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import refuse
 from ....protocol.phases import Inputs
 from ...attacks.poisoning import Choices, Poisoning
 
@@ -107,8 +107,7 @@ class PoisonedVote(Poisoning):
         before = self._parameters
         if epsilon == before.epsilon:
             return self
-        if before.has_matrices:
-            raise ConfigurationError(field="epsilon", value=epsilon, allowed=f"{before.epsilon:g}, of its matrices")
+        refuse(before.has_matrices, "epsilon", epsilon, f"{before.epsilon:g}, of its matrices")
         changed: dict[str, float | None] = {"epsilon": epsilon}
         for name in ("epsilon_weight", "epsilon_opinion"):
             given: float | None = getattr(before, name)

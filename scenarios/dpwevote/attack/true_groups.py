@@ -16,7 +16,7 @@ import numpy as np
 
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VARIANTS
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.privacy import total_of
 from ...attacks.channels import session_channel
 from ...attacks.posteriors import Evaluation, evaluate_channel
@@ -54,10 +54,9 @@ def evaluate_true_groups(parameters: Parameters) -> TrueGroups:
     """
     protocol = DPWeVote(parameters)
     variant = protocol.parameters.variant
-    if variant not in _COUNTED_BY_GROUP or protocol.parameters.public_weights:
-        value = "public weights" if protocol.parameters.public_weights else variant
-        allowed = f"one of {', '.join(_COUNTED_BY_GROUP)} with private weights: only these report a group"
-        raise ConfigurationError(field="variant", value=value, allowed=allowed)
+    value = "public weights" if protocol.parameters.public_weights else variant
+    allowed = f"one of {', '.join(_COUNTED_BY_GROUP)} with private weights: only these report a group"
+    refuse(variant not in _COUNTED_BY_GROUP or protocol.parameters.public_weights, "variant", value, allowed)
     attack = DPWeVoteAttack(protocol)
     candidates = attack.candidates(_WEIGHT)
     channel = session_channel(protocol, candidates.rows, public=())

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray
 from ....protocol.dpwevote import Parameters
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.phases import Entries
 from ....protocol.randomness import philox_rows, stream_key
 from ...reading.conversion import convert
@@ -39,8 +39,7 @@ class MadeUpOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise ConfigurationError(field="partners.seed", value=self.seed, allowed="at least 0")
+        refuse(self.seed < 0, "partners.seed", self.seed, "at least 0")
         if any(not 0 <= share <= 1 for share in self.yes_shares):
             raise ConfigurationError(field="yes_shares", value=list(self.yes_shares), allowed="shares in [0, 1]")
 
@@ -60,8 +59,7 @@ class WeightedVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fi
     weight_shares: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 0 < self.count <= _MAX_COUNT:
-            raise ConfigurationError(field="count", value=self.count, allowed=f"in [1, {_MAX_COUNT}]")
+        require(0 < self.count <= _MAX_COUNT, "count", self.count, f"in [1, {_MAX_COUNT}]")
         super().__post_init__()
         shares = self.weight_shares
         if shares and (any(not share >= 0 for share in shares) or abs(sum(shares) - 1) > 1e-9):  # noqa: PLR2004  rounding
@@ -141,6 +139,5 @@ def _opinions(options: MadeUpOpinions, candidates: Sequence[str], uniforms: Floa
 
 def _check_number(field: str, shares: Sequence[float], owners: Sequence[str]) -> None:
     """Raise ConfigurationError unless there is a share for each."""
-    if len(shares) != len(owners):
-        allowed = f"{len(owners)} shares, one for each of {', '.join(owners[:12])}"
-        raise ConfigurationError(field=field, value=list(shares), allowed=allowed)
+    allowed = f"{len(owners)} shares, one for each of {', '.join(owners[:12])}"
+    refuse(len(shares) != len(owners), field, list(shares), allowed)

@@ -11,7 +11,7 @@ import numpy as np
 from ....protocol.columns import CodedColumn
 from ....protocol.dpwevote import DPWeVote
 from ....protocol.dpwevote.protocol import OPINIONS
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
 from ...reading.sources import PartiesTable, PartySources
@@ -120,9 +120,8 @@ def _check_without_weights(read: PartiesTable, candidates: Collection[str], para
         allowed = f"left out, or true: {read.source} has no column {_WEIGHT!r}, and one person, one vote is no secret"
         raise ConfigurationError(field="public_weights", value=False, allowed=allowed)
     weights: list[float] = convert(parameters.get("weights", [1.0]), list[float], "weights")
-    if 1.0 not in weights:
-        allowed = f"with 1 among them, or left out: {read.source} has no column {_WEIGHT!r}, so each partner weighs 1"
-        raise ConfigurationError(field="weights", value=weights, allowed=allowed)
+    allowed = f"with 1 among them, or left out: {read.source} has no column {_WEIGHT!r}, so each partner weighs 1"
+    refuse(1.0 not in weights, "weights", weights, allowed)
 
 
 SOURCES: Final = PartySources(

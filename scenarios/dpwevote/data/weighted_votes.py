@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ....protocol.errors import ConfigurationError, one_of
+from ....protocol.errors import ConfigurationError, one_of, refuse
 from ...datasets.loading import DataSet
 from ...reading.sources import PartiesTable
 from ...reading.text_forms import read_rows
@@ -89,9 +89,7 @@ def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, 
         members.append(_Member(name, float(votes), line))
     found = f"{len(members)} members with {sum(member.weight for member in members):g} votes"
     expected = f"{treaty.num_members} members with {treaty.total} votes"
-    if found != expected:
-        where = f"{path.name}, column {treaty.column}"
-        raise ConfigurationError(field=where, value=found, allowed=f"{expected} under {options.treaty}")
+    refuse(found != expected, f"{path.name}, column {treaty.column}", found, f"{expected} under {options.treaty}")
     has_quota = any(parameters.get(name) is not None for name in ("quota", "quota_fraction"))
     return _vote(
         members, options, source=path.name, parameters=parameters, own={} if has_quota else {"quota": treaty.quota}

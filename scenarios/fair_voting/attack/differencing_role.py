@@ -19,7 +19,7 @@ import numpy as np
 
 from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.fair_voting import FairVoting
 from ....protocol.phases import Inputs
 from ...adversaries.over_votes import lesson_over
@@ -92,22 +92,19 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         """Refuse a target that is a member or alone in its group, an aggregator, another model, and numbers."""
         coalition = scene.coalition(self.members)
         place = scene.place_of_target(self.target, coalition, knows="its own ranking")
-        if coalition.has_server or not coalition.members:
-            value = SERVER if coalition.has_server else "nobody"
-            allowed = "voters: they hear the outcomes, and the aggregator, which is trusted, has the rankings"
-            raise ConfigurationError(field="members", value=value, allowed=allowed)
+        value = SERVER if coalition.has_server else "nobody"
+        allowed = "voters: they hear the outcomes, and the aggregator, which is trusted, has the rankings"
+        refuse(coalition.has_server or not coalition.members, "members", value, allowed)
         check_between("trials", self.trials, 1, _MOST_TRIALS)
         parameters = _protocol_of(scene).parameters
-        if len(parameters.alternatives) > _MOST_LISTED:
-            value = f"{len(parameters.alternatives)} alternatives"
-            raise ConfigurationError(field="alternatives", value=value, allowed=f"at most {_MOST_LISTED}")
+        value = f"{len(parameters.alternatives)} alternatives"
+        refuse(len(parameters.alternatives) > _MOST_LISTED, "alternatives", value, f"at most {_MOST_LISTED}")
         elections = self._elections(scene)
         elections.first.check_secret(self._inferred)
         unknown = _Pair(scene, elections, coalition, place, self._inferred).num_unknown
         most = _MOST_UNKNOWN_OF_FOUR if len(elections.first.rankings) >= _MOST_CHANGED else _MOST_UNKNOWN
-        if parameters.kind.releases_sums and unknown > most:
-            allowed = f"all voters of the target's group but {most} at most, where sums are published"
-            raise ConfigurationError(field="members", value=f"{len(self.members)} voters", allowed=allowed)
+        allowed = f"all voters of the target's group but {most} at most, where sums are published"
+        refuse(parameters.kind.releases_sums and unknown > most, "members", f"{len(self.members)} voters", allowed)
         is_unknown = len(coalition.members) < len(scene.names) - 1
         if self.change == "changed" and is_unknown and len(elections.first.rankings) > _MOST_CHANGED:
             allowed = "all voters but the target ('*'), where it changes a ranking of more than four alternatives"
@@ -165,17 +162,15 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
 
     def _elections(self, scene: Scene) -> TwoElections:
         protocol = _protocol_of(scene)
-        if protocol.parameters.is_joint:
-            allowed = "one in which the aggregator is trusted"
-            raise ConfigurationError(field="mechanism", value=protocol.parameters.mechanism, allowed=allowed)
+        allowed = "one in which the aggregator is trusted"
+        refuse(protocol.parameters.is_joint, "mechanism", protocol.parameters.mechanism, allowed)
         second = protocol
         if self.change == "left":
             place = scene.place_of(self.target, field="target")
             sizes = list(protocol.parameters.group_sizes)
             sizes[int(scene.inputs.public[place, 0])] -= 1
-            if 0 in sizes:
-                allowed = "a voter whose group has another voter: otherwise the group is empty without it"
-                raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+            allowed = "a voter whose group has another voter: otherwise the group is empty without it"
+            refuse(0 in sizes, "target", self.target, allowed)
             second = FairVoting(msgspec.structs.replace(protocol.parameters, group_sizes=tuple(sizes)))
         return TwoElections(FairVotingAttack(protocol, seed=scene.seed), second, self.change)
 

@@ -27,7 +27,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.fair_voting import DisclosedRankings, FairVoting, JointRankings, RandomizedRankings, Rankings
 from ....protocol.fair_voting.choices import Choice
 from ....protocol.fair_voting.rankings import cells_of_members
@@ -106,11 +106,8 @@ class FairVotingAttack(Attack):
                 the group is, and it is public.
         """
         parameters = self.protocol.parameters
-        if secret == GROUP and not parameters.is_joint:
-            allowed = (
-                f"one of {', '.join(self.secrets[:-1])}: groups are public with mechanism {parameters.mechanism!r}"
-            )
-            raise ConfigurationError(field="secret", value=secret, allowed=allowed)
+        allowed = f"one of {', '.join(self.secrets[:-1])}: groups are public with mechanism {parameters.mechanism!r}"
+        refuse(secret == GROUP and not parameters.is_joint, "secret", secret, allowed)
         names = parameters.alternatives
         labels = {
             FAVORITE: names,
@@ -147,9 +144,8 @@ class FairVotingAttack(Attack):
         name = "central" if isinstance(phase, DisclosedRankings) else phase.report.name
         is_linear = name in {"sampled_pair", "sampled_position", "joint_pair", "joint_position"}
         number = 2 * (size - 1) * size if secret in {FAVORITE, GROUP} else (size - 1) * size * 2 * (size - 2)
-        if secret == RANKING or not is_linear or number > _MOST_DESIGNED:
-            allowed = f"at most {_MOST_LISTED} for secret {secret!r}"
-            raise ConfigurationError(field="alternatives", value=size, allowed=allowed)
+        allowed = f"at most {_MOST_LISTED} for secret {secret!r}"
+        refuse(secret == RANKING or not is_linear or number > _MOST_DESIGNED, "alternatives", size, allowed)
         if secret in {FAVORITE, GROUP}:
             fixed = [((place, 0),) for place in range(size)]
         else:
@@ -364,9 +360,8 @@ class FairVotingAttack(Attack):
             if self.size <= _MOST_LISTED:
                 expected = self.population @ np.exp(phase.mechanism.log_likelihoods(reports, self.rankings)).T
             return log_of(laws @ (table / expected))
-        if count < _LEAST_NORMAL:
-            allowed = f"with the aggregator, all other voters of the group, or all but {_LEAST_NORMAL} and more"
-            raise ConfigurationError(field="coalition", value=f"all but {count} of a group", allowed=allowed)
+        allowed = f"with the aggregator, all other voters of the group, or all but {_LEAST_NORMAL} and more"
+        refuse(count < _LEAST_NORMAL, "coalition", f"all but {count} of a group", allowed)
         means, spread = self._moments(phase)
         average = self.population @ means
         away = table - (count - 1) * average - means[self._places(RANKING, rows)]

@@ -11,7 +11,7 @@ from typing import Final, cast
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import refuse
 from ....protocol.fair_voting import JointRankings, Outcome
 from ....protocol.mechanisms import JointPair, JointScores, RowMechanism
 from ...attacks.seen import Seen
@@ -73,9 +73,8 @@ def _of_scores(
 
 def _log_normals(rest: IntArray, count: int, means: FloatArray, average: FloatArray, spread: FloatArray) -> FloatArray:
     """Return the logarithms of the densities of a sum of `count` reports, for each mean of one of them."""
-    if count < _LEAST_NORMAL:
-        allowed = f"with the aggregator, all other voters, or all but {_LEAST_NORMAL} and more"
-        raise ConfigurationError(field="coalition", value=f"all but {count}", allowed=allowed)
+    allowed = f"with the aggregator, all other voters, or all but {_LEAST_NORMAL} and more"
+    refuse(count < _LEAST_NORMAL, "coalition", f"all but {count}", allowed)
     away = rest.reshape(-1) - (count - 1) * average - means
     return np.einsum("ci,ij,cj->c", away, np.linalg.pinv(spread, hermitian=True), away) / (-2 * count)
 
@@ -101,6 +100,5 @@ def _all_reports(mechanism: RowMechanism) -> IntArray:
 
 
 def _check_number(number: int) -> None:
-    if number > _MOST_REPORTS:
-        allowed = f"with the aggregator, where a report is one of more than {_MOST_REPORTS}"
-        raise ConfigurationError(field="coalition", value=f"without, and {number} reports", allowed=allowed)
+    allowed = f"with the aggregator, where a report is one of more than {_MOST_REPORTS}"
+    refuse(number > _MOST_REPORTS, "coalition", f"without, and {number} reports", allowed)

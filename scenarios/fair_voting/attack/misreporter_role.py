@@ -38,9 +38,8 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
     def check(self, scene: Scene) -> None:
         """Refuse other members than one voter, many alternatives, and a law of the winner that takes too long."""
         coalition = scene.coalition(self.members)
-        if len(self.members) != 1 or coalition.has_server:
-            value = SERVER if coalition.has_server else f"{len(self.members)} voters"
-            raise ConfigurationError(field="members", value=value, allowed="one voter")
+        value = SERVER if coalition.has_server else f"{len(self.members)} voters"
+        refuse(len(self.members) != 1 or coalition.has_server, "members", value, "one voter")
         check_between("trials", self.trials, _LEAST_TRIALS, _MOST_TRIALS)
         vote = _vote_of(scene)
         size = len(vote.parameters.alternatives)

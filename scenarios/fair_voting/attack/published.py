@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import refuse
 from ....protocol.estimators import Estimate
 from ....protocol.fair_voting import DisclosedRankings, FairVoting, Outcome, RandomizedRankings
 from ...attacks.seen import Seen
@@ -66,9 +66,8 @@ def last_reports(protocol: FairVoting, phase: RandomizedRankings, seen: Seen, ow
         count, *rest = (seen.totals[0][group] - own[group]).tolist()
     else:
         count, rest = release.num_reports[group] - int(own[group, 0]), None
-    if count != 1:
-        allowed = "all other voters of a group, where the release alone is known"
-        raise ConfigurationError(field="coalition", value=f"all but {count} of a group", allowed=allowed)
+    allowed = "all other voters of a group, where the release alone is known"
+    refuse(count != 1, "coalition", f"all but {count} of a group", allowed)
     published = [alternative.utilities[group] for alternative in release.alternatives]
     if phase.report.name == "noisy_scores":
         if rest is None:

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
@@ -52,11 +52,9 @@ class TwoElections:
     def __post_init__(self) -> None:
         for protocol in (self.first.protocol, self.second):
             parameters = protocol.parameters
-            if not parameters.model.trusts_server:
-                allowed = "one in which the aggregator is trusted"
-                raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
-            if parameters.samples_voters_first:
-                raise ConfigurationError(field="reading", value="subsample", allowed="group, for two elections")
+            allowed = "one in which the aggregator is trusted"
+            require(parameters.model.trusts_server, "mechanism", parameters.mechanism, allowed)
+            refuse(parameters.samples_voters_first, "reading", "subsample", "group, for two elections")
         if not publish_alike(self.first.protocol.parameters, self.second.parameters):
             allowed = "one with the same alternatives, groups and scores that publishes in the same way"
             raise ConfigurationError(field="second", value="another vote", allowed=allowed)
@@ -89,8 +87,7 @@ class TwoElections:
         Raises:
             ConfigurationError: more than the winner is published, or as `FairVotingAttack`.
         """
-        if self.second.parameters.kind.releases_sums:
-            raise ConfigurationError(field="mechanism", value="laplace", allowed="one that publishes the winner alone")
+        refuse(self.second.parameters.kind.releases_sums, "mechanism", "laplace", "one that publishes the winner alone")
         candidates = self.first.candidates(secret)
         seen = _nothing_yet(self.first, inputs, coalition)
         weights, first, second = self._log_laws(seen, target, candidates.rows, None, None)
@@ -123,8 +120,7 @@ class TwoElections:
         self, seen: Seen, target: int, rows: IntArray, of_first: IntArray | None, of_second: IntArray | None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the weights of what the others may be, and each election's logarithms: shape (s, c, outcomes)."""
-        if target in seen.coalition.members:
-            raise ConfigurationError(field="target", value=target, allowed="no member of the coalition")
+        refuse(target in seen.coalition.members, "target", target, "no member of the coalition")
         group = int(seen.public[target, 0])
         others = self.first.others(seen, group)
         weights, first = self.first.log_laws(others, group, rows, totals=of_first)

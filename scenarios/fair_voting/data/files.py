@@ -12,7 +12,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from ....protocol.errors import ConfigurationError, did_you_mean
+from ....protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from .ballots import FileBallots
@@ -67,8 +67,7 @@ class RankingOptions(msgspec.Struct, frozen=True, kw_only=True):
     ties_seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.ties_seed < 0:
-            raise ConfigurationError(field=f"{_FIELD}.ties_seed", value=self.ties_seed, allowed="at least 0")
+        refuse(self.ties_seed < 0, f"{_FIELD}.ties_seed", self.ties_seed, "at least 0")
 
 
 class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
@@ -96,12 +95,10 @@ class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
         if cuts and (cuts[0] < 1 or any(high <= low for low, high in itertools.pairwise(cuts))):
             raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(cuts), allowed="ages that ascend, from 1")
         columns: tuple[str, ...] = (self.group_column, *getattr(self, "group_columns", ()))
-        if cuts and (self.group_names or not any(columns)):
-            allowed = "left out with group_names, and without group_column"
-            raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(cuts), allowed=allowed)
-        if self.group_column == "age" and not cuts:
-            allowed = "given for the column 'age', such as [30, 60]"
-            raise ConfigurationError(field=f"{_FIELD}.age_cuts", value="nothing", allowed=allowed)
+        allowed = "left out with group_names, and without group_column"
+        refuse(cuts and (self.group_names or not any(columns)), f"{_FIELD}.age_cuts", list(cuts), allowed)
+        allowed = "given for the column 'age', such as [30, 60]"
+        refuse(self.group_column == "age" and not cuts, f"{_FIELD}.age_cuts", "nothing", allowed)
 
 
 class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -134,10 +131,9 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if bool(self.file) == bool(self.group_files):
-            value = "given" if self.file else "left out"
-            field = f"{_FIELD}.file and {_FIELD}.group_files"
-            raise ConfigurationError(field=field, value=value, allowed="given one of them alone")
+        value = "given" if self.file else "left out"
+        field = f"{_FIELD}.file and {_FIELD}.group_files"
+        refuse(bool(self.file) == bool(self.group_files), field, value, "given one of them alone")
         known = ("group_files", "groups_file", "group_column", "group_columns", "group_rule")
         sources = [name for name in known if getattr(self, name)]
         if sources == ["groups_file", "group_columns"]:
@@ -200,9 +196,7 @@ def read_ballots(path: Path, *, column: str = "", field: str = "file") -> FileBa
     if of_type not in PREFLIB_TYPES:
         allowed = f"a file that ends with .{_PABULIB} or {', '.join(f'.{name}' for name in PREFLIB_TYPES)}"
         raise ConfigurationError(field=field, value=str(path), allowed=allowed)
-    if column:
-        allowed = f"left out for {path.name}: PrefLib's files hold no groups"
-        raise ConfigurationError(field=f"{_FIELD}.group_column", value=column, allowed=allowed)
+    refuse(column, f"{_FIELD}.group_column", column, f"left out for {path.name}: PrefLib's files hold no groups")
     return read_preflib(path, field=field)
 
 
@@ -323,8 +317,7 @@ def _profile_of_columns(options: RankingFile) -> Profile:
             cuts = options.age_cuts if column == "age" else ()
             own = msgspec.structs.replace(options, group_columns=(), group_column=column, age_cuts=cuts)
             groupings[column] = grouping_of_column(read_ballots(file, column=column, field=f"{_FIELD}.file"), own)
-    if len(groupings) < len(options.group_columns):
-        raise ConfigurationError(field=field, value=list(options.group_columns), allowed="columns, each once")
+    refuse(len(groupings) < len(options.group_columns), field, list(options.group_columns), "columns, each once")
     grouping, features = crossed(groupings, field=field)
     return dataclasses.replace(profile_of(ballots, grouping, options), features=features)
 
@@ -354,10 +347,9 @@ def _columns_like(first: FileBallots, part: FileBallots, *, by_name: bool) -> li
         )
         allowed = f'files over the alternatives of {first.source}, or same_alternatives = "numbers"'
         raise ConfigurationError(field=f"{_FIELD}.group_files", value=value, allowed=allowed)
-    if len(part.alternatives) != len(first.alternatives):
-        value = f"{part.source} with {len(part.alternatives)} alternatives"
-        allowed = f"files over as many alternatives as {first.source}, {len(first.alternatives)}"
-        raise ConfigurationError(field=f"{_FIELD}.group_files", value=value, allowed=allowed)
+    value = f"{part.source} with {len(part.alternatives)} alternatives"
+    allowed = f"files over as many alternatives as {first.source}, {len(first.alternatives)}"
+    refuse(len(part.alternatives) != len(first.alternatives), f"{_FIELD}.group_files", value, allowed)
     if by_name:
         return [part.alternatives.index(name) for name in first.alternatives]
     return list(range(len(first.alternatives)))
@@ -376,12 +368,10 @@ def _kept(ballots: FileBallots, wanted: Sequence[str]) -> list[int]:
             allowed = f"an alternative of {ballots.source}: {some}{did_you_mean(name, places)}"
             raise ConfigurationError(field=field, value=name, allowed=allowed)
     kept = [places[name] for name in wanted] or list(range(len(ballots.alternatives)))
-    if len(set(kept)) < len(kept):
-        raise ConfigurationError(field=field, value=list(wanted)[:_MAX_SHOWN], allowed="alternatives, each once")
-    if not _LEAST <= len(kept) <= MAX_ALTERNATIVES:
-        where = field if wanted else f"{ballots.source}, number of alternatives"
-        allowed = f"{_LEAST} to {MAX_ALTERNATIVES}" + ("" if wanted else f"; {field} keeps some of them")
-        raise ConfigurationError(field=where, value=len(kept), allowed=allowed)
+    refuse(len(set(kept)) < len(kept), field, list(wanted)[:_MAX_SHOWN], "alternatives, each once")
+    where = field if wanted else f"{ballots.source}, number of alternatives"
+    allowed = f"{_LEAST} to {MAX_ALTERNATIVES}" + ("" if wanted else f"; {field} keeps some of them")
+    require(_LEAST <= len(kept) <= MAX_ALTERNATIVES, where, len(kept), allowed)
     return kept
 
 

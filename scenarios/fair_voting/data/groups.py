@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.errors import ConfigurationError, did_you_mean
+from ....protocol.errors import ConfigurationError, did_you_mean, refuse
 from ....protocol.fair_voting.entries import names_two_groups
 from ....protocol.roles import check_party_name
 from ...reading.cells import number_in
@@ -65,9 +65,8 @@ def groups_in_turn(ballots: FileBallots, groups: Sequence[str]) -> Grouping:
         ConfigurationError: there are fewer than two groups or more than voters, or a line stands for several voters.
     """
     check_groups(groups)
-    if len(groups) > len(ballots):
-        allowed = f"at most as many as there are voters in {ballots.source}, {len(ballots)}"
-        raise ConfigurationError(field="voters.groups", value=list(groups)[:_MAX_SHOWN], allowed=allowed)
+    allowed = f"at most as many as there are voters in {ballots.source}, {len(ballots)}"
+    refuse(len(groups) > len(ballots), "voters.groups", list(groups)[:_MAX_SHOWN], allowed)
     is_repeated = ballots.lines[1:] == ballots.lines[:-1]
     if np.any(is_repeated):
         line = int(ballots.lines[np.argmax(is_repeated)])
@@ -239,9 +238,8 @@ def groups_of_companion(
 
 def check_groups(groups: Sequence[str]) -> None:
     """Raise ConfigurationError unless these are the names of two or more groups."""
-    if len(groups) < _LEAST or len(set(groups)) < len(groups):
-        allowed = "two or more, each with its own name"
-        raise ConfigurationError(field="voters.groups", value=list(groups)[:_MAX_SHOWN], allowed=allowed)
+    allowed = "two or more, each with its own name"
+    refuse(len(groups) < _LEAST or len(set(groups)) < len(groups), "voters.groups", list(groups)[:_MAX_SHOWN], allowed)
     for name in groups:
         check_party_name(name, field="group")
 

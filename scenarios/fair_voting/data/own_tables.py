@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.parameters import SEPARATOR
 from ...reading.sources import PartiesTable
@@ -44,8 +44,7 @@ class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             if name not in _COLUMNS:
                 allowed = one_of(_COLUMNS, name)
                 raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=allowed)
-        if self.places and self.choices:
-            raise ConfigurationError(field=f"{_FIELD}.choices", value="given", allowed="left out beside places")
+        refuse(self.places and self.choices, f"{_FIELD}.choices", "given", "left out beside places")
 
 
 def load_table(options: RankingTable) -> PartiesTable:

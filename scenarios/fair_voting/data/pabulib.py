@@ -35,7 +35,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, require
 from ...reading.cells import number_in
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
 from .lines import line_fault, read_lines
@@ -273,8 +273,7 @@ def _read_votes(
             entries.append(row[column_place])
         if len(votes.lines) > MAX_VOTERS:
             raise line_fault(path, line, "a further vote", f"the last one: at most {MAX_VOTERS:,} votes in one file")
-    if not votes.lines:
-        raise ConfigurationError(field=path.name, value="VOTES without a vote", allowed="a Pabulib file with votes")
+    require(votes.lines, path.name, "VOTES without a vote", "a Pabulib file with votes")
     if len(set(votes.voters)) < len(votes.voters):
         seen: dict[str, int] = {}
         for line, voter in zip(votes.lines, votes.voters, strict=True):

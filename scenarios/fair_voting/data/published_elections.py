@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ...datasets.loading import DataSet
 from .ballots import FileBallots, tabulate
 from .files import ColumnOptions, RankingOptions, grouping_of_column, merge, profile_of
@@ -165,9 +165,8 @@ def _load_breakfast(options: Breakfast, folder: Path) -> Profile:
         note = f"respondents 2 to {_NUM_RESPONDENTS} as in {others.source}, 1 as in {ballots.source}"
         first = dataclasses.replace(ballots, ballot_of_voter=ballots.ballot_of_voter[:1], lines=ballots.lines[:1])
         ballots = merge([first, others])
-    if len(ballots) != _NUM_RESPONDENTS:
-        allowed = f"{_NUM_RESPONDENTS} respondents"
-        raise ConfigurationError(field=ballots.source, value=f"{len(ballots)} voters", allowed=allowed)
+    allowed = f"{_NUM_RESPONDENTS} respondents"
+    refuse(len(ballots) != _NUM_RESPONDENTS, ballots.source, f"{len(ballots)} voters", allowed)
     names = [f"respondent {respondent:02d}" for respondent in range(1, _NUM_RESPONDENTS + 1)]
     return profile_of(ballots, groups_in_turn(ballots, _MEN_AND_WOMEN), options, names=names, note=note)
 
@@ -193,9 +192,8 @@ def _read_in_order(path: Path, ballots: FileBallots, *, column: int) -> FileBall
             raise line_fault(path, line, ";".join(row), allowed)
         orders.append(order)
         lines.append(line)
-    if len(orders) != _NUM_RESPONDENTS - 1:
-        allowed = f"rows of respondents 2 to {_NUM_RESPONDENTS}"
-        raise ConfigurationError(field=path.name, value=f"{len(orders)} rows", allowed=allowed)
+    allowed = f"rows of respondents 2 to {_NUM_RESPONDENTS}"
+    refuse(len(orders) != _NUM_RESPONDENTS - 1, path.name, f"{len(orders)} rows", allowed)
     table = np.array(orders, dtype=np.int64)
     classes, listed, _ = tabulate(
         table.ravel() - 1, np.tile(np.arange(most), len(table)), np.full(len(table), most), num_alternatives=most
@@ -222,9 +220,8 @@ def _load_dots(options: Dots, folder: Path) -> Profile:
 
 def _load_labor(options: LaborLeadership, folder: Path) -> Profile:
     """Return the members of parliament."""
-    if not options.groups_file:
-        allowed = "given, a CSV file of voter, group: PrefLib's file does not say who cast which ballot"
-        raise ConfigurationError(field=f"{_FIELD}.groups_file", value="nothing", allowed=allowed)
+    allowed = "given, a CSV file of voter, group: PrefLib's file does not say who cast which ballot"
+    require(options.groups_file, f"{_FIELD}.groups_file", "nothing", allowed)
     ballots = read_preflib(folder / "00030-00000001.soi", field=_DATA)
     grouping = groups_of_companion(Path(options.groups_file), ballots, without_group=options.without_group)
     return profile_of(ballots, grouping, options)

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from ....protocol.randomness import philox_rows, stream_key
@@ -99,8 +99,7 @@ class GroupOfVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         names = tuple(alternatives)
         _check_alternatives(names)
         _check_group(self, names, str)
-        if seed < 0:
-            raise ConfigurationError(field="seed", value="a negative number", allowed="at least 0")
+        refuse(seed < 0, "seed", "a negative number", "at least 0")
         return _draw_group(self, names, _key_of(seed, ""))
 
 
@@ -195,17 +194,14 @@ class Society(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def __post_init__(self) -> None:
         _check_alternatives(self.alternatives)
-        if len(self.groups) < _FEWEST:
-            allowed = f"at least {_FEWEST} groups, each a table of its own: [{_FIELD}.groups.NAME]"
-            raise ConfigurationError(field=f"{_FIELD}.groups", value=list(self.groups), allowed=allowed)
+        allowed = f"at least {_FEWEST} groups, each a table of its own: [{_FIELD}.groups.NAME]"
+        refuse(len(self.groups) < _FEWEST, f"{_FIELD}.groups", list(self.groups), allowed)
         for name, group in self.groups.items():
             check_party_name(name, field=f"a name in {_FIELD}.groups")
             _check_group(group, self.alternatives, _place_in(name))
-        if self.num_voters > _MAX_VOTERS:
-            field = f"the voters of all {_FIELD}.groups"
-            raise ConfigurationError(field=field, value=self.num_voters, allowed=f"at most {_MAX_VOTERS}")
-        if self.seed < 0:
-            raise ConfigurationError(field=f"{_FIELD}.seed", value="a negative number", allowed="at least 0")
+        field = f"the voters of all {_FIELD}.groups"
+        refuse(self.num_voters > _MAX_VOTERS, field, self.num_voters, f"at most {_MAX_VOTERS}")
+        refuse(self.seed < 0, f"{_FIELD}.seed", "a negative number", "at least 0")
 
     @property
     def num_voters(self) -> int:
@@ -310,9 +306,8 @@ def _check_alternatives(names: Sequence[str]) -> None:
 
 
 def _check_number(number: int, value: object) -> None:
-    if not _FEWEST <= number <= MAX_ALTERNATIVES:
-        allowed = f"{_FEWEST} to {MAX_ALTERNATIVES} names, or a number in [{_FEWEST}, {MAX_ALTERNATIVES}]"
-        raise ConfigurationError(field=f"{_FIELD}.alternatives", value=value, allowed=allowed)
+    allowed = f"{_FEWEST} to {MAX_ALTERNATIVES} names, or a number in [{_FEWEST}, {MAX_ALTERNATIVES}]"
+    require(_FEWEST <= number <= MAX_ALTERNATIVES, f"{_FIELD}.alternatives", value, allowed)
 
 
 def _faults_of(center: Sequence[str], alternatives: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.privacy import Budget, NeighboringRelation, total_of
@@ -70,20 +70,17 @@ class MembershipRole(Role, frozen=True, kw_only=True):
         """Refuse a target that is a member or like everybody, a trusted server, numbers out of range, a law unknown."""
         coalition = scene.coalition(self.members)
         place = scene.place_of_target(self.target, coalition, knows="that it took part")
-        if coalition.has_server and scene.protocol.trusts_server:
-            allowed = "voters alone: this protocol trusts its server, which sees every row as it is"
-            raise ConfigurationError(field="members", value=SERVER, allowed=allowed)
+        allowed = "voters alone: this protocol trusts its server, which sees every row as it is"
+        refuse(coalition.has_server and scene.protocol.trusts_server, "members", SERVER, allowed)
         rising = sorted(set(self.releases))
         if not rising or list(self.releases) != rising or not 1 <= rising[0] <= rising[-1] <= _MOST_RELEASES:
             allowed = f"increasing numbers in [1, {_MOST_RELEASES}]"
             raise ConfigurationError(field="releases", value=list(self.releases), allowed=allowed)
         check_between("rounds", self.rounds, 1, _MOST_ROUNDS)
-        if self.budget is not None and not self.budget > 0:
-            raise ConfigurationError(field="budget", value=self.budget, allowed="above 0")
+        refuse(self.budget is not None and not self.budget > 0, "budget", self.budget, "above 0")
         mechanism_faced(_protocol_of(scene), scene.inputs.public[place].tolist())
-        if not len(_population(scene, coalition, place)):
-            allowed = "one whose preferences differ from the other voters'"
-            raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+        allowed = "one whose preferences differ from the other voters'"
+        require(len(_population(scene, coalition, place)), "target", self.target, allowed)
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return how often it is right about the target after each number of releases, and how near to its row."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.moral_preferences import MoralPreferences, Parameters
 from ....protocol.moral_preferences.functional import NoisyObjective
 from ....protocol.moral_preferences.records import Records
@@ -53,9 +53,8 @@ class PoisonedPreferences(Poisoning):
                 "'laplace', 'direction' or 'functional': with pooled coefficients the release is not a mean of reports"
             )
             raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
-        if parameters.is_personal:
-            allowed = "left out: poisoning is known where all voters have one epsilon"
-            raise ConfigurationError(field="epsilons", value=list(parameters.epsilons[:5]), allowed=allowed)
+        allowed = "left out: poisoning is known where all voters have one epsilon"
+        refuse(parameters.is_personal, "epsilons", list(parameters.epsilons[:5]), allowed)
 
     @property
     def pushed(self) -> str:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.moral_preferences import Level, MoralPreferences, Records
 from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, check_between, success_figure
 from ...attacks import Evaluation, success_bound
@@ -65,15 +65,12 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         coalition = scene.coalition(self.members)
         scene.place_of_target(self.target, coalition, knows="its own records")
         parameters = cast("MoralPreferences", scene.protocol).parameters
-        if parameters.paradigm.level is not Level.RECORD:
-            allowed = "RLCP or RLDP: here ε protects everything that a voter says"
-            raise ConfigurationError(field="paradigm", value=parameters.paradigm.value, allowed=allowed)
-        if parameters.mechanism not in _MECHANISMS:
-            allowed = f"one that adds up records: {', '.join(_MECHANISMS)}"
-            raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
-        if parameters.is_local and not coalition.has_server:
-            allowed = "'server', alone or with voters: it has the target's report"
-            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed=allowed)
+        allowed = "RLCP or RLDP: here ε protects everything that a voter says"
+        refuse(parameters.paradigm.level is not Level.RECORD, "paradigm", parameters.paradigm.value, allowed)
+        allowed = f"one that adds up records: {', '.join(_MECHANISMS)}"
+        refuse(parameters.mechanism not in _MECHANISMS, "mechanism", parameters.mechanism, allowed)
+        allowed = "'server', alone or with voters: it has the target's report"
+        refuse(parameters.is_local and not coalition.has_server, "members", list(self.members)[:3], allowed)
         is_maximal = len(coalition.members) == len(scene.names) - 1
         if not parameters.is_local and (coalition.has_server or not is_maximal):
             allowed = "['*'], all other voters: this protocol trusts its server, which sees every row as it is"
@@ -148,8 +145,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
             allowed = f"two different ones of {size} numbers each"
             raise ConfigurationError(field="candidates", value=f"{len(self.candidates)} records", allowed=allowed)
         longest = float(np.linalg.norm(self._differences(size), axis=1).max())
-        if not longest <= 1 + _ROUNDING:
-            raise ConfigurationError(field="candidates", value=f"one of norm {longest:g}", allowed="of ℓ₂ norm ≤ 1")
+        require(longest <= 1 + _ROUNDING, "candidates", f"one of norm {longest:g}", "of ℓ₂ norm ≤ 1")
 
 
 def _of_target(scene: Scene, target: str) -> MoralPreferences:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, require
 from ....protocol.moral_preferences.records import GREATEST_FEATURE
 from ...reading.cells import number_in
 from ...reading.columns import is_plain
@@ -91,8 +91,7 @@ def read_numbers(path: Path, choose: Choose, *, field: str, is_strict: bool = Tr
                 allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
                 raise ConfigurationError(field=f"{name} ({table.where(int(row))})", value=entry, allowed=allowed)
             table.numbers[is_fault] = math.nan
-    if not len(table.lines):
-        raise ConfigurationError(field=path.name, value="a header alone", allowed="a CSV file with rows")
+    require(len(table.lines), path.name, "a header alone", "a CSV file with rows")
     return table
 
 
@@ -106,8 +105,7 @@ def header_of(
     """
     with readable(path, field=field):
         line, header = next(_rows(path, form), (1, list[str]()))
-    if not header:
-        raise ConfigurationError(field=path.name, value="an empty file", allowed="a CSV file with a header")
+    require(header, path.name, "an empty file", "a CSV file with a header")
     repeated = [name for place, name in enumerate(header) if name in header[:place]]
     if repeated:
         raise line_fault(path, line, repeated[0], "a header in which each column has its own name")

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
 from .csv_numbers import Choose, NumberTable, codes_of, line_fault, read_numbers
@@ -99,13 +99,11 @@ def _chooser(required: Sequence[str], features: list[str], other: str = "") -> C
         missing = [name for name in required if name not in header]
         if missing:
             raise ConfigurationError(field="header", value=list(header), allowed=f"a header with {missing[0]!r}")
-        if VOTER not in required and VOTER in header:
-            allowed = "a header without 'voter': these are one person's own records"
-            raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+        allowed = "a header without 'voter': these are one person's own records"
+        refuse(VOTER not in required and VOTER in header, "header", list(header), allowed)
         found = [name for name in header if name not in {*required, other or VOTER}]
-        if not found or not all(name.strip() == name and name for name in found):
-            allowed = f"the columns {', '.join(required)} and at least one feature, each with a name"
-            raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+        allowed = f"the columns {', '.join(required)} and at least one feature, each with a name"
+        refuse(not found or not all(name.strip() == name and name for name in found), "header", list(header), allowed)
         features.extend(found)
         return [name for name in required if name != _CHOICE], [_CHOICE, *found]
 

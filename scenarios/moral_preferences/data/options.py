@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ....protocol.arrays import FloatArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import require
 from ....protocol.randomness import philox_rows, stream_key
 
 __all__ = ["MAX_VOTERS", "NAME_DIGITS", "check_option", "check_range", "dot", "draw_normals", "draw_uniforms"]
@@ -24,8 +24,7 @@ _LEAST: Final = 2.0**-54
 
 def check_option(field: str, value: object, *, is_allowed: bool, allowed: str) -> None:
     """Raise ConfigurationError unless an option's value is allowed."""
-    if not is_allowed:
-        raise ConfigurationError(field=field, value=value, allowed=allowed)
+    require(is_allowed, field, value, allowed)
 
 
 def check_range(start: int, stop: int | None, voters: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError, one_of
+from ....protocol.errors import ConfigurationError, one_of, refuse
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
 from ...reading.sources import PartiesTable, PartySources
@@ -63,9 +63,8 @@ class OwnSocieties(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.society:
             return with_societies(survey, path, voter=voter, society=self.society, min_voters=self.min_society)
-        if self.min_society != 1:
-            allowed = f"left out, unless {_FIELD}.society names a column"
-            raise ConfigurationError(field=f"{_FIELD}.min_society", value=self.min_society, allowed=allowed)
+        allowed = f"left out, unless {_FIELD}.society names a column"
+        refuse(self.min_society != 1, f"{_FIELD}.min_society", self.min_society, allowed)
         return survey
 
 
@@ -105,9 +104,8 @@ class OwnEpsilons(msgspec.Struct, frozen=True, kw_only=True):
     epsilons: str = ""
 
     def __post_init__(self) -> None:
-        if self.groups is not None and self.epsilons:
-            field = f"{_FIELD}.groups and {_FIELD}.epsilons"
-            raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
+        field = f"{_FIELD}.groups and {_FIELD}.epsilons"
+        refuse(self.groups is not None and self.epsilons, field, "given", "given one of them alone")
 
 
 GENERATORS: Final[Mapping[str, Generator]] = {

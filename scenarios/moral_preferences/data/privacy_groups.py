@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.moral_preferences.parameters import MAX_EPSILON
 from ...reading.text_forms import read_rows
 from .options import draw_uniforms
@@ -61,8 +61,7 @@ class PrivacyGroups(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         if not 1 / _HUNDREDTHS <= epsilons[0] <= epsilons[1] <= epsilons[2] <= _GREATEST:
             field = "epsilon_conservative, epsilon_moderate, epsilon_liberal"
             raise ConfigurationError(field=field, value=epsilons, allowed=f"ascending, in [0.01, {_GREATEST:g}]")
-        if self.seed < 0:
-            raise ConfigurationError(field="seed", value="a negative number", allowed="at least 0")
+        refuse(self.seed < 0, "seed", "a negative number", "at least 0")
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -107,8 +106,7 @@ def read_epsilons(path: Path, *, voters: Sequence[str], field: str) -> list[floa
             raise ConfigurationError(field=f"voter ({where})", value=name, allowed="named once")
         epsilons[name] = _epsilon_of(entry, where)
     missing = next((voter for voter in voters if voter not in epsilons), None)
-    if missing is not None:
-        raise ConfigurationError(field=path.name, value=f"no line of {missing!r}", allowed="a line of every voter")
+    refuse(missing is not None, path.name, f"no line of {missing!r}", "a line of every voter")
     return [epsilons[voter] for voter in voters]
 
 
@@ -117,6 +115,5 @@ def _epsilon_of(entry: str, where: str) -> float:
         epsilon = float(entry)
     except ValueError:
         epsilon = math.nan
-    if not 0 < epsilon <= MAX_EPSILON:
-        raise ConfigurationError(field=f"epsilon ({where})", value=entry, allowed=f"a number in (0, {MAX_EPSILON:g}]")
+    require(0 < epsilon <= MAX_EPSILON, f"epsilon ({where})", entry, f"a number in (0, {MAX_EPSILON:g}]")
     return epsilon

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
 from .dilemmas import CHARACTERS, CIRCUMSTANCES, FEATURES, features_of_rows
@@ -106,9 +106,7 @@ def check_header(header: Sequence[str]) -> None:
         ConfigurationError: one is missing.
     """
     missing = [name for name in (RESPONSE, VOTER, *ENTRY_COLUMNS) if name not in header]
-    if missing:
-        allowed = f"a header with the Moral Machine's columns; missing: {', '.join(missing)}"
-        raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+    refuse(missing, "header", list(header), f"a header with the Moral Machine's columns; missing: {', '.join(missing)}")
 
 
 def most_of(column: str) -> int:
@@ -270,11 +268,9 @@ def _blame(rows: list[tuple[str, dict[str, str]]]) -> NoReturn:
     where, entries = rows[0]
     others = ", ".join(other.rpartition(" ")[2] for other, _ in rows[1:])
     field = f"{RESPONSE} {entries[RESPONSE]} ({where}, also line {others})"
-    if len(rows) != _ROWS_OF_A_RESPONSE:
-        raise ConfigurationError(field=field, value=f"{len(rows)} rows", allowed="a response of two rows")
+    refuse(len(rows) != _ROWS_OF_A_RESPONSE, field, f"{len(rows)} rows", "a response of two rows")
     saved = [entries[_SAVED] for _, entries in rows]
-    if sum(map(float, saved)) != 1:
-        raise ConfigurationError(field=field, value=f"Saved {' and '.join(saved)}", allowed="one side saved")
+    refuse(sum(map(float, saved)) != 1, field, f"Saved {' and '.join(saved)}", "one side saved")
     sides = [entries["Intervention"] for _, entries in rows]
     allowed = "one side that dies if the car swerves, and one if it does not"
     raise ConfigurationError(field=field, value=f"Intervention {' and '.join(sides)}", allowed=allowed)

@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from ....protocol.errors import ConfigurationError, one_of
+from ....protocol.errors import ConfigurationError, one_of, refuse, require
 from ....protocol.moral_preferences.records import Records
 from .csv_numbers import codes_of, line_fault, read_numbers
 from .options import check_option
@@ -85,9 +85,8 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
     is_kept = counts >= min_records
     kept_rows = rows[is_kept[voter_of_row[rows]]]
     kept = np.flatnonzero(is_kept)
-    if not len(kept):
-        allowed = f"a file with a respondent who answered {min_records} dilemmas"
-        raise ConfigurationError(field=path.name, value=f"{len(voter_of_row)} rows", allowed=allowed)
+    allowed = f"a file with a respondent who answered {min_records} dilemmas"
+    require(len(kept), path.name, f"{len(voter_of_row)} rows", allowed)
     first_rows = np.full(len(respondents), len(voter_of_row))
     np.minimum.at(first_rows, voter_of_row, np.arange(len(voter_of_row)))
     actions = np.array([DILEMMAS[name] for name in scenarios])[scenario_of_row[kept_rows]]
@@ -119,6 +118,5 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
 def _choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Return the columns that are read."""
     missing = [name for name in (RESPONDENT, _SCENARIO, _OUTCOME) if name not in header]
-    if missing:
-        raise ConfigurationError(field="header", value=list(header), allowed=f"a header with {', '.join(missing)}")
+    refuse(missing, "header", list(header), f"a header with {', '.join(missing)}")
     return (RESPONDENT, _SCENARIO), (_OUTCOME,)
