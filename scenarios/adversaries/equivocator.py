@@ -37,7 +37,6 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
         refuse(len(set(self.misled)) >= len(scene.names), "misled", "everybody", allowed)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
-        """Return the server's."""
         del scene
         return {SERVER: Equivocator(self.misled, release=_other)}
 

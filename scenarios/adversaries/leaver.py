@@ -41,7 +41,6 @@ class LeaverRole(Role, frozen=True, kw_only=True):
         refuse(bool(self.number) is not has_limit, "number", self.number or "nothing", allowed)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
-        """Return each member's."""
         leaver = Leaver(self._place(scene), self._leaves_if)
         return dict.fromkeys(self.members, leaver)
 

@@ -38,7 +38,6 @@ class LiarRole(Role, frozen=True, kw_only=True):
                 raise ConfigurationError(field=f"parameters.{name}", value=value, allowed="another value than agreed")
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
-        """Return the server's."""
         del scene
         return {SERVER: Liar(self._named)}
 

@@ -30,7 +30,6 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
         check_between("times", self.times, 0, _MOST_TIMES)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
-        """Return each member's."""
         altered: dict[int, list[int]] = {}
         if self.altered:
             phases = enumerate(scene.protocol.phases)

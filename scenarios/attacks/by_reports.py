@@ -41,16 +41,10 @@ class ReportAttack(Attack):
         self._known: Candidates | None = None
 
     def against(self, inputs: Inputs) -> "ReportAttack":
-        """Return this attack with the public rows, by which parties may hold this or that. See `Attack.against`."""
         return ReportAttack(self.protocol, inputs)
 
     def candidates(self, secret: str) -> Candidates:
-        """Return the rows that the protocol says a party may hold, or else all that its mechanisms take.
-
-        Raises:
-            ConfigurationError: they are too many to list, others for one party than for another, or a trusted server
-                sees the row of a party that is none of them.
-        """
+        """Return the rows that the protocol says a party may hold, or else all that its mechanisms take."""
         self.check_secret(secret)
         if self._known is None:
             found = given_rows(self.protocol) or self._listed()
@@ -61,7 +55,6 @@ class ReportAttack(Attack):
         return self._known
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return the places of the parties' own rows, `NO_CANDIDATE` of those that are none. See `Attack.truths`."""
         columns = columns_seen(self.protocol)
         known: list[list[int]] = self.candidates(secret).rows.tolist()
         same = {tuple(row): place for place, row in enumerate(known)}
@@ -75,11 +68,6 @@ class ReportAttack(Attack):
         return np.array(list(places), dtype=np.int64)
 
     def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Return ln P[a target's reports | candidate]. See `Attack.log_likelihoods`.
-
-        Raises:
-            ConfigurationError: the law of a mechanism is not written down, or the coalition is without the server.
-        """
         if not seen.coalition.has_server:
             return self.release_log_likelihoods(seen, targets, candidates)
         try:
@@ -89,11 +77,7 @@ class ReportAttack(Attack):
             raise ConfigurationError(field="protocol", value=self.protocol.name, allowed=allowed) from None
 
     def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Refuse: of any protocol nothing is known of what its release tells. See `Attack.release_log_likelihoods`.
-
-        Raises:
-            ConfigurationError: always.
-        """
+        """Refuse: of any protocol nothing is known of what its release tells."""
         del targets, candidates
         allowed = (
             f"with 'server' among them: what the release of protocol {self.protocol.name!r} tells without its reports "

@@ -152,16 +152,13 @@ class _ClippedSum(Prepared):
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """Records of any size."""
         return -(2**31), 2**31
 
     def num_prepared_of(self, num_values: int) -> int:
-        """One sum."""
         del num_values
         return 1
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        """Return the sums of clipped records."""
         if not self.is_by_data:
             return np.clip(values, -self.clip, self.clip).sum(axis=1, keepdims=True)
         most = np.maximum(np.abs(values).max(axis=1, keepdims=True), self.clip)

@@ -403,12 +403,10 @@ class _Recorder(Deviation):
         self.told: list[Message] = []
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Keep a message that the party sends, and let it pass."""
         self.sent.append(message)
         return super().outgoing(peer, message)
 
     def incoming(self, peer: str, message: Message) -> Passage:
-        """Keep a message that the party is sent, and let it pass."""
         self.told.append(message)
         return super().incoming(peer, message)
 

@@ -124,7 +124,6 @@ class _ClippedLaplace(DiscreteLaplace):
     """Laplace noise that is never larger than so many scales."""
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Add noise, clipped."""
         reach = round(_CLIPPED_AT * self.scale)
         return np.clip(super().randomize(values, uniforms), values - reach, values + reach)
 
@@ -145,7 +144,6 @@ class _KeptResponse(GeneralizedRandomizedResponse):
     """k-RR of 0 and 1 alone."""
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Randomize 0 and 1, and keep the others."""
         return np.where(values > 1, values, super().randomize(values, uniforms))
 
 
@@ -188,7 +186,6 @@ class _WrongBeta(Beta, frozen=True):
     """A beta distribution whose exact draws are one uniform too large."""
 
     def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
-        """Return the next order statistic."""
         return Beta(self.alpha + 1, self.beta - 1, self.low, self.high).draw_exact(uniforms)
 
 

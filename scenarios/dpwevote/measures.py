@@ -128,7 +128,6 @@ class VoteMeasures(Measures):
         )
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
-        """Return the numbers of one trial."""
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
         number = len(outcome.candidates)
         cases = dict.fromkeys((measure.name for measure in _DECISIONS), 0)

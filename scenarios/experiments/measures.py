@@ -122,7 +122,6 @@ class EstimateErrors(Measures):
         )
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
-        """Return the errors of those estimates that the outcome has."""
         del tallies
         estimates = {name: each for name, each in estimates_in(outcome).items() if name in self._truth}
         errors = {name: each.value - self._truth[name] for name, each in estimates.items()}

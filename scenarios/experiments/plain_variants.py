@@ -39,7 +39,6 @@ class PlainVariants(SimulatedVariants):
 
     @property
     def names(self) -> Sequence[str]:
-        """The one."""
         return ("this session",)
 
     @property
@@ -48,7 +47,6 @@ class PlainVariants(SimulatedVariants):
         return Unit(of="of the greatest number that truth tells")
 
     def model_of(self, name: str) -> TrustModel:
-        """Return whom the session trusts."""
         del name
         return self.resolved.protocol.model
 
@@ -67,16 +65,13 @@ class PlainVariants(SimulatedVariants):
             return math.inf if given["epsilon"] > self.parameters.epsilon else 0.0
 
     def error_of(self, summary: Summary) -> Measurement:
-        """Return the root of the mean square, as a share."""
         root = math.sqrt(summary.mean)
         return Measurement(root / self._whole, summary.standard_error / (2 * root * self._whole) if root else 0.0)
 
     def measured_at(self, error: float) -> float:
-        """Return the mean square of a share."""
         return (error * self._whole) ** 2
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
-        """Return what the error is."""
         del offers
         what = (
             f"error: the root of the mean squared error of estimates, of {self._whole:g}, the greatest that truth tells"

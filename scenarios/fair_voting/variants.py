@@ -58,7 +58,6 @@ class ElectionVariants(SimulatedVariants):
         return Unit(of="other winners", sign="")
 
     def model_of(self, name: str) -> TrustModel:
-        """Return whom a mechanism trusts."""
         return model_of(name)
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
@@ -83,12 +82,10 @@ class ElectionVariants(SimulatedVariants):
         return low or None
 
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
-        """Return who is trusted."""
         del protocol
         return {"Trusted": model_of(offered.name).trusted("aggregator")}
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
-        """Return what the numbers are of, and who is missing."""
         parameters, missing = self.parameters, self.missing(offers)
         of_samples = "Algorithm 2 has as many samples as it allows, with this γ"
         if parameters.calibration == "proven":

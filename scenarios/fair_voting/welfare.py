@@ -47,7 +47,6 @@ class WelfareErrors(VariantTable):
         )
 
     def model_of(self, name: str) -> TrustModel:
-        """Return whom a mechanism trusts."""
         return model_of(name)
 
     def of_people(self, number: int) -> Self:

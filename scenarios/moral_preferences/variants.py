@@ -69,7 +69,6 @@ class PreferenceVariants(SimulatedVariants):
         return Unit(of="choices that noise changes", sign="")
 
     def model_of(self, name: str) -> TrustModel:
-        """Return whom a paradigm trusts."""
         return Paradigm(name.partition("/")[0]).model
 
     def parties_of(self, parties: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
@@ -108,7 +107,6 @@ class PreferenceVariants(SimulatedVariants):
         }
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
-        """Return what the numbers are of."""
         missing = [name for name in self.names if name not in {offered.name for offered in offers}]
         return (
             _NOTE.format(self.trials),

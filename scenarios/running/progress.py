@@ -147,7 +147,6 @@ class _DoneColumn(MofNCompleteColumn):
     """How many steps are done, or which share."""
 
     def render(self, task: Task) -> Text:
-        """Return it."""
         return (
             Text(f"{task.completed:4.0%}", style="progress.download")
             if isinstance(task.total, float)

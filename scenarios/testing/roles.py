@@ -229,11 +229,9 @@ class _Noted(Deviation):
         self.error: Exception | None = None
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Pass a message on. See `Deviation.outgoing`."""
         return self._note(self._deviation.outgoing, peer, message, Passage(outward=(message,)))
 
     def incoming(self, peer: str, message: Message) -> Passage:
-        """Pass a message on. See `Deviation.incoming`."""
         return self._note(self._deviation.incoming, peer, message, Passage(inward=(message,)))
 
     def _note(self, act: Callable[[str, Message], Passage], peer: str, message: Message, honest: Passage) -> Passage:

@@ -57,7 +57,6 @@ class DPWeVoteAttack(Attack):
 
     @property
     def joins_sessions(self) -> bool:
-        """It does, taking sums of tables for normal. See `Attack.joins_sessions`."""
         return True
 
     @property
@@ -81,7 +80,6 @@ class DPWeVoteAttack(Attack):
         return self.protocol.encode(self._table)
 
     def candidates(self, secret: str) -> Candidates:
-        """Return all weights with all opinions. See `Attack.candidates`."""
         allowed = f"{_OPINIONS!r}, where weights are public"
         refuse(self._parameters.public_weights and secret != _OPINIONS, "secret", secret, allowed)
         weights = [f"{weight:g}" for weight in self._table["weight"]]
@@ -102,7 +100,6 @@ class DPWeVoteAttack(Attack):
         return Candidates(rows, np.array([labels.index(label) for label in told], dtype=np.int64), labels)
 
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
-        """Return ε of what differs: of the weights' phases for a weight alone. See `Attack.loss`."""
         whole = super().loss(secret, public, targets, coalition)
         units = {_WEIGHT: "weight", _OPINIONS: "opinion"}
         told = [loss for loss in self.protocol.losses if loss.unit == units.get(secret)]

@@ -37,16 +37,13 @@ class PoisonedVote(Poisoning):
 
     @property
     def pushed(self) -> str:
-        """The margin."""
         return f"the margin of {self.aim!r}"
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray, *, num_parties: int) -> FloatArray:
-        """Return what is added to the margin. See `Poisoning.contributions`."""
         del num_parties
         return self.protocol.contributions(reports, public)[:, self.number]
 
     def choices(self, public: Sequence[int]) -> Choices:
-        """Return all pairs of reports, or those at the ends of their ranges. See `Poisoning.choices`."""
         touched = self._touched()
         columns: list[Sequence[int]] = []
         for phase, own in zip(self.protocol.phases, touched, strict=True):
@@ -85,25 +82,18 @@ class PoisonedVote(Poisoning):
         return rows
 
     def truthful_range(self, public: Sequence[int], *, num_parties: int) -> float:
-        """Return a partner's weight: a "yes" in place of a "no". See `Poisoning.truthful_range`."""
         del num_parties
         parameters = self._parameters
         return parameters.weights[public[1] if parameters.public_weights else -1]
 
     def decided(self, outcome: Any) -> str:
-        """Return whether the candidate passes."""
         return f"{self.aim!r} {'passes' if self._passed(outcome) else 'does not pass'}"
 
     def has_reached(self, outcome: Any) -> bool:
-        """Return whether it does what the poisoners want."""
         return self._passed(outcome) == (self.sign > 0)
 
     def at_epsilon(self, epsilon: float) -> Poisoning:
-        """Return the same at another ε, split as before.
-
-        Raises:
-            ConfigurationError: a matrix of one's own has the ε that it has.
-        """
+        """Return the same at another ε, split as before."""
         before = self._parameters
         if epsilon == before.epsilon:
             return self

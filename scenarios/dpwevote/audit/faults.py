@@ -62,7 +62,6 @@ class _SharedNoise(SimulatedNoise):
     """Noise that every party takes from the first place of the roster."""
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
-        """Return the uniforms of place 0, for every party alike."""
         first = super().uniforms(protocol=protocol, phase=phase, start=0, stop=1, slots=slots)
         return np.repeat(first, stop - start, axis=0)
 
@@ -88,7 +87,6 @@ class _RawMachine(ClientMachine):
     __slots__ = ()
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
-        """Return what the honest machine does, with raw values in the reports of later phases."""
         return [self._raw(effect) for effect in super().receive(sender, message)]
 
     def _raw(self, effect: Effect) -> Effect:

@@ -79,7 +79,6 @@ class FairVotingAttack(Attack):
 
     @property
     def joins_sessions(self) -> bool:
-        """In the central model. See `Attack.joins_sessions`."""
         return isinstance(self.protocol.phase, DisclosedRankings)
 
     @functools.cached_property
@@ -125,7 +124,6 @@ class FairVotingAttack(Attack):
         return Candidates(rows, self._places(secret, rows), labels)
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return the places of the voters' own. See `Attack.truths`."""
         groups, rows = self.protocol.members_of(inputs)
         return self._places(secret, rows, groups)
 

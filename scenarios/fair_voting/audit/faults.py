@@ -103,7 +103,6 @@ class _WideMachine(ClientMachine):
     __slots__ = ()
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
-        """Return what the honest machine does, with numbers of more bytes."""
         return [self._widened(effect) for effect in super().receive(sender, message)]
 
     def _widened(self, effect: Effect) -> Effect:

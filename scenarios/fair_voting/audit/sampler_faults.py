@@ -79,7 +79,6 @@ class _HalvedCoin(SampledChoice):
     """An election whose coin shows a random winner half as often."""
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Elect, the coin's number doubled."""
         coin, *others = uniforms
         return super().randomize_row(values, [min(2 * coin, _LAST), *others])
 
@@ -88,5 +87,4 @@ class _NarrowSubsample(Subsample):
     """A sub-sample whose exact draws leave out the last of the places that are left."""
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        """Draw each place below one less."""
         return super().randomize_exactly(values, lambda number: below(max(number - 1, 1)))

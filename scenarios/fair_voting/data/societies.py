@@ -107,7 +107,6 @@ class ImpartialGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fi
     """Voters to whom every ranking is as likely as any other."""
 
     def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
-        """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
         return draw_mallows(uniforms, center=range(len(alternatives)), dispersion=1.0)
 
 
@@ -123,7 +122,6 @@ class MallowsGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fiel
     center: tuple[str, ...] | None = None
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
-        """Check dispersion and center. See `GroupOfVoters.check`."""
         if not 0 <= self.dispersion <= 1:
             raise ConfigurationError(field=place("dispersion"), value=self.dispersion, allowed="in [0, 1]")
         if self.center is not None and (faults := _faults_of(self.center, alternatives)):
@@ -131,7 +129,6 @@ class MallowsGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fiel
             raise ConfigurationError(field=place("center"), value=list(self.center), allowed=allowed)
 
     def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
-        """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
         numbers = {name: number for number, name in enumerate(alternatives)}
         center = [numbers[name] for name in (alternatives if self.center is None else self.center)]
         return draw_mallows(uniforms, center=center, dispersion=self.dispersion)
@@ -147,7 +144,6 @@ class PlackettLuceGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown
     weights: tuple[float, ...]
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
-        """Check the weights. See `GroupOfVoters.check`."""
         if len(self.weights) != len(alternatives):
             allowed = (
                 f"{len(alternatives)} weights, one for each of {_listed(alternatives)} ({len(self.weights)} given)"
@@ -160,11 +156,9 @@ class PlackettLuceGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown
                 raise ConfigurationError(field=field, value=weight, allowed=sort)
 
     def slots(self, num_alternatives: int) -> int:
-        """One for each alternative. See `GroupOfVoters.slots`."""
         return num_alternatives
 
     def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:  # noqa: ARG002  as the others
-        """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
         return draw_plackett_luce(uniforms, weights=self.weights)
 
 

@@ -95,7 +95,6 @@ class MoralAttack(Attack):
         return self._line_up
 
     def candidates(self, secret: str) -> Candidates:
-        """Return the line-up. See `Attack.candidates`."""
         self.check_secret(secret)
         rows = self.line_up
         places = np.arange(len(rows), dtype=np.int64)

@@ -58,11 +58,9 @@ class PoisonedPreferences(Poisoning):
 
     @property
     def pushed(self) -> str:
-        """The coordinate."""
         return f"the mean report's coordinate of {self.aim!r}"
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray, *, num_parties: int) -> FloatArray:
-        """Return what is added to the mean. See `Poisoning.contributions`."""
         del public
         is_shown = self.protocol.phase.model.trusts_server
         step = self._summary.step if is_shown else self._summary.reported_step
@@ -98,7 +96,6 @@ class PoisonedPreferences(Poisoning):
         return rows
 
     def truthful_range(self, public: Sequence[int], *, num_parties: int) -> float:
-        """Return the distance of two opposite summaries. See `Poisoning.truthful_range`."""
         if self._parameters.mechanism == "functional":  # no closed form: the mean of many draws
             return self._measured_range(public) / num_parties
         return 2 * self._summary.bound * self._summary.step / num_parties
@@ -120,15 +117,12 @@ class PoisonedPreferences(Poisoning):
         return abs(means[0] - means[1]) * self._summary.reported_step
 
     def decided(self, outcome: Any) -> str:
-        """Return the released preference."""
         return f"{self.aim!r} counts {outcome.preferences[self.number]:+.3g}"
 
     def has_reached(self, outcome: Any) -> bool:
-        """Return whether the feature counts the way that it is pushed."""
         return outcome.preferences[self.number] * self.sign > 0
 
     def error_of_release(self, outcome: Any) -> float:
-        """Return that of the noisy sum, over the number of voters. See `Poisoning.error_of_release`."""
         phase = self.protocol.phase
         if phase.tally_mechanism is None:
             return 0.0

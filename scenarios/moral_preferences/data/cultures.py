@@ -58,7 +58,6 @@ class _AttributeVoters(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def feature_names(self) -> Sequence[str]:
-        """The attributes."""
         return ATTRIBUTES
 
 

@@ -60,7 +60,6 @@ class FairnessJudgements(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown
 
     @property
     def feature_names(self) -> Sequence[str]:
-        """Those of decision rules."""
         return FAIRNESS_FEATURES
 
 

@@ -142,7 +142,6 @@ class MoralMachineLike(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def feature_names(self) -> Sequence[str]:
-        """Those of the Moral Machine."""
         return FEATURES
 
 

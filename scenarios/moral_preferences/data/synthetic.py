@@ -40,7 +40,6 @@ class SyntheticPreferences(MadeUpVoters, frozen=True, kw_only=True, forbid_unkno
 
     @property
     def feature_names(self) -> Sequence[str]:
-        """The features' numbers, from 1."""
         return tuple(f"x{place}" for place in range(1, self.features + 1))
 
 
