@@ -140,13 +140,7 @@ def plain(field: Field) -> str:
 
 
 class _Called(NamedTuple):
-    """What one of several is called.
-
-    Args:
-        column: of its name.
-        name: the name.
-        is_shown: whether the column is needed, since no cell has the name.
-    """
+    """What one of several is called, by the column of its name; that column is shown where no cell has the name."""
 
     column: str
     name: str
@@ -156,13 +150,9 @@ class _Called(NamedTuple):
 def _gather(
     value: object, path: tuple[str, ...], called: tuple[_Called, ...], found: dict[tuple[str, ...], list[Line]]
 ) -> None:
-    """Put a value into its table, and what it holds several of into tables of their own.
+    """Put a value into its table, by the fields that lead there, and what it holds several of into others.
 
-    Args:
-        value: a struct, or what stands in one place of a collection.
-        path: the fields that lead there.
-        called: what it is called, and before that what it is a part of.
-        found: the lines by path.
+    `called` is what it is called, and before that what it is a part of.
     """
     parts = [(name, part, _elements(part)) for name, part in _parts(value)]
     cells = {name: part for name, part, elements in parts if elements is None}

@@ -229,13 +229,7 @@ _TRUST: Final = (
 
 @dataclasses.dataclass(frozen=True)
 class AnswerCount:
-    """What clients made of repeated requests.
-
-    Args:
-        requests: that came to all clients together.
-        reports: that left them.
-        distinct: how many of the reports, for each client and phase, were different from each other.
-    """
+    """What clients made of repeated requests: how many came, how many reports left, and how many of these differ."""
 
     requests: int
     reports: int
@@ -243,11 +237,7 @@ class AnswerCount:
 
 
 def count_answers(views: Sequence[View]) -> AnswerCount:
-    """Return what clients did, by their views.
-
-    Args:
-        views: of a session; the server's is not looked at.
-    """
+    """Return what clients did, by their views of a session; the server's is not looked at."""
     requests = reports = 0
     payloads: set[tuple[str, int, bytes]] = set()
     for view in views:

@@ -179,13 +179,7 @@ def _trust(scene: Scene, coalition: Coalition) -> str:
 
 
 def _said_of_bound(greatest: float, epsilon: float, *, is_exact: bool) -> str:
-    """Return how far evidence went, beside what is proven: no exact posterior passes a bound that is one.
-
-    Args:
-        greatest: by what factor's logarithm it moved the odds of two answers at most.
-        epsilon: what is proven.
-        is_exact: whether the posteriors are.
-    """
+    """Return how far evidence moved odds, as a logarithm, beside what is proven: no exact posterior passes a bound."""
     moved = f"moved the odds of two answers by e^{greatest:.3f}"
     if math.isinf(epsilon):
         return "No privacy loss is proven against this coalition, so nothing bounds what it learns."

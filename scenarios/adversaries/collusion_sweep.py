@@ -165,11 +165,8 @@ def _sizes(most: int) -> tuple[int, ...]:
 def _panel(found: Mapping[tuple[bool, int], Evaluation], row: str, *, epsilon: float, bound: float) -> Figure:
     """Return what is drawn of one case at one ε: the others alone, with the server, and what is ruled out.
 
-    Args:
-        found: by whether the server is in, where a proof bounds that, and by how many others.
-        row: the title of the case's panels.
-        epsilon: of the scenario.
-        bound: the loss that is proven against all others.
+    `found` is by whether the server is in, where a proof bounds that, and by how many others; `bound` is the loss that
+    is proven against all others.
     """
     series: list[Series] = []
     for has_server, who in ((False, "others alone"), (True, "others and the server (local model)")):

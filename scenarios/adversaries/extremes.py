@@ -42,15 +42,7 @@ def extreme_rows(extremes: ExtremeReports, places: IntArray) -> list[Row]:
 def say_extremes(
     extremes: ExtremeReports, places: IntArray, rows: Sequence[Row], happened: Happened, *, direction: str
 ) -> Iterator[str]:
-    """Say by how much the estimate moved that they push, and what that is worth.
-
-    Args:
-        extremes: what they do.
-        places: theirs.
-        rows: of each estimate.
-        happened: what the run left.
-        direction: "up" or "down".
-    """
+    """Say by how much the estimate moved that they push "up" or "down", and what that is worth."""
     if not rows:
         yield "Of their reports together the protocol computes no outcome: they end the session."
         return
@@ -75,15 +67,7 @@ def say_extremes(
 def extreme_figures(
     scene: Scene, extremes: ExtremeReports, rows: Sequence[Row], order: IntArray, *, most_share: float
 ) -> tuple[Figure, ...]:
-    """Draw the shift against the share of poisoners, and that of each estimate.
-
-    Args:
-        scene: what is run.
-        extremes: what they do.
-        rows: of each estimate.
-        order: all parties, in the order in which they poison.
-        most_share: of all parties, how many poison at most.
-    """
+    """Draw the shift against the share of poisoners, by `order` and up to `most_share`, and of each estimate."""
     most = max(1, round(most_share * len(order)))
     numbers = sorted({round(most * step / (_SHARES - 1)) for step in range(_SHARES)})
     before = extremes.estimates()[extremes.aimed]

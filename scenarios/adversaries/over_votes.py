@@ -121,14 +121,7 @@ def lesson_over(
 ) -> Lesson | None:
     """Return what a role learnt over all votes of a series; None where it believes nothing.
 
-    Args:
-        role: its name.
-        secret: what it infers.
-        beliefs: after each vote.
-        votes: at least one.
-        who: the adversary, as a phrase.
-        trust: whom it has to be.
-        said: what is believed of the one target in the end; by default the likeliest label.
+    `said` is what is believed of the one target in the end; by default the likeliest label.
     """
     if not beliefs:
         return None

@@ -24,14 +24,9 @@ def read_adversaries(
 ) -> tuple[Role, ...]:
     """Return a scenario's adversaries, one for each table.
 
-    Members may be ranges ("partner-2..27"), and "*" is every party of the roster but the target. Members who are away
-    are left out, unless all are. Who has no part in this vote (`Role.takes_part`) is not checked against it.
-
-    Args:
-        tables: as the scenario has them.
-        scene: what is run.
-        has_agents: whether it is run by agents.
-        away: parties of a series who are not in this vote of it.
+    Members may be ranges ("partner-2..27"), and "*" is every party of the roster but the target. Members who are away,
+    parties of a series who are not in this vote of it, are left out, unless all are. Who has no part in this vote
+    (`Role.takes_part`) is not checked against it.
 
     Raises:
         ConfigurationError: a table has no role or an unknown one, a key or a value is not allowed, or the scene cannot
@@ -115,9 +110,5 @@ def _spelled_out(members: Sequence[str], target: object, everybody: Sequence[str
 
 
 def find_adversary(name: str) -> type[Role]:
-    """Return the role registered as `name`.
-
-    Raises:
-        ConfigurationError: there is none, it cannot be imported, or it is no adversary's.
-    """
+    """Return the role registered as `name`; ConfigurationError where there is none, or it is no adversary's."""
     return find(ADVERSARIES, name, Role, field="role of an adversary", is_class=True)

@@ -14,11 +14,7 @@ __all__ = ["checked_deviations", "checked_lesson", "checked_strangers"]
 
 
 def checked_deviations(role: Role, scene: Scene) -> Mapping[str, Deviation]:
-    """Return what a role's members do that the protocol does not say.
-
-    Raises:
-        PluginError: it is no mapping of names of the roster, or of the server's, to deviations.
-    """
+    """Return what members do that the protocol does not say; PluginError for no mapping of names to deviations."""
     told: Any = role.deviations(scene)
     if not isinstance(told, Mapping):
         raise _wrong(
@@ -34,11 +30,7 @@ def checked_deviations(role: Role, scene: Scene) -> Mapping[str, Deviation]:
 
 
 def checked_strangers(role: Role, scene: Scene) -> Sequence[Hello]:
-    """Return what connections say that are nobody's of the session.
-
-    Raises:
-        PluginError: it is no sequence of Hellos.
-    """
+    """Return what connections say that are nobody's of the session; PluginError for no sequence of Hellos."""
     told: Any = role.strangers(scene)
     if not isinstance(told, Sequence) or not all(isinstance(each, Hello) for each in cast("Sequence[Any]", told)):
         raise _wrong(role, "strangers", "it returned something else than a sequence of Hellos")
@@ -46,11 +38,7 @@ def checked_strangers(role: Role, scene: Scene) -> Sequence[Hello]:
 
 
 def checked_lesson(role: Role, scene: Scene, happened: Happened) -> Lesson:
-    """Return what a role learnt.
-
-    Raises:
-        PluginError: it is no lesson, or one that cannot be written down.
-    """
+    """Return what a role learnt; PluginError where it is no lesson, or one that cannot be written down."""
     if type(role).learn is Role.learn:
         raise _wrong(role, "learn", f"{type(role).__name__} has no method of this name")
     told: Any = role.learn(scene, happened)

@@ -237,10 +237,7 @@ def _mean_shift(pushed: Pushed, places: IntArray) -> tuple[float, float]:
 def rehearse(scene: Scene, name: str, *, has_certificates: bool) -> Rehearsal:
     """Let an impostor ask a real server for a seat before its owner does, and see who gets it.
 
-    Args:
-        scene: whose session is begun, and goes no further.
-        name: of the seat.
-        has_certificates: whether the roster has certificates, over TLS; then the impostor holds the keys of all others.
+    With certificates on the roster, over TLS, the impostor holds the keys of all others. The session goes no further.
     """
     own, others, of_server = make_identity(), make_identity(), make_identity()
     mode = Simulation(scene.session, scene.noise())

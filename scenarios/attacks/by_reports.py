@@ -28,9 +28,7 @@ _MOST_PUBLIC_ROWS: Final = 32
 class ReportAttack(Attack):
     """Infers which of its possible rows a target has.
 
-    Args:
-        protocol: with its public parameters.
-        inputs: everybody's; of the private rows it is asked alone whether each is possible, and how right a guess was.
+    Of the inputs' private rows it is asked alone whether each is possible, and how right a guess was.
     """
 
     secrets: ClassVar[tuple[str, ...]] = ("row",)
@@ -108,10 +106,6 @@ class ReportAttack(Attack):
 
 
 def find_attack(protocol: PhasedProtocol[Any, Any]) -> Attack:
-    """Return the attack on a protocol's parties: its system's, or else what the server's view tells of any protocol's.
-
-    Raises:
-        ConfigurationError: its system's cannot be imported, or is none.
-    """
+    """Return the attack on a protocol's parties: its system's, or else what the server's view tells of any."""
     kind: type[Attack] | None = part_of(type(protocol), "attack", Attack, is_class=True)
     return (ReportAttack if kind is None else kind)(protocol)

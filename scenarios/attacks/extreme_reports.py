@@ -81,11 +81,7 @@ class ExtremeReports:
         return [draw_reports(phase, self.inputs, noise=self.noise, protocol=name, start=0) for phase in phases]
 
     def reports(self, places: IntArray) -> list[IntArray]:
-        """Return everybody's reports where these parties send the extreme ones.
-
-        Args:
-            places: whose reports are chosen.
-        """
+        """Return everybody's reports where these parties send the extreme ones."""
         reports = [own.copy() for own in self._drawn]
         for kind, own in self._kinds(places):
             for (phase, column), number in self._chosen_by(kind, own).items():
@@ -147,15 +143,9 @@ class ExtremeReports:
         return [reports[places] for reports in self._drawn], rest
 
     def pushed_by(self, reports: Sequence[IntArray], public: IntArray, rest: Sequence[Tally]) -> float:
-        """Return how far the estimate is pushed by what some parties report.
+        """Return how far what some parties report pushes the estimate, with the sign of the direction.
 
-        Args:
-            reports: theirs.
-            public: their public rows.
-            rest: the tallies of everybody else's reports, if there are others.
-
-        Returns:
-            The estimate, with the sign of the direction; −∞ where it is no number, or no outcome is computed.
+        `rest` are the tallies of everybody else's reports, if there are others. It is −∞ where no outcome is computed.
         """
         tallies = self._tallies(reports, public)
         if rest:

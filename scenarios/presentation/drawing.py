@@ -187,14 +187,7 @@ class Measured(Protocol):
 
 
 def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", setting: str = "") -> list[Path]:
-    """Draw a picture as `<name>.svg` and `<name>.png`.
-
-    Args:
-        picture: what is drawn.
-        folder: where to.
-        name: the files', without what they end with.
-        title: stands before the picture's own.
-        setting: the same.
+    """Draw a picture as `<name>.svg` and `<name>.png`; title and setting stand before its own.
 
     Returns:
         The files; none where matplotlib is not installed.
@@ -310,24 +303,16 @@ def fold(name: str, *, most_lines: int | None = None) -> str:
 def size_of_rows(names: Sequence[str], *, row: float = 0.4, frame: float = 1.7) -> tuple[float, float]:
     """Return the size in inches of a run's picture with a row for each of these folded names.
 
-    Args:
-        names: of the rows.
-        row: the height of each, beside its name's lines.
-        frame: the height of all that is no row.
+    A row is so high beside its name's lines, and the frame is all that is no row.
     """
     lines = max(1 + name.count("\n") for name in names)
     return WIDTH, frame + (row + 0.15 * lines) * len(names)
 
 
 def clean(axes: Any, *, title: str = "", x: str = "", y: str = "", grid: Literal["both", "x", "y"] = "both") -> None:
-    """Take from a panel what is no data, and give it its words.
+    """Take from a panel what is no data, and give it its words: above it, below it, and beside it.
 
-    Args:
-        axes: the panel.
-        title: above it.
-        x: below it.
-        y: beside it.
-        grid: which axis has lines; one with lines along `x` or `y` alone has no side at the left.
+    With a grid of lines along `x` or `y` alone it has no side at the left.
     """
     for side in ("top", "right") if grid == "both" else ("top", "right", "left"):
         axes.spines[side].set_visible(False)
@@ -401,10 +386,7 @@ def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float 
 def label_line_ends(axes: Any, labels: Mapping[str, tuple[float, str]], *, gap: float) -> None:
     """Write what lines are beside their right ends, moved apart where they would overlap.
 
-    Args:
-        axes: the panel.
-        labels: for each text the height of its line's end as a part of the panel's height, and its color.
-        gap: the least distance of two texts, as a part of the panel's height.
+    Labels have for each text the height of its line's end and its color; heights and the gap are parts of the panel's.
     """
     heights: list[float] = []
     ordered = sorted(labels.items(), key=lambda item: item[1][0])

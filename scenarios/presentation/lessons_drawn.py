@@ -84,17 +84,7 @@ class _Row:
 
 
 def draw_lesson(lesson: Lesson, *, folder: Path, name: str, setting: str = "") -> list[Path]:
-    """Draw a lesson's figures as panels of one picture, `name` with .svg and .png.
-
-    Args:
-        lesson: at least one figure is its.
-        folder: where to.
-        name: the files'.
-        setting: how many take part, under which promise; below the title.
-
-    Returns:
-        The files; none where matplotlib is not installed.
-    """
+    """Draw a lesson's figures as panels of one picture, `name` with .svg and .png; nothing without matplotlib."""
     rows = _rows_of(lesson.figures)
     picture = Picture(
         draw=functools.partial(_draw, rows=rows),

@@ -18,14 +18,9 @@ MOST_ROWS: Final = 300
 def table_of_rows(
     rows: Rows, *, caption: str = "", name: str = "", left_out: Collection[str] = (), is_mixed: bool = False
 ) -> Table:
-    """Return rows of a file as a table: a number and its standard error are one cell.
+    """Return rows of a file, at least one, as a table: a number and its standard error are one cell.
 
-    Args:
-        rows: at least one; their first column has names.
-        caption: what they are.
-        name: the file's, without its end.
-        left_out: columns that are not shown.
-        is_mixed: whether each row has numbers of another size, and therefore digits of its own.
+    With `is_mixed` each row has numbers of another size, and therefore digits of its own.
     """
     keys = list(rows[0])
     errors = {error_of(key) for key in keys}

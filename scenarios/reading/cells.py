@@ -51,11 +51,7 @@ def number_in(entry: str) -> float:
 
 
 def rows_in(path: Path) -> list[dict[str, object]]:
-    """Return the rows of a table that a run wrote, numbers as such.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
+    """Return the rows of a table that a run wrote, numbers as such."""
     what = f"the folder of a run with a readable {path.name}"
     with readable(path, field="RUN", value=path.parent, what=what), path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file, restkey=_BEYOND)

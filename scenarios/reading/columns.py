@@ -45,13 +45,7 @@ _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NameTable:
-    """Some columns of a file.
-
-    Args:
-        path: the file.
-        form: its.
-        columns: by the names that were asked for; all have as many rows as the file.
-    """
+    """Some columns of a file, by the names that were asked for; all have as many rows as the file."""
 
     path: Path
     form: TextForm
@@ -67,8 +61,7 @@ class NameTable:
 class NameColumn(Sequence[str]):
     """A column of names that differ as a rule, each made when it is asked for.
 
-    Args:
-        words: uint64, shape (rows, words): eight bytes each, the first one the highest, filled up with NUL.
+    Its words are uint64, shape (rows, words): eight bytes each, the first one the highest, filled up with NUL.
     """
 
     words: NDArray[np.uint64]
@@ -169,11 +162,7 @@ def _stripped(column: CodedColumn) -> CodedColumn:
 def read_plain(path: Path, *, width: int, most: int, names: int | None = None) -> list[CodedColumn | NameColumn] | None:
     """Return the columns of a plain file with a header and without blank lines; None of any other.
 
-    Args:
-        path: the file, UTF-8 with commas.
-        width: how many columns it has.
-        most: bytes that it may have.
-        names: the place of the column whose entries differ as a rule; None for none.
+    It is UTF-8 with commas, and has at most so many bytes. `names` is the place of the column whose entries differ.
     """
     columns = [_Coding() if place != names else _Naming() for place in range(width)]
     for words in _plain_blocks(path, range(width), width=width, most=most, skips_blanks=False, parts=_PARTS):
@@ -240,8 +229,7 @@ def _without_empty_lines(block: bytes) -> bytes | None:
 def _words(lines: bytes, picks: Sequence[int], *, width: int) -> list[NDArray[np.uint64]] | None:
     """Return the entries of some columns, as words of eight bytes filled up with NUL; None if a line is not plain.
 
-    Returns:
-        For each column uint64, shape (lines, words).
+    They are uint64, shape (lines, words), for each column.
     """
     characters = np.frombuffer(lines + bytes(_WORD_BYTES), dtype=np.uint8)
     separators = np.flatnonzero((characters == ord(",")) | (characters == ord("\n")))

@@ -20,22 +20,14 @@ Settings: TypeAlias = Sequence[str] | Mapping[str, object]
 
 
 def read_settings(settings: Settings) -> list[tuple[str, Any]]:
-    """Return keys and values in order.
-
-    Raises:
-        ConfigurationError: a text has another form than "key=value".
-    """
+    """Return keys and values in order."""
     if isinstance(settings, Mapping):
         return list(settings.items())
     return [read_setting(setting) for setting in settings]
 
 
 def read_setting(text: str) -> tuple[str, Any]:
-    """Return key and value of "key=value"; the value is read as TOML where that is possible, else as text.
-
-    Raises:
-        ConfigurationError: it has another form, or sets more than one value.
-    """
+    """Return key and value of "key=value"; the value is read as TOML where that is possible, else as text."""
     key, equals, value = text.partition("=")
     refuse(not equals or not key, "--set", text, "of the form key=value")
     try:
@@ -49,7 +41,7 @@ def read_setting(text: str) -> tuple[str, Any]:
 def set_value(
     tables: Tables, key: str, value: object, *, own: Collection[str], parameters: Collection[str], parties: str
 ) -> None:
-    """Set one value in place.
+    """Set one value, by a name or a dotted path, in place.
 
     Args:
         tables: the scenario.

@@ -14,15 +14,7 @@ _SECONDS: Final = {"minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 
 
 def read_period(value: object, *, field: str) -> float:
-    """Return a length of time in seconds.
-
-    Args:
-        value: a number and a unit: minutes, hours, days or weeks. Months differ in length, and are none.
-        field: what it is called in errors.
-
-    Raises:
-        ConfigurationError: it is none.
-    """
+    """Return a number and a unit, minutes, hours, days or weeks, in seconds. Months differ in length, and are none."""
     allowed = f"a number of {', '.join(f'{unit}s' for unit in _SECONDS)}, such as '7 days'"
     if not isinstance(value, str):
         raise ConfigurationError(field=field, value=value, allowed=allowed)
@@ -45,15 +37,7 @@ def say_period(seconds: float) -> str:
 
 
 def read_time(value: object, *, field: str) -> dt.datetime:
-    """Return a moment; a date is its first moment, and what names no offset is UTC.
-
-    Args:
-        value: a date or a date and time: TOML's own, or as text in the form of ISO 8601.
-        field: what it is called in errors.
-
-    Raises:
-        ConfigurationError: it is none.
-    """
+    """Return a moment, TOML's or text of ISO 8601; a date is its first moment, and what names no offset is UTC."""
     moment = value
     if isinstance(value, str):
         try:

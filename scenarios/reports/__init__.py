@@ -18,14 +18,7 @@ REPORT: Final = "report.html"
 
 
 def write_report(folder: Path, path: Path | None = None) -> Path:
-    """Write the page of a run, a series, an audit, trials or a reproduction.
-
-    Args:
-        folder: what that left.
-        path: where to; by default `report.html` in the folder.
-
-    Returns:
-        The file.
+    """Write the page of what a run, a series, an audit, trials or a reproduction left; by default in its folder.
 
     Raises:
         ConfigurationError: it is no run's folder, something in it is damaged, or the file cannot be written.

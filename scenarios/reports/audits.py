@@ -37,20 +37,12 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_audit(file: Path) -> Audit:
-    """Return what an audit left in `audit.json`.
-
-    Raises:
-        ConfigurationError: the file is damaged, or is something else.
-    """
+    """Return what an audit left in `audit.json`."""
     return convert(read_json(file), Audit, file.name)
 
 
 def audited_losses(audit: Audit) -> tuple[Table, str]:
-    """Return what an audit found, as a table, and how sure that is.
-
-    Args:
-        audit: what it left.
-    """
+    """Return what an audit found, as a table, and how sure that is."""
     table = listed(
         audit.rows,
         [

@@ -53,14 +53,7 @@ class Compared:
 
 
 def compare_runs(paths: Sequence[Path]) -> Compared:
-    """Read runs and put them side by side.
-
-    Args:
-        paths: their folders, two or more.
-
-    Raises:
-        ConfigurationError: as `read_run`, a folder is named twice, or the runs cannot be compared.
-    """
+    """Read runs from two folders or more, and put them side by side; ConfigurationError if they cannot be compared."""
     refuse(len(paths) < _FEWEST, _RUN, f"{len(paths)} folder", "two or more")
     runs = [read_run(path) for path in paths]
     _check(paths, runs)

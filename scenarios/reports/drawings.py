@@ -79,15 +79,7 @@ class Classes:
 
 
 def inlined(drawing: "Drawing", classes: Classes) -> str:
-    """Return a picture's element.
-
-    Args:
-        drawing: the picture.
-        classes: the page's, which get this one's.
-
-    Raises:
-        ConfigurationError: it is no picture.
-    """
+    """Return a picture's element, and give the page its classes; ConfigurationError if it is no picture."""
     field, allowed = "an SVG file of RUN", "a picture as a run draws it, in UTF-8, flat and without entities"
     refuse(b"<!ENTITY" in drawing.svg, field, drawing.words, allowed)
     try:

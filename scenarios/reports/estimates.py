@@ -18,12 +18,7 @@ _ERROR: Final = "_standard_error"
 def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None, str]:
     """Return what was estimated as a table, and what all its rows share and the table therefore leaves out.
 
-    Args:
-        left: what a run left.
-        is_whole: leave nothing out but what no row has.
-
-    Returns:
-        The table, None where nothing was estimated; and exact numbers by name, empty where nothing is left out.
+    The table is None where nothing was estimated. If it is whole, it leaves nothing out but what no row has.
     """
     rows = _estimates(left)
     if not rows:

@@ -9,12 +9,7 @@ __all__ = ["exchange_of"]
 
 
 def exchange_of(left: RunLeft, about: SessionFacts) -> Steps:
-    """Return the messages of a session in their order, as parties and server send them.
-
-    Args:
-        left: what the run left, which says how many reported.
-        about: the session's phases.
-    """
+    """Return the messages of a session in their order, as parties and server send them."""
     received = {} if left.result is None else left.result.received
     num = None if left.result is None or (left.is_deployment and about.hides_participation) else left.result.num_parties
     server, party = about.server_role.replace("-", " "), about.client_role

@@ -50,15 +50,7 @@ _DROPPED: Final = b'"event":"party_dropped"'
 
 
 def page_of_run(left: RunLeft, *, studies: Sequence[Section] = ()) -> Page:
-    """Return the page of a run.
-
-    Args:
-        left: what it left.
-        studies: what is said of the studies that lie in its folder.
-
-    Raises:
-        ConfigurationError: a file of the folder is damaged.
-    """
+    """Return the page of a run, with what is said of the studies that lie in its folder."""
     facts = list(_facts(left))
     verdict, tone = verdict_in(left)
     sections = [

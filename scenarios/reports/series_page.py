@@ -31,11 +31,7 @@ _FOLDER: Final = re.compile(r"vote-\d+")
 
 
 def table_of_votes(left: RunLeft) -> Iterator[Table]:
-    """Yield a row for each vote, which leads to its part of the page; nothing of what is no series.
-
-    Args:
-        left: what a series left.
-    """
+    """Yield a row for each vote, which leads to its part of the page; nothing of what is no series."""
     if left.result is None or not left.result.votes:
         return
     rows: list[Sequence[Entry]] = []
@@ -76,14 +72,7 @@ def losses_of_persons(left: RunLeft) -> Iterator[Table]:
 
 
 def sections_of_votes(left: RunLeft) -> Iterator[Section]:
-    """Yield a part for each vote of a series; nothing of what is no series.
-
-    Args:
-        left: what a run or a series left.
-
-    Raises:
-        ConfigurationError: a file of a vote is damaged.
-    """
+    """Yield a part for each vote of a series; nothing of what is no series."""
     if left.kind != "series" or left.result is None or not left.result.votes:
         return
     votes = left.result.votes
@@ -165,12 +154,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def price_of_series(result: Released, role: str) -> tuple[str, str]:
-    """Return what all votes cost whoever paid most, in odds, and the limit; and a warning where that protects little.
-
-    Args:
-        result: of a series.
-        role: what a party is called.
-    """
+    """Return what all votes cost whoever paid most, in odds, and the limit; and a warning if that protects little."""
     person, budget = result.privacy.person, result.privacy.budget
     epsilon = epsilon_text(person.proven)
     said = [f"Over all votes, whoever paid most lost ε = {epsilon} (proven, {person.relation})."]

@@ -79,14 +79,7 @@ class _Trials(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def page_of_study(folder: Path) -> Page | None:
-    """Return the page of an audit, of trials or of a reproduction; None where the folder is of none of them.
-
-    Args:
-        folder: what the command left.
-
-    Raises:
-        ConfigurationError: a file of it is damaged.
-    """
+    """Return the page of an audit, of trials or of a reproduction; None where the folder is of none of them."""
     for name, make in _PAGES.items():
         if (folder / name).exists():
             check_files(folder)
@@ -96,14 +89,7 @@ def page_of_study(folder: Path) -> Page | None:
 
 
 def sections_of_studies(folder: Path) -> Iterator[Section]:
-    """Yield what studies say that lie in the folder of a run, each in a folder of its own.
-
-    Args:
-        folder: the run's.
-
-    Raises:
-        ConfigurationError: a file of one is damaged.
-    """
+    """Yield what studies say that lie in the folder of a run, each in a folder of its own."""
     for file in sorted(folder.glob(f"*/{_STUDY}")):
         check_files(file.parent)
         study = _study_in(file.parent)
@@ -250,11 +236,7 @@ def _of_reproduction(folder: Path) -> Page:
 
 
 def _table_in(folder: Path, name: str, *, file: str) -> Rows:
-    """Return the rows of a table that a file names.
-
-    Raises:
-        ConfigurationError: the name is none of a table's, or the file cannot be read.
-    """
+    """Return the rows of a table that a file names; ConfigurationError for a name that leads elsewhere."""
     require(_NAME.fullmatch(name), f"{file}.tables", name, "tables whose names have letters, digits, - and _ alone")
     return rows_in(folder / f"{name}.csv")
 
