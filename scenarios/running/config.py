@@ -193,16 +193,7 @@ def load_scenario(source: str, settings: Settings = ()) -> Scenario:
 
 
 def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Scenario:
-    """Return the scenario of tables as a file holds them, which are changed, with some values set anew.
-
-    Args:
-        tables: the scenario's.
-        settings: as for `load_scenario`.
-        folder: from which relative paths lead.
-
-    Raises:
-        ConfigurationError: a key or a value is not allowed.
-    """
+    """Return the scenario of tables as a file in a folder holds them, which are changed, with some values set anew."""
     pairs = read_settings(settings)
     chosen = dict(pairs)
     # First of all, since the other keys' meaning depends on it.
@@ -269,11 +260,7 @@ def _is_made_up(parties: object, sources: PartySources) -> bool:
 def drop_replaced(tables: Tables, chosen: Tables, words: Collection[str], sources: PartySources) -> None:
     """Drop the scenario's own parameters in place of which others are chosen, or each party's own.
 
-    Args:
-        tables: the scenario's, which are changed.
-        chosen: what is set, by key.
-        words: what its parties may be called.
-        sources: where parties are from.
+    `words` are what its parties may be called.
     """
     _drop_alternatives(tables, sources, {key.removeprefix("parameters.") for key in chosen})
     for key, replaced in sources.own_parameters.items():
@@ -307,11 +294,7 @@ def _drop_parameters(tables: Tables, names: Collection[str]) -> None:
 
 
 def protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]]:
-    """Return the protocol that a scenario's tables name, or what was set.
-
-    Raises:
-        ConfigurationError: there is no such protocol.
-    """
+    """Return the protocol that a scenario's tables name, or what was set."""
     name = chosen.get("protocol", tables.get("protocol"))
     if name is None:
         for key in tables:
@@ -324,13 +307,7 @@ def protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]
 def unknown_key(
     key: str, known: Collection[str], protocol: type[PhasedProtocol[Any, Any]] | None
 ) -> ConfigurationError:
-    """Return the error for a key that is none of these.
-
-    Args:
-        key: what a file says.
-        known: what it may say there.
-        protocol: whose parameters stand in a table of their own; None where it is not known.
-    """
+    """Return the error for a key that is none of these; parameters of a known protocol have their own table."""
     allowed = f"left out{did_you_mean(key, sorted(known))}"
     if protocol is not None and key in protocol.parameters_type.__struct_fields__:
         allowed = f"left out: it is a parameter, as in parameters = {{ {key} = ... }}"
@@ -338,11 +315,7 @@ def unknown_key(
 
 
 def name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySources) -> None:
-    """Put the parties under `word`, as errors name them, a path being relative to the file's folder.
-
-    Raises:
-        ConfigurationError: the file has both keys.
-    """
+    """Put the parties under `word`, as errors name them, a path being relative to the file's folder."""
     if "parties" in tables and word != "parties":
         refuse(word in tables, "parties", "given", f"left out beside {word}")
         tables[word] = tables.pop("parties")
@@ -354,13 +327,7 @@ def name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySourc
 
 
 def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySources) -> Tables:
-    """Return a table of parties with every path in it replaced.
-
-    Args:
-        parties: the table.
-        move: returns what replaces a path.
-        sources: whose keys hold paths.
-    """
+    """Return a table of parties with every path in it, which the sources' keys hold, replaced."""
     moved = dict(parties)
     for key in sources.paths:
         if isinstance(parties.get(key), str) and parties[key]:
@@ -373,14 +340,7 @@ def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySource
 
 
 def settable_keys(source: str) -> list[str]:
-    """Return the keys by which values of a scenario can be set, sorted: its own, its parameters' and its parties'.
-
-    Args:
-        source: as for `load_scenario`.
-
-    Raises:
-        ConfigurationError: there is no such scenario, or it cannot be read.
-    """
+    """Return the keys by which values of a scenario can be set, sorted: its own, its parameters' and its parties'."""
     path = find_source(source)
     tables = read_tables(path)
     protocol = protocol_of(tables, {})
@@ -392,11 +352,7 @@ def settable_keys(source: str) -> list[str]:
 
 
 def find_source(source: str) -> Path:
-    """Return the file of a scenario or a series: one that is shipped, or a path.
-
-    Raises:
-        ConfigurationError: there is none.
-    """
+    """Return the file of a scenario or a series: one that is shipped, or a path."""
     shipped = {**shipped_scenarios(), **shipped_series()}
     if source in shipped:
         return shipped[source]
@@ -415,11 +371,7 @@ def find_source(source: str) -> Path:
 
 
 def read_tables(path: Path) -> Tables:
-    """Return what a TOML or JSON file holds, with the file's name where it names nothing.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
+    """Return what a TOML or JSON file holds, with the file's name where it names nothing."""
     return {"name": path.stem, **_read(path)}
 
 

@@ -42,13 +42,7 @@ def calm_collector(num_parties: int) -> Generator[None]:
 
 
 def check_descriptors(transport: str, *, num_parties: int, is_tapped: bool = False) -> None:
-    """Raise ConfigurationError if the system does not allow the descriptors of a session over this transport.
-
-    Args:
-        transport: its name.
-        num_parties: how many are on the roster.
-        is_tapped: whether a relay stands between them and the server.
-    """
+    """Raise ConfigurationError if the system allows too few descriptors for a session over this transport, or a tap."""
     number = _descriptors_needed(transport, num_parties, is_tapped=is_tapped)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
@@ -56,11 +50,7 @@ def check_descriptors(transport: str, *, num_parties: int, is_tapped: bool = Fal
 
 
 def reserve_descriptors(transport: Transport, *, num_parties: int) -> None:
-    """Raise this process's limit of open descriptors to what a session needs, if it is lower.
-
-    Raises:
-        ConfigurationError: as `check_descriptors`.
-    """
+    """Raise this process's limit of open descriptors to what a session needs, if it is lower, and if that can be."""
     is_tapped = isinstance(transport, TappedTransport)
     check_descriptors(transport.name, num_parties=num_parties, is_tapped=is_tapped)
     number = _descriptors_needed(transport.name, num_parties, is_tapped=is_tapped)
@@ -74,14 +64,8 @@ def reserve_for_server(*, num_parties: int) -> Places:
 
     Each of the roster has one that nobody else can take.
 
-    Args:
-        num_parties: on the roster.
-
     Returns:
         How many connections may be without a Hello at a time.
-
-    Raises:
-        ConfigurationError: the system does not allow as many.
     """
     reserved = num_parties + _SPARE_DESCRIPTORS
     wanted = reserved + Places.for_roster(num_parties).in_all

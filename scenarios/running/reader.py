@@ -205,10 +205,7 @@ class RunLeft:
 
 
 def read_run(path: Path) -> RunLeft:
-    """Return what a run left in its folder.
-
-    Args:
-        path: the folder; that of a session in one process, of a series, of a server, or of one party.
+    """Return what a run, a series, a server or one party left in its folder.
 
     Raises:
         ConfigurationError: it is no run's folder, a file in it is damaged, or it was written by a later Psephos.
@@ -260,11 +257,7 @@ def read_run(path: Path) -> RunLeft:
 
 
 def read_command(folder: Path) -> str:
-    """Return the command that repeats what left a folder; empty where the folder does not say.
-
-    Raises:
-        ConfigurationError: the file that says it is damaged.
-    """
+    """Return the command that repeats what left a folder; empty where the folder does not say."""
     file = folder / COMMAND
     return _read(folder, COMMAND, _Command).command if file.exists() else ""
 
@@ -305,11 +298,7 @@ def _read(folder: Path, name: str, kind: type[Any]) -> Any:
 
 
 def _decoded(protocol: str, written: Mapping[str, Any] | None, path: Path) -> tuple[msgspec.Struct | None, str]:
-    """Return an outcome as its protocol has it, or why that cannot be; neither where there is none.
-
-    Raises:
-        ConfigurationError: the protocol is here, and this is no outcome of it.
-    """
+    """Return an outcome as its protocol has it, or why that cannot be; neither where there is none."""
     if written is None:
         return None, ""
     if not protocol:

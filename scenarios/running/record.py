@@ -63,12 +63,7 @@ class SessionRecord(msgspec.Struct, kw_only=True):
     kept: KeptReports = {}
 
     def unheard(self, protocol: PhasedProtocol[Any, Any], num_parties: int) -> UnheardError | None:
-        """Return the error for a release that nobody heard; None where somebody did, or where that is private.
-
-        Args:
-            protocol: what was run.
-            num_parties: how many there were.
-        """
+        """Return the error for a release that nobody heard; None where somebody did, or where that is private."""
         if protocol.hides_participation or not num_parties or len(self.endings) < num_parties:
             return None
         first = str(next(iter(self.endings.values())))

@@ -48,12 +48,7 @@ _MODELS = {
 def show_heading(console: Console, *, title: str, facts: Sequence[str], description: str, trust: str) -> None:
     """Print what is run, and, before somebody takes part, what it is about and who trusts whom.
 
-    Args:
-        console: where to.
-        title: one line.
-        facts: short ones, in one line.
-        description: what it is about; empty where that is said later.
-        trust: `statements.trust_in`, and what a scenario adds; empty where that is said later.
+    Description and trust (`statements.trust_in`, and what a scenario adds) are empty where they are said later.
     """
     console.print()
     console.print(Text(title, style="bold"))
@@ -129,16 +124,8 @@ def show_privacy(
 def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str | None, delta: float | None) -> None:
     """Print a ledger: the entries of one party, or what each party paid by phase, and the population's total.
 
-    Where parties paid differently, a phase shows the least and the most, and the total is of whoever paid most.
-
-    Args:
-        console: where to.
-        entries: the ledger.
-        party: whose entries; None for all.
-        delta: also show ε at this δ by tighter composition, for sessions that were fixed in advance.
-
-    Raises:
-        ConfigurationError: δ is not in (0, 1); nothing has been printed.
+    Where parties paid differently, a phase shows the least and the most, and the total is of whoever paid most. With a
+    δ in (0, 1), else ConfigurationError, ε is also shown by tighter composition, for sessions fixed in advance.
     """
     shown = [entry for entry in entries if party in {None, entry.person}]
     persons, num_persons = _by_person(shown)
@@ -176,13 +163,9 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
 def show_scenarios(
     console: Console, rows: Iterable[tuple[str, str, str, str]], *, origins: Mapping[str, str], variable: str
 ) -> None:
-    """Print the shipped scenarios, and where the data are from that some of them need.
+    """Print the shipped scenarios, each with its protocol, title and data set, and where these sets are from.
 
-    Args:
-        console: where to.
-        rows: name, protocol, title, and the data set that it needs or nothing.
-        origins: where each of these is from, and how large it is.
-        variable: the environment's name for the folder of data sets.
+    `variable` is the environment's name for their folder.
     """
     columns = ("Scenario", "Protocol", "What is decided", "Needs")
     show_table(console, Table(columns=columns, rows=list(rows), labels=4), drop=("Protocol",))

@@ -116,21 +116,13 @@ class Local(Resolved, kw_only=True):
         return (*self.plugins, Plugin(f"transport {self.scenario.transport!r}", (transport,)))
 
     def scene(self, *, seed: int) -> Scene:
-        """Return what is run, as adversaries find it.
-
-        Args:
-            seed: of the simulated noise.
-        """
+        """Return what is run, as adversaries find it, at a seed of the simulated noise."""
         scene = make_scene(self.scenario, self.protocol, self.names, self.inputs, seed=seed)
         return dataclasses.replace(scene, may_show_truth=self.may_show_truth)
 
 
 class Streamed(Local, kw_only=True):
-    """What is run by arrays over parties that come in batches (`streams`): nobody's values are kept.
-
-    Args:
-        stream: the parties.
-    """
+    """What is run by arrays over parties that come in batches (`streams`): nobody's values are kept."""
 
     stream: PartyStream
 
@@ -141,11 +133,9 @@ class Streamed(Local, kw_only=True):
 
 
 class Served(Resolved, kw_only=True):
-    """What a server runs whose parties are elsewhere: no private column is looked at.
+    """What a server runs whose parties are elsewhere: no private column is looked at, public ones stay as given.
 
-    Args:
-        public_table: the public columns, as they were given.
-        fingerprints: of the parties' certificates, where they have any.
+    Of the parties' certificates it has the fingerprints, where they have any.
     """
 
     public_table: Mapping[str, Entries]
@@ -325,26 +315,13 @@ def _ruled(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_partie
 
 
 def with_adversaries(resolved: Local, *, away: Collection[str]) -> Local:
-    """Look up and check the adversaries of what is run.
-
-    Args:
-        resolved: without them.
-        away: parties of a series who are not in this vote of it, whom an adversary may name all the same.
-
-    Raises:
-        ConfigurationError: an adversary is not allowed.
-    """
+    """Look up and check the adversaries of what is run; they may name parties of a series who are away."""
     roles = _adversaries_of(resolved.scenario, resolved.protocol, resolved.names, resolved.inputs, away=away)
     return msgspec.structs.replace(resolved, roles=roles, away=frozenset(away))
 
 
 def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list[PrivacyLoss]:
-    """Return what a whole session costs whoever pays most in each phase.
-
-    Args:
-        protocol: with its parameters.
-        public: the parties' public rows; without any, all that anybody can pay counts.
-    """
+    """Return what a whole session costs whoever pays most in each phase; without public rows, of all anybody can."""
     dearest: list[PrivacyLoss] = []
     for phase in protocol.phases:
         groups = [losses for _, _, losses in phase.loss_groups(public)] if len(public) else [phase.losses]
@@ -411,11 +388,7 @@ def _data_folder(scenario: Scenario) -> str:
 
 
 def _make_rules(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> SessionRules:
-    """Return a scenario's rules.
-
-    Raises:
-        ConfigurationError: a rule is not allowed.
-    """
+    """Return a scenario's rules."""
     default = {"deadline_seconds": scenario.deadline_seconds, "quorum": scenario.quorum}
     whole: SessionRules = convert(default, SessionRules, "")
     phases: dict[str, PhaseRules] = {
@@ -439,10 +412,7 @@ def _made(kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any]) -> Pha
 def _check_agents(protocol: PhasedProtocol[Any, Any], public: IntArray, *, is_secure: bool) -> None:
     """Raise ConfigurationError if no agents have its roles, or their session would have a message above the limit.
 
-    Args:
-        protocol: with its parameters.
-        public: the parties' public rows.
-        is_secure: whether all of them draw secure noise here, which then has to be there.
+    If they are secure, all of them draw secure noise here, which then has to be there.
     """
     if is_secure:
         check_secure_noise(protocol)

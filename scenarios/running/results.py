@@ -20,14 +20,7 @@ __all__ = ["published", "result_of"]
 
 
 def result_of(resolved: Local, record: SessionRecord, *, num_parties: int, truth: Truth | None) -> dict[str, Any]:
-    """Return the content of `result.json`.
-
-    Args:
-        resolved: what was run.
-        record: what the session left.
-        num_parties: how many there were.
-        truth: what the outcome estimates, where that may be shown.
-    """
+    """Return the content of `result.json`, with the truth where that may be shown."""
     kind = SessionKind.DEPLOYMENT if resolved.scenario.noise == "secure" else SessionKind.SIMULATION
     left = SessionResult(record.outcome, record.tallies, record.num_received)
     result = published(resolved.protocol, left, session=resolved.scenario.name, kind=kind, num_parties=num_parties)
@@ -39,15 +32,7 @@ def result_of(resolved: Local, record: SessionRecord, *, num_parties: int, truth
 def published(
     protocol: PhasedProtocol[Any, Any], left: SessionResult, *, session: str, kind: SessionKind, num_parties: int
 ) -> dict[str, Any]:
-    """Return what anybody may know of a session.
-
-    Args:
-        protocol: what was run.
-        left: what it left with its server.
-        session: its name.
-        kind: where its randomness came from.
-        num_parties: on the roster.
-    """
+    """Return what anybody may know of a session of so many parties on the roster."""
     return {
         "schema": SCHEMA,
         "session": session,

@@ -173,9 +173,7 @@ def _strangers(resolved: Local, scene: Scene, watched: Watched | None) -> Strang
 def run_in_memory(resolved: Local, *, watched: Watched | None = None) -> Finished:
     """Run a scenario and write nothing; of a failed run, what adversaries learnt is among the error's notes.
 
-    Args:
-        resolved: the scenario.
-        watched: the caller's, which gets what parties and adversaries see; needed where there are adversaries.
+    `watched` is the caller's, and gets what parties and adversaries see; needed where there are adversaries.
 
     Raises:
         QuorumError, ConfigurationError, PluginError, OSError: as `run_session`.
@@ -364,14 +362,7 @@ def _lessons_of_failure(
 
 
 def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool, setting: str = "") -> None:
-    """Write what adversaries learnt, or did: `adversaries.json`, and of each a table and a picture.
-
-    Args:
-        folder: where to.
-        lessons: theirs.
-        pictures: whether pictures are wanted.
-        setting: what each picture says below its title.
-    """
+    """Write what adversaries learnt, or did: `adversaries.json`, and of each a table, and a picture if wanted."""
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:

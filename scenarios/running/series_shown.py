@@ -72,15 +72,7 @@ def say_allowance(series: Series) -> str:
 
 
 def say_limit(epsilon: float, delta: float, *, role: str, period_seconds: float | None, in_all: float | None) -> str:
-    """Return a limit of losses as a phrase.
-
-    Args:
-        epsilon: in a period, or in all.
-        delta: at which it is meant.
-        role: of whose losses.
-        period_seconds: the period; None for all of the series.
-        in_all: what holds beside it over the series; None for no such limit.
-    """
+    """Return a limit of losses as a phrase: ε at a δ in a period, or in all of the series, and what holds beside it."""
     at_delta = f" (δ = {delta:g})" if delta else ""
     limit = f"ε at most {epsilon:g}{at_delta} for each {role}"
     if period_seconds is None:
@@ -89,13 +81,7 @@ def say_limit(epsilon: float, delta: float, *, role: str, period_seconds: float 
 
 
 def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
-    """Print a row for each vote: when it was, who took part, and what came of it; below, who could not take part.
-
-    Args:
-        console: where to.
-        series: whose votes.
-        held: what became of them.
-    """
+    """Print a row for each vote: when it was, who took part, and what came of it; below, who could not take part."""
     rows: list[Sequence[Entry]] = []
     for each in held:
         vote = each.vote
@@ -117,11 +103,6 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries) -> N
     """Print what each person lost in each vote, in all, and what is left, in words and in a table.
 
     Persons who paid alike have one row.
-
-    Args:
-        console: where to.
-        series: what was run.
-        finished: what came of it.
     """
     worst = max(finished.accounts.persons, key=lambda name: _total(_paid_by(name, finished)), default=None)
     if worst is not None:
@@ -154,12 +135,7 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries) -> N
 
 
 def draw_series(series: Series, finished: FinishedSeries, *, folder: Path) -> list[Path]:
-    """Draw a series as `series.svg` and `series.png`: each person's loss from vote to vote, and what each vote decided.
-
-    Args:
-        series: what was run.
-        finished: what came of it.
-        folder: where to.
+    """Draw a series as `series.svg` and `series.png`: each person's loss from vote to vote, and each vote's decision.
 
     Returns:
         The files; none where matplotlib is not installed.

@@ -17,17 +17,7 @@ __all__ = ["PhaseFacts", "Priced", "SessionFacts", "about"]
 
 
 class Priced(msgspec.Struct, frozen=True, kw_only=True):
-    """Losses of one phase that are alike.
-
-    Args:
-        mechanism: what randomizes.
-        unit: of protection.
-        relation: which inputs are neighbors.
-        model: whom the loss is bounded against.
-        number: how many of them.
-        claimed: ε of all of them together.
-        proven: likewise; None where nothing bounds it.
-    """
+    """Losses of one phase that are alike, and their number: ε of all of them together, None where nothing bounds it."""
 
     mechanism: str
     unit: str
@@ -62,16 +52,13 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A session in words.
 
     Args:
-        protocol: its name.
-        client_role: what a party is called.
-        server_role: what the server is called.
+        protocol, client_role, server_role: what they are called.
         trust: whom it trusts, as `statements.trust_in`.
         meaning: what its ε allows, a line each; of whoever pays most.
         warning: where that is little protection; empty where it is not.
         hides_participation: whether it is private who takes part.
         phases: in order.
-        claimed: ε of all that one party says.
-        proven: likewise; None where nothing bounds it.
+        claimed, proven: ε of all that one party says; None where nothing bounds it.
         relation: of both.
     """
 
@@ -89,11 +76,7 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
-    """Return what is said of a session.
-
-    Args:
-        protocol: with the parameters that were resolved.
-    """
+    """Return what is said of a session."""
     total = total_of(protocol.losses)
     return SessionFacts(
         protocol=protocol.name,

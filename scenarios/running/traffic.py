@@ -18,11 +18,7 @@ _ANY_SESSION: Final = Charter("0" * 32)
 
 
 def expect_traffic(resolved: Local) -> ExpectedTraffic | None:
-    """Return what a session of agents says; None for a stream, and where a message would be too large for agents.
-
-    Args:
-        resolved: what is run, by whatever path.
-    """
+    """Return what a session of agents says; None for a stream, and where a message would be too large for agents."""
     if isinstance(resolved, Streamed):
         return None
     with contextlib.suppress(ValueError):
@@ -40,13 +36,7 @@ def expect_traffic(resolved: Local) -> ExpectedTraffic | None:
 def traffic_of(
     resolved: Local, record: SessionRecord, expected: ExpectedTraffic | None
 ) -> Sequence[PhaseTraffic] | None:
-    """Return how much was said, or, of arrays, would have been; None where nobody knows.
-
-    Args:
-        resolved: what was run.
-        record: what it left.
-        expected: of `expect_traffic`, for arrays.
-    """
+    """Return how much was said, or, of arrays, would have been as expected; None where nobody knows."""
     if resolved.scenario.transport != ARRAY and record.traffic:
         return record.traffic
     if expected is not None:

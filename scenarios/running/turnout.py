@@ -45,15 +45,7 @@ class Turnout:
         return dataclasses.replace(self, refused=frozenset(refused))
 
     def applied(self, parties: PartiesTable, *, role: str) -> PartiesTable:
-        """Return the parties of this vote.
-
-        Args:
-            parties: the series'.
-            role: what a party is called.
-
-        Raises:
-            ConfigurationError: a name is no party's, nobody is left, or a column lacks somebody's entry.
-        """
+        """Return the parties of this vote; ConfigurationError if a name is none, nobody is left, or an entry lacks."""
         if not (self.present is not None or self.absent or self.left or self.joined or self.entries or self.refused):
             return parties
         own = {name: place for place, name in enumerate(parties.names)}
