@@ -64,12 +64,9 @@ _NO_SAMPLER: Final = "Deployments have no exact sampler of it, so that simulated
 def cases_of_protocol(
     protocol: PhasedProtocol[Any, Any], public: IntArray | None = None, *, has_mechanisms: bool = True
 ) -> list[Case]:
-    """Return the audits of a protocol with these parameters.
+    """Return the audits of a protocol with these parameters, and of its mechanisms by themselves if that is asked for.
 
-    Args:
-        protocol: what is run.
-        public: the parties' public rows, shape (n, public columns); by default those of its candidates.
-        has_mechanisms: whether its mechanisms are audited by themselves, too.
+    Public rows, shape (n, public columns), are by default those of its candidates.
 
     Raises:
         ConfigurationError: public rows are not there; or no party has a choice of rows, or no loss is stated that what
@@ -93,10 +90,7 @@ def cases_of_protocol(
 def cases_of_scenario(source: str, settings: Sequence[str] = (), *, data: str = "") -> list[Case]:
     """Return the audits of what a scenario runs, or of a registered protocol by its name.
 
-    Args:
-        source: the protocol's name, whose parameters are set; or a scenario's, whose parties' public rows are audited.
-        settings: "key=value" each: of a name parameters, of a scenario any value.
-        data: the folder of data sets; by default the scenario's own.
+    Of a name settings are parameters, of a scenario any value; then its parties' public rows are audited.
 
     Raises:
         ConfigurationError: a value is not allowed, the protocol's system has audits of its own, or as
@@ -141,15 +135,7 @@ def _kinds_of(
 
 @dataclasses.dataclass(frozen=True)
 class _Audited:
-    """A party with some public row.
-
-    Args:
-        protocol: what is run.
-        candidates: what its row may be.
-        public: its public row.
-        suffix: of names of cases.
-        note: see `Case`.
-    """
+    """A party with some public row, and what its private row may be; a suffix is of names of cases."""
 
     protocol: PhasedProtocol[Any, Any]
     candidates: CandidateRows

@@ -32,13 +32,7 @@ _MOST_THRESHOLDS_OF_LAWS: Final = 512
 
 
 class Event(NamedTuple):
-    """That a score is on one side of a threshold.
-
-    Args:
-        threshold: on which it may be itself.
-        is_above: whether the event is at least the threshold, and more likely under the first neighbor; else at most,
-            and more likely under the second.
-    """
+    """That a score is at least a threshold, and more likely under the first neighbor; or at most, under the second."""
 
     threshold: float
     is_above: bool
@@ -49,15 +43,7 @@ class Event(NamedTuple):
 
 
 class ChosenEvent(NamedTuple):
-    """What is to be told apart by what.
-
-    Args:
-        pair: the neighbors.
-        name: of the score.
-        score: the score.
-        event: which says most of ε.
-        curve: events along the trade-off curve.
-    """
+    """What is to be told apart by what: the event that says most of ε, and events along the trade-off curve."""
 
     pair: Pair
     name: str
@@ -109,12 +95,7 @@ def choose_by_outputs(drawn: Iterable[tuple[Pair, IntArray, IntArray]], *, risk:
 
 
 def choose_by_laws(pair: Pair, laws: FloatArray) -> ChosenEvent:
-    """Return the event whose bound by outputs should be the greatest; outputs are columns of the laws, or `NO_PLACE`.
-
-    Args:
-        pair: the neighbors.
-        laws: theirs, shape (2, outputs).
-    """
+    """Return the event whose bound by outputs, columns of the laws or `NO_PLACE`, should be the greatest."""
     # One more column, which neither law has: the last one, so that `NO_PLACE` is its place.
     extended: FloatArray = np.pad(laws, ((0, 0), (0, 1)))
     score = _law_score(extended)

@@ -63,9 +63,8 @@ class Edge(NamedTuple):
 def choose_edge(drawn: Sequence[tuple[Pair, IntArray, IntArray]], features: Sequence[Feature] = ()) -> Edge | None:
     """Return the edge that told most; None where all outputs are one and the same.
 
-    Args:
-        drawn: pairs, each with outputs of its first and of its second neighbor that do not decide.
-        features: what is looked at; by default each number, and what is made of several.
+    Outputs of the first and of the second neighbor are those that do not decide. Looked at is by default each number,
+    and what is made of several.
     """
     edges = (
         edge

@@ -211,11 +211,7 @@ class _Hits:
 
 
 def _counting(drawn: Iterable[IntArray], counts: Counts) -> Iterator[IntArray]:
-    """Yield outputs that have a law, and count them.
-
-    Raises:
-        ValueError: an output is not what such an output must be.
-    """
+    """Yield outputs that have a law, and count them."""
     for outputs in drawn:
         if outputs.shape[1] != 1:
             raise ValueError("an output that has a law must be the number of one of its columns, or of none")
@@ -233,16 +229,9 @@ def _bounds_of(
     proven: float,
     undecided: int = 0,
 ) -> Bounds:
-    """Return the bounds that hits give.
+    """Return the bounds that hits of the first and of the second neighbor give, of the chosen event and of the edge.
 
-    Args:
-        chosen: the event, with those of the curve.
-        edge: the edge.
-        hits: of the first and of the second neighbor.
-        number: outputs of each that were counted.
-        risk: of all bounds together.
-        proven: ε, at which δ is bounded.
-        undecided: how many of the outputs were not counted by the edge.
+    Of the outputs that were counted so many were not counted by the edge. The risk is of all bounds together.
     """
     likely, unlikely = hits if chosen.event.is_above else hits[::-1]
     epsilon = float(epsilon_bounds(likely.of_events[:1], unlikely.of_events[:1], number, risk * _OF_EPSILON)[0])

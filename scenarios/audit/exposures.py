@@ -136,14 +136,7 @@ class Exposure:
 def exposure_of_party(
     protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequence[int], *, num_sessions: int
 ) -> Exposure:
-    """Return all that leaves a party with one of these rows.
-
-    Args:
-        protocol: what is run, in the local model.
-        rows: candidates: private rows, shape (c, private columns).
-        public: the party's public row.
-        num_sessions: how often.
-    """
+    """Return all that leaves a party with one of these candidates' private rows, in the local model."""
 
     def secure(candidate: int, side: int) -> OutputSampler:
         inputs = roster_of(protocol, [rows[candidate]] * _PARTIES, [public] * _PARTIES)
@@ -162,14 +155,9 @@ def exposure_of_release(
     *,
     num_sessions: int,
 ) -> Exposure:
-    """Return what a trusted server releases to one of these rosters.
+    """Return what a trusted server releases to one of these rosters, all parties' rows, in the protocol's one phase.
 
-    Args:
-        protocol: what is run, of this one phase.
-        phase: the phase.
-        rosters: candidates: all parties' rows.
-        read: returns the randomized totals that a released outcome tells; None where they cannot be read off it.
-        num_sessions: how often.
+    `read` returns the randomized totals that a released outcome tells; None where they cannot be read off it.
     """
     tallies = [phase.tally(inputs.private[:, phase.columns], earlier=(), public=inputs.public) for inputs in rosters]
     part = Released(protocol, phase, tallies)

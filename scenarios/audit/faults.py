@@ -132,12 +132,9 @@ def _clipped_by_data() -> Fault:
 
 @dataclasses.dataclass(frozen=True)
 class _ClippedSum(Prepared):
-    """The sum of records of [−clip, clip], with Laplace noise; others are brought into it, rightly or wrongly.
+    """The sum of records of [−clip, clip], in grid steps, with Laplace noise; others are brought into it, or wrongly.
 
-    Args:
-        clip: the greatest size of a record, in grid steps.
-        num_records: in a row.
-        is_by_data: whether all records are scaled by the greatest; else each is clipped on its own.
+    By data all records of a row are scaled by the greatest; else each is clipped on its own.
     """
 
     clip: int

@@ -44,13 +44,7 @@ Named: TypeAlias = tuple[str, Score]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Feature:
-    """A function of outputs.
-
-    Args:
-        name: what it is, as a phrase.
-        of: outputs, shape (number, width) → integers, shape (number,).
-        is_column: whether it is one of the numbers itself.
-    """
+    """A function of outputs, shape (number, width), with integers for each; a column is one of the numbers itself."""
 
     name: str
     of: Callable[[IntArray], IntArray]
@@ -58,11 +52,7 @@ class Feature:
 
 
 def features_of(outputs: IntArray) -> Iterator[Feature]:
-    """Yield features that outputs like these may differ in.
-
-    Args:
-        outputs: some, shape (number, width), of both neighbors.
-    """
+    """Yield features that outputs like these of both neighbors, shape (number, width), may differ in."""
     width = outputs.shape[1]
     for place in range(min(width, _MOST_COLUMNS)):
         yield Feature(f"number {place + 1}", _column(place), is_column=True)
@@ -89,11 +79,7 @@ def outcome_feature() -> Feature:
 
 
 def ordered_features_of(width: int) -> Iterator[Feature]:
-    """Yield the features whose extremes and single values are worth a look by themselves.
-
-    Args:
-        width: of the outputs.
-    """
+    """Yield the features of outputs of a width whose extremes and single values are worth a look by themselves."""
     for place in range(min(width, _MOST_COLUMNS)):
         yield Feature(f"number {place + 1}", _column(place), is_column=True)
     if width == 1:
@@ -130,12 +116,7 @@ def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Places:
-    """Where values stand: each one's place among few, or the range that holds it.
-
-    Args:
-        edges: the values, sorted; or where ranges begin, but for the first.
-        is_exact: whether they are the values.
-    """
+    """Where values stand: each one's place among few, sorted, or the range that holds it."""
 
     edges: IntArray
     is_exact: bool

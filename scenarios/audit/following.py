@@ -38,13 +38,7 @@ _ROUNDING: Final = 1e-11
 
 
 class _Events(NamedTuple):
-    """Events of a kind.
-
-    Args:
-        kind: of what, as a phrase.
-        hits: how often each happened.
-        law: their probabilities.
-    """
+    """Events of a kind, how often each happened, and their probabilities."""
 
     kind: str
     hits: IntArray
@@ -52,13 +46,9 @@ class _Events(NamedTuple):
 
 
 def departure(counts: IntArray, law: FloatArray, number: int, risk: float) -> str:
-    """Return in what outputs depart from a law, as a phrase; empty where they follow it.
+    """Return in what outputs depart from a law, as a phrase; empty where they follow it, but for a risk.
 
-    Args:
-        counts: of each outcome, and last of outputs that are none, shape (outcomes + 1,).
-        law: shape (outcomes,).
-        number: of outputs that were drawn.
-        risk: that outputs of this law depart from it.
+    Counts are of each outcome, and last of outputs that are none, shape (outcomes + 1,).
     """
     is_possible = law > 0
     if excluded := int(counts[:-1][~is_possible].sum() + counts[-1]):
@@ -83,10 +73,7 @@ def departure(counts: IntArray, law: FloatArray, number: int, risk: float) -> st
 def greatest_unnoticed(num_outcomes: int, number: int, risk: float) -> float:
     """Return the probability below which outcomes that are never drawn may go unnoticed: one, or neighboring ones.
 
-    Args:
-        num_outcomes: of a law.
-        number: of outputs that are drawn.
-        risk: that outputs of the law are said to depart from it.
+    The risk is that outputs of the law are said to depart from it.
     """
     return _hole_unnoticed(num_outcomes, number, risk / _NUM_KINDS)
 

@@ -38,11 +38,7 @@ class Counts(NamedTuple):
         return cls(name, law, np.zeros(len(law) + 1, dtype=np.int64), number)
 
     def add(self, places: IntArray) -> None:
-        """Count outputs by the places of their outcomes.
-
-        Raises:
-            ValueError: a number is the place of no outcome, and not `NO_PLACE`.
-        """
+        """Count outputs by the places of their outcomes, or `NO_PLACE`."""
         size = len(self.counts)
         if places.ndim != 1 or not NO_PLACE <= int(places.min()) <= int(places.max()) < size - 1:
             raise ValueError("an output that has a law must be the number of one of its columns, or of none")
@@ -73,13 +69,7 @@ NOTHING_HELD: Final = Held()
 def draw_checks(
     drawn: Iterable[tuple[LawCheck, OutputSampler]], samples: int, streams: Streams
 ) -> Iterator[Sequence[Counts]]:
-    """Yield for each input the counts in each of its views.
-
-    Args:
-        drawn: inputs with what draws them.
-        samples: of each, unless it asks for more.
-        streams: to draw from.
-    """
+    """Yield for each input, which something draws, the counts in each of its views, of as many as it asks for."""
     for check, draw in drawn:
         number = max(samples, check.least)
         views = [(view, Counts.of(_name(check, view), view.law, number * view.each)) for view in check.views]
@@ -90,11 +80,9 @@ def draw_checks(
 
 
 def hold(inputs: Sequence[Sequence[Counts]], risk: float) -> Held:
-    """Return what is found of inputs, each with the counts in its views.
+    """Return what is found of inputs, at least one, each with the counts in its views.
 
-    Args:
-        inputs: at least one.
-        risk: that any of them is said to depart from its law though none does.
+    The risk is that any of them is said to depart from its law though none does.
     """
     views = [counts for own in inputs for counts in own]
     each = risk / len(views)

@@ -31,11 +31,7 @@ AGENT_SHARES: Final = (0.0006, 0.015)
 def two_party_cases(party: Party, other: tuple[IntArray, Sequence[int]], *, name: str, unit: str) -> Iterator[Case]:
     """Yield the audits of two parties: by arrays with simulated noise and by machines with secure noise; by agents.
 
-    Args:
-        party: the first one, in the local model.
-        other: the other's private and public row.
-        name: of the variant.
-        unit: in words.
+    `other` is the other's private and public row.
     """
     kinds = ("", by_arrays, by_machines, TWO_PARTY_SHARES), (" among agents", by_agents, by_agents, AGENT_SHARES)
     for held, simulated, secure, shares in kinds:
@@ -58,15 +54,9 @@ def exposure_of_two(
     simulated: Holder = by_arrays,
     secure: Holder = by_machines,
 ) -> Exposure:
-    """Return all that leaves two parties: the first has one of these rows, the other its own.
+    """Return all that leaves two parties in the local model: the first has one of these rows, the other its own.
 
-    Args:
-        protocol: what is run, in the local model.
-        rows: the first party's candidates, shape (c, private columns).
-        public: its public row.
-        other: the other's private and public row.
-        simulated: holds a session with the noise of simulations.
-        secure: the same with that of deployments.
+    Sessions are held with the noise of simulations and with that of deployments.
     """
     other_row, other_public = other
 

@@ -121,10 +121,7 @@ class Stage:
     def case(self, name: str, *, seed: int, share: float = 1.0) -> Case:
         """Return the audit of these sessions: by kind the exact loss of its ends, and all that leaves by its law.
 
-        Args:
-            name: of the case.
-            seed: draws the places.
-            share: of the usual number of sessions.
+        The seed draws places; the share is of the usual number of sessions.
         """
         first = next(iter(self.kinds.values())).first
         row, public = (first.row, first.public) if isinstance(first, Member) else _some_member(first)
@@ -315,11 +312,9 @@ class Combination(NamedTuple):
 
 
 class Ladder(msgspec.Struct, frozen=True):
-    """Which sizes a run tries.
+    """Which sizes a run tries: how rungs meet by a rotation, of a quick run in one combination of each climb.
 
-    Args:
-        rotation: draws how rungs meet.
-        is_quick: whether one combination of each climb is tried, and not as many as have every rung.
+    Other runs have as many combinations as have every rung.
     """
 
     rotation: int = FIRST_ROTATION
@@ -347,12 +342,7 @@ class Climbed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def combinations(climb: Climb, ladder: Ladder) -> list[Combination]:
-    """Return combinations of a climb: of a full run so many that every rung and choice is in one, of a quick one one.
-
-    Args:
-        climb: the family.
-        ladder: see there.
-    """
+    """Return combinations of a climb: in a full run every rung and choice is in one, and a quick run has one."""
     random = np.random.default_rng([ladder.rotation, *climb.name.encode()])
     arranged = climb.arranged(random)
     turn = int(random.integers(len(climb.choices)))

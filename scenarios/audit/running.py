@@ -167,11 +167,7 @@ def group_names() -> list[str]:
 
 
 def cases_of(name: str) -> list[Case]:
-    """Return the cases that a name stands for.
-
-    Raises:
-        ConfigurationError: it stands for none.
-    """
+    """Return the cases that a name stands for."""
     if name != ALL and name not in group_names():
         hint = did_you_mean(name, (*group_names(), *protocol_names(), *shipped_scenarios(), "faults", "papers"))
         known = ", ".join(group_names())
@@ -266,14 +262,7 @@ def audit_all(
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What is done with each case.
-
-    Args:
-        samples: outputs of each neighbor, for each source.
-        risk: of each audit, in (0, 1).
-        seed: of simulated outputs.
-        ladder: see `audit_all`.
-    """
+    """What is done with each case: outputs of each neighbor, for each source, at a risk of each audit in (0, 1)."""
 
     samples: dict[Source, int]
     risk: float
@@ -284,13 +273,7 @@ class Job(msgspec.Struct, frozen=True):
 def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[AuditRow]:
     """Yield the rows of cases in any order: this process's as they are done, then those of the others.
 
-    Args:
-        cases: among those that there are: another process makes them itself, since functions do not travel.
-        job: what is done with each.
-        workers: processes, this one among them.
-
-    Raises:
-        RuntimeError: another process failed; it has said why.
+    Another process makes its cases itself, since functions do not travel. RuntimeError: one failed, and has said why.
     """
     # One from here, one from there, so that slow groups are shared.
     ours, *others = (cases[place::workers] for place in range(workers))
@@ -334,13 +317,7 @@ def _audit_case(case: Case, job: Job) -> AuditRow:
 
 
 def row_of(case: Case, audits: Iterable[Audited], *, seconds: float = 0.0) -> AuditRow:
-    """Return a case's row.
-
-    Args:
-        case: the case.
-        audits: what was found, by each source.
-        seconds: that it took.
-    """
+    """Return a case's row, of what was found by each source, and of the seconds that it took."""
     all_audits = list(audits)
     # What the law alone says, a source that was drawn from says too.
     drawn = [audited for audited in all_audits if audited.source != "law"] or all_audits[:1]

@@ -52,15 +52,8 @@ def run_self_test(
 ) -> list[FaultResult]:
     """Audit all faults and repairs, each with the noise that it is in.
 
-    Args:
-        samples: outputs of each neighbor; None for as many as each fault asks for, which of the noise of deployments
-            are never exceeded.
-        factor: how many times as many.
-        seed: of simulated outputs.
-        on_progress: told of each fault as it is done.
-
-    Raises:
-        ConfigurationError: the samples are too few for any statement, or what draws secure noise is not installed.
+    Samples of each neighbor are by default as many as each fault asks for, times a factor; those of the noise of
+    deployments are never exceeded.
     """
     check_opendp()
     results: list[FaultResult] = []

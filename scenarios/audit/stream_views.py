@@ -84,12 +84,7 @@ class Piece:
 
 
 def pieces_of(mechanism: RowMechanism, row: Sequence[int]) -> list[Piece]:
-    """Return what a report is held against; nothing where no law of its numbers is written down.
-
-    Args:
-        mechanism: the randomizer, which sees the row itself.
-        row: its values.
-    """
+    """Return what a report of a row is held against; nothing where no law of its numbers is written down."""
     if isinstance(mechanism, PostProcessed):
         return []
     low, high = mechanism.report_range
@@ -150,17 +145,9 @@ def _of_signs(mechanism: JointPair, row: Sequence[int]) -> list[Piece]:
 
 
 class _Placed(NamedTuple):
-    """A piece where it stands.
+    """A piece where it stands: its columns of an output, its report's number in the stream, and its own in the report.
 
-    Args:
-        piece: what.
-        columns: of an output.
-        turn: its report's number in the stream.
-        place: its owner's in the roster.
-        phase: its number.
-        number: its own in its report.
-        mechanism: that drew it.
-        row: what it was drawn of.
+    By its owner's place in the roster, its phase, the mechanism that drew it, and the row that it was drawn of.
     """
 
     piece: Piece
@@ -176,10 +163,8 @@ class _Placed(NamedTuple):
 class Stream:
     """What some sessions in a row leave of all parties, in the order in which an output has it.
 
-    Args:
-        reports: those of one session: for each party its phases' mechanisms, each with the values that it randomizes.
-        num_sessions: in a row.
-        seed: draws what is looked at of each place.
+    Reports are those of one session: for each party its phases' mechanisms, each with the values that it randomizes. A
+    seed draws what is looked at of each place.
     """
 
     def __init__(
@@ -210,11 +195,7 @@ class Stream:
         self._last: tuple[IntArray | None, IntArray] = None, np.zeros((0, 0), dtype=np.int64)
 
     def views(self, says_nothing: int | None = None) -> Iterator[View]:
-        """Yield what is looked at in an output of `width` numbers.
-
-        Args:
-            says_nothing: the number that stands behind these and is the same for all rows, if one does.
-        """
+        """Yield what is looked at in an output of `width` numbers; behind them one may be the same for all rows."""
         if says_nothing is not None:
             yield View(
                 "sizes, numbers and other bytes of messages",

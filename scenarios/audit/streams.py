@@ -15,21 +15,13 @@ _FIRST_STREAM: Final = 1 << 40
 
 
 class Streams:
-    """Numbers of streams, each given out once.
-
-    Args:
-        seed: of all of them.
-    """
+    """Numbers of streams of a seed, each given out once."""
 
     def __init__(self, seed: int) -> None:
         self._next = seed * _FIRST_STREAM
 
     def chunks(self, draw: OutputSampler, number: int) -> Iterator[IntArray]:
-        """Yield so many outputs, some at a time, each time from a stream of their own.
-
-        Raises:
-            ValueError: as many rows as asked for were not drawn.
-        """
+        """Yield so many outputs, some at a time, each time from a stream of their own."""
         for start in range(0, number, _CHUNK):
             size = min(_CHUNK, number - start)
             self._next += 1

@@ -94,14 +94,9 @@ class Bounds(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What was found of two neighbors.
+    """What was found of two neighbors, and what they were told apart by.
 
-    Args:
-        pair: which they are, as a phrase.
-        event: what they were told apart by, as a phrase.
-        bounds: by outputs.
-        laws: their exact laws, shape (2, outputs); None where there are none.
-        held: what was found where outputs were held against laws.
+    Bounds are by outputs, laws, shape (2, outputs), exact; what outputs were held against is apart.
     """
 
     pair: str
@@ -117,15 +112,7 @@ class Evidence(NamedTuple):
 
 
 def judge(case: Case, found: Evidence, *, source: Source, needed: int | None, confidence: float) -> Audited:
-    """Return what was found, with its verdict.
-
-    Args:
-        case: what was audited.
-        found: what was found.
-        source: whose randomness was audited.
-        needed: see `Audited`.
-        confidence: see `Audited`.
-    """
+    """Return what was found, with its verdict; see `Audited`."""
     bounds = found.bounds
     # A sampler of another law has another ε: then only what was drawn says anything.
     laws = None if found.follows_law is False else found.laws

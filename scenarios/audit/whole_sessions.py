@@ -37,11 +37,7 @@ def charge(
 ) -> Sequence[LedgerEntry]:
     """Return the lines of a party's ledger after it took part in these sessions, which are held by machines.
 
-    Args:
-        protocol: what is run.
-        row: the party's private row; whatever it is, the ledger has the same lines.
-        public: its public row.
-        num_sessions: how often.
+    Whatever its private row is, the ledger has the same lines.
     """
     ledger = Ledger("party")
     inputs = roster_of(protocol, [row], [public])
@@ -55,13 +51,9 @@ def charge(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Party:
-    """A party of sessions, and what it may hold: all that leaves it is held against what its ledger is charged.
+    """A party of sessions, and the named private rows that it may hold, shape (c, private columns).
 
-    Args:
-        protocol: what is run.
-        rows: candidates: private rows, shape (c, private columns).
-        public: its public row.
-        names: of the candidates.
+    All that leaves it is held against what its ledger is charged.
     """
 
     protocol: PhasedProtocol[Any, Any]

@@ -178,11 +178,7 @@ def audit(
 
 
 def _own_cases(name: str, settings: tuple[str, ...], data: str | None) -> "list[Case] | None":
-    """Return the cases of a scenario, or of a protocol without audits of its own; None where the name is a group's.
-
-    Raises:
-        ConfigurationError: it is none of these, or as `any_protocol.cases_of_scenario`.
-    """
+    """Return the cases of a scenario, or of a protocol without audits of its own; None where the name is a group's."""
     from ...protocol.errors import ConfigurationError
     from ..audit.any_protocol import cases_of_scenario
     from ..audit.running import ALL, cases_of, group_names

@@ -63,11 +63,7 @@ class Named(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return a word's command. See `click.Group`.
-
-        Raises:
-            UsageError: it has none.
-        """
+        """Return a word's command; UsageError where it has none."""
         from ...protocol.errors import did_you_mean, printable
 
         word = str(args[0])

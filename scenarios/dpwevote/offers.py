@@ -22,10 +22,6 @@ def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Seq
     """Return what the other unbiased variants offer at the price of a vote with private weights.
 
     The number is that of `psephos variants`: the standard error of a candidate's margin if all partners were the worst.
-
-    Args:
-        protocol: a `DPWeVote`.
-        num_parties: how many take part.
     """
     assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters

@@ -95,12 +95,7 @@ class Powers:
 
 
 def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
-    """Return the power of each partner of a vote.
-
-    Args:
-        side: a resolved scenario, of a `DPWeVote`.
-        trials: votes that are simulated where there is no exact law.
-        seed: theirs.
+    """Return the power of each partner of a vote, over so many simulated votes where there is no exact law.
 
     Raises:
         ConfigurationError: weights are private and real, not even all partners pass a candidate, or counting takes
@@ -133,14 +128,7 @@ def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
 
 
 def simulated_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, seed: int) -> list[Estimate]:
-    """Return how much each partner's opinion moves the decision that is released, by simulated votes.
-
-    Args:
-        vote: of any variant; its candidates are alike, so that one is voted on.
-        weights: the partners'.
-        trials: how many votes.
-        seed: theirs.
-    """
+    """Return how much each partner's opinion moves the decision on one candidate that is released, by simulation."""
     parameters = msgspec.structs.replace(vote.parameters, candidates=vote.parameters.candidates[:1])
     single, name = DPWeVote(parameters), parameters.candidates[0]
     number = len(weights)
@@ -237,13 +225,7 @@ def _verdict_of(powers: Powers) -> str:
 
 
 def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
-    """Write `power.csv`, a line for each partner, a picture, and what both are, of which a page is made.
-
-    Args:
-        powers: what was found.
-        folder: where to.
-        title: the vote's.
-    """
+    """Write `power.csv`, a line for each partner, a picture, and what both are, of which a page is made."""
     rows: list[dict[str, object]] = []
     for name, weight, member, released in zip(
         powers.names, powers.weights, powers.members, powers.released, strict=True

@@ -19,10 +19,9 @@ _OPENING, _CLOSING, _QUOTES = "[{", "]}", "\"'"
 
 
 def read_axes(grid: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the keys of a grid, each with its values.
+    """Return the keys of a grid, each of the form "key=value,value,...", with their values.
 
-    Args:
-        grid: of the form "key=value,value,..."; commas inside brackets and quotes do not part values.
+    Commas inside brackets and quotes do not part values.
 
     Raises:
         ConfigurationError: one has another form, a key or a value stands there twice, or there are too many cells.
@@ -46,15 +45,7 @@ def load_cells(
 ) -> list[tuple[Settings, Scenario]]:
     """Return the cells of a grid, the last key's values changing first; without a grid the scenario alone.
 
-    Args:
-        source: as `load_scenario`.
-        settings: of every cell.
-        grid: as `read_axes`.
-        data: the folder of data sets, in place of the scenario's.
-        seed: in place of the scenario's.
-
-    Raises:
-        ConfigurationError: as `load_scenario` and `read_axes`.
+    Data and seed stand in place of the scenario's.
     """
     axes = read_axes(grid)
     cells: list[tuple[Settings, Scenario]] = []

@@ -39,12 +39,7 @@ _EXCESS = 4.0
 
 
 class Measurement(msgspec.Struct, frozen=True):
-    """A number that trials gave.
-
-    Args:
-        value: the number.
-        standard_error: its standard deviation over the trials' draws, estimated from their spread.
-    """
+    """A number that trials gave, and its standard deviation over the trials' draws, estimated from their spread."""
 
     value: float
     standard_error: float

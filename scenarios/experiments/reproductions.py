@@ -234,14 +234,7 @@ def _write(folder: RunFolder, found: PaperReproduction, *, page: str) -> None:
 
 
 def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, prefix: str = "") -> str:
-    """Return the page of a reproduction: what holds and what does not, the pictures, all tables.
-
-    Args:
-        paper: which.
-        found: what was measured.
-        pictures: show them.
-        prefix: of the pictures' names.
-    """
+    """Return the page of a reproduction: what holds and what does not, pictures by a prefix, and all tables."""
     experiments = _experiments_of(paper)
     parts = [f"# {experiments.title}", experiments.introduction.format(run=found), *experiments.remarks]
     parts += _lacks(experiments, found)
@@ -257,13 +250,7 @@ def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, pr
 
 
 def show_reproduction(console: Console, paper: Paper, found: PaperReproduction) -> None:
-    """Print all tables, what holds and what does not, and what is missing.
-
-    Args:
-        console: where to.
-        paper: which.
-        found: what was measured.
-    """
+    """Print all tables, what holds and what does not, and what is missing."""
     experiments = _experiments_of(paper)
     for sheet in experiments.sheets(found):
         show_sheet(console, sheet)

@@ -18,13 +18,7 @@ ColumnT = TypeVar("ColumnT", bound=Hashable)
 
 @dataclasses.dataclass(frozen=True)
 class Pivot(Generic[RowT, IndexT, ColumnT]):
-    """Flat rows, set out in lines and columns.
-
-    Args:
-        lines: what tells lines apart, in the order of the first row of each.
-        columns: what tells columns apart, in the same order.
-        places: the row at each place that has one.
-    """
+    """Flat rows, set out in lines and columns, each in the order of the first row of it, and the row at each place."""
 
     lines: Sequence[IndexT]
     columns: Sequence[ColumnT]
@@ -37,13 +31,7 @@ class Pivot(Generic[RowT, IndexT, ColumnT]):
         return [[*labels(at), *self.line(at, *cells, missing=missing)] for at in self.lines]
 
     def line(self, at: IndexT, *cells: Callable[[RowT], str], missing: str = "") -> list[str]:
-        """Return the cells of a line.
-
-        Args:
-            at: which line.
-            cells: what each column has of its row, side by side.
-            missing: what stands where there is no row.
-        """
+        """Return a line's cells: side by side what each column has of its row, or what stands where there is none."""
         rows = [self.places.get((at, column)) for column in self.columns]
         return [missing if row is None else cell(row) for row in rows for cell in cells]
 
@@ -51,13 +39,7 @@ class Pivot(Generic[RowT, IndexT, ColumnT]):
 def pivot(
     rows: Iterable[RowT], *, lines: Callable[[RowT], IndexT], columns: Callable[[RowT], ColumnT]
 ) -> Pivot[RowT, IndexT, ColumnT]:
-    """Set flat rows out in lines and columns.
-
-    Args:
-        rows: at most one for each place; of several the last one stands.
-        lines: what tells the line of a row.
-        columns: what tells its column.
-    """
+    """Set flat rows out in lines and columns; of several rows for one place the last one stands."""
     places = {(lines(row), columns(row)): row for row in rows}
     return Pivot(list(dict.fromkeys(at for at, _ in places)), list(dict.fromkeys(at for _, at in places)), places)
 
@@ -74,11 +56,7 @@ def flat(rows: Iterable[msgspec.Struct]) -> Rows:
 
 
 def flatten(row: msgspec.Struct) -> dict[str, object]:
-    """Return a row by column; a measurement's standard error gets a column of its own, and empty ones stay empty.
-
-    Args:
-        row: a struct of numbers, texts and measurements.
-    """
+    """Return a row by column; a measurement's standard error gets a column of its own, and empty ones stay empty."""
     columns: dict[str, object] = {}
     for field in msgspec.structs.fields(type(row)):
         name, value = field.name, getattr(row, field.name)

@@ -45,12 +45,7 @@ _POINTS: Final[Mapping[str, Any]] = {"markersize": 4.5, "linewidth": 1.4, "capsi
 
 
 def picture_of(cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> Picture | None:
-    """Return the picture of trials; None where nothing was measured.
-
-    Args:
-        cells: at least one.
-        measures: what was measured, the most telling first; so many as fit are drawn.
-    """
+    """Return the picture of trials, as many measures as fit, the most telling first; None if nothing was measured."""
     told = [measure for measure in measures if any(measure.name in cell.summaries for cell in cells)]
     told.sort(key=lambda measure: measure.is_detail)
     if len(cells) == 1:

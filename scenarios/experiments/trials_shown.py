@@ -44,16 +44,7 @@ def measures_in(cells: Sequence[MeasuredCell]) -> list[Measure]:
 def write_trials(
     folder: RunFolder, cells: Sequence[MeasuredCell], *, name: str, title: str, pictures: bool, setting: str = ""
 ) -> None:
-    """Write everything that trials gave.
-
-    Args:
-        folder: new or empty.
-        cells: at least one.
-        name: the scenario's.
-        title: the picture's.
-        pictures: draw it, where matplotlib is installed.
-        setting: what the picture says below its title.
-    """
+    """Write everything that trials of a scenario gave, and a picture if one is wanted."""
     measures = measures_in(cells)
     rows = [
         {**dict(cell.settings), "trial": number, **{each.name: trial.measures.get(each.name) for each in measures}}
@@ -81,12 +72,7 @@ def write_trials(
 
 
 def summary_in_json(cells: Sequence[MeasuredCell], *, name: str) -> dict[str, Any]:
-    """Return the content of `summary.json`.
-
-    Args:
-        cells: at least one.
-        name: the scenario's.
-    """
+    """Return the content of `summary.json`."""
     return {
         "scenario": name,
         "trials": len(cells[0].trials),

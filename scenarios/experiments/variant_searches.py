@@ -42,14 +42,7 @@ _MOST_TIMES_PEOPLE: Final = 16
 
 
 class VariantSearch:
-    """Looks for prices and numbers of people of single variants.
-
-    Args:
-        clock: ends trials in time.
-
-    Attributes:
-        is_cut: whether there was no time for something.
-    """
+    """Looks for prices and numbers of people of single variants; `is_cut` where there was no time for something."""
 
     def __init__(self, clock: SearchClock) -> None:
         self.clock = clock
@@ -64,11 +57,7 @@ class VariantSearch:
         return self._tables[key]
 
     def at(self, table: VariantTable, name: str, price: float, *, aim: float | None = None) -> Offered | None:
-        """Return what a variant offers at a price.
-
-        Raises:
-            OutOfTimeError: it takes trials, for which there is no time.
-        """
+        """Return what a variant offers at a price; OutOfTimeError if it takes trials, for which there is no time."""
         if table.needs_values:
             self.clock.check()
         return table.at(name, price, aim=aim, tell=self.clock.on_trial)
@@ -76,14 +65,7 @@ class VariantSearch:
     def in_time(
         self, search: Callable[..., _T], *given: Any, seconds: float = 0.0, **more: Any
     ) -> tuple[_T | None, bool]:
-        """Return what a search finds, and whether there was time for it.
-
-        Args:
-            search: which.
-            given: its arguments.
-            seconds: that it takes about: it does not begin where fewer are left.
-            more: its other arguments.
-        """
+        """Return what a search finds, and whether there was time for the seconds that it takes about."""
         with contextlib.suppress(OutOfTimeError):
             if not seconds or seconds <= self.clock.left:
                 return search(*given, **more), True

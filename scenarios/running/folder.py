@@ -100,8 +100,8 @@ def open_event_log(
     """Yield a structlog logger whose events become lines of JSON in a file that is made anew.
 
     Why lines could not be written, and how many, is counted; each is an error for whoever logs it, who may go on
-    without it. A live log writes each line at once, for a process that may be watched, or killed: a privacy loss is then
-    on file before its report leaves.
+    without it. A live log writes each line at once, for a process that may be watched, or killed: a privacy loss is
+    then on file before its report leaves.
     """
     failures = collections.Counter() if failures is None else failures
     with _open_own(path, buffering=0 if is_live else 1 << 16) as file:

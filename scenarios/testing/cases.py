@@ -95,13 +95,7 @@ class ProtocolCase:
         ]
 
     def tally(self, reports: Sequence[IntArray], number: int, places: IntArray) -> Tally:
-        """Return the tally of some parties' reports in one phase, before a trusted server adds its noise.
-
-        Args:
-            reports: of all phases.
-            number: which phase.
-            places: the parties'.
-        """
+        """Return the tally of some parties' reports in one phase, before a trusted server adds its noise."""
         phase = self.protocol.phases[number]
         return tally_batch(phase, reports[number], reports[:number], self.inputs.public, places)
 

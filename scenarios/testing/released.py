@@ -208,14 +208,9 @@ RELEASED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (
 
 
 def replay(machine: ServerMachine, observations: Sequence[Observation]) -> list[Effect]:
-    """Feed what a server saw into a new server, which records what it does in a view of its own.
+    """Feed what a server saw into a new one of the same session and noise, and return the effects of the new one.
 
-    Args:
-        machine: new, of the same session, with the same noise.
-        observations: of the first one's view.
-
-    Returns:
-        The new machine's effects.
+    It records what it does in a view of its own.
     """
     effects = machine.start()
     for observation in observations:
@@ -236,13 +231,7 @@ def replay(machine: ServerMachine, observations: Sequence[Observation]) -> list[
 
 
 def _partitions(number: int, generator: np.random.Generator, *, has_empty: bool) -> Iterator[list[IntArray]]:
-    """Yield the places in any order, cut into shards.
-
-    Args:
-        number: of places.
-        generator: draws orders and cuts.
-        has_empty: whether a shard may be empty, as where nobody may have reported.
-    """
+    """Yield the places in any order, cut into shards, which may be empty where nobody may have reported."""
     yield [np.array([place]) for place in generator.permutation(number)]
     for _ in range(_PARTITIONS):
         order = generator.permutation(number)

@@ -48,16 +48,10 @@ WITH_MARGINS: Final = frozenset({1, 3})
 def checks_of(
     mechanism: RowMechanism, rows: IntArray, *, most: int = MOST_ROWS, is_secure: bool = True
 ) -> list[LawCheck]:
-    """Return rows of a mechanism to be held against their laws.
+    """Return at most so many rows of a mechanism, shape (c, w), to be held against their laws.
 
-    Args:
-        mechanism: what draws them; of one whose reports are computed from another one's, the other one's are drawn.
-        rows: all rows, or those of which some are to be drawn, shape (c, w).
-        most: rows that are drawn.
-        is_secure: whether with the noise of deployments too.
-
-    Raises:
-        NotImplementedError: no law is written down.
+    Of one whose reports are computed from another one's, the other one's are drawn. NotImplementedError: no law is
+    written down.
     """
     drawn = mechanism.noise if isinstance(mechanism, PostProcessed) else mechanism
     return [
@@ -73,12 +67,7 @@ def checks_of(
 
 
 def some_rows(rows: IntArray, most: int) -> IntArray:
-    """Return all rows where they are few enough; else those with an extreme number, and others drawn by a fixed seed.
-
-    Args:
-        rows: shape (c, w).
-        most: rows.
-    """
+    """Return all rows where they are few enough; else those with an extreme number, and others by a fixed seed."""
     if len(rows) <= most:
         return rows
     extremes = np.unique(np.concatenate([[0, len(rows) - 1], rows.argmin(axis=0), rows.argmax(axis=0)]))[:most]
@@ -151,10 +140,7 @@ def _whole(mechanism: RowMechanism, row: PrivateRow) -> View:
 class Noise(NamedTuple):
     """The law of a number's noise, by cells of neighboring integers; the first and the last one are the tails beyond.
 
-    Args:
-        reach: minus the least integer of the second cell.
-        each: integers of a cell.
-        law: of the cells.
+    The second cell begins at minus `reach`, and each has so many integers.
     """
 
     reach: int
@@ -187,12 +173,9 @@ def noise_of_sphere(scale: float, dimension: int) -> Noise:
 
 
 def _noise(scale: float, num_scales: int, beyond: Callable[[FloatArray], FloatArray]) -> Noise:
-    """Return symmetric noise.
+    """Return symmetric noise of a scale in integers, so many scales from 0 to either tail.
 
-    Args:
-        scale: in integers.
-        num_scales: from 0 to either tail.
-        beyond: the probability that noise exceeds numbers between integers, which are above 0.
+    `beyond` is the probability that noise exceeds numbers between integers, which are above 0.
     """
     reach = math.ceil(num_scales * scale)
     each = 1 if 2 * reach < _MOST_OUTCOMES else math.ceil(2 * reach / _NUM_OUTCOMES)

@@ -127,11 +127,7 @@ class DPWeVoteAttack(Attack):
     def session_log_likelihoods(
         self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
-        """Return ln P[all that was seen | candidate]; see the module for what is exact.
-
-        Raises:
-            ConfigurationError: as `release_log_likelihoods`, or a partner may report too much to list.
-        """
+        """Return ln P[all that was seen | candidate]; see the module for what is exact."""
         heard = [seen for seen in sessions if seen.totals and not seen.coalition.has_server]
         is_game = self._parameters.scope is not None
         if is_game or len(heard) < 2 or heard[0].num_parties - len(heard[0].coalition.members) == 1:  # noqa: PLR2004  several
@@ -155,12 +151,7 @@ class DPWeVoteAttack(Attack):
     ) -> FloatArray:
         """Return ln P[the sum of some votes' tables | candidate], taken for normal: shape (c,).
 
-        Args:
-            tables: the last phase's, of honest partners, added up.
-            num_votes: how many.
-            num_honest: partners with this public row.
-            rows: the candidates.
-            public: the target's public row.
+        The tables are the last phase's, of honest partners, of whom so many have the target's public row.
         """
         channel = session_channel(self.protocol, rows, public=public)
         if channel is None:

@@ -46,11 +46,7 @@ class TrueGroups:
 def evaluate_true_groups(parameters: Parameters) -> TrueGroups:
     """Compare both readings of a vote, exactly; all weights and opinions are equally likely before.
 
-    Args:
-        parameters: of a variant that counts by groups, with private weights.
-
-    Raises:
-        ConfigurationError: no group is reported, or there are too many reports to list.
+    The variant counts by groups, with private weights; others are a ConfigurationError, as are too many reports.
     """
     protocol = DPWeVote(parameters)
     variant = protocol.parameters.variant

@@ -67,44 +67,20 @@ class WeightedVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def make_partners(parties: Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
-    """Return made-up partners of a table of `WeightedVotes`.
-
-    Args:
-        parties: the table.
-        parameters: the scenario's, before they are checked.
-
-    Raises:
-        ConfigurationError: an option is not allowed.
-    """
+    """Return made-up partners of a table of `WeightedVotes`."""
     votes: WeightedVotes = convert(dict(parties), WeightedVotes, "partners")
     names = [f"partner-{number}" for number in range(1, votes.count + 1)]
     return PartiesTable(names, _weighted_votes(votes, read_ballot(parameters)), is_generated=True)
 
 
 def read_ballot(parameters: Mapping[str, Any]) -> Parameters:
-    """Return a vote's parameters, with a candidate where a scenario names none.
-
-    Args:
-        parameters: the scenario's, before they are checked.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """Return a vote's parameters, which a scenario's table has unchecked, with a candidate where it names none."""
     ballot: Parameters = convert({"candidates": [_CANDIDATE], **parameters}, Parameters, "parameters")
     return ballot
 
 
 def make_opinions(options: MadeUpOpinions, *, num_partners: int, candidates: Sequence[str]) -> dict[str, Entries]:
-    """Return opinions for partners whose weights are known: for each candidate a column of 0 and 1.
-
-    Args:
-        options: the shares and the seed.
-        num_partners: how many.
-        candidates: what is voted on.
-
-    Raises:
-        ConfigurationError: there are not as many shares as candidates.
-    """
+    """Return opinions for partners whose weights are known: for each candidate a column of 0 and 1."""
     return _opinions(options, candidates, _uniforms(options, num_partners=num_partners, candidates=candidates))
 
 

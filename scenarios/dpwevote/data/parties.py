@@ -69,15 +69,9 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
-    """Return the partners of a file, or made-up ones.
+    """Return the partners of a file, by its path or a table of `VoteFile`, or made-up ones of `made_up.WeightedVotes`.
 
-    Args:
-        parties: the file's path, a table of `VoteFile`, or one of `made_up.WeightedVotes`.
-        parameters: the scenario's, before they are checked. Beside a table of `VoteFile` that names candidates, the
-            file's other columns are left out.
-
-    Raises:
-        ConfigurationError: the file cannot be read or is not what it should be, or an option is not allowed.
+    Beside a table of `VoteFile` that names candidates, the file's other columns are left out.
     """
     if isinstance(parties, Mapping) and "file" not in parties:
         return make_partners(parties, parameters=parameters)

@@ -77,11 +77,7 @@ def _load_assembly(options: RollCall, folder: Path, parameters: Mapping[str, Any
 
 
 def _name_of(number: str, path: Path) -> str:
-    """Return what a roll call was on: its resolution, or its number where none came of it.
-
-    Raises:
-        ConfigurationError: there is no such roll call.
-    """
+    """Return what a roll call was on: its resolution, or its number where none came of it."""
     known: list[int] = []
     for line, entries in read_rows(path, "rcid", "unres"):
         of, resolution = map(str.strip, entries)
