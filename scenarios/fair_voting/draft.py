@@ -73,11 +73,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
 
 
 def _ranking(sheet: Sheet, chosen: Chosen, rest: Sequence[str]) -> str:
-    """Return the column of rankings.
-
-    Raises:
-        UnclearError: the file does not tell it.
-    """
+    """Return the column of rankings; UnclearError where the file does not tell it."""
     if given := chosen.get("ranking", ()):
         return check_column(sheet, given[-1], "ranking")
     found = [name for name in rest if all(SEPARATOR in entry for entry in sheet.column(name))]

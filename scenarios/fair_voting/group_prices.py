@@ -54,15 +54,7 @@ class GroupPrice:
 
 
 def prices_of_groups(parameters: Parameters, epsilons: Sequence[float] = PRICES) -> list[GroupPrice]:
-    """Return what private groups cost at each ε.
-
-    Args:
-        parameters: of any vote; its alternatives, scores and groups count.
-        epsilons: at which.
-
-    Raises:
-        ConfigurationError: there are too many groups to be private.
-    """
+    """Return what private groups cost at each ε; ConfigurationError where there are too many."""
     sizes = parameters.group_sizes
     refuse(len(sizes) > MAX_JOINT_GROUPS, "groups", len(sizes), f"at most {MAX_JOINT_GROUPS}")
     scoring, smallest, voters = parameters.make_scoring(is_centered=True), sizes.index(min(sizes)), sum(sizes)

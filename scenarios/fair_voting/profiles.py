@@ -76,13 +76,7 @@ class Profiles:
 
 
 def fixed_profile(positions: IntArray, members: IntArray, num_groups: int) -> Profiles:
-    """Return one published profile, the voters of a group side by side.
-
-    Args:
-        positions: int64, shape (n, m).
-        members: int64, shape (n,): the place of each voter's group.
-        num_groups: how many groups there are.
-    """
+    """Return one published profile, int64, shape (n, m), the voters of a group, of whom members tell, side by side."""
     order = np.argsort(members, kind="stable")
     sizes: list[int] = np.bincount(members, minlength=num_groups).tolist()
     return Profiles(tuple(sizes), positions[order][None].astype(np.int8), is_fixed=True)

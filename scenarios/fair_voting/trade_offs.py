@@ -118,9 +118,6 @@ def trade_off(
         mechanisms: of `MECHANISMS`; by default the usual ones.
         trials: elections for each point that is drawn, at least 2.
         seed: of all noise.
-
-    Raises:
-        ConfigurationError: a price, a mechanism or the number of trials is not allowed.
     """
     mechanisms = mechanisms or usual_mechanisms(vote.parameters)
     _check(vote, len(inputs), epsilons, mechanisms, trials)

@@ -86,11 +86,7 @@ def _error_of(parameters: Parameters) -> float:
 
 
 def sizes_of(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return groups of the same shares that are so many together, each of one voter at least.
-
-    Raises:
-        ConfigurationError: there are fewer voters than groups.
-    """
+    """Return groups of the same shares that are so many together, each of one voter at least."""
     refuse(number < len(sizes), "--people", number, f"at least {len(sizes)}: one voter in each group")
     total = sum(sizes)
     found = [max(number * size // total, 1) for size in sizes]

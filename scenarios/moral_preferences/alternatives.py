@@ -24,13 +24,7 @@ _EXAMPLE: Final = "as in 'Man=1, Dog=0'"
 
 
 class AlternativePair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two alternatives.
-
-    Args:
-        name: of the pair.
-        first: an alternative: its features by name; those that are not named are 0.
-        second: the other.
-    """
+    """Two alternatives under a name: each one's features by name; those that are not named are 0."""
 
     name: str
     first: Mapping[str, float]
@@ -40,10 +34,7 @@ class AlternativePair(msgspec.Struct, frozen=True, kw_only=True):
 def parse_alternative(text: str, outcome: Outcome, *, field: str) -> dict[str, float]:
     """Return an alternative that is written as `feature=value, feature=value`.
 
-    Args:
-        text: a feature whose name has a comma stands in double quotes with its value: `"tall, old=1", Dog=2`.
-        outcome: whose features it has.
-        field: where the text comes from, for errors.
+    A feature whose name has a comma stands in double quotes with its value: `"tall, old=1", Dog=2`.
 
     Raises:
         ConfigurationError: nothing is in it, a feature is unknown or named twice, or a value is no number.
@@ -175,11 +166,7 @@ def read_alternatives(path: Path, outcome: Outcome) -> dict[str, dict[str, float
 
 
 def _features_in(header: Sequence[str], names: Sequence[str], outcome: Outcome) -> list[str]:
-    """Return the features that a header has beside some columns of names.
-
-    Raises:
-        ConfigurationError: one of these is missing, or there are no features, or others than the outcome's.
-    """
+    """Return the features that a header has beside some columns of names."""
     shown = " and ".join(repr(name) for name in names)
     for name in names:
         if name not in header:

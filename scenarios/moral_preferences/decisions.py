@@ -62,10 +62,7 @@ _PRIORS: Final = {
 
 
 def read_outcome(run: Path) -> Outcome:
-    """Return what a run released.
-
-    Args:
-        run: the run's folder, or a voter's; or a file `result.json` or `outcome.json`.
+    """Return what a run released, by its folder, a voter's, or a file `result.json` or `outcome.json`.
 
     Raises:
         ConfigurationError: there is no such run, it released nothing, it is one of another protocol, or what the file
@@ -154,20 +151,7 @@ def _are_numbers(numbers: Sequence[float]) -> bool:
 def decide_pairs(
     outcome: Outcome, pairs: Sequence[AlternativePair], *, level: float | None = None, prior: str | None = None
 ) -> list[Decision]:
-    """Return the society's choice in each pair.
-
-    Args:
-        outcome: of a session.
-        pairs: of alternatives.
-        level: of the verdicts; see `decide`.
-        prior: of the certainties.
-
-    Raises:
-        ConfigurationError: see `decide`.
-
-    Privacy:
-        Post-processing of a release; it costs nothing.
-    """
+    """Return the society's choice in each pair; see `decide`. Post-processing of a release costs no privacy."""
     known = _known(prior)
     return [decide(outcome, pair.first, pair.second, level=level, prior=known) for pair in pairs]
 
@@ -175,10 +159,7 @@ def decide_pairs(
 def decide_by_society(
     outcome: Outcome, pair: AlternativePair, *, level: float | None = None, prior: str | None = None
 ) -> dict[str, Decision]:
-    """Return the choice of each society of whom somebody reported; nothing where all voters are one.
-
-    Arguments, errors and privacy are those of `decide_pairs`.
-    """
+    """Return the choice of each society of whom somebody reported, as `decide_pairs`; nothing where all are one."""
     names = [society.name for society in outcome.by_society if society.preferences is not None]
     return {name: decide_pairs(outcome.of_society(name), [pair], level=level, prior=prior)[0] for name in names}
 
@@ -209,12 +190,7 @@ def show_decision(
 ) -> None:
     """Print one decision as a run is printed: the verdict, what was estimated, the price, whom it takes at its word.
 
-    Args:
-        console: where to.
-        outcome: of a session.
-        pair: what is decided on.
-        decision: of all voters together.
-        by_society: on the same pair, of each of several societies by its name.
+    Below that of all voters together stands that of each of several societies.
     """
     societies = by_society or {}
     console.print()

@@ -55,14 +55,7 @@ def _largest(outcome: Outcome, most: int) -> list[SocietyOutcome]:
 
 
 def show_societies(console: Console, outcome: Outcome, features: Sequence[str], table: str) -> None:
-    """Print what each society prefers, and where they differ most.
-
-    Args:
-        console: where to.
-        outcome: of several societies.
-        features: those that are shown, in their order.
-        table: the file that holds all of it.
-    """
+    """Print what each society prefers, in these features and their order, and where they differ most."""
     shown = _largest(outcome, _MOST_SOCIETIES)
     places = [outcome.features.index(feature) for feature in features]
     values = [(society.preferences or ())[place] for society in shown for place in places]
@@ -118,14 +111,7 @@ def _show_first_differences(console: Console, outcome: Outcome) -> None:
 def show_differences(
     console: Console, outcome: Outcome, found: Sequence[Difference], *, most: int | None = None
 ) -> None:
-    """Print differences between societies, then how many of all hold, and what that means.
-
-    Args:
-        console: where to.
-        outcome: of several societies.
-        found: all differences that were compared at once, at least one.
-        most: how many of them are printed; by default all.
-    """
+    """Print so many of the differences between societies, then how many of all hold, and what that means."""
     shown, level = found[:most], found[0].level
     decimals = decimals_of([each.difference for each in shown], [each.standard_error for each in shown])
     rows: list[Sequence[Entry]] = []
@@ -207,15 +193,7 @@ def rows_of_societies(outcome: Outcome, known: Known) -> Rows:
 
 
 def draw_societies(outcome: Outcome, known: Known, features: Sequence[str], *, x: str, setting: str) -> Picture:
-    """Return a picture in which a feature's row has a mark for each society.
-
-    Args:
-        outcome: of several societies.
-        known: what may be shown beside it.
-        features: those that are shown, from the top.
-        x: what the axis means.
-        setting: by what these preferences were found.
-    """
+    """Return a picture in which a feature's row, from the top, has a mark for each society."""
     shown = _largest(outcome, _MOST_DRAWN)
     names = [fold(feature) for feature in features]
     left = len(outcome.by_society) - len(shown)

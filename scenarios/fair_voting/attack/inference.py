@@ -99,10 +99,6 @@ class FairVotingAttack(Attack):
         alternatives have all positions, and precede each other, equally often: rotations and their reverses.
 
         Where groups are private, a candidate is a ranking within any group.
-
-        Raises:
-            ConfigurationError: there are more alternatives, and another mechanism or the whole ranking is asked for; or
-                the group is, and it is public.
         """
         parameters = self.protocol.parameters
         allowed = f"one of {', '.join(self.secrets[:-1])}: groups are public with mechanism {parameters.mechanism!r}"
@@ -173,9 +169,6 @@ class FairVotingAttack(Attack):
 
         Exact in the central model, as one session is. In the local model a coalition without the aggregator adds up its
         sessions as if the others' rankings were new in each: that is exact where it knows them.
-
-        Raises:
-            ConfigurationError: Algorithm 2 samples voters first, there are several sessions, and a voter is unknown.
         """
         heard = [seen for seen in sessions if not seen.coalition.has_server and totals_of(seen) is not None]
         if len(heard) <= 1 or not isinstance(self.protocol.phase, DisclosedRankings):
@@ -382,13 +375,8 @@ class FairVotingAttack(Attack):
 def _log_of_any_other(rows: IntArray, rankings: IntArray, of_rankings: FloatArray) -> FloatArray:
     """Return the logarithms of an election in which a voter ranks otherwise than before: any other way, all alike.
 
-    Args:
-        rows: int64, shape (c, m): what it may have been before.
-        rankings: int64, shape (m!, m): all.
-        of_rankings: ln P[published | others' sum, ranking], shape (s, m!, outcomes).
-
-    Returns:
-        Shape (s, c, outcomes).
+    `rows`, shape (c, m), are what it may have been before, `of_rankings` ln P[published | others' sum, ranking], shape
+    (s, m!, outcomes); what is returned has shape (s, c, outcomes).
     """
     is_other = (rows[:, None] != rankings).any(axis=2)
     log_shares = np.where(is_other, -math.log(len(rankings) - 1), -np.inf)

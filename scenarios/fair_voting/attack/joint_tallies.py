@@ -29,14 +29,8 @@ def joint_log_likelihoods(
 ) -> FloatArray:
     """Return ln P[the honest voters' tally | one of them holds this row], up to a term for all: shape (c,).
 
-    Args:
-        seen: by a coalition without the aggregator.
-        phase: what was run.
-        rows: candidates, int64, shape (c, m).
-        believed: the rows that other honest voters may hold, and how likely each is.
-
-    Raises:
-        ConfigurationError: some other voters are honest, and few, or a report is one of too many.
+    It is seen by a coalition without the aggregator, which believes of the rows of other honest voters how likely each
+    is.
     """
     own = phase.tally(seen.reports[0][list(seen.coalition.members)], earlier=[], public=seen.public[:0])
     release = cast("Outcome | None", seen.release)

@@ -91,12 +91,7 @@ def bound_of_gain(epsilon: float) -> float:
 def gains_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed: int) -> list[MisreportGain]:
     """Return what a voter gains without privacy, and with each mechanism at the session's ε, its own first.
 
-    Args:
-        vote: the session's.
-        inputs: everybody's; the voter's own is the truth.
-        place: the voter's.
-        trials: simulated elections, where the winner's law is not written down.
-        seed: of these.
+    The voter's own row is the truth. Where the winner's law is not written down, so many elections are simulated.
     """
     told = [gain_of(vote, inputs, place, trials=trials, seed=seed), _gain_without_privacy(vote, inputs, place)]
     parameters = vote.parameters
@@ -146,12 +141,7 @@ def gain_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed: 
 
 
 def check_law(vote: FairVoting, inputs: Inputs) -> None:
-    """Raise NotImplementedError if a winner alone is released, and its law takes too long.
-
-    Args:
-        vote: of any mechanism.
-        inputs: everybody's.
-    """
+    """Raise NotImplementedError if a winner alone is released, and its law takes too long."""
     phase = vote.phase
     if not isinstance(phase, DisclosedRankings) or phase.choice is None:
         return

@@ -46,20 +46,9 @@ def totals_of(seen: Seen) -> IntArray | None:
 
 
 def last_reports(protocol: FairVoting, phase: RandomizedRankings, seen: Seen, own: IntArray, group: int) -> IntArray:
-    """Return the reports that the only honest voter of a group may have sent (the local model).
+    """Return the reports that the only honest voter of a group may have sent: int64, shape (n, num_reported), n ≥ 1.
 
-    Args:
-        protocol: what was run.
-        phase: its own.
-        seen: by the coalition.
-        own: the tally of the coalition's reports, shape (G, 1 + width).
-        group: the voter's.
-
-    Returns:
-        int64, shape (n, num_reported), n ≥ 1.
-
-    Raises:
-        ConfigurationError: the tally was not published, and more than one voter of the group is honest.
+    `own` is the tally of the coalition's reports, shape (G, 1 + width), in the local model.
     """
     release = cast("Outcome", seen.release)
     if seen.totals:

@@ -44,13 +44,7 @@ class Others:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LawOfSums:
-    """The groups' sums and their probabilities.
-
-    Args:
-        weights: shape (s,): they sum to 1.
-        rows: int64, shape (s, G·m).
-        is_exact: whether they are all that is possible, and not draws.
-    """
+    """The groups' sums, int64, shape (s, G·m), and their probabilities: all that is possible, or draws."""
 
     weights: FloatArray
     rows: IntArray
@@ -60,12 +54,8 @@ class LawOfSums:
 def law_of_sums(groups: Sequence[Others], utilities: IntArray, *, most: int, draws: int, seed: int) -> LawOfSums:
     """Return the law of the sums of some groups, independent of each other.
 
-    Args:
-        groups: the others of each.
-        utilities: int64, shape (c, m): those of each ranking that an unknown voter may have.
-        most: how many sums are worked out exactly.
-        draws: how many profiles are drawn where there are more.
-        seed: of the draws.
+    Utilities, int64, shape (c, m), are of each ranking that an unknown voter may have. At most so many sums are worked
+    out exactly; where there are more, so many profiles are drawn.
     """
     parts: list[tuple[FloatArray, IntArray]] = []
     number = 1

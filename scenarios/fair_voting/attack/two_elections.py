@@ -65,11 +65,7 @@ class TwoElections:
         return FairVotingAttack(self.second, seed=self.first.seed)
 
     def bound(self, group: int) -> float:
-        """Return the ε that both elections prove together, between any two rankings of the target.
-
-        Args:
-            group: the target's.
-        """
+        """Return the ε that both elections prove together, between any two rankings of a target in this group."""
         public = np.array([[group]], dtype=np.int64)
         nobody = Coalition((), has_server=False)
         attacks = [self.first] if self.change == "left" else [self.first, self._after]
@@ -78,14 +74,8 @@ class TwoElections:
     def evaluate(self, inputs: Inputs, *, target: int, coalition: Coalition, secret: str) -> Evaluation:
         """Return how well the best attack does that sees both winners: of their joint law, which is finite.
 
-        Args:
-            inputs: of the first election, of which the members' rankings are taken.
-            target: its place.
-            coalition: who colludes, without the aggregator; it may have no member.
-            secret: what is inferred of the ranking in the first election.
-
-        Raises:
-            ConfigurationError: more than the winner is published, or as `FairVotingAttack`.
+        Of the first election's inputs the members' rankings are taken; the coalition is without the aggregator, and may
+        have no member.
         """
         refuse(self.second.parameters.kind.releases_sums, "mechanism", "laplace", "one that publishes the winner alone")
         candidates = self.first.candidates(secret)
@@ -99,13 +89,7 @@ class TwoElections:
     def posteriors(self, seen: tuple[Seen, Seen], *, target: int, secret: str) -> Posteriors:
         """Return what is believed of the ranking in the first election once both releases are seen.
 
-        Args:
-            seen: of the first election and of the second; the members' rankings are taken from the first.
-            target: its place in the first.
-            secret: what is inferred.
-
-        Raises:
-            ConfigurationError: a release was not seen, or as `FairVotingAttack`.
+        The members' rankings and the target's place are of the first.
         """
         candidates = self.first.candidates(secret)
         totals = [totals_of(each) for each in seen]
@@ -157,12 +141,7 @@ def channel_of_winner(
 ) -> FloatArray:
     """Return the law of the winner that a coalition hears, shape (candidates, alternatives), as it believes.
 
-    Args:
-        attack: on a vote that publishes the winner alone.
-        inputs: all voters', of which the members' rankings are taken.
-        coalition: who colludes, without the aggregator.
-        target: its place in the roster.
-        rows: the rankings that it may have.
+    The coalition is without the aggregator, and knows its members' rankings; `rows` are what the target may have.
     """
     group = int(inputs.public[target, 0])
     others = attack.others(_nothing_yet(attack, inputs, coalition), group)

@@ -52,16 +52,7 @@ def case_of_profiles(
     share: float = _SHARE,
     is_secure: bool = False,
 ) -> Case:
-    """Return the audit of one election, for a voter of a group.
-
-    Args:
-        vote: what is elected by, with two groups.
-        neighbors: finds two neighboring profiles.
-        group: the voter's.
-        suffix: of the name.
-        share: see `Case`.
-        is_secure: whether sessions are held with the noise of deployments too.
-    """
+    """Return the audit of one election with two groups, for a voter of one of them: of neighboring profiles."""
     parameters = vote.parameters
     entries = charge(vote, _rankings(vote)[0].tolist(), (group,), num_sessions=1)
     is_sampled = parameters.kind.is_sampled
@@ -89,11 +80,9 @@ def case_of_profiles(
 
 
 def law_of_winner(vote: FairVoting, profile: RankingCounts) -> FloatArray:
-    """Return the exact law of the winner, shape (m,).
+    """Return the exact law of the winner, shape (m,), of a mechanism that elects by chance.
 
-    Args:
-        vote: of a mechanism that elects by chance.
-        profile: its voters; one of a group may be missing.
+    One voter of the profile may be missing in its group.
     """
     phase = vote.disclosed
     if isinstance(phase.choice, ExponentialChoice):
@@ -109,23 +98,13 @@ def law_of_winner(vote: FairVoting, profile: RankingCounts) -> FloatArray:
 
 
 def sums_of_profile(vote: FairVoting, profile: RankingCounts) -> IntArray:
-    """Return the groups' sums of utilities, in steps from the center, shape (2, m).
-
-    Args:
-        vote: what is elected by.
-        profile: its voters.
-    """
+    """Return the groups' sums of utilities, in steps from the center, shape (2, m)."""
     utilities = np.array(vote.disclosed.scoring.steps, dtype=np.int64)[_rankings(vote)]
     return np.stack([np.array(own, dtype=np.int64) @ utilities for own in profile])
 
 
 def worst_neighbors(vote: FairVoting, *, group: int = 0) -> tuple[RankingCounts, RankingCounts]:
-    """Return the neighbors that lose most among all profiles.
-
-    Args:
-        vote: with two groups that are small enough to try them all.
-        group: the place of the voter's.
-    """
+    """Return the neighbors that lose most among all profiles of two groups that are small enough to try them all."""
     own_size, other_size = vote.parameters.group_sizes[group], vote.parameters.group_sizes[1 - group]
     number = math.factorial(len(vote.parameters.alternatives))
 

@@ -58,11 +58,7 @@ _REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_
 
 
 def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
-    """Yield the local mechanisms, Algorithm 1 under both relations, and all that elects a winner.
-
-    Args:
-        epsilon: of a voter, as the paper states it.
-    """
+    """Yield the local mechanisms, Algorithm 1 under both relations, and all that elects a winner."""
     for mechanism in LOCAL:
         yield _local(_vote(mechanism=mechanism, epsilon=epsilon))
     for mechanism in JOINT:
@@ -154,15 +150,10 @@ def _released_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
 
 
 def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int, group: int = 0) -> Exposure:
-    """Return what Algorithm 1 releases, for each ranking of a voter of a group.
+    """Return what Algorithm 1, mechanism "laplace", releases, for each ranking of a voter of a group.
 
     Where voters are added or removed, the first candidate is a group without that voter, and not all others are
     neighbors of each other.
-
-    Args:
-        vote: of mechanism "laplace".
-        num_sessions: how often.
-        group: the voter's.
     """
     rows, _ = _rankings(vote)
     # The other voters: of each group one, whose sums cancel out of every comparison.
@@ -210,10 +201,7 @@ def disliked_alternative(vote: FairVoting) -> tuple[RankingCounts, RankingCounts
     """Return profiles in which both groups like an alternative least, and another in which one voter likes it best.
 
     Nobody's utility of it is above 0, so that parity elects it for sure on the printed scale, but for ties; a single
-    voter makes it one among others. The groups agree on what is best and differ in the middle.
-
-    Args:
-        vote: with two groups and four alternatives.
+    voter makes it one among others. Two groups agree on what is best of four, and differ in the middle.
     """
     number = math.factorial(len(vote.parameters.alternatives))
     orders = np.array([[1, 2, 3, 0], [1, 3, 2, 0], [0, 3, 2, 1]], dtype=np.int64)

@@ -82,11 +82,7 @@ def winner_law(choice: SampledChoice, values: Sequence[int], *, ties: Ties = "ra
 def loss_between(
     choice: SampledChoice, values: Sequence[int], other_values: Sequence[int], *, ties: Ties = "random"
 ) -> tuple[float, int]:
-    """Return the greatest |ln P(a)/P'(a)| between two profiles' sums, and its a; infinite where one is 0 alone.
-
-    Raises:
-        ValueError: see `winner_law`.
-    """
+    """Return the greatest |ln P(a)/P'(a)| between two profiles' sums, and its a; infinite where one is 0 alone."""
     return _loss(winner_law(choice, values, ties=ties), winner_law(choice, other_values, ties=ties))
 
 
@@ -97,14 +93,7 @@ def search_neighbors(
 
     The voter is of the first group. A start is the best of a hundred pairs that have each group rank by one or two
     orders; a step moves some voters of a group from one order to another, or changes one of the voter's two rankings,
-    and is kept where it loses no less.
-
-    Args:
-        choice: see `winner_law`; the sums are of all voters of the groups.
-        seed: of starts and steps. The same seed finds the same pair.
-        num_starts: at least 1.
-        num_steps: of each start.
-        ties: see `winner_law`.
+    and is kept where it loses no less. The same seed finds the same pair.
 
     Raises:
         ValueError: see `winner_law`; there are more than 6 alternatives, or sums are of a sub-sample.

@@ -21,16 +21,10 @@ _MAX_SHOWN: Final = 12
 
 
 def crossed(groupings: Mapping[str, Grouping], *, field: str) -> tuple[Grouping, tuple[Feature, ...]]:
-    """Return the crossings of some features that have voters, and which groups of the features they are in.
+    """Return the crossings of two features or more that have voters, and which groups of the features they are in.
 
-    Crossings come in the order of their groups: those of the first feature's first group first.
-
-    Args:
-        groupings: the same voters' groups by feature, two features or more.
-        field: the setting that names the features, for errors.
-
-    Raises:
-        ConfigurationError: there are fewer than two features, or two crossings, with voters, have one name.
+    Crossings come in the order of their groups: those of the first feature's first group first. If two of them have one
+    name, the setting that names the features is in error.
     """
     if len(groupings) < 2:  # noqa: PLR2004  one feature has no crossings
         raise ConfigurationError(field=field, value=list(groupings), allowed="two columns or more, each once")

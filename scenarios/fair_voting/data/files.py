@@ -157,14 +157,7 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def load_rankings(options: RankingFile) -> Profile:
-    """Return the voters of a file, or of several.
-
-    Args:
-        options: which, and how they are read.
-
-    Raises:
-        ConfigurationError: a file cannot be read or is not what it should be, or an option does not fit it.
-    """
+    """Return the voters of a file, or of several, as the options read them."""
     if options.group_files:
         parts = [
             read_ballots(Path(file), field=f"{_FIELD}.group_files.{group}")
@@ -180,16 +173,7 @@ def load_rankings(options: RankingFile) -> Profile:
 
 
 def read_ballots(path: Path, *, column: str = "", field: str = "file") -> FileBallots:
-    """Return the ballots of a file, by the end of its name.
-
-    Args:
-        path: the file.
-        column: of a Pabulib file's VOTES, whose entries are wanted.
-        field: the setting that names the file, for errors.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be.
-    """
+    """Return the ballots of a file, by the end of its name, and of a Pabulib file's VOTES the entries of a column."""
     of_type = type_of(path)
     if of_type == _PABULIB:
         return read_pabulib(path, column=column, field=field)
@@ -203,13 +187,8 @@ def read_ballots(path: Path, *, column: str = "", field: str = "file") -> FileBa
 def merge(parts: Sequence[FileBallots], *, same_alternatives: Literal["names", "numbers"] = "names") -> FileBallots:
     """Return the ballots of several files, one after another.
 
-    Args:
-        parts: one or more, over the same alternatives.
-        same_alternatives: told by their names, which may stand in another order; or by their numbers, whatever their
-            names are.
-
-    Raises:
-        ConfigurationError: they are not over the same alternatives.
+    That alternatives are the same is told by their names, which may stand in another order; or by their numbers,
+    whatever their names are.
     """
     first = parts[0]
     columns = [_columns_like(first, part, by_name=same_alternatives == "names") for part in parts]
@@ -238,12 +217,7 @@ def profile_of(
 ) -> Profile:
     """Return the profile of the voters who are in a group.
 
-    Args:
-        ballots: of n voters.
-        grouping: their groups.
-        options: how ballots become rankings.
-        names: of the voters; by default running numbers.
-        note: what else became of the lines of the file.
+    Names are by default running numbers; the note is on what else became of the lines of the file.
 
     Raises:
         ConfigurationError: an alternative is unknown, they are too few or too many, or a tie is refused.
@@ -274,16 +248,7 @@ def profile_of(
 
 
 def grouping_of_column(ballots: FileBallots, options: ColumnOptions, *, groups: Sequence[str] = ()) -> Grouping:
-    """Return the groups that a Pabulib file's own column tells.
-
-    Args:
-        ballots: with the entries of `options.group_column`.
-        options: how it tells them.
-        groups: see `groups_of_entries`.
-
-    Raises:
-        ConfigurationError: an entry is empty or of no group, or a group has no voter, or there are fewer than two.
-    """
+    """Return the groups that a Pabulib file's own column tells, as the options say."""
     column, entries = options.group_column, ballots.entries
     if options.age_cuts:
         groups, entries = age_groups(ballots, entries, options.age_cuts, column=column)

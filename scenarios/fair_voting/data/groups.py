@@ -43,12 +43,7 @@ _LEAVE_OUT: Final = 'voters.without_group = "leave out"'
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Grouping:
-    """Voters' groups.
-
-    Args:
-        groups: their names.
-        members: int64, shape (n,): the place of each voter's group among the groups; −1 for one who is left out.
-    """
+    """Voters' groups, and int64, shape (n,), the place of each voter's among them; −1 for one who is left out."""
 
     groups: tuple[str, ...]
     members: IntArray
@@ -57,12 +52,7 @@ class Grouping:
 def groups_in_turn(ballots: FileBallots, groups: Sequence[str]) -> Grouping:
     """Return groups whose members take turns in the file: with two groups the odd voters and the even ones.
 
-    Args:
-        ballots: each on a line of its own, since lines that stand for many voters do not say who cast them.
-        groups: their names.
-
-    Raises:
-        ConfigurationError: there are fewer than two groups or more than voters, or a line stands for several voters.
+    Each ballot is on a line of its own, since lines that stand for many voters do not say who cast them.
     """
     check_groups(groups)
     allowed = f"at most as many as there are voters in {ballots.source}, {len(ballots)}"
@@ -77,15 +67,7 @@ def groups_in_turn(ballots: FileBallots, groups: Sequence[str]) -> Grouping:
 
 
 def groups_of_files(groups: Sequence[str], sizes: Sequence[int]) -> Grouping:
-    """Return groups that have a file each.
-
-    Args:
-        groups: their names.
-        sizes: how many voters each file has.
-
-    Raises:
-        ConfigurationError: there are fewer than two.
-    """
+    """Return groups, two or more, that have a file of so many voters each."""
     check_groups(groups)
     return Grouping(tuple(groups), np.repeat(np.arange(len(groups)), sizes))
 
@@ -152,19 +134,9 @@ def groups_of_entries(
 def age_groups(
     ballots: FileBallots, entries: Sequence[str], cuts: Sequence[int], *, column: str
 ) -> tuple[list[str], list[str]]:
-    """Return groups of age: "under 30", "30 to 59", "60 and over" for the cuts 30 and 60.
+    """Return the names of groups of age, "under 30", "30 to 59", "60 and over" for the cuts 30 and 60, and who is in them.
 
-    Args:
-        ballots: of n voters.
-        entries: the age of each in years; empty where it is not known.
-        cuts: the age with which each group but the first begins, ascending.
-        column: its name, for errors.
-
-    Returns:
-        The groups' names by age, and the group of each voter; empty where the age is.
-
-    Raises:
-        ConfigurationError: an entry is no age.
+    Entries are ages in years; where one is empty, so is the voter's group.
     """
     between = [f"{low} to {high - 1}" if high - low > 1 else str(low) for low, high in itertools.pairwise(cuts)]
     names = [f"under {cuts[0]}", *between, f"{cuts[-1]} and over"]
@@ -191,15 +163,8 @@ def groups_of_companion(
     """Return the groups that a CSV file names: a line for each voter, with the columns `voter` and `group`, or another.
 
     A voter is called as the file of ballots does (Pabulib), or by its number there, from 1: the lines of a PrefLib file
-    in their order, each for as many voters as its count.
-
-    Args:
-        path: the file, in any order; a line may be repeated.
-        ballots: of n voters.
-        column: that of the groups.
-        groups: see `groups_of_entries`.
-        renamed: see `groups_of_entries`.
-        without_group: what becomes of voters without a line or with an empty group.
+    in their order, each for as many voters as its count. Lines stand in any order, and may be repeated. See
+    `groups_of_entries`.
 
     Raises:
         ConfigurationError: the file cannot be read, a voter in it is unknown or in two groups or is missing, a group

@@ -48,11 +48,7 @@ class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def load_table(options: RankingTable) -> PartiesTable:
-    """Return the voters of a file.
-
-    Raises:
-        ConfigurationError: it cannot be read or is not what it should be.
-    """
+    """Return the voters of a file."""
     path = Path(options.file)
     read = read_parties_file(path, FairVoting.client_role, options.columns, numbered=options.numbered)
     named = options.places or options.choices
@@ -73,11 +69,7 @@ def load_table(options: RankingTable) -> PartiesTable:
 
 
 def _order_of_places(names: Sequence[str], places: Sequence[str], read: PartiesTable, voter: int) -> list[str]:
-    """Return the alternatives of a voter, the best first.
-
-    Raises:
-        ConfigurationError: the places are not those from 1 on, each once.
-    """
+    """Return the alternatives of a voter, the best first, by places from 1 on, each once."""
     if sorted(places) != sorted(str(place) for place in range(1, len(names) + 1)):
         where = f"places ({read.source} line {read.lines[voter]}, {read.names[voter]})"
         allowed = f"each place from 1 to {len(names)} once: 1 is the best"

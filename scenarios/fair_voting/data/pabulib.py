@@ -135,11 +135,7 @@ class _Votes:
         self.ballots.append(ballot)
 
     def tabulate(self) -> tuple[PlaceArray, PlaceArray]:
-        """Return the classes and the listed places of all ballots.
-
-        Raises:
-            ConfigurationError: a vote has an unknown project or one twice, or points that do not fit it.
-        """
+        """Return the classes and the listed places of all ballots."""
         votes = [vote for vote, _ in self._known]
         ids, lengths = _split(votes)
         numbers = np.array([self._projects.get(name, -1) for name in ids], dtype=np.int64)

@@ -172,11 +172,7 @@ def _load_breakfast(options: Breakfast, folder: Path) -> Profile:
 
 
 def _read_in_order(path: Path, ballots: FileBallots, *, column: int) -> FileBallots:
-    """Return the rankings of a situation as the file of all situations has them, from respondent 2 on.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or a row is not what it should be, with its line.
-    """
+    """Return the rankings of a situation as the file of all situations has them, from respondent 2 on."""
     most = len(ballots.alternatives)
     orders: list[list[int]] = []
     lines: list[int] = []

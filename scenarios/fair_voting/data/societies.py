@@ -57,30 +57,14 @@ class GroupOfVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     voters: int
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
-        """Make sure that the law is one, and of rankings of these alternatives.
-
-        Args:
-            alternatives: their names.
-            place: what one of the group's options is called in errors.
-
-        Raises:
-            ConfigurationError: a value is not allowed.
-        """
+        """Make sure that the law is one, and of rankings of these alternatives; a place calls an option in errors."""
 
     def slots(self, num_alternatives: int) -> int:
         """Return how many uniforms a voter's ranking needs: by default one for each alternative but the first."""
         return num_alternatives - 1
 
     def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
-        """Return one ranking for each row of uniforms.
-
-        Args:
-            uniforms: float64 in [0, 1), shape (n, slots).
-            alternatives: their names.
-
-        Returns:
-            int64, shape (n, m): the position of each alternative.
-        """
+        """Return one ranking for each row of uniforms, shape (n, slots): int64, shape (n, m), positions."""
         raise NotImplementedError
 
     def sample(self, alternatives: Sequence[str], *, seed: int) -> IntArray:
@@ -92,9 +76,6 @@ class GroupOfVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
         Returns:
             int64, shape (voters, m): the position of each alternative in each ranking, from 0, the best.
-
-        Raises:
-            ConfigurationError: alternatives, voters, the law or the seed are not allowed.
         """
         names = tuple(alternatives)
         _check_alternatives(names)
@@ -212,14 +193,9 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def read_society(options: Mapping[str, Any], generator: str) -> Society:
-    """Return the society that a scenario's table describes.
+    """Return the society that a scenario's table describes: alternatives (names, or a number), groups, perhaps a seed.
 
-    Args:
-        options: alternatives (names, or a number), groups (a table for each) and perhaps a seed.
-        generator: one of `GENERATORS`.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
+    Its generator is one of `GENERATORS`.
     """
     if generator not in GENERATORS:
         allowed = one_of(GENERATORS, generator)
@@ -280,11 +256,7 @@ def _check_group(group: GroupOfVoters, alternatives: Sequence[str], place: _Plac
 
 
 def _made_up_names(number: int) -> tuple[str, ...]:
-    """Return names of so many alternatives.
-
-    Raises:
-        ConfigurationError: there may not be as many, or as few.
-    """
+    """Return names of so many alternatives."""
     _check_number(number, number)
     return tuple(f"a{place}" for place in range(1, number + 1))
 

@@ -101,14 +101,7 @@ def show_trade_off(console: Console, found: TradeOff) -> None:
 
 
 def save_trade_off(folder: RunFolder, found: TradeOff, *, title: str, setting: str = "") -> None:
-    """Write trade-off.csv, and trade-off.svg and .png where matplotlib is installed.
-
-    Args:
-        folder: where to.
-        found: what is written.
-        title: stands before the picture's own.
-        setting: the same.
-    """
+    """Write trade-off.csv, and trade-off.svg and .png where matplotlib is installed."""
     if found.rows:
         folder.write_table("trade-off.csv", flat(found.rows))
         save_picture(picture_of_trade_off(found), folder=folder.path, name="trade-off", title=title, setting=setting)

@@ -182,13 +182,7 @@ def _draw_rows(
 def _draw_served(axes: Any, level: float, own: Served, *, is_hollow: bool, is_bitmap: bool, reach: float) -> None:
     """Draw a mark for each group, a line from the worst off to the best off, and a tick for all voters.
 
-    Args:
-        axes: where to.
-        level: at which height.
-        own: what is drawn.
-        is_hollow: it is the truth.
-        is_bitmap: there are too many marks to describe each.
-        reach: of the tick, up and down.
+    It is hollow if it is the truth, and a bitmap if there are too many marks to describe each.
     """
     values = [utility.value for utility in own.utilities]
     size = 0.75 if is_hollow else 1.0

@@ -83,11 +83,7 @@ class MoralAttack(Attack):
 
     @property
     def line_up(self) -> IntArray:
-        """Rows that a target may have.
-
-        Raises:
-            ConfigurationError: there is none, one, or too many.
-        """
+        """Rows that a target may have, of which there are two at least."""
         number = 0 if self._line_up is None else len(self._line_up)
         if self._line_up is None or not _LEAST_CANDIDATES <= number <= _MOST_CANDIDATES:
             allowed = f"{_LEAST_CANDIDATES} to {_MOST_CANDIDATES} distinct rows that a voter may have"
@@ -125,11 +121,7 @@ class MoralAttack(Attack):
         return logs
 
     def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Return what published sums tell, the members' own taken off.
-
-        Raises:
-            ConfigurationError: several voters are honest, and what they report is no sum.
-        """
+        """Return what published sums tell, the members' own taken off."""
         phase = self.protocol.phase
         logs = np.zeros((len(targets), len(candidates.rows)))
         cells = self._cells_of(seen.public)

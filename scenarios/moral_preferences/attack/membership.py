@@ -55,12 +55,7 @@ class AfterReleases:
 def mechanism_faced(protocol: MoralPreferences, public: Sequence[int] = ()) -> AdditiveNoise:
     """Return what puts noise on a voter's row before anybody sees it who is not trusted.
 
-    Args:
-        protocol: its server's noise in VLCP and RLCP, its voters' in VLDP and RLDP.
-        public: the voter's public row.
-
-    Raises:
-        ConfigurationError: the noise is not additive.
+    That is its server's noise in VLCP and RLCP, its voters' in VLDP and RLDP; ConfigurationError if it is not additive.
     """
     mechanism = protocol.phase.mechanism_faced(public)
     if not isinstance(mechanism, AdditiveNoise):
@@ -125,15 +120,9 @@ def judge_rounds(
     *,
     expected_error: float,
 ) -> AfterReleases:
-    """Return how often likelihoods name the suspect rightly, at even odds, and how far off estimates are.
+    """Return how often likelihoods name the suspect rightly, at even odds, and how far off estimates are, in units.
 
-    Args:
-        num_releases: see `AfterReleases`.
-        epsilon: likewise.
-        logs: shape (rounds, c), of the line-up, whose first row is the suspect's.
-        is_suspect: whether it was the suspect's row, shape (rounds,).
-        errors: of estimated rows, in units.
-        expected_error: see `AfterReleases`.
+    Logs are of the line-up, whose first row is the suspect's: shape (rounds, c).
     """
     places = np.eye(1, logs.shape[1], dtype=np.int64)[0]
     guesses = infer(logs, places=places, labels=("another's", "the suspect's")).guesses

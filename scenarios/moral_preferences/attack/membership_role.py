@@ -165,21 +165,7 @@ def repeat_to_crowd(
 
     The adversary takes the sum of the unknown rows and of the noise for normal. What it is right about is counted, and
     so no less true; the best attack may be right a little more often. It places the row by the best linear estimate.
-
-    Args:
-        protocol: whose noise it is.
-        line_up: int64, shape (c, columns), c ≥ 2: the suspect's row first, then the population's.
-        num_unknown: m ≥ 1 voters beside the target whose rows are drawn from the population.
-        num_releases: each T for which to tell, increasing, from 1 on.
-        num_rounds: of the game.
-        seed: of the rounds.
-        public: the target's public row.
-
-    Returns:
-        As `repeat_releases`; errors are of rows that were drawn from the population.
-
-    Raises:
-        ConfigurationError: the noise is not additive.
+    Beside the target m ≥ 1 voters have rows that are drawn from the population; errors are of such rows.
     """
     mechanism = mechanism_faced(protocol, public)
     summary, population = protocol.summary, line_up[1:]

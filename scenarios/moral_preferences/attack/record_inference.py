@@ -33,39 +33,24 @@ __all__ = ["RecordGame", "pair_of", "play_record_game", "record_line_up"]
 
 @dataclasses.dataclass(frozen=True)
 class RecordGame:
-    """How well one of two records is named.
-
-    Args:
-        evaluation: over targets of which each has either record.
-        distance: what these two records can lose at most, being as far apart as they are.
-    """
+    """How well one of two records is named, and what these two can lose at most, being as far apart as they are."""
 
     evaluation: Evaluation
     distance: float
 
 
 def pair_of(differences: FloatArray) -> FloatArray:
-    """Return records of these differences whose alternatives are half as long, which clipping leaves as they are.
+    """Return records, shape (records, 2, d), of these differences, whose alternatives are half as long.
 
-    Args:
-        differences: chosen minus rejected, shape (records, d), of norm ≤ 1.
-
-    Returns:
-        shape (records, 2, d).
+    Differences are chosen minus rejected, shape (records, d), of norm ≤ 1: clipping leaves such records as they are.
     """
     return np.stack([differences / 2, -differences / 2], axis=1)
 
 
 def record_line_up(protocol: MoralPreferences, known: FloatArray, candidates: FloatArray) -> IntArray:
-    """Return a voter's rows, one for each record that its last one may be.
+    """Return a voter's rows, int64, shape (c, columns), one for each record that its last one may be.
 
-    Args:
-        protocol: whose summary it is.
-        known: the voter's other records, shape (records, 2, d); none or more.
-        candidates: what its last one may be, shape (c, 2, d).
-
-    Returns:
-        int64, shape (c, columns).
+    Known are its other records, shape (records, 2, d), none or more; candidates have shape (c, 2, d).
     """
     voters = [np.concatenate([known, candidate[None]]) for candidate in candidates]
     return protocol.summary.rows_of(Records.of_voters(voters, num_features=candidates.shape[2]))
@@ -90,9 +75,6 @@ def play_record_game(
         sees: the report, as an aggregator does; or the noisy coefficients behind it, which nobody does: the strongest
             that is proven against.
         num_simulated: reports for each candidate, where their law is simulated.
-
-    Raises:
-        ConfigurationError: the line-up is no pair.
     """
     if len(line_up) != 2:  # noqa: PLR2004  a pair
         raise ConfigurationError(field="line-up", value=f"{len(line_up)} rows", allowed="two rows")

@@ -152,13 +152,7 @@ def _released_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
 
 
 def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *, num_sessions: int) -> Exposure:
-    """Return what leaves a voter, or a trusted server, for records that point one way and the other.
-
-    Args:
-        protocol: what is run.
-        public: the voter's public row.
-        num_sessions: how often.
-    """
+    """Return what leaves a voter, or a trusted server, for records that point one way and the other."""
     phase = protocol.phase
     if not isinstance(phase, DisclosedPhase):
         return exposure_of_party(protocol, _rows(protocol), public, num_sessions=num_sessions)
@@ -167,14 +161,9 @@ def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *
 
 
 def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequence[int] = (), suffix: str = "") -> Case:
-    """Return the audit of one set of parameters.
+    """Return the audit of one set of parameters, given without the features, of a "record" or a "voter".
 
-    Args:
-        given: the parameters, without the features.
-        unit: "record" or "voter"; a voter has as many records as it may.
-        num_sessions: how often.
-        public: the voter's public row.
-        suffix: of the name.
+    A voter has as many records as it may.
     """
     protocol = _protocol(given)
     parameters = protocol.parameters
@@ -267,9 +256,7 @@ def _rosters(protocol: MoralPreferences) -> list[Inputs]:
 def read_sums(protocol: MoralPreferences, outcome: msgspec.Struct | None) -> list[int]:
     """Return the randomized sums, of which the released preferences are the means; of societies, each one's.
 
-    Args:
-        protocol: of mechanism "laplace", in the central model.
-        outcome: what it released.
+    The mechanism is "laplace", in the central model.
     """
     assert isinstance(outcome, Outcome)  # noqa: S101  this protocol's
     released = [(outcome.num_voters, outcome.preferences)]

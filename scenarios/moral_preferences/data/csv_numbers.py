@@ -98,11 +98,7 @@ def read_numbers(path: Path, choose: Choose, *, field: str, is_strict: bool = Tr
 def header_of(
     path: Path, check: Callable[[Sequence[str]], object], *, field: str, form: TextForm = PLAIN
 ) -> Sequence[str]:
-    """Return a file's header, once `check` has seen it.
-
-    Raises:
-        ConfigurationError: the file cannot be read or is empty, a column is there twice, or `check` raised it.
-    """
+    """Return a file's header, once `check` has seen it."""
     with readable(path, field=field):
         line, header = next(_rows(path, form), (1, list[str]()))
     require(header, path.name, "an empty file", "a CSV file with a header")

@@ -113,16 +113,7 @@ class CountryVoters(_AttributeVoters, frozen=True, kw_only=True, forbid_unknown_
 
 
 def make_cultures(spec: CultureVoters, *, start: int = 0, stop: int | None = None) -> Survey:
-    """Return voters of made-up societies, one society after another; the same ones on every machine.
-
-    Args:
-        spec: their description.
-        start: the first of them, from 0.
-        stop: the one after the last; by default all that are described.
-
-    Raises:
-        ValueError: there are no such voters.
-    """
+    """Return voters of made-up societies, in [start, stop), one society after another; the same on every machine."""
     stop = check_range(start, stop, spec.voters)
     names = list(spec.societies)
     normals = draw_normals(_GENERATOR, spec.seed, "societies", start=0, stop=len(names), slots=len(ATTRIBUTES))
@@ -133,14 +124,9 @@ def make_cultures(spec: CultureVoters, *, start: int = 0, stop: int | None = Non
 
 
 def read_countries(path: Path, spec: CountryVoters) -> Survey:
-    """Return voters of some countries, one country after another, by the effects in a file of all of them.
+    """Return voters of some countries, one country after another, by the published effects in a file of all of them.
 
-    Args:
-        path: the published file: a line for each country, with an effect for each attribute.
-        spec: the voters' description.
-
-    Raises:
-        ConfigurationError: the file cannot be read or is not what it should be, or it lacks a country.
+    It has a line for each country, with an effect for each attribute.
     """
     columns = [f"{column}: Estimates" for column in _COLUMNS.values()]
 

@@ -62,13 +62,9 @@ _LEGALITY: Final = np.array([0.0, 1.0, -1.0])
 
 
 def features_of_rows(entries: np.ndarray[tuple[int, int], np.dtype[np.uint8]]) -> FloatArray:
-    """Return the alternatives to spare the characters of these rows.
+    """Return the alternatives to spare the characters of these rows: float64, shape (rows, 23).
 
-    Args:
-        entries: uint8, shape (rows, at least 23): the counts of characters, then the circumstances, all allowed.
-
-    Returns:
-        float64, shape (rows, 23).
+    Entries are uint8, shape (rows, at least 23): the counts of characters, then the circumstances, all allowed.
     """
     num_counts = len(CHARACTERS)
     features = np.empty((len(entries), len(FEATURES)))

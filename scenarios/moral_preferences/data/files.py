@@ -33,13 +33,7 @@ _LINES_OF_A_RECORD: Final = 2
 def read_survey(path: Path, *, field: str = "file", society: str = "") -> Survey:
     """Return the survey of a CSV file with the columns voter, record, choice and the features.
 
-    Args:
-        path: the file.
-        field: the setting that names the file, for errors.
-        society: a column that is no feature, since it names voters' societies.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+    `society` is a column that is no feature, since it names voters' societies.
     """
     features: list[str] = []
     table = read_numbers(path, _chooser((VOTER, _RECORD, _CHOICE), features, society), field=field)
@@ -74,15 +68,8 @@ def read_survey(path: Path, *, field: str = "file", society: str = "") -> Survey
 def read_own_records(path: Path, *, field: str = "file") -> tuple[FloatArray, tuple[str, ...]]:
     """Return one person's records, of a CSV file with the columns record, choice and the features.
 
-    Args:
-        path: the file.
-        field: as in `read_survey`.
-
     Returns:
         float64, shape (records, 2, d): the chosen alternative, then the rejected one; and the features' names.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
     features: list[str] = []
     table = read_numbers(path, _chooser((_RECORD, _CHOICE), features), field=field)
@@ -120,11 +107,7 @@ def _first_appearances(keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _pair(table: NumberTable, key_of_row: IntArray, num_keys: int) -> tuple[IntArray, IntArray]:
-    """Return the rows of each record's chosen and rejected alternative.
-
-    Raises:
-        ConfigurationError: a record has not two lines, of which one is chosen.
-    """
+    """Return the rows of each record's chosen and rejected alternative."""
     choices = table.numbers[:, 0]
     is_fault = (choices != 0) & (choices != 1)
     if np.any(is_fault):

@@ -179,14 +179,9 @@ def draw_preferences(spec: MoralMachineLike, *, start: int, stop: int) -> FloatA
 def draw_dilemmas(
     spec: MoralMachineLike, record: int, *, start: int, stop: int, preferences: FloatArray | None = None
 ) -> Dilemmas:
-    """Return the dilemma that some voters answer in one place, and what they choose.
+    """Return the dilemma that voters in [start, stop) answer in one place, from 0, and what they choose.
 
-    Args:
-        spec: who the voters are.
-        record: the place, from 0.
-        start: the first voter.
-        stop: the one after the last.
-        preferences: theirs, if they have been drawn before.
+    Preferences are theirs, if they have been drawn before.
     """
     betas = draw_preferences(spec, start=start, stop=stop) if preferences is None else preferences
     order = draw_uniforms(_GENERATOR, spec.seed, "order", start=start, stop=stop, slots=2)
@@ -207,16 +202,7 @@ def draw_dilemmas(
 
 
 def make_machine_like(spec: MoralMachineLike, *, start: int = 0, stop: int | None = None) -> Survey:
-    """Return made-up voters; the same ones for the same description, on every machine.
-
-    Args:
-        spec: their description.
-        start: the first of them, from 0.
-        stop: the one after the last; by default all that are described.
-
-    Raises:
-        ValueError: there are no such voters.
-    """
+    """Return made-up voters in [start, stop); the same ones for the same description, on every machine."""
     stop = check_range(start, stop, spec.voters)
     voters = stop - start
     truth = draw_preferences(spec, start=start, stop=stop)

@@ -46,9 +46,6 @@ def read_moral_machine(
         max_records: of each voter's complete responses the first ones count, the others are dropped and counted; None
             for all.
         field: the setting that names the file, for errors.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
     limits = Limits(min_records, max_records)
 

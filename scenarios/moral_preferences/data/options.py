@@ -28,11 +28,7 @@ def check_option(field: str, value: object, *, is_allowed: bool, allowed: str) -
 
 
 def check_range(start: int, stop: int | None, voters: int) -> int:
-    """Return the end of a range of voters.
-
-    Raises:
-        ValueError: it is no range of at least one of them.
-    """
+    """Return the end of a range of voters; ValueError where it is no range of at least one of them."""
     end = voters if stop is None else stop
     if not 0 <= start < end <= voters:
         raise ValueError(f"voters must be a range within 0 to {voters}, got {start} to {end}")

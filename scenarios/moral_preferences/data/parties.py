@@ -51,16 +51,7 @@ class OwnSocieties(msgspec.Struct, frozen=True, kw_only=True):
     min_society: int = 1
 
     def divided(self, survey: Survey, path: Path, *, voter: str) -> Survey:
-        """Return a survey whose voters have their societies.
-
-        Args:
-            survey: of the file.
-            path: the file.
-            voter: its column that names voters.
-
-        Raises:
-            ConfigurationError: the column does not say of each voter one society, or a society lacks voters.
-        """
+        """Return a survey of a file, with a column that names voters, whose voters have their societies."""
         if self.society:
             return with_societies(survey, path, voter=voter, society=self.society, min_voters=self.min_society)
         allowed = f"left out, unless {_FIELD}.society names a column"
@@ -120,12 +111,8 @@ GENERATORS: Final[Mapping[str, Generator]] = {
 def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
     """Return the voters of a file, or made-up ones.
 
-    Args:
-        parties: the path of a file of choices or of Moral Machine responses; or a table of `ChoicesFile`, of
-            `ResponsesFile`, or of a generator's options beside its name; each with those of `OwnEpsilons`.
-
-    Raises:
-        ConfigurationError: a file cannot be read or is not what it should be, or an option is not allowed.
+    They are the path of a file of choices or of Moral Machine responses; or a table of `ChoicesFile`, of
+    `ResponsesFile`, or of a generator's options beside its name; each with those of `OwnEpsilons`.
     """
     options = {_kind_of(Path(parties)): parties} if isinstance(parties, str) else dict(parties)
     if convert(options.pop("stream", False), bool, f"{_FIELD}.stream"):
@@ -163,16 +150,7 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
 
 
 def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_record: bool = False) -> PartiesTable:
-    """Return a survey as the parties of a session: each voter with its records, and with its ε where it has its own.
-
-    Args:
-        survey: the survey.
-        own: where voters' own ε are from.
-        is_public_record: everybody may know the choices already.
-
-    Raises:
-        ConfigurationError: a file of ε cannot be read or is not what it should be.
-    """
+    """Return a survey as the parties of a session: each voter with its records, and with its ε where it has its own."""
     table: dict[str, Entries] = {"records": survey.records}
     parameters: dict[str, Any] = {
         "features": list(survey.features),

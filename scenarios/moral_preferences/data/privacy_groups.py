@@ -73,10 +73,7 @@ class PrivacyGroups(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 def draw_epsilons(groups: PrivacyGroups, *, num_voters: int, start: int = 0) -> list[float]:
     """Return each voter's ε, in hundredths; the same ones for the same groups, on every machine.
 
-    Args:
-        groups: the groups.
-        num_voters: how many voters.
-        start: the first one's place among all.
+    The first of so many voters is at this place among all.
     """
     uniforms = draw_uniforms(_GENERATOR, groups.seed, "epsilons", start=start, stop=start + num_voters, slots=2)
     is_conservative = uniforms[:, 0] < groups.conservative
@@ -89,16 +86,7 @@ def draw_epsilons(groups: PrivacyGroups, *, num_voters: int, start: int = 0) -> 
 
 
 def read_epsilons(path: Path, *, voters: Sequence[str], field: str) -> list[float]:
-    """Return each voter's ε from a CSV file with the columns `voter` and `epsilon`.
-
-    Args:
-        path: the file; it may have voters who are not asked for.
-        voters: whose, in this order.
-        field: what the file is called in errors.
-
-    Raises:
-        ConfigurationError: it cannot be read, an ε is no number > 0, or a voter is missing or there twice.
-    """
+    """Return each of these voters' ε from a CSV file with the columns `voter` and `epsilon`, which may have others."""
     epsilons: dict[str, float] = {}
     for line, (name, entry) in read_rows(path, "voter", "epsilon", field=field):
         where = f"{path.name} line {line}"

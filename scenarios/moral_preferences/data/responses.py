@@ -100,11 +100,7 @@ class ResponseRows:
 
 
 def check_header(header: Sequence[str]) -> None:
-    """Make sure that a file has the columns that are needed.
-
-    Raises:
-        ConfigurationError: one is missing.
-    """
+    """Make sure that a file has the columns that are needed."""
     missing = [name for name in (RESPONSE, VOTER, *ENTRY_COLUMNS) if name not in header]
     refuse(missing, "header", list(header), f"a header with the Moral Machine's columns; missing: {', '.join(missing)}")
 
@@ -123,9 +119,8 @@ def no_voters(source: str, limits: Limits, *, num_rows: int) -> ConfigurationErr
 def entries_of_numbers(numbers: FloatArray, totals: FloatArray | None) -> NDArray[np.uint8]:
     """Return entries as small integers, with `FAULTY` for those that are not allowed.
 
-    Args:
-        numbers: float64, shape (rows, 24), by `ENTRY_COLUMNS`; nan for what is no number.
-        totals: float64, shape (rows,): the number of characters as the file says it; None where it does not.
+    Numbers are float64, shape (rows, 24), by `ENTRY_COLUMNS`; nan for what is no number. Totals are the numbers of
+    characters as the file says them; None where it does not.
     """
     most = np.array([_MOST[name] for name in ENTRY_COLUMNS], dtype=np.float64)
     is_allowed = (numbers >= 0) & (numbers <= most) & (numbers == np.floor(numbers))
@@ -145,12 +140,7 @@ def survey_of_rows(
 ) -> Survey:
     """Return the survey of some voters' rows; the voters are in the order of `rows.names`.
 
-    Args:
-        rows: all of theirs.
-        limits: what counts.
-        source: the file's name.
-        row_at: where the row of a place stands, and its entries by column; for errors, it may be slow.
-        is_empty_allowed: a survey without voters is none of the errors.
+    `row_at` tells, for errors, where the row of a place stands, and its entries by column; it may be slow.
 
     Raises:
         ConfigurationError: a response is faulty, with the line of its first row; a voter's name can name no party; or

@@ -24,16 +24,7 @@ _MOST_NAMED: Final = 30
 
 
 def check_column(path: Path, *, voter: str, society: str) -> None:
-    """Refuse a column that a file of voters has not.
-
-    Args:
-        path: the file.
-        voter: the column that names the voters.
-        society: the column that names their societies.
-
-    Raises:
-        ConfigurationError: there is no such column, or the file cannot be read.
-    """
+    """Refuse a column of societies that a file of voters has not."""
     header = header_of(path, lambda _: None, field=_FIELD)
     if society not in header or society == voter:
         others = [name for name in header if name != voter]
@@ -43,14 +34,7 @@ def check_column(path: Path, *, voter: str, society: str) -> None:
 
 
 def with_societies(survey: Survey, path: Path, *, voter: str, society: str, min_voters: int) -> Survey:
-    """Return a survey whose voters have societies, by a column of its file.
-
-    Args:
-        survey: of the file, with the first line of each voter.
-        path: the file.
-        voter: the column that names the voters.
-        society: the column that names their societies.
-        min_voters: voters of societies with fewer are dropped and counted.
+    """Return a survey whose voters have societies, by a column of its file; those of too small ones are dropped.
 
     Raises:
         ConfigurationError: there is no such column, an entry is empty, a voter has lines of two societies, or fewer

@@ -60,14 +60,9 @@ class SurveyStream:
 
 
 def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
-    """Return a table of voters as a stream; of a file only the header is read yet.
+    """Return a table of voters with `stream = true` as a stream; of a file only the header is read yet.
 
-    Args:
-        parties: with `stream = true`; a table of `StreamedResponses`, or of a generator's options beside its name; and
-            maybe groups of privacy concern.
-
-    Raises:
-        ConfigurationError: an option is not allowed, or a file cannot be read or has another header.
+    It is one of `StreamedResponses`, or of a generator's options beside its name, and maybe groups of privacy concern.
     """
     options = {name: value for name, value in parties.items() if name != "stream"}
     convert(parties["stream"], bool, f"{_FIELD}.stream")

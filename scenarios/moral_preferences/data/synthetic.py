@@ -49,16 +49,7 @@ def mean_preferences(spec: SyntheticPreferences) -> FloatArray:
 
 
 def make_preferences(spec: SyntheticPreferences, *, start: int = 0, stop: int | None = None) -> Survey:
-    """Return made-up voters; the same ones for the same description, on every machine.
-
-    Args:
-        spec: their description.
-        start: the first of them, from 0.
-        stop: the one after the last; by default all that are described.
-
-    Raises:
-        ValueError: there are no such voters.
-    """
+    """Return made-up voters in [start, stop); the same ones for the same description, on every machine."""
     stop = check_range(start, stop, spec.voters)
     voters, records, features = stop - start, spec.records, spec.features
     rows = {"start": start, "stop": stop}

@@ -49,16 +49,8 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
     """Return the survey of a file with the columns UserIP_Anonymized, Scenario and Outcome (1: intervene).
 
     Voters are respondents in the order in which they appear, under running numbers in place of their network addresses.
-    If one answers a dilemma again, the first answer counts and the others are counted as dropped. Other columns are
-    ignored.
-
-    Args:
-        path: the file.
-        min_records: respondents with fewer dilemmas are dropped and counted.
-        field: the setting that names the file, for errors.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+    Those with fewer dilemmas are dropped and counted. If one answers a dilemma again, the first answer counts and the
+    others are counted as dropped. Other columns are ignored.
     """
     check_option("min_records", min_records, is_allowed=1 <= min_records <= len(DILEMMAS), allowed="1, 2 or 3")
     table = read_numbers(path, _choose, field=field)
