@@ -134,7 +134,7 @@ def groups_of_entries(
 def age_groups(
     ballots: FileBallots, entries: Sequence[str], cuts: Sequence[int], *, column: str
 ) -> tuple[list[str], list[str]]:
-    """Return the names of groups of age, "under 30", "30 to 59", "60 and over" for the cuts 30 and 60, and who is in them.
+    """Return the names of groups of age, "under 30", "30 to 59", "60 and over" for the cuts 30 and 60, and each one's.
 
     Entries are ages in years; where one is empty, so is the voter's group.
     """
