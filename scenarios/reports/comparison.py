@@ -17,7 +17,7 @@ from ..presentation.terminal import show_note, show_table
 from ..running.reader import RunLeft, read_run
 from ..running.statements import rounded_up
 from ..tables import Cell, Entry, Table
-from .estimates import estimates_in
+from .blocks import estimates_in
 from .page import Page, Section, Text, drawn, epsilon_cell
 from .run_page import settings_of, verdict_in
 
@@ -198,7 +198,7 @@ def page_of_comparison(compared: Compared) -> Page:
                 *(
                     drawing
                     for name, run in zip(names, compared.runs, strict=True)
-                    for drawing in drawn(run.path / "estimates.svg", f"The estimates of {name}, with their errors")
+                    for drawing in drawn(run.pictures, "estimates", f"The estimates of {name}, with their errors")
                 ),
             ],
         ),

@@ -23,7 +23,6 @@ import jinja2
 
 from ...protocol.errors import ConfigurationError, printable, refuse
 from ..presentation.rows import MOST_ROWS
-from ..reading.files import readable
 from ..tables import Cell, Table, Tone, csv_of
 from .drawings import Classes, inlined
 
@@ -138,11 +137,10 @@ def epsilon_cell(epsilon: float | None) -> Cell:
     return Cell(epsilon_text(epsilon), math.inf if epsilon is None else epsilon)
 
 
-def drawn(path: Path, words: str) -> Iterator[Drawing]:
-    """Yield the picture in a file, with what it shows; nothing where there is none."""
-    if path.exists():
-        with readable(path, field="RUN", value=path.parent, what=f"the folder of a run with a readable {path.name}"):
-            yield Drawing(svg=path.read_bytes(), words=words)
+def drawn(pictures: Mapping[str, bytes], name: str, words: str) -> Iterator[Drawing]:
+    """Yield a picture by its name, with what it shows; nothing where there is none."""
+    if name in pictures:
+        yield Drawing(svg=pictures[name], words=words)
 
 
 def repeated(command: str) -> Iterator[Section]:
