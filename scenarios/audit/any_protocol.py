@@ -36,11 +36,10 @@ from ..system import find_protocol, protocol_names, systems
 from .case import Case, LawCheck, OutputSampler, Pair
 from .exposed_parts import ExposedPart, OwnRelease, Released, Reported, draw_releases
 from .exposures import Exposure, exposure_of_party
-from .jointly import AGENT_SHARES, TWO_PARTY_SHARES, exposure_of_two
 from .machines import by_agents
 from .mechanisms.checking import checks_of
 from .mechanisms.sampling import secure_draw, simulated_draw
-from .whole_sessions import PARTY_SECURE_SHARE, PARTY_SHARE, charge
+from .whole_sessions import AGENT_SHARES, PARTY_SECURE_SHARE, PARTY_SHARE, TWO_PARTY_SHARES, charge, exposure_of_two
 
 __all__ = ["cases_of_protocol", "cases_of_scenario"]
 

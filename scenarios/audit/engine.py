@@ -31,12 +31,10 @@ from .bounds import (
     samples_needed,
     upper_limits,
 )
-from .case import Case, LawCheck, OutputSampler, Pair, Source
-from .choosing import ChosenEvent, choose_by_laws, choose_by_outputs
-from .edges import Edge, choose_edge
+from .case import Case, LawCheck, OutputSampler, Pair, Source, Streams
+from .choosing import ChosenEvent, Edge, choose_by_laws, choose_by_outputs, choose_edge
 from .features import outcome_feature
-from .holding import NOTHING_HELD, Counts, draw_checks, hold
-from .streams import Streams
+from .following import NOTHING_HELD, Counts, draw_checks, hold
 from .verdict import Audited, Bounds, Evidence, judge
 
 __all__ = ["audit", "check_confidence", "check_samples"]

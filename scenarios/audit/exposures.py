@@ -3,8 +3,8 @@
 An exposure is a list of parts (`exposed_parts`), each what one randomizer makes of each candidate row; parts share no
 randomness, so that log-likelihoods add. With the noise of deployments sessions are held by machines (`machines`), some
 parties with the same row in each, or for what a server releases one output in each. Whether parties of one session
-share anything is another audit's (`jointly`). The second session of a repeated vote is the same session in another
-round.
+share anything is another audit's (`whole_sessions.two_party_cases`). The second session of a repeated vote is the same
+session in another round.
 """
 
 import dataclasses

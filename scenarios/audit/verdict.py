@@ -13,7 +13,7 @@ from ...protocol.arrays import FloatArray
 from ..verdicts import AuditVerdict
 from .bounds import exact_delta, exact_epsilon, exact_mu, exact_trade_off
 from .case import Case, Source
-from .holding import NOTHING_HELD, Held
+from .following import NOTHING_HELD, Held
 
 __all__ = ["TOLERANCE", "Audited", "Bounds", "Evidence", "judge"]
 

@@ -31,7 +31,7 @@ from ..running.config import Scenario
 from ..running.processes import answer_task, num_cores, open_workers, shares_of
 from ..running.progress import OnStep
 from ..running.resolution import Local, Streamed, resolve
-from ..running.traffic import expect_traffic, traffic_of
+from ..running.results import expect_traffic, traffic_of
 from .grids import Settings
 from .measurements import Measurement, mean_of
 from .measures import Measure, measures_of

@@ -1,22 +1,28 @@
-"""What is published of a run: the content of `result.json`.
+"""What is published of a run, the content of `result.json`, and how much it says.
 
-Nothing in it depends on the path that the session took, or on what was recorded beside it.
+Nothing of what is published depends on the path that the session took, or on what was recorded beside it. How much is
+said is as its server counted it, or, of arrays, what agents would say.
 """
 
-from typing import Any
+import contextlib
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 
+from ...protocol.messages import Charter
 from ...protocol.phases import PhasedProtocol, Truth
 from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.roles import SessionKind
 from ...protocol.server_machine import SessionResult
+from ...protocol.traffic import ExpectedTraffic, PhaseTraffic
+from ..plugins import ARRAY
 from .folder import SCHEMA
 from .record import SessionRecord
-from .resolution import Local
+from .resolution import Local, Streamed
 from .statements import certainty_of
 
-__all__ = ["published", "result_of"]
+__all__ = ["expect_traffic", "published", "result_of", "traffic_of"]
 
 
 def result_of(resolved: Local, record: SessionRecord, *, num_parties: int, truth: Truth | None) -> dict[str, Any]:
@@ -74,3 +80,35 @@ def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
         if loss.part is not None
     ]
     return {**privacy, "part": parts} if parts else privacy
+
+
+_ANY_SESSION: Final = Charter("0" * 32)
+"""Every simulation has an id, and all ids have one length."""
+
+
+def expect_traffic(resolved: Local) -> ExpectedTraffic | None:
+    """Return what a session of agents says; None for a stream, and where a message would be too large for agents."""
+    if isinstance(resolved, Streamed):
+        return None
+    with contextlib.suppress(ValueError):
+        return ExpectedTraffic(
+            resolved.protocol,
+            names=resolved.names,
+            public=resolved.inputs.public,
+            session=resolved.scenario.name,
+            kind=SessionKind.SIMULATION,
+            charter=_ANY_SESSION,
+        )
+    return None
+
+
+def traffic_of(
+    resolved: Local, record: SessionRecord, expected: ExpectedTraffic | None
+) -> Sequence[PhaseTraffic] | None:
+    """Return how much was said, or, of arrays, would have been as expected; None where nobody knows."""
+    if resolved.scenario.transport != ARRAY and record.traffic:
+        return record.traffic
+    if expected is not None:
+        with contextlib.suppress(ValueError):
+            return expected.of(record.tallies, record.outcome, record.own_outcomes)
+    return None

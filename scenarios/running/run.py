@@ -23,18 +23,17 @@ from ...protocol.randomness import SimulatedNoise, stream_key
 from ...protocol.views import View
 from ...transports.faults import Weather, seeded_weather
 from ...transports.tap import TappedTransport, Traffic
+from ..adversaries.reading import checked_deviations, checked_lesson, checked_strangers
 from ..adversaries.role import Happened, Lesson, Scene
-from ..adversaries.role_checks import checked_deviations, checked_lesson, checked_strangers
 from ..plugins import ARRAY, make_transport
 from ..presentation import draw_lesson, written_lesson
 from .folder import RunFolder
 from .plugin_errors import Plugin, blaming_plugins
 from .resolution import Local, Streamed
-from .results import result_of
+from .results import expect_traffic, result_of, traffic_of
 from .session import Adversity, SessionRecord, Strangers, Told, run_agents, run_arrays, run_streamed
 from .statements import setting_of
 from .streams import StreamedInputs
-from .traffic import expect_traffic, traffic_of
 from .writing import describe_failure, open_run, write_outcome
 
 __all__ = ["Finished", "Watched", "run_in_folder", "run_in_memory", "run_session", "write_lessons"]

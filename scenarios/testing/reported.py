@@ -21,11 +21,10 @@ from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.randomness import SimulatedNoise
 from ...transports.promises import require
 from ..audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
-from ..audit.case import NO_PLACE, LawCheck, View
+from ..audit.case import NO_PLACE, LawCheck, Streams, View
 from ..audit.exposed_parts import draw_releases
-from ..audit.holding import draw_checks, hold
+from ..audit.following import draw_checks, hold
 from ..audit.mechanisms.checking import checks_of, some_rows
-from ..audit.streams import Streams
 from .cases import SESSION, ProtocolCase
 
 __all__ = ["FALSE_ALARM", "REPORTED"]

@@ -10,9 +10,8 @@ import numpy as np
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VARIANTS, VariantName
 from ...audit.case import Case
-from ...audit.jointly import two_party_cases
 from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
-from ...audit.whole_sessions import Party
+from ...audit.whole_sessions import Party, two_party_cases
 
 __all__ = ["case_of_partner", "dpwevote_cases", "dpwevote_climbs", "party_of", "vote_with_matrices"]
 

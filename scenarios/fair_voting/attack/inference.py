@@ -14,7 +14,7 @@ rankings; of the other voters it believes that they rank independently, all rank
   of any size. Of `whole_ranking` and `noisy_scores` it is exact where the target is the only honest voter of its group,
   since the tally is then its report; elsewhere the tally is taken for normal.
 - Private groups: with the aggregator the report's law over groups and rankings; without, the tally of all voters less
-  the coalition's reports (`joint_tallies`): exact where the target is the only honest voter, else taken for normal.
+  the coalition's reports (`published`): exact where the target is the only honest voter, else taken for normal.
 
 Source of the attacked protocol: Mohsin, Fair and Private Voting Rules; readings F1 to F6.
 """
@@ -36,8 +36,7 @@ from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
 from ...attacks.attack import Attack, Candidates
 from ...attacks.seen import Seen
-from .joint_tallies import joint_log_likelihoods
-from .published import last_reports, totals_of
+from .published import joint_log_likelihoods, last_reports, totals_of
 from .sums import LawOfSums, Others, law_of_sums
 
 __all__ = ["Change", "FairVotingAttack"]

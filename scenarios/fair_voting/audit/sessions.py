@@ -22,10 +22,9 @@ from ....protocol.mechanisms import code_of_rankings
 from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
 from ...audit.exposures import Exposure, exposure_of_release
-from ...audit.jointly import two_party_cases
 from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
 from ...audit.machines import roster_of
-from ...audit.whole_sessions import Party
+from ...audit.whole_sessions import Party, two_party_cases
 from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
 __all__ = [

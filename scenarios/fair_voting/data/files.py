@@ -16,12 +16,12 @@ from ....protocol.errors import ConfigurationError, did_you_mean, refuse, requir
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from .ballots import FileBallots
-from .crossings import crossed
 from .groups import (
     Grouping,
     WithoutGroup,
     age_groups,
     check_groups,
+    crossed,
     groups_in_turn,
     groups_of_companion,
     groups_of_entries,
@@ -113,7 +113,7 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
         same_alternatives: how those of several files are told to be the same: by their names, or by their numbers.
         groups_file: a CSV file with the columns voter and group, or with `group_columns`.
         group_columns: features that overlap: columns of VOTES of a Pabulib file, or of `groups_file`, whose crossings
-            are the groups (`crossings`).
+            are the groups (`groups.crossed`).
         group_rule: "alternating" where the voters of the groups take turns in the file.
         groups: the groups' names, in the order of the result; by default those found.
 

@@ -1,7 +1,9 @@
 """Which group each voter of a file belongs to.
 
 Every voter is in one group, and every group has a voter. Groups stand in the order in which they are named, or else in
-that of their first voters.
+that of their first voters. Where voters are in a group of each of several features, the groups are these features'
+crossings: one that no voter is in is left out. That rule needs groups that are public, since who looks at which
+crossings there are learns of voters' groups. A voter whose group of one feature is not said has none.
 """
 
 import bisect
@@ -16,6 +18,7 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.errors import ConfigurationError, did_you_mean, refuse
+from ....protocol.fair_voting import Feature
 from ....protocol.fair_voting.entries import names_two_groups
 from ....protocol.roles import check_party_name
 from ...reading.cells import number_in
@@ -23,10 +26,12 @@ from ...reading.text_forms import read_rows
 from .ballots import FileBallots
 
 __all__ = [
+    "SIGN",
     "Grouping",
     "WithoutGroup",
     "age_groups",
     "check_groups",
+    "crossed",
     "groups_in_turn",
     "groups_of_companion",
     "groups_of_entries",
@@ -39,6 +44,10 @@ WithoutGroup: TypeAlias = Literal["refuse", "leave out"]
 _LEAST: Final = 2
 _MAX_SHOWN: Final = 12
 _LEAVE_OUT: Final = 'voters.without_group = "leave out"'
+
+
+SIGN: Final = " × "
+"""Between the names of a crossing's groups."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -226,3 +235,29 @@ def _numbers_of_voters(ballots: FileBallots) -> Callable[[str], int]:
 def _some(names: Sequence[str]) -> str:
     """Return names for a sentence, the first ones of many."""
     return ", ".join(names[:_MAX_SHOWN]) + (", …" if len(names) > _MAX_SHOWN else "")
+
+
+def crossed(groupings: Mapping[str, Grouping], *, field: str) -> tuple[Grouping, tuple[Feature, ...]]:
+    """Return the crossings of two features or more that have voters, and which groups of the features they are in.
+
+    Crossings come in the order of their groups: those of the first feature's first group first. If two of them have one
+    name, the setting that names the features is in error.
+    """
+    if len(groupings) < 2:  # noqa: PLR2004  one feature has no crossings
+        raise ConfigurationError(field=field, value=list(groupings), allowed="two columns or more, each once")
+    members = np.stack([grouping.members for grouping in groupings.values()], axis=1)
+    is_in = (members >= 0).all(axis=1)
+    present, places = np.unique(members[is_in], axis=0, return_inverse=True)
+    own = np.full(len(members), -1, dtype=np.int64)
+    own[is_in] = places.reshape(-1)
+    rows: list[list[int]] = present.tolist()
+    named: Sequence[tuple[str, ...]] = [
+        tuple(grouping.groups[place] for grouping, place in zip(groupings.values(), row, strict=True)) for row in rows
+    ]
+    groups = tuple(SIGN.join(parts) for parts in named)
+    if twice := [name for name in groups if groups.count(name) > 1]:
+        raise ConfigurationError(field=field, value=twice[:_MAX_SHOWN], allowed="groups whose crossings have own names")
+    features = tuple(
+        Feature(name=name, of=tuple(parts[number] for parts in named)) for number, name in enumerate(groupings)
+    )
+    return Grouping(groups, own), features

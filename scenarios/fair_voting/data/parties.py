@@ -16,9 +16,8 @@ from ....protocol.fair_voting.parameters import JOINT
 from ...reading.conversion import convert
 from ...reading.sources import PartiesTable, PartySources
 from ...running.parties import read_parties_file
-from .crossings import crossed
 from .files import RankingFile, load_rankings
-from .groups import Grouping
+from .groups import Grouping, crossed
 from .own_tables import RankingTable, load_table
 from .profile import Profile
 from .societies import make_profile, read_society

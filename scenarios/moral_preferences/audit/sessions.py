@@ -28,10 +28,9 @@ from ....protocol.moral_preferences.parameters import MechanismName
 from ....protocol.phases import Inputs
 from ...audit.case import Case, OutputSampler, Pair, Score, Source
 from ...audit.exposures import Exposure, exposure_of_party, exposure_of_release
-from ...audit.jointly import two_party_cases
 from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
 from ...audit.machines import HeldSession, noise_of, roster_of, session_sampler
-from ...audit.whole_sessions import Party, of_finest_unit
+from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
 from .audit_list import audit_list, mechanisms_of
 from .witnesses import sensitivity_witness
 
