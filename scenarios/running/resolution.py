@@ -3,7 +3,6 @@
 A mode is a type: parties are read at once (`Local`), come in batches (`Streamed`), or are elsewhere (`Served`).
 """
 
-import dataclasses
 import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -45,7 +44,6 @@ __all__ = [
     "Served",
     "Streamed",
     "dearest_losses",
-    "make_scene",
     "resolve",
     "resolve_served",
     "with_adversaries",
@@ -117,8 +115,16 @@ class Local(Resolved, kw_only=True):
 
     def scene(self, *, seed: int) -> Scene:
         """Return what is run, as adversaries find it, at a seed of the simulated noise."""
-        scene = make_scene(self.scenario, self.protocol, self.names, self.inputs, seed=seed)
-        return dataclasses.replace(scene, may_show_truth=self.may_show_truth)
+        return Scene(
+            protocol=self.protocol,
+            names=self.names,
+            inputs=self.inputs,
+            session=self.scenario.name,
+            round_number=self.scenario.round,
+            seed=seed,
+            budget=self.scenario.budget_of_parties,
+            may_show_truth=self.may_show_truth,
+        )
 
 
 class Streamed(Local, kw_only=True):
@@ -145,21 +151,6 @@ class Served(Resolved, kw_only=True):
     def roster(self) -> Roster:
         """Who may take part."""
         return Roster(self.names, self.inputs.public, fingerprints=self.fingerprints)
-
-
-def make_scene(
-    scenario: Scenario, protocol: PhasedProtocol[Any, Any], names: Sequence[str], inputs: Inputs, *, seed: int
-) -> Scene:
-    """Return what is run, as adversaries find it."""
-    return Scene(
-        protocol=protocol,
-        names=names,
-        inputs=inputs,
-        session=scenario.name,
-        round_number=scenario.round,
-        seed=seed,
-        budget=scenario.budget_of_parties,
-    )
 
 
 def resolve(
@@ -201,7 +192,7 @@ def resolve(
     if scenario.transport != ARRAY:
         _check_agents(protocol, inputs.public, is_secure=scenario.noise == "secure")
     is_nobody_real = scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record
-    return Local(
+    local = Local(
         **_ruled(scenario, protocol, num_parties=len(parties.names)),
         names=parties.names,
         inputs=inputs,
@@ -210,8 +201,8 @@ def resolve(
         parameters_of_parties=_said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
         note=parties.note,
-        roles=_adversaries_of(scenario, protocol, parties.names, inputs) if reads_adversaries else (),
     )
+    return with_adversaries(local) if reads_adversaries else local
 
 
 def _resolve_streamed(
@@ -314,9 +305,19 @@ def _ruled(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_partie
     return {"scenario": scenario, "protocol": protocol, "rules": rules}
 
 
-def with_adversaries(resolved: Local, *, away: Collection[str]) -> Local:
+def with_adversaries(resolved: Local, *, away: Collection[str] = ()) -> Local:
     """Look up and check the adversaries of what is run; they may name parties of a series who are away."""
-    roles = _adversaries_of(resolved.scenario, resolved.protocol, resolved.names, resolved.inputs, away=away)
+    tables, transport = resolved.scenario.adversary, resolved.scenario.transport
+    roles: tuple[Role, ...] = ()
+    if tables:
+        names = (str(table.get("role")) for table in tables)
+        plugins = (Plugin(f"role {name!r}", (find_adversary(name),)) for name in names)  # if one is to be blamed
+        with blaming_plugins(plugins, is_set_up=True):
+            scene = resolved.scene(seed=0)  # no draw of the session's own
+            roles = read_adversaries(tables, scene, has_agents=transport != ARRAY, away=away)
+    if any(role.watches_traffic for role in roles):
+        check_tapped(make_transport(transport))
+        check_descriptors(transport, num_parties=len(resolved.names), is_tapped=True)
     return msgspec.structs.replace(resolved, roles=roles, away=frozenset(away))
 
 
@@ -352,27 +353,6 @@ def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster:
         )
         raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed) from None
     return described_by(kind, roster, own, scenario.parameters)
-
-
-def _adversaries_of(
-    scenario: Scenario,
-    protocol: PhasedProtocol[Any, Any],
-    names: Sequence[str],
-    inputs: Inputs,
-    *,
-    away: Collection[str] = (),
-) -> tuple[Role, ...]:
-    if not scenario.adversary:
-        return ()
-    scene = make_scene(scenario, protocol, names, inputs, seed=0)  # no draw of the session's own
-    roles = (str(table.get("role")) for table in scenario.adversary)
-    plugins = (Plugin(f"role {role!r}", (find_adversary(role),)) for role in roles)  # made where one is to be blamed
-    with blaming_plugins(plugins, is_set_up=True):
-        adversaries = read_adversaries(scenario.adversary, scene, has_agents=scenario.transport != ARRAY, away=away)
-    if any(role.watches_traffic for role in adversaries):
-        check_tapped(make_transport(scenario.transport))
-        check_descriptors(scenario.transport, num_parties=len(names), is_tapped=True)
-    return adversaries
 
 
 def _said_by(parties: PartiesTable, kind: type[PhasedProtocol[Any, Any]]) -> frozenset[str]:
