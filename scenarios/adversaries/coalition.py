@@ -42,13 +42,10 @@ from .trials import try_coalition
 
 __all__ = ["CoalitionRole"]
 
-# Targets whose posteriors are told one by one.
-_MOST_TOLD: Final = 12
-# Of logarithms: a bound that holds with equality is not passed.
-_ROUNDING: Final = 1e-9
+_MOST_TOLD: Final = 12  # targets whose posteriors are told one by one
+_ROUNDING: Final = 1e-9  # of logarithms: a bound that holds with equality is not passed
 _NONE_OF_THESE: Final = "none of these"
-# Labels that a picture of one posterior has room for.
-_MOST_BARS: Final = 16
+_MOST_BARS: Final = 16  # labels that a picture of one posterior has room for
 
 
 class CoalitionRole(InferringRole, frozen=True, kw_only=True):

@@ -24,8 +24,7 @@ __all__ = ["CollusionCase", "CollusionSweepRole"]
 _LEAST_SHARE: Final = 1 / 8
 _MOST_CASES: Final = 12
 _TARGET: Final = np.zeros(1, dtype=np.int64)
-# Smaller ones are not seen in three decimals.
-_LEAST_ERROR: Final = 0.0005
+_LEAST_ERROR: Final = 0.0005  # smaller ones are not seen in three decimals
 
 
 class CollusionCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -26,14 +26,10 @@ from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, b
 
 __all__ = ["NetworkObserverRole"]
 
-# Made-up reports for each candidate, where not all can be listed.
-_DRAWS: Final = 500
-# Candidates, where a row is anything.
-_MOST_ROWS: Final = 64
-# Reports of a phase that are listed one by one.
-_MOST_LISTED: Final = 10_000
-# Connections whose traffic is drawn.
-_MOST_DRAWN: Final = 40
+_DRAWS: Final = 500  # made-up reports for each candidate, where not all can be listed
+_MOST_ROWS: Final = 64  # candidates, where a row is anything
+_MOST_LISTED: Final = 10_000  # reports of a phase that are listed one by one
+_MOST_DRAWN: Final = 40  # connections whose traffic is drawn
 
 
 class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):

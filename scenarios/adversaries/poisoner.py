@@ -22,10 +22,8 @@ from .role import Figure, Happened, Lesson, Row, Scene, Series, bars_figure
 
 __all__ = ["PoisonerRole", "extreme_figures", "extreme_rows", "say_extremes"]
 
-# A quotient of sums of floats that is meant to be 1.
-_ROUNDING: Final = 1e-9
-# Shares of poisoners that are tried, none and the greatest included.
-_SHARES: Final = 7
+_ROUNDING: Final = 1e-9  # a quotient of sums of floats that is meant to be 1
+_SHARES: Final = 7  # shares of poisoners that are tried, none and the greatest included
 # The smallest and the greatest ε at which the gain is computed, as multiples of the session's.
 _EPSILONS: Final = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0)
 _IN_WORDS: Final[Mapping[str, str]] = {

@@ -19,8 +19,7 @@ from .role import Role, Scene
 
 __all__ = ["Pushed", "PushingRole", "others_by_lot", "poisoners"]
 
-# Honest votes from which the error of one is estimated: to 10 % of itself.
-_HONEST_VOTES: Final = 50
+_HONEST_VOTES: Final = 50  # honest votes from which the error of one is estimated: to 10 % of itself
 
 
 class PushingRole(Role, frozen=True, kw_only=True):

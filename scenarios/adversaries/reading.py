@@ -22,8 +22,7 @@ __all__ = ["checked_deviations", "checked_lesson", "checked_strangers", "find_ad
 
 _ROLE: Final = "role"
 _EVERYBODY: Final = "*"
-# More than any roster of agents; a slip of the pen must not fill the memory.
-_MOST_IN_RANGE: Final = 1_000_000
+_MOST_IN_RANGE: Final = 1_000_000  # more than any roster of agents; a slip of the pen must not fill the memory
 
 
 def read_adversaries(

@@ -68,5 +68,4 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
         )
 
 
-# An outbox holds so many messages, and more would be cut off as a flood.
-_MOST_TIMES = 100
+_MOST_TIMES = 100  # an outbox holds so many messages, and more would be cut off as a flood

@@ -29,12 +29,9 @@ from .role import Figure, Happened, Lesson, Row, Scene, Series, check_between
 
 __all__ = ["Rehearsal", "SybilsRole", "rehearse"]
 
-# Connections that are tried one after another before a session begins.
-_MOST_OUTSIDERS: Final = 100
-# Votes over which the shift of false values is averaged.
-_VOTES: Final = 30
-# Numbers of identities in the picture.
-_STEPS: Final = 6
+_MOST_OUTSIDERS: Final = 100  # connections that are tried one after another before a session begins
+_VOTES: Final = 30  # votes over which the shift of false values is averaged
+_STEPS: Final = 6  # numbers of identities in the picture
 
 
 class Rehearsal(NamedTuple):

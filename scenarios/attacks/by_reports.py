@@ -19,10 +19,8 @@ from .seen import Seen
 
 __all__ = ["ReportAttack", "find_attack"]
 
-_MOST_CANDIDATES: Final = 1024
-"""Beyond, a posterior says little that anybody could read."""
-_MOST_PUBLIC_ROWS: Final = 32
-"""Kinds of public rows for which it is looked up whether they allow the same private rows."""
+_MOST_CANDIDATES: Final = 1024  # beyond, a posterior says little that anybody could read
+_MOST_PUBLIC_ROWS: Final = 32  # kinds of public rows for which it is looked up whether they allow the same private rows
 
 
 class ReportAttack(Attack):

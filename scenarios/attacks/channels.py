@@ -11,8 +11,7 @@ from ...protocol.phases import PhasedProtocol
 
 __all__ = ["session_channel"]
 
-# Reports of a session; the channel has as many columns, and an evaluation looks at each.
-_MOST_OUTPUTS: Final = 50_000
+_MOST_OUTPUTS: Final = 50_000  # reports of a session; the channel has as many columns, and an evaluation looks at each
 _ROUNDING: Final = 1e-9
 
 

@@ -32,10 +32,8 @@ Chosen: TypeAlias = Mapping[tuple[int, int], int]
 
 NOT_COMPUTED: Final = (ArithmeticError, LookupError, TypeError, ValueError)
 """What a protocol's own outcome raises for reports that it did not foresee."""
-_MOST_NUMBERS: Final = 16
-"""Of a report's number of which all are tried."""
-_MOST_TRIED: Final = 20_000
-"""Reports, for each kind of public row."""
+_MOST_NUMBERS: Final = 16  # of a report's number of which all are tried
+_MOST_TRIED: Final = 20_000  # reports, for each kind of public row
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

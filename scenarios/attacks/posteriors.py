@@ -32,8 +32,7 @@ __all__ = [
     "success_bound",
 ]
 
-# A prior is typed by hand: .1 + .2 + .7.
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # a prior is typed by hand: .1 + .2 + .7
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -44,12 +44,9 @@ from .whole_sessions import AGENT_SHARES, PARTY_SECURE_SHARE, PARTY_SHARE, TWO_P
 __all__ = ["cases_of_protocol", "cases_of_scenario"]
 
 _Neighbors: TypeAlias = NDArray[np.bool_]
-_MOST_PUBLIC_ROWS: Final = 8
-"""Kinds of public rows, each audited for itself."""
-_DRAWS: Final = 64
-"""Reports of each candidate among which the worst pair is searched, beside those that are listed."""
-_MOST_PAIRS: Final = 12
-"""That are tried by outputs alone."""
+_MOST_PUBLIC_ROWS: Final = 8  # kinds of public rows, each audited for itself
+_DRAWS: Final = 64  # reports of each candidate among which the worst pair is searched, beside those that are listed
+_MOST_PAIRS: Final = 12  # that are tried by outputs alone
 _SHARE_OF_NUMBER: Final = 0.5
 """Of the outputs with secure noise that are asked for, over a report's numbers: each takes tens of microseconds."""
 _SHARE_OF_OWN_RELEASES, _SHARE_OF_RELEASES = 0.02, 0.5

@@ -38,8 +38,7 @@ __all__ = [
     "upper_limits",
 ]
 
-_ROUNDING: Final = 1e-12
-"""Relative: far more than the error of scipy's inverse of the incomplete beta function."""
+_ROUNDING: Final = 1e-12  # relative: far more than the error of scipy's inverse of the incomplete beta function
 _LEAST_ERROR: Final = 1e-9
 _GREATEST_EXPONENT: Final = 700.0
 _MOST_NEEDED: Final = 1 << 50

@@ -28,8 +28,7 @@ _MOST_THAT_TEACH_MORE: Final = 1 << 14
 # δ is at most its probability.
 _RISK_OF_DELTA_CHOICE: Final = 0.1
 _RISK_OF_LAW_CHOICE: Final = 0.01
-_HITS_BY_LAW: Final = 1 << 17
-"""Of probability 1: as many as some outputs would have, so that rare events do not win."""
+_HITS_BY_LAW: Final = 1 << 17  # of probability 1: as many as some outputs would have, so that rare events do not win
 _NUM_CURVE_POINTS: Final = 7
 _NUM_THRESHOLDS: Final = 256
 _MOST_THRESHOLDS_OF_LAWS: Final = 512
@@ -37,8 +36,7 @@ _MOST_THRESHOLDS_OF_LAWS: Final = 512
 
 _RISK_OF_CHOICE: Final = 1e-3
 """Of the intervals by which edges are compared: loose, since there are few outputs to choose by."""
-_NUM_RANKS: Final = 64
-"""At either end, at distances from it that grow geometrically."""
+_NUM_RANKS: Final = 64  # at either end, at distances from it that grow geometrically
 _DEVIATIONS: Final = 3
 
 

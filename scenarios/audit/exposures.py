@@ -22,8 +22,7 @@ from .machines import SESSION, HeldSession, noise_of, reports_of_each, roster_of
 
 __all__ = ["CandidateSampler", "Exposure", "exposure_of_party", "exposure_of_release"]
 
-_PARTIES: Final = 32
-"""With the same row in one session by machines."""
+_PARTIES: Final = 32  # with the same row in one session by machines
 _SIDES: Final = 2
 
 CandidateSampler: TypeAlias = Callable[[int, int], OutputSampler]

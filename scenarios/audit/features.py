@@ -23,18 +23,13 @@ from .case import Score
 
 __all__ = ["Feature", "Named", "features_of", "learn_scores", "ordered_features_of", "outcome_feature"]
 
-_MOST_COLUMNS: Final = 16
-"""Columns that are looked at one by one; all are looked at in sums, counts and whole rows."""
-_MOST_PAIRED: Final = 6
-"""Columns whose differences are looked at."""
+_MOST_COLUMNS: Final = 16  # columns that are looked at one by one; all are looked at in sums, counts and whole rows
+_MOST_PAIRED: Final = 6  # columns whose differences are looked at
 _LOW_BITS: Final = (1, 3, 8)
-_MOST_VALUES: Final = 4096
-"""Values of a feature that are told apart; of more, ranges are."""
+_MOST_VALUES: Final = 4096  # values of a feature that are told apart; of more, ranges are
 _MOST_RANGES: Final = 128
-_MOST_PER_SIDE: Final = 64
-"""Ranges of each of two features that are taken together."""
-_MOST_COUNTED: Final = 16
-"""Different values in all columns, up to which each is counted."""
+_MOST_PER_SIDE: Final = 64  # ranges of each of two features that are taken together
+_MOST_COUNTED: Final = 16  # different values in all columns, up to which each is counted
 _MOST_IN_TABLE: Final = 1 << 16
 _SMOOTHING: Final = 0.5
 

@@ -30,13 +30,11 @@ from .case import NO_PLACE, LawCheck, OutputSampler, Streams, View
 
 __all__ = ["NOTHING_HELD", "Counts", "Held", "departure", "draw_checks", "greatest_unnoticed", "hold"]
 
-_NUM_KINDS: Final = 5
-"""Bins, tails, outcomes, rests, holes."""
+_NUM_KINDS: Final = 5  # bins, tails, outcomes, rests, holes
 _MOST_BINS: Final = 512
 _LEAST_EXPECTED: Final = 5
 _RESTS: Final = (2, 8)
-_ROUNDING: Final = 1e-11
-"""Relative: far more than the error of a law in floats, or of scipy's incomplete beta function."""
+_ROUNDING: Final = 1e-11  # relative: far more than the error of a law in floats, or of scipy's incomplete beta function
 
 
 class _Events(NamedTuple):

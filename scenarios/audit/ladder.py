@@ -58,16 +58,14 @@ __all__ = [
 RUNGS: Final = (1, 2, 3, 5, 8, 16, 31, 64)
 """Sizes that are tried of whatever grows."""
 FIRST_ROTATION: Final = 1
-_SHARE_IF_QUICK: Final = 2.0
-"""Of what a stage would take of the fewer outputs of a quick run."""
+_SHARE_IF_QUICK: Final = 2.0  # of what a stage would take of the fewer outputs of a quick run
 _SEEDS: Final = 1000
 _DRAWS: Final = 256
 _LEAST_SESSIONS: Final = 120
 """In which a place that keeps what it should randomize shows, even if only one of its numbers is looked at."""
 _MOST_REPORTS: Final = 1 << 12
 _ARRANGEMENTS: Final = 300
-_MOST_NUMBERS: Final = 640
-"""That all parties of a session report, and of sessions in a row."""
+_MOST_NUMBERS: Final = 640  # that all parties of a session report, and of sessions in a row
 _SECONDS_OF: Final[Mapping[Source, tuple[float, float, float]]] = {
     "simulated": (1e-3, 1e-5, 4e-7),
     "secure": (2e-3, 5e-4, 3e-5),
@@ -75,8 +73,7 @@ _SECONDS_OF: Final[Mapping[Source, tuple[float, float, float]]] = {
 """Roughly: of a session, of a party's report in a phase, of a number in it."""
 _SECONDS_OF_RELEASE: Final[Mapping[Source, tuple[float, float]]] = {"simulated": (1e-4, 5e-6), "secure": (2e-4, 6e-5)}
 """The same of a release, and of a number in it."""
-_SECONDS: Final[Mapping[Source, float]] = {"simulated": 1.0, "secure": 2.5}
-"""Of the draws of a stage in a full audit."""
+_SECONDS: Final[Mapping[Source, float]] = {"simulated": 1.0, "secure": 2.5}  # of the draws of a stage in a full audit
 _CHECKS_OF_SECURE: Final = 0.4
 
 

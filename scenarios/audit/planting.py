@@ -31,8 +31,7 @@ from .whole_sessions import charge
 __all__ = ["Sessions", "planted_in_stage"]
 
 _SEED = 1
-_PARTIES = 32
-"""With the same row in one session, where each is an output by itself."""
+_PARTIES = 32  # with the same row in one session, where each is an output by itself
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

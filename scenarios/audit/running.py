@@ -62,8 +62,7 @@ QUICK: Final = 10
 """How many times fewer a quick one takes."""
 DEFAULT_CONFIDENCE: Final = 0.99
 
-_LEAST_EACH: Final = 8
-"""Cases for which a process of its own is worth its seconds of starting."""
+_LEAST_EACH: Final = 8  # cases for which a process of its own is worth its seconds of starting
 
 
 class AuditRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,10 +33,8 @@ __all__ = ["at_half_the_scale", "sampler_fault", "sampler_faults"]
 
 _EPSILON: Final = 1.0
 _STEPS: Final = 128
-_CLIPPED_AT: Final = 8
-"""Scales."""
-_SAMPLES_OF_TAIL: Final = 1_000_000
-"""So that some hundreds are there."""
+_CLIPPED_AT: Final = 8  # scales
+_SAMPLES_OF_TAIL: Final = 1_000_000  # so that some hundreds are there
 _NUM_CHOICES: Final = 4
 _NUM_ANSWERS: Final = 3
 

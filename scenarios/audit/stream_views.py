@@ -43,14 +43,11 @@ __all__ = ["LAGS", "Piece", "Stream", "pieces_of"]
 
 LAGS: Final = (1, 2, 3, 5, 8, 16, 31)
 """Distances at which reports, or numbers of one report, are held beside each other."""
-_MOST_OUTPUTS: Final = 1 << 12
-"""Reports that are a piece as a whole; of more, each number is one."""
-_MOST_CELLS: Final = 6
-"""Of a piece beside another one."""
+_MOST_OUTPUTS: Final = 1 << 12  # reports that are a piece as a whole; of more, each number is one
+_MOST_CELLS: Final = 6  # of a piece beside another one
 _MOST_SORTED: Final = 64
 """Outcomes up to which the likeliest come first, so that all values of a symmetric law are alike."""
-_MOST_PAIRS: Final = 8
-"""Of numbers in one row that are not independent, for each distance."""
+_MOST_PAIRS: Final = 8  # of numbers in one row that are not independent, for each distance
 _MOST_OUTCOMES: Final = 1 << 14
 
 

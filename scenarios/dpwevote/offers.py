@@ -12,10 +12,8 @@ from ..running.offers import Offer
 
 __all__ = ["offers_at_price"]
 
-# Above, comparing takes more than half a second.
-_MOST_WEIGHTS: Final = 50
-# Of sums in floating point.
-_ROUNDING: Final = 1e-9
+_MOST_WEIGHTS: Final = 50  # above, comparing takes more than half a second
+_ROUNDING: Final = 1e-9  # of sums in floating point
 
 
 def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Sequence[Offer]:

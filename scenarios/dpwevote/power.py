@@ -44,11 +44,9 @@ from ..tables import Table
 
 __all__ = ["Powers", "measure_power", "show_power", "simulated_power", "write_power"]
 
-_MOST_SHOWN: Final = 10**12
-"""Numbers of coalitions below are shown in full."""
+_MOST_SHOWN: Final = 10**12  # numbers of coalitions below are shown in full
 _MOST_NAMED: Final = 3
-_AT_ONCE: Final = 100_000
-"""Rows that are randomized at once."""
+_AT_ONCE: Final = 100_000  # rows that are randomized at once
 _COLUMNS: Final = {
     "shapley_shubik": "Shapley-Shubik",
     "banzhaf_normalized": "Banzhaf",
@@ -58,8 +56,7 @@ _COLUMNS: Final = {
 }
 """What a page calls the columns of `power.csv`: as the terminal does."""
 _ROUNDING: Final = 1e-9
-_LEVELS: Final = (-0.27, -0.09, 0.09, 0.27)
-"""Where in its row each kind of share stands, so that none hides another."""
+_LEVELS: Final = (-0.27, -0.09, 0.09, 0.27)  # where in its row each kind of share stands, so that none hides another
 
 
 @dataclasses.dataclass(frozen=True)

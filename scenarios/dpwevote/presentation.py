@@ -88,8 +88,7 @@ _PRIORS: Final = {
     "uniform": "if any share of yes is equally likely",
 }
 """The priors in words."""
-# So many estimates that are nothing but noise are listed.
-_MOST_NOISE: Final = 6
+_MOST_NOISE: Final = 6  # so many estimates that are nothing but noise are listed
 
 
 def _level(outcome: Outcome) -> str:
@@ -268,8 +267,7 @@ _VERBS: Final = {
     Verdict.TOO_CLOSE: ("is too close to tell", "are too close to tell"),
 }
 """Of one candidate, and of several."""
-# So many candidates of one verdict are named in a sentence.
-_MOST_NAMED: Final = 6
+_MOST_NAMED: Final = 6  # so many candidates of one verdict are named in a sentence
 
 
 def _clause(verdict: Verdict, names: Sequence[str]) -> str:

@@ -21,8 +21,7 @@ __all__ = [
     "show_findings",
 ]
 
-_WORDS: Final = {Judgement.HOLDS: "holds", Judgement.REFUTED: "does not hold"}
-"""As sentences have it."""
+_WORDS: Final = {Judgement.HOLDS: "holds", Judgement.REFUTED: "does not hold"}  # as sentences have it
 _MEANINGS: Final = {
     Judgement.HOLDS: "the claim is true",
     Judgement.IN_PART: "the claim is true only in the cases that the entry names",

@@ -25,10 +25,8 @@ __all__ = ["POSITIVE", "EstimateErrors", "Measure", "Measures", "measures_of"]
 POSITIVE: Final = (0.0, math.inf)
 """The limits of what is never negative."""
 
-_MOST_ESTIMATES: Final = 20
-"""Of which each has a measure of its own; of more the mean alone is measured."""
-_NEAR: Final = 2.0
-"""Standard errors."""
+_MOST_ESTIMATES: Final = 20  # of which each has a measure of its own; of more the mean alone is measured
+_NEAR: Final = 2.0  # standard errors
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,14 +13,10 @@ from ..running.progress import OnStep
 
 __all__ = ["OutOfTimeError", "SearchClock", "least_by_trials"]
 
-_WITHIN: Final = 1.2
-"""The least is found within so much: an answer by trials is no surer."""
-_BEYOND: Final = 1.1
-"""A guess is passed by so much, so that what suffices is enclosed soon."""
-_STRIDE: Final = 16.0
-"""The longest step while one side is unknown."""
-_MIDDLE: Final = 0.25
-"""Once both are known, a guess keeps such a part of what is between them, by factors, from either."""
+_WITHIN: Final = 1.2  # the least is found within so much: an answer by trials is no surer
+_BEYOND: Final = 1.1  # a guess is passed by so much, so that what suffices is enclosed soon
+_STRIDE: Final = 16.0  # the longest step while one side is unknown
+_MIDDLE: Final = 0.25  # once both are known, a guess keeps such a part of what is between them, by factors, from either
 _MOST_STEPS: Final = 24
 
 _T = TypeVar("_T")

@@ -25,8 +25,7 @@ __all__ = ["LEAST_TRIALS", "QUANTILES", "Quantile", "Summary", "summary_of"]
 LEAST_TRIALS: Final = 2
 """Of one trial there is no standard error."""
 QUANTILES: Final = (0.05, 0.5, 0.95)
-_RISK: Final = 0.05
-"""Of each interval: the probability that what it is of lies outside."""
+_RISK: Final = 0.05  # of each interval: the probability that what it is of lies outside
 
 
 class Quantile(msgspec.Struct, frozen=True, kw_only=True):

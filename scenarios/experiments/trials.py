@@ -43,8 +43,7 @@ MOST_TRIALS: Final = 100_000
 BYTES: Final = Measure(name="bytes", about="that one party sends and receives, on average")
 MESSAGES: Final = Measure(name="messages", about="that one party sends and receives, on average")
 _SEED_BITS: Final = 128
-_SECONDS_THAT_PAY: Final = 8.0
-"""Of all trials: with less to do, another process would hardly have started."""
+_SECONDS_THAT_PAY: Final = 8.0  # of all trials: with less to do, another process would hardly have started
 
 
 class Trial(msgspec.Struct, frozen=True):

@@ -31,16 +31,12 @@ __all__ = ["picture_of"]
 _MOST_PANELS: Final = 6
 _COLUMNS: Final = 2
 _BINS: Final = 30
-_FOR_LOG: Final = 8.0
-"""Values of an axis that are so many times apart have a logarithmic one."""
-_HEIGHT: Final = 2.4
-"""Of a panel, in inches; of one with rows `_ROW` for each of them."""
+_FOR_LOG: Final = 8.0  # values of an axis that are so many times apart have a logarithmic one
+_HEIGHT: Final = 2.4  # of a panel, in inches; of one with rows `_ROW` for each of them
 _ROW: Final = 0.26
 _FRAME: Final = 0.9
-_DECADES: Final = 20.0
-"""Means that are so many times apart have a logarithmic axis."""
-_NEARLY: Final = 0.95
-"""A mean that is positive for sure is not less than nothing, on a logarithmic axis too."""
+_DECADES: Final = 20.0  # means that are so many times apart have a logarithmic axis
+_NEARLY: Final = 0.95  # a mean that is positive for sure is not less than nothing, on a logarithmic axis too
 _POINTS: Final[Mapping[str, Any]] = {"markersize": 4.5, "linewidth": 1.4, "capsize": 3}
 
 

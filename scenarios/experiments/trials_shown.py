@@ -31,8 +31,7 @@ from .trials_drawn import picture_of
 __all__ = ["measures_in", "show_trials", "summary_in_json", "verdict_of_trials", "write_trials", "written"]
 
 _MOST_DECIMALS: Final = 5
-_SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}
-"""What quantiles are called."""
+_SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}  # what quantiles are called
 _WITHIN: Final = "Mean within, 95 %"
 
 

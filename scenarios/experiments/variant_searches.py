@@ -23,22 +23,15 @@ __all__ = ["VariantSearch", "rounded_up", "share_of"]
 
 _T = TypeVar("_T")
 
-_FACTOR: Final = 4.0
-"""Between the prices at which a search begins."""
-_PRICES: Final = (-4, 4)
-"""Powers of that factor, from the session's price."""
-_MOST_PRICES: Final = 7
-"""So many more are tried on either side."""
+_FACTOR: Final = 4.0  # between the prices at which a search begins
+_PRICES: Final = (-4, 4)  # powers of that factor, from the session's price
+_MOST_PRICES: Final = 7  # so many more are tried on either side
 _REACH: Final = _FACTOR ** (_PRICES[1] + _MOST_PRICES)
 """By trials, prices are looked for up to so many times the session's, and down to such a part of it."""
-_STEPS: Final = 9
-"""Of a bisection between two of them, which ends within 3 in 1,000."""
-_NEXT: Final = 1.1
-"""What a few trials took for enough and all of them do not is tried once more with so much more."""
-_DIGITS: Final = 3
-"""Of a price that is named; of one by trials, one less."""
-_MOST_TIMES_PEOPLE: Final = 16
-"""As many people as there are: so many times as many, or as few, are tried in trials."""
+_STEPS: Final = 9  # of a bisection between two of them, which ends within 3 in 1,000
+_NEXT: Final = 1.1  # what a few trials took for enough and all of them do not is tried once more with so much more
+_DIGITS: Final = 3  # of a price that is named; of one by trials, one less
+_MOST_TIMES_PEOPLE: Final = 16  # as many people as there are: so many times as many, or as few, are tried in trials
 
 
 class VariantSearch:

@@ -45,17 +45,13 @@ __all__ = [
 
 REACH: Final = 1024.0
 """Prices are looked for up to so many times the session's, and down to such a part of it."""
-_STEPS: Final = 12
-"""Of a bisection over so wide a range: it ends within half a percent."""
+_STEPS: Final = 12  # of a bisection over so wide a range: it ends within half a percent
 MOST_PEOPLE: Final = 1_000_000_000
 _STEPS_OF_PARAMETER: Final = 60
-_FIRST_TRIALS: Final = 8
-"""Of a variant at a price that may be far from an aim; where they do not tell, there are more."""
+_FIRST_TRIALS: Final = 8  # of a variant at a price that may be far from an aim; where they do not tell, there are more
 _TIMES_TRIALS: Final = 3
-_CLEAR: Final = 4.0
-"""Standard errors between an error and an aim, beyond which more trials would not change the side."""
-_NEAR: Final = 1 + 1e-9
-"""Rounding of a price."""
+_CLEAR: Final = 4.0  # standard errors between an error and an aim, beyond which more trials would not change the side
+_NEAR: Final = 1 + 1e-9  # rounding of a price
 
 
 class Offered(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,8 +12,7 @@ from ...protocol.mechanisms.binomial import draw_binomial
 
 __all__ = ["draw_binomials"]
 
-# As in the protocol's own sampler.
-_NEGLIGIBLE: Final = 2.0**-80
+_NEGLIGIBLE: Final = 2.0**-80  # as in the protocol's own sampler
 _MOST: Final = 2**53
 
 

@@ -18,8 +18,7 @@ __all__ = ["AlternativePair", "parse_alternative", "read_alternatives", "read_pa
 
 _PAIR, _ALTERNATIVE = "pair", "alternative"
 _SIDES: Final = ("first", "second")
-_MOST_NAMED: Final = 30
-"""Features that an error lists."""
+_MOST_NAMED: Final = 30  # features that an error lists
 _EXAMPLE: Final = "as in 'Man=1, Dog=0'"
 
 

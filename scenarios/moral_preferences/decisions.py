@@ -53,8 +53,7 @@ _RUN: Final = "RUN"
 _RESULTS: Final = ("result.json", "outcome.json")
 _SIDES: Final = ("first", "second")
 _SURE_OF_NOTHING: Final = "How much the noise may have changed that is not known."
-_GREATEST: Final = 1e100
-"""Of a released number: its product with a feature is then finite."""
+_GREATEST: Final = 1e100  # of a released number: its product with a feature is then finite
 _PRIORS: Final = {
     "ball": "that are anywhere in the ball of the bound (prior: ball); of weaker ones it claims too much",
     "size": "that are in a ball of any size up to the bound (prior: size); of strong ones it claims too little",

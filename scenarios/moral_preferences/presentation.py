@@ -42,14 +42,11 @@ from .societies import draw_societies, rows_of_societies, show_societies, verdic
 
 __all__ = ["PRESENTERS"]
 
-# Cells of a bar on either side of 0, and what stands above them.
-_REACH: Final = 10
+_REACH: Final = 10  # cells of a bar on either side of 0, and what stands above them
 _BAR_HEADER: Final = "against   0       for"
 _SURE, _UNSURE, _AXIS = "█", "░", "│"
-_SURE_ERRORS: Final = 2
-"""Standard errors from 0: nearer to it the noise may have turned a sign."""
-_MOST_LEVELS: Final = 10
-"""Rows of the table of levels; more of them are joined to ranges."""
+_SURE_ERRORS: Final = 2  # standard errors from 0: nearer to it the noise may have turned a sign
+_MOST_LEVELS: Final = 10  # rows of the table of levels; more of them are joined to ranges
 
 _MECHANISMS: Final = {
     "laplace": "Laplace noise on preferences",
@@ -305,8 +302,7 @@ def _brief(outcome: Outcome) -> list[Brief]:
     ]
 
 
-# So many features are named on either side.
-_MOST_NAMED: Final = 3
+_MOST_NAMED: Final = 3  # so many features are named on either side
 
 
 def _conclude(outcome: Outcome) -> str:

@@ -38,13 +38,11 @@ __all__ = [
     "verdict_on_societies",
 ]
 
-_MOST_SOCIETIES: Final = 5
-"""Side by side in a terminal."""
+_MOST_SOCIETIES: Final = 5  # side by side in a terminal
 _MOST_DRAWN: Final = len(COLORS)
 _MOST_DIFFERENCES: Final = 8
 _INTERVAL: Final = "Interval"
-_HEIGHT: Final = 0.72
-"""Of a feature's row, which its societies share."""
+_HEIGHT: Final = 0.72  # of a feature's row, which its societies share
 
 
 def _largest(outcome: Outcome, most: int) -> list[SocietyOutcome]:

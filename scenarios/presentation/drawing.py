@@ -112,20 +112,15 @@ TRUTH: Final[dict[str, Any]] = {
 WIDTH: Final = 8.0
 """Of a run's picture, in inches."""
 _CHARACTERS_OF_NAME: Final = 28
-_CHARACTERS_OF_TITLE: Final = 10
-"""In an inch of the picture's width; a longer title goes on in the next line."""
-_CHARACTERS_OF_SMALL: Final = 16
-"""In an inch of what is said in small type, above the panels or below them."""
-_BETWEEN: Final = " · "
-"""Parts of a setting."""
+_CHARACTERS_OF_TITLE: Final = 10  # in an inch of the picture's width; a longer title goes on in the next line
+_CHARACTERS_OF_SMALL: Final = 16  # in an inch of what is said in small type, above the panels or below them
+_BETWEEN: Final = " · "  # parts of a setting
 _CHARACTER_INCHES: Final = 0.071
-_MARK_INCHES: Final = 0.62
-"""What a legend's label takes for each character, and beside them."""
+_MARK_INCHES: Final = 0.62  # what a legend's label takes for each character, and beside them
 _LEFT_INCHES: Final = 0.08
 _TITLE_INCHES: Final = 0.22
 _SMALL_INCHES: Final = 0.165
-_LEGEND_INCHES: Final = 0.2
-"""Heights of lines."""
+_LEGEND_INCHES: Final = 0.2  # heights of lines
 _GAP_INCHES: Final = 0.06
 _PAD_INCHES: Final = 0.07
 _STYLE: Final = {
@@ -145,8 +140,7 @@ _STYLE: Final = {
     "text.parse_math": False,  # a name may hold any number of dollars
 }
 _DOTS_PER_INCH: Final = 160
-_BESIDE_ROW: Final = ("axes fraction", "data")
-"""Coordinates of what is said of a row."""
+_BESIDE_ROW: Final = ("axes fraction", "data")  # coordinates of what is said of a row
 _WRITTEN_OUT: Final = 3
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 

@@ -14,8 +14,7 @@ from .terminal import show_note, show_table, title_of
 
 __all__ = ["show_lesson", "written_lesson"]
 
-# A longer table is for a file.
-_MOST_ROWS: Final = 24
+_MOST_ROWS: Final = 24  # a longer table is for a file
 
 
 def show_lesson(console: Console, lesson: Lesson, *, is_drawn: bool = True) -> None:

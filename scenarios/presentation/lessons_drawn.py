@@ -38,25 +38,19 @@ __all__ = ["draw_lesson"]
 _COLORS: Final = tuple(COLORS.values())
 _COLORS_OF_BARS: Final = (COLORS["sky"], COLORS["blue"], COLORS["orange"])
 """Where several stand in one row: what was, in a paler one, and what is."""
-_HEIGHT_INCHES: Final = 2.7
-"""Of a panel with lines."""
-_SMALL_INCHES: Final = 1.45
-"""Of one that stands beside others."""
+_HEIGHT_INCHES: Final = 2.7  # of a panel with lines
+_SMALL_INCHES: Final = 1.45  # of one that stands beside others
 _ROW_INCHES: Final = 0.3
-_FRAME_INCHES: Final = 0.75
-"""Of a panel with rows, beside them."""
+_FRAME_INCHES: Final = 0.75  # of a panel with rows, beside them
 _BELOW_INCHES: Final = 0.35
-_LINE_INCHES: Final = 0.17
-"""What a label beside a line's end takes."""
+_LINE_INCHES: Final = 0.17  # what a label beside a line's end takes
 _HEIGHT_OF_BARS: Final = 0.6
-_MOST_TICKS: Final = 8
-"""Places on a logarithmic axis that are each named."""
+_MOST_TICKS: Final = 8  # places on a logarithmic axis that are each named
 _SHARES: Final = (-0.04, 1.04)
 _SHARE_TICKS: Final = (0, 0.25, 0.5, 0.75, 1)
 _FEW_TICKS: Final = (0, 0.5, 1)
 _CHARACTERS_OF_ROW: Final = 19
-_GUESSING, _BOUND = "guessing", "bound"
-"""Names of bars that a measured success stands between."""
+_GUESSING, _BOUND = "guessing", "bound"  # names of bars that a measured success stands between
 _RULED_OUT: Final = "ruled out by proof"
 _REGION: Final[dict[str, Any]] = {"color": BEYOND, "linewidth": 0, "zorder": 0}
 _REGION_MARK: Final[dict[str, Any]] = {"color": BEYOND, "marker": "s", "markersize": 11, "linestyle": "none"}

@@ -33,19 +33,14 @@ from .terminal import show_note, show_table, title_of
 
 __all__ = ["PLAIN", "columns_of", "plain_briefs", "plain_verdict"]
 
-# A longer table is for a file.
-_MOST_LINES: Final = 40
-_MOST_SAID: Final = 4
-"""Of what an outcome holds, in its verdict."""
+_MOST_LINES: Final = 40  # a longer table is for a file
+_MOST_SAID: Final = 4  # of what an outcome holds, in its verdict
 _MOST_PANELS: Final = 6
-_FEWEST_ROWS: Final = 6
-"""Of a panel, however many panels there are."""
+_FEWEST_ROWS: Final = 6  # of a panel, however many panels there are
 _COMPARABLE: Final = 20.0
 """Numbers of single fields stand on one axis where none reaches so many times as far as another."""
-_PANEL_INCHES: Final = 0.9
-"""What a panel takes beside its rows."""
-_ROW_INCHES: Final = 0.25
-"""What a row takes beside the lines of its name."""
+_PANEL_INCHES: Final = 0.9  # what a panel takes beside its rows
+_ROW_INCHES: Final = 0.25  # what a row takes beside the lines of its name
 _HEIGHT_OF_BARS: Final = 0.45
 
 

@@ -19,8 +19,7 @@ _BEGINNING: Final = r"[=+\-@\t\r\n＝＋－＠]."
 _FORMULA: Final = re.compile(f"'*{_BEGINNING}", re.DOTALL)
 """A formula's beginning, and text that has been made inert before."""
 _INERT: Final = re.compile(f"'+{_BEGINNING}", re.DOTALL)
-_BEYOND: Final = "\0"
-"""Where `csv` leaves entries beyond the header: no column is called so."""
+_BEYOND: Final = "\0"  # where `csv` leaves entries beyond the header: no column is called so
 
 
 def inert_cell(value: object) -> object:

@@ -27,8 +27,7 @@ from .text_forms import PLAIN, TextForm, form_of, open_table
 
 __all__ = ["NameColumn", "NameTable", "is_plain", "read_names", "read_plain"]
 
-_BLOCK_BYTES: Final = 1 << 23
-"""Lines that are parsed at once: a few MB keep the parser's own tables small."""
+_BLOCK_BYTES: Final = 1 << 23  # lines that are parsed at once: a few MB keep the parser's own tables small
 _PARTS: Final = 4
 """Of a block, which are parsed one after another where little memory counts for more than a fifth of the time."""
 _WORD_BYTES: Final = 8
@@ -36,11 +35,9 @@ _MAX_BYTES: Final = 64
 """Longer entries make a file unusual: every entry of a block's column takes as many words as the longest."""
 _MASKS: Final = np.array([(1 << 64) - (1 << 8 * (8 - kept)) for kept in range(9)], dtype=np.uint64)
 """To keep so many of a word's first bytes."""
-_NOT_PLAIN: Final = b'"'
-"""In place of a line without an end."""
+_NOT_PLAIN: Final = b'"'  # in place of a line without an end
 _NAMES_AT_ONCE: Final = 1 << 16
-_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
-"""By which words are mixed to one: nearly half of its bits are set."""
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)  # by which words are mixed to one: nearly half of its bits are set
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -35,8 +35,7 @@ MAX_LINE: Final = 1 << 24
 MAX_FILE_BYTES: Final = 1 << 28
 """Of a table that is held in memory: as objects these are a few GB."""
 _MAX_SHOWN_BYTES: Final = 40
-_IN_MEMORY: Final = frozenset({".json", ".csv", ".svg", ".md"})
-"""Files of a run that are read whole."""
+_IN_MEMORY: Final = frozenset({".json", ".csv", ".svg", ".md"})  # files of a run that are read whole
 
 
 @contextlib.contextmanager

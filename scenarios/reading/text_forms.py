@@ -29,8 +29,7 @@ _LOOKED_AT_BYTES: Final = 1 << 26
 """Behind these a byte that is no UTF-8 is a fault, with its line: a large file is not read twice."""
 _BLOCK_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 120
-_ESCAPED: Final = re.compile("[\udc80-\udcff]")
-"""Bytes that the encoding does not have."""
+_ESCAPED: Final = re.compile("[\udc80-\udcff]")  # bytes that the encoding does not have
 _NAMES: Final = {_FALLBACK: "Windows-1252, since it is not UTF-8", "utf-16": "UTF-16"}
 _DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _FOREIGN: Final = {

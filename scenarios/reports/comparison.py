@@ -27,8 +27,7 @@ _RUN: Final = "RUN"
 _FEWEST: Final = 2
 _NOT_SAID: Final = "–"
 _SAME: Final = "The scenarios have the same settings."
-_MOST_CHARACTERS: Final = 60
-"""Of a setting in a terminal."""
+_MOST_CHARACTERS: Final = 60  # of a setting in a terminal
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -41,8 +41,7 @@ _VALUE: Final = re.compile(r"[#\w\s.,()%+-]*")
 _LOCAL: Final = re.compile(r"url\(#([\w.-]+)\)")
 _RASTER: Final = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]*")
 _PIXELS: Final = re.compile(r"([\d.]+)pt")
-_MOST_LEVELS: Final = 50
-"""Of marks in marks."""
+_MOST_LEVELS: Final = 50  # of marks in marks
 _NAMED: Final = {
     INK: "ink",
     MUTED: "muted",

@@ -33,8 +33,7 @@ from .series_page import losses_of_persons, price_of_series, sections_of_votes, 
 
 __all__ = ["page_of_run", "settings_of", "verdict_in"]
 
-_MOST_CHARACTERS: Final = 160
-"""Of a setting."""
+_MOST_CHARACTERS: Final = 160  # of a setting
 _NOT_SETTINGS: Final = ("name", "title", "description", "trust")
 _MODELS: Final = {
     "local": "local model: against everybody else, all colluding",

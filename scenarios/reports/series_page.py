@@ -24,8 +24,7 @@ __all__ = ["MOST_VOTES", "losses_of_persons", "price_of_series", "sections_of_vo
 
 MOST_VOTES: Final = 100
 """That have a part of the page each; the folder of a further one has all of it."""
-_MOST_DRAWN: Final = 24
-"""Whose estimates are drawn: more pictures would make a page of many megabytes."""
+_MOST_DRAWN: Final = 24  # whose estimates are drawn: more pictures would make a page of many megabytes
 _MOST_NAMES: Final = 12
 
 

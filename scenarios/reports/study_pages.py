@@ -31,10 +31,8 @@ __all__ = ["page_of_study", "sections_of_studies"]
 
 _PICTURE: Final = re.compile(r"!\[(.*?)\]\((?:.*/)?([\w.-]+)\.png\)", re.DOTALL)
 _STUDY: Final = "study.json"
-_NAME: Final = re.compile(r"[\w-]+")
-"""Of a table, whose file is called so: it names no other folder's."""
-_MOST_CELLS: Final = 6
-"""Whose leading measures a verdict says."""
+_NAME: Final = re.compile(r"[\w-]+")  # of a table, whose file is called so: it names no other folder's
+_MOST_CELLS: Final = 6  # whose leading measures a verdict says
 
 
 class _Reproduction(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,8 +16,7 @@ from .series import Allowance
 
 __all__ = ["Accounts"]
 
-_NO_CLOCK: Final = 0.0
-"""The time of every vote of a series without a clock, whose budget has no period."""
+_NO_CLOCK: Final = 0.0  # the time of every vote of a series without a clock, whose budget has no period
 
 
 class Accounts:

@@ -51,8 +51,7 @@ VOTES: Final = "votes"
 
 
 _TABLES: Final = frozenset({".csv", ".tsv"})
-_MAX_BYTES: Final = 1 << 26
-"""Of a scenario: its parties stand in a file of their own where they are many."""
+_MAX_BYTES: Final = 1 << 26  # of a scenario: its parties stand in a file of their own where they are many
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

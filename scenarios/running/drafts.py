@@ -34,8 +34,7 @@ __all__ = [
     "scenario_text",
 ]
 
-_ROWS_LOOKED_AT: Final = 200_000
-"""Of larger files the others are checked as the scenario is read."""
+_ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
 MOST_LINES: Final = 15
 """Of a scenario that is written: it is to be read."""

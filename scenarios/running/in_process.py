@@ -21,8 +21,7 @@ from ...transports.faults import FaultyTransport
 __all__ = ["Strangers", "hold_in_process"]
 
 _SECONDS_BETWEEN_PROGRESS: Final = 0.2
-# So long strangers wait before they look again whether everybody else has joined.
-_SECONDS_BETWEEN_LOOKS: Final = 0.01
+_SECONDS_BETWEEN_LOOKS: Final = 0.01  # so long strangers wait before they look again whether everybody else has joined
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

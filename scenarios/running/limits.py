@@ -18,8 +18,7 @@ __all__ = ["calm_collector", "check_descriptors", "reserve_descriptors", "reserv
 _SPARE_DESCRIPTORS: Final = 64
 # Connections that have not said who they are: fewer, and a party could not come where a handful of strangers are.
 _LEAST_PLACES: Final = 64
-# New container objects for each party between two walks of the collector.
-_OBJECTS_BETWEEN_COLLECTIONS: Final = 200
+_OBJECTS_BETWEEN_COLLECTIONS: Final = 200  # new container objects for each party between two walks of the collector
 
 
 @contextlib.contextmanager

@@ -24,8 +24,7 @@ from ..system import part_of
 
 __all__ = ["check_names", "read_parties", "read_parties_file", "sources_of"]
 
-_LARGE_BYTES: Final = 1 << 20
-"""From these on a file is read by columns, by pandas, which takes half a second to import."""
+_LARGE_BYTES: Final = 1 << 20  # from these on a file is read by columns, by pandas, which takes half a second to import
 _AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})
 
 

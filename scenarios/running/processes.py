@@ -18,8 +18,7 @@ __all__ = ["answer_task", "num_cores", "open_worker", "open_workers", "shares_of
 AnswerT = TypeVar("AnswerT")
 TaskT = TypeVar("TaskT", bound=msgspec.Struct)
 
-_LEAST_SHARE: Final = 5
-"""Fewer repetitions are not worth a process: it makes what repetitions have in common once more."""
+_LEAST_SHARE: Final = 5  # fewer repetitions are not worth a process: it makes what repetitions have in common once more
 
 
 def num_cores() -> int:

@@ -33,12 +33,10 @@ OnStep: TypeAlias = Callable[[str, float, float], None]
 Where steps take very different times, it is told the share that is done, and 1.0.
 """
 
-# Steps take minutes, and the estimate counts all of them.
-_SECONDS_OF_ESTIMATE: Final = 86_400.0
+_SECONDS_OF_ESTIMATE: Final = 86_400.0  # steps take minutes, and the estimate counts all of them
 _MOST_SAID: Final = 34
 _WIDTH_OF_BARS: Final = 16
-# What takes no longer is over before anybody has read its bar.
-_SECONDS_WITHOUT_BARS: Final = 1.0
+_SECONDS_WITHOUT_BARS: Final = 1.0  # what takes no longer is over before anybody has read its bar
 
 
 class Watcher:

@@ -37,8 +37,7 @@ __all__ = [
 T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
 
-# Of sums in floating point, which are not more for that.
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # of sums in floating point, which are not more for that
 _MODELS = {
     "local": "local model: against everybody else, all colluding",
     "central": "central model: against everybody who sees the release; the aggregator is trusted",

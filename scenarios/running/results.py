@@ -82,8 +82,7 @@ def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
     return {**privacy, "part": parts} if parts else privacy
 
 
-_ANY_SESSION: Final = Charter("0" * 32)
-"""Every simulation has an id, and all ids have one length."""
+_ANY_SESSION: Final = Charter("0" * 32)  # every simulation has an id, and all ids have one length
 
 
 def expect_traffic(resolved: Local) -> ExpectedTraffic | None:

@@ -37,10 +37,8 @@ from .turnout import Turnout
 
 __all__ = ["Allowance", "Series", "Vote", "is_series", "load_series", "naming_vote"]
 
-_OF_SERIES: Final = (VOTES, "budget_period", "budget_in_all")
-"""The keys of a series that no scenario has."""
-_OF_VOTE: Final = ("at", "absent", "join", "leave", "entries")
-"""The keys of a vote that no scenario has."""
+_OF_SERIES: Final = (VOTES, "budget_period", "budget_in_all")  # the keys of a series that no scenario has
+_OF_VOTE: Final = ("at", "absent", "join", "leave", "entries")  # the keys of a vote that no scenario has
 _REFUSED: Final = {
     "budget": "the budget is the series'",
     "budget_delta": "the budget is the series'",
@@ -54,8 +52,7 @@ _REFUSED: Final = {
     "transport": "all votes of a series have the same",
 }
 """The scenario's keys that a vote cannot replace, each with the reason."""
-_TABLES: Final = ("parameters", "phases", "network")
-"""Of these a vote replaces single keys."""
+_TABLES: Final = ("parameters", "phases", "network")  # of these a vote replaces single keys
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
@@ -278,8 +275,7 @@ class _Reader:
         return tables
 
 
-_PRESENT: Final = " present"
-"""Of a vote that a CSV file tells, who has a line; no TOML key that anybody would write."""
+_PRESENT: Final = " present"  # of a vote that a CSV file tells, who has a line; no TOML key that anybody would write
 
 
 @contextlib.contextmanager

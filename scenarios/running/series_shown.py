@@ -39,15 +39,11 @@ from .statements import meaning_of
 
 __all__ = ["draw_series", "say_allowance", "say_limit", "show_losses", "show_votes"]
 
-_MOST_BRIEFS: Final = 3
-"""Things that are said of one vote in its row."""
-_MOST_DRAWN: Final = 20
-"""Things that are drawn of all votes, as many of each."""
-_MOST_NAMES: Final = 3
-"""Names in a row of persons who paid alike."""
+_MOST_BRIEFS: Final = 3  # things that are said of one vote in its row
+_MOST_DRAWN: Final = 20  # things that are drawn of all votes, as many of each
+_MOST_NAMES: Final = 3  # names in a row of persons who paid alike
 _MOST_LINES: Final = 12
-_MOST_VOTES: Final = 6
-"""Columns of single votes; of a longer series only sums are shown."""
+_MOST_VOTES: Final = 6  # columns of single votes; of a longer series only sums are shown
 _LEGEND_LINES: Final = 8
 _GAP: Final = 0.07
 _LOSS_INCHES: Final = 2.6

@@ -34,8 +34,7 @@ __all__ = [
 LITTLE: Final = 0.95
 """Where an ε allows more certainty than this, it protects little."""
 
-# Of sums in floating point, which are not more for that.
-_ROUNDING: Final = 1e-9
+_ROUNDING: Final = 1e-9  # of sums in floating point, which are not more for that
 _MOST_DECIMALS: Final = 4
 
 

@@ -13,8 +13,7 @@ from ..reading.sources import PartiesTable
 
 __all__ = ["Turnout"]
 
-_MOST_NAMED: Final = 12
-"""Parties in an error message."""
+_MOST_NAMED: Final = 12  # parties in an error message
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

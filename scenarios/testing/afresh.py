@@ -27,8 +27,7 @@ from ...protocol.tally import Tally
 
 __all__ = ["Computed", "compute", "compute_afresh", "main"]
 
-_LATER_SECONDS: Final = 400 * 86_400 + 3_661
-"""So much later the other processes believe to be."""
+_LATER_SECONDS: Final = 400 * 86_400 + 3_661  # so much later the other processes believe to be
 _HASH_SEEDS: Final = (1, 2, 3)
 
 

@@ -33,17 +33,12 @@ from .cases import SESSION, ProtocolCase
 
 __all__ = ["RELEASED", "replay"]
 
-_SESSIONS: Final = 3
-"""Whose reports are tallied."""
-_PARTITIONS: Final = 3
-"""Of the parties of each, beside everybody apart."""
-_MANY: Final = 3_000
-"""Parties, with the given rows again and again, whose tallies are to add."""
-_EACH: Final = 160
-"""Below, tallies of each number of parties are looked at; above, of so many numbers."""
+_SESSIONS: Final = 3  # whose reports are tallied
+_PARTITIONS: Final = 3  # of the parties of each, beside everybody apart
+_MANY: Final = 3_000  # parties, with the given rows again and again, whose tallies are to add
+_EACH: Final = 160  # below, tallies of each number of parties are looked at; above, of so many numbers
 _SIZES: Final = 12
-_BATCHES: Final = (1, 3, 7)
-"""Parties of each."""
+_BATCHES: Final = (1, 3, 7)  # parties of each
 
 
 def _check_tallies(case: ProtocolCase) -> None:

@@ -31,28 +31,18 @@ __all__ = ["FALSE_ALARM", "REPORTED"]
 
 FALSE_ALARM: Final = 1e-6
 """Of a whole check, for a protocol that keeps its promises."""
-_PARTIES: Final = 2_000
-"""So many, with the given rows again and again, report to see ranges."""
-_REFUSALS: Final = 32
-"""Reports of any numbers that are held against a public row, of which there are some."""
+_PARTIES: Final = 2_000  # so many, with the given rows again and again, report to see ranges
+_REFUSALS: Final = 32  # reports of any numbers that are held against a public row, of which there are some
 _PUBLIC: Final = 8
-_MECHANISMS: Final = 16
-"""Of a phase, that are held against their laws."""
-_ROWS: Final = 4
-"""Of each of them."""
-_OUTPUTS: Final = 20_000
-"""Of each row."""
-_EXACT_OUTPUTS: Final = 2_000
-"""Twice so many reports of each row by a sampler that draws them one by one."""
-_RISK: Final = FALSE_ALARM / 200
-"""Of each mechanism, of which a session has some phases' at most."""
-_MOST_LAW: Final = 1 << 12
-"""Reports whose probabilities are added up."""
+_MECHANISMS: Final = 16  # of a phase, that are held against their laws
+_ROWS: Final = 4  # of each of them
+_OUTPUTS: Final = 20_000  # of each row
+_EXACT_OUTPUTS: Final = 2_000  # twice so many reports of each row by a sampler that draws them one by one
+_RISK: Final = FALSE_ALARM / 200  # of each mechanism, of which a session has some phases' at most
+_MOST_LAW: Final = 1 << 12  # reports whose probabilities are added up
 _SUM_ERROR: Final = 1e-6
-_PAIRS: Final = 3
-"""Neighbors that are audited."""
-_AUDITED: Final = 6_000
-"""Outputs of each of them."""
+_PAIRS: Final = 3  # neighbors that are audited
+_AUDITED: Final = 6_000  # outputs of each of them
 
 
 def _check_reports(case: ProtocolCase) -> None:

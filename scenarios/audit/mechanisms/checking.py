@@ -31,15 +31,12 @@ __all__ = ["MOST_ROWS", "WITH_MARGINS", "Noise", "checks_of", "noise_of_laplace"
 
 MOST_ROWS: Final = 32
 """Rows of a mechanism that are drawn."""
-_MOST_OUTPUTS: Final = 1 << 14
-"""Reports whose law is written down whole."""
+_MOST_OUTPUTS: Final = 1 << 14  # reports whose law is written down whole
 _MOST_OUTCOMES: Final = 1 << 17
 _NUM_OUTCOMES: Final = 1 << 14
 """Of a single number: where there are more than the most, neighboring ones are taken together, to about so many."""
-_LOW_BITS: Final = 8
-"""Of noise, looked at by themselves where neighboring numbers are taken together."""
-_MOST_CELLS: Final = 512
-"""Ranges of all numbers together."""
+_LOW_BITS: Final = 8  # of noise, looked at by themselves where neighboring numbers are taken together
+_MOST_CELLS: Final = 512  # ranges of all numbers together
 _SEED: Final = 1
 WITH_MARGINS: Final = frozenset({1, 3})
 """Dimensions in which a number's own law of spherical noise is elementary."""

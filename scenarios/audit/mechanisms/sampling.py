@@ -35,8 +35,7 @@ PrivateRow: TypeAlias = Sequence[int]
 EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Losses for which mechanisms are audited, in nats."""
 
-_NAME: Final = "audit"
-"""Of the session, the protocol and the phase, where outputs are drawn without any."""
+_NAME: Final = "audit"  # of the session, the protocol and the phase, where outputs are drawn without any
 
 
 def local_case(

@@ -19,8 +19,7 @@ from ...attacks.poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedVote"]
 
-# Reports of one number of which all are tried; Laplace reports have many more.
-_MOST_TRIED: Final = 1_000
+_MOST_TRIED: Final = 1_000  # reports of one number of which all are tried; Laplace reports have many more
 
 
 class PoisonedVote(Poisoning):

@@ -37,15 +37,11 @@ from .sessions import dpwevote_climbs, vote_with_matrices
 
 __all__ = ["planted_faults"]
 
-_SAMPLES_OF_ARRAYS = 5_000
-"""Outputs of each neighbor."""
-_SAMPLES = 1_200
-"""The same of agents, and with secure noise."""
+_SAMPLES_OF_ARRAYS = 5_000  # outputs of each neighbor
+_SAMPLES = 1_200  # the same of agents, and with secure noise
 _CLEAR_PLACE = 40
-_CUT_AT = 6
-"""Scales."""
-_STATED = 0.5
-"""The loss that is stated of either report by a matrix."""
+_CUT_AT = 6  # scales
+_STATED = 0.5  # the loss that is stated of either report by a matrix
 
 
 def planted_faults() -> Iterator[Fault]:

@@ -20,8 +20,7 @@ from ...reading.sources import PartiesTable
 __all__ = ["MadeUpOpinions", "WeightedVotes", "make_opinions", "make_partners", "read_ballot"]
 
 _MAX_COUNT = 100_000_000
-_CANDIDATE = "proposal"
-"""What is voted on where a scenario does not say."""
+_CANDIDATE = "proposal"  # what is voted on where a scenario does not say
 
 
 class MadeUpOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

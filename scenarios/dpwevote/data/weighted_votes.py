@@ -51,8 +51,7 @@ TREATIES: Final[Mapping[str, Treaty]] = {
 }
 """By the name that a scenario gives it."""
 
-# Each share was rounded to two decimals before it was published.
-_ROUNDING_OF_SHARES: Final = 0.005
+_ROUNDING_OF_SHARES: Final = 0.005  # each share was rounded to two decimals before it was published
 
 
 class CouncilVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -45,18 +45,12 @@ Change: TypeAlias = Literal["left", "changed"]
 
 RANKING, FAVORITE, PAIR, GROUP = "ranking", "favorite", "pair", "group"
 
-_MOST_LISTED: Final = 6
-"""Alternatives of which all rankings are candidates: 720."""
-_MOST_DESIGNED: Final = 8192
-"""Candidates that stand for all rankings of more alternatives."""
-_MOST_LAWS: Final = 4096
-"""Winners' laws for one target: up to some milliseconds each for Algorithm 2."""
-_MOST_NOISY_SUMS: Final = 1 << 14
-"""Sums behind noise: their densities are computed as arrays."""
-_MOST_HELD: Final = 32
-"""Coalitions' laws that are held at one time: a megabyte each at most."""
-_LEAST_NORMAL: Final = 30
-"""Honest reports of a group whose sums are taken for normal."""
+_MOST_LISTED: Final = 6  # alternatives of which all rankings are candidates: 720
+_MOST_DESIGNED: Final = 8192  # candidates that stand for all rankings of more alternatives
+_MOST_LAWS: Final = 4096  # winners' laws for one target: up to some milliseconds each for Algorithm 2
+_MOST_NOISY_SUMS: Final = 1 << 14  # sums behind noise: their densities are computed as arrays
+_MOST_HELD: Final = 32  # coalitions' laws that are held at one time: a megabyte each at most
+_LEAST_NORMAL: Final = 30  # honest reports of a group whose sums are taken for normal
 
 
 class FairVotingAttack(Attack):

@@ -23,8 +23,7 @@ from ...attacks.poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedRankings"]
 
-# Reports of one number, of which all are tried: the codes of rankings of seven.
-_MOST_TRIED: Final = 5_040
+_MOST_TRIED: Final = 5_040  # reports of one number, of which all are tried: the codes of rankings of seven
 
 
 class PoisonedRankings(Poisoning):

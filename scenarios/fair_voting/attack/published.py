@@ -27,10 +27,8 @@ from ...attacks.seen import Seen
 __all__ = ["joint_log_likelihoods", "last_reports", "totals_of"]
 
 
-_LEAST_NORMAL: Final = 30
-"""Honest reports whose sums are taken for normal."""
-_MOST_REPORTS: Final = 1 << 13
-"""That are listed."""
+_LEAST_NORMAL: Final = 30  # honest reports whose sums are taken for normal
+_MOST_REPORTS: Final = 1 << 13  # that are listed
 
 
 def totals_of(seen: Seen) -> IntArray | None:

@@ -15,8 +15,7 @@ from ....protocol.arrays import FloatArray, IntArray
 
 __all__ = ["LawOfSums", "Others", "law_of_sums"]
 
-# Sums before equal ones are put together: sorting them takes a tenth of a second.
-_MOST_BEFORE_MERGING: Final = 1 << 17
+_MOST_BEFORE_MERGING: Final = 1 << 17  # sums before equal ones are put together: sorting them takes a tenth of a second
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

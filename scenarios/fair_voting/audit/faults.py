@@ -29,11 +29,9 @@ from .sessions import fair_voting_climbs
 __all__ = ["coin_fault", "planted_faults", "subsample_fault"]
 
 _SAMPLES = 5_000
-_FEW_SAMPLES: Final = 600
-"""With secure noise; what is told in clear shows at once."""
+_FEW_SAMPLES: Final = 600  # with secure noise; what is told in clear shows at once
 _TIMES: Final = 3
-_SECOND = (1,)
-"""The public row of a voter of the second group."""
+_SECOND = (1,)  # the public row of a voter of the second group
 
 
 _SIZES: Final = (3, 4)
@@ -41,8 +39,7 @@ _NUM_SAMPLES: Final = 2
 _COIN_SIZES: Final = (3, 4)
 _COIN_NUM_SAMPLES: Final = 40
 _PROVEN: Final = 1.5
-_COIN_SAMPLES: Final = 3_000
-"""An election takes a fifth of a millisecond."""
+_COIN_SAMPLES: Final = 3_000  # an election takes a fifth of a millisecond
 _LAST: Final = 1 - 2.0**-53
 
 

@@ -28,10 +28,8 @@ from .winner_laws import winner_law
 
 __all__ = ["RankingCounts", "case_of_profiles", "law_of_winner", "sums_of_profile", "worst_neighbors"]
 
-_SHARE: Final = 0.002
-"""Of the outputs that are asked for: an election takes a millisecond, and laws are exact anyway."""
-_SECURE_SHARE: Final = 0.04
-"""The same of sessions that are held by machines, a millisecond or more each."""
+_SHARE: Final = 0.002  # of the outputs that are asked for: an election takes a millisecond, and laws are exact anyway
+_SECURE_SHARE: Final = 0.04  # the same of sessions that are held by machines, a millisecond or more each
 _SIDES = 2
 _SESSION = "audited"
 

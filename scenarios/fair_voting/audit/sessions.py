@@ -44,11 +44,9 @@ LABEL: Final = 0.6
 _ALTERNATIVES = ("a", "b", "c", "d")
 _GROUPS = ("left", "right")
 _SIZES = (2, 2)
-# On the printed scale groups of different sizes are compared unlike.
-_UNEQUAL_SIZES = (1, 2)
+_UNEQUAL_SIZES = (1, 2)  # on the printed scale groups of different sizes are compared unlike
 _ABSENT = "nobody"
-_EPSILON_OF_RELEASES = 8.0
-"""Of a whole ladder: a winner says little of a small one."""
+_EPSILON_OF_RELEASES = 8.0  # of a whole ladder: a winner says little of a small one
 _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
 """Of the outputs that are asked for: a session by machines takes most of a millisecond."""
 _UNIT = "voter"

@@ -26,10 +26,8 @@ __all__ = ["Neighbors", "Ties", "loss_between", "search_neighbors", "winner_law"
 
 Ties: TypeAlias = Literal["random", "first"]
 
-_MAX_RANKED: Final = 6
-"""Alternatives: a profile has a number for each of their m! orders."""
-_MOVES: Final = 4
-"""Kinds of moves, all equally often: two that change the voter, two that change other voters."""
+_MAX_RANKED: Final = 6  # alternatives: a profile has a number for each of their m! orders
+_MOVES: Final = 4  # kinds of moves, all equally often: two that change the voter, two that change other voters
 
 _DRAWS: Final = 100
 

@@ -26,10 +26,8 @@ from ....protocol.arrays import FloatArray, IntArray
 
 __all__ = ["draw_mallows", "kendall_tau_distances", "mallows_probabilities"]
 
-# Rows at a time: their uniforms and positions stay in the processor's cache.
-_BATCH_ROWS: Final = 1 << 11
-_MOST_ALTERNATIVES: Final = 127
-"""Positions of a batch are kept in eight bits."""
+_BATCH_ROWS: Final = 1 << 11  # rows at a time: their uniforms and positions stay in the processor's cache
+_MOST_ALTERNATIVES: Final = 127  # positions of a batch are kept in eight bits
 
 
 def draw_mallows(uniforms: FloatArray, *, center: Sequence[int], dispersion: float) -> IntArray:

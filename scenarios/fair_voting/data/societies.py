@@ -36,15 +36,13 @@ __all__ = [
 ]
 
 _MAX_VOTERS: Final = 100_000_000
-_FEWEST: Final = 2
-"""Of alternatives, or there is nothing to decide; and of groups, or there is nothing to compare."""
+_FEWEST: Final = 2  # of alternatives, or there is nothing to decide; and of groups, or there is nothing to compare
 _FIELD: Final = "voters"
 _STREAM: Final = "election-societies"
 _BATCH_ROWS: Final = 1 << 14
 _MOST_NAMED: Final = 5
 
-_Place: TypeAlias = Callable[[str], str]
-"""What an option is called in errors."""
+_Place: TypeAlias = Callable[[str], str]  # what an option is called in errors
 
 
 class GroupOfVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

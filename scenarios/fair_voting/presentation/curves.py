@@ -59,8 +59,7 @@ _WINNER: Final[dict[str, Any]] = {
     "markeredgecolor": "white",
     "zorder": 5,
 }
-_MOST_NAMED: Final = 12
-"""Alternatives whose names a panel has room for."""
+_MOST_NAMED: Final = 12  # alternatives whose names a panel has room for
 _WIDEST: Final = 18
 
 
@@ -183,8 +182,7 @@ def _limits_of(found: TradeOff) -> tuple[float | None, float | None]:
 
 
 _TICKS: Final = tuple(step * 10.0**power for power in range(-4, 2) for step in (1, 3))
-_BESIDE: Final = 1.3
-"""Ticks may lie so far beside the lines, as a factor."""
+_BESIDE: Final = 1.3  # ticks may lie so far beside the lines, as a factor
 
 
 def _draw_alternatives(found: TradeOff, axes: Any) -> None:

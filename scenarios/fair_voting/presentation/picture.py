@@ -48,16 +48,12 @@ _MARKS: Final[tuple[dict[str, Any], ...]] = (
     {"color": RULE, "marker": "X", "markersize": 8},
 )
 _MARK_OF_MANY: Final[dict[str, Any]] = {"color": RULE, "marker": "|", "markersize": 9}
-_MANY_MARKS: Final = 2_000
-"""More than these are a bitmap, also in the SVG."""
-_FULL_MARKS: Final = 30
-"""Fewer than these are drawn in full color."""
+_MANY_MARKS: Final = 2_000  # more than these are a bitmap, also in the SVG
+_FULL_MARKS: Final = 30  # fewer than these are drawn in full color
 _PALEST: Final = 0.08
 _HOLLOW: Final[dict[str, Any]] = {"mfc": "white", "markeredgewidth": 1.4}
-_BELOW: Final = 0.28
-"""How far below its estimates a row has its truth."""
-_APART: Final = 0.05
-"""How far below each other a row has its groups, so that their errors can be read."""
+_BELOW: Final = 0.28  # how far below its estimates a row has its truth
+_APART: Final = 0.05  # how far below each other a row has its groups, so that their errors can be read
 _ALLOWED: Final[dict[str, Any]] = {"color": ALLOWED, "marker": "s", "linestyle": "none"}
 """From the worst off group as far as the best off one may be."""
 _FLOOR: Final[dict[str, Any]] = {"color": RULE, "linewidth": 1.2, "linestyle": "--", "zorder": 1}

@@ -53,8 +53,7 @@ _MECHANISMS: Final = {
 # What a vote without privacy elects, by the truth's names: the session's own objective, the paper's, and the others.
 _RULES: Final = ("this objective", "least disparity", *RULES)
 
-_MOST_NAMED: Final = 8
-"""Groups in the line of voters."""
+_MOST_NAMED: Final = 8  # groups in the line of voters
 _WIDEST_NAME: Final = 24
 """An alternative's, where it is weighed whether all groups fit; longer ones go on in the next line."""
 _WIDEST_GROUP: Final = 16
@@ -218,8 +217,7 @@ def _short(name: str) -> str:
     return text.plain
 
 
-_LEFT_OUT: Final = ("Greatest", "Best off", "Worst off", "Least")
-"""Where a line is too narrow, the first of them first."""
+_LEFT_OUT: Final = ("Greatest", "Best off", "Worst off", "Least")  # where a line is too narrow, the first of them first
 
 
 def _names_of(alternatives: Sequence[Alternative]) -> list[Cell]:

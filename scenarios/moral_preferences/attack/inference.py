@@ -39,8 +39,7 @@ __all__ = ["MoralAttack"]
 _CANDIDATE, _MEMBERSHIP = "candidate", "membership"
 _MOST_CANDIDATES: Final = 4096
 _LEAST_CANDIDATES: Final = 2
-# Behind a level's number of reports and the sum of their coarse squares (`PerturbedPhase`).
-_COUNT, _FIRST_SUM = 0, 2
+_COUNT, _FIRST_SUM = 0, 2  # behind a level's number of reports and the sum of their coarse squares (`PerturbedPhase`)
 # Reports of each candidate to which a normal law is fitted, and what is added to its variances, in squared radii.
 _NUM_SIMULATED: Final = 128
 _RIDGE: Final = 1e-6

@@ -38,11 +38,9 @@ _MOST_RELEASES: Final = 1_024
 _MOST_ROUNDS: Final = 100_000
 # Rows besides the suspect's: a sample of the population, since each is compared with each release.
 _MOST_OTHERS: Final = 32
-# Numbers that are drawn or compared over all rounds and releases: a few seconds.
-_MOST_WORK: Final = 40_000_000
+_MOST_WORK: Final = 40_000_000  # numbers that are drawn or compared over all rounds and releases: a few seconds
 _LEAST_ROUNDS: Final = 100
-# A sum of more draws of noise is taken for normal.
-_MOST_DRAWS: Final = 16
+_MOST_DRAWS: Final = 16  # a sum of more draws of noise is taken for normal
 _, _SECRET = MoralAttack.secrets
 
 

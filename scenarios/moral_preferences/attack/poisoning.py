@@ -25,8 +25,7 @@ from ...attacks.poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedPreferences"]
 
-# Of a report without a closed form, from which its mean is estimated.
-_DRAWS: Final = 200
+_DRAWS: Final = 200  # of a report without a closed form, from which its mean is estimated
 
 
 class PoisonedPreferences(Poisoning):

@@ -38,11 +38,9 @@ __all__ = ["exposure_of_preferences", "moral_preferences_cases", "moral_preferen
 
 _FEATURES = ("x", "y", "z")
 _RECORDS = 2
-# Levels of ε among which voters choose; an audit takes each.
-_LEVELS = (0.5, 1.0, 2.0)
+_LEVELS = (0.5, 1.0, 2.0)  # levels of ε among which voters choose; an audit takes each
 _SOCIETIES = ("ours", "others")
-_GRID = 2.0**20
-"""Steps in a unit, for what is released as it is."""
+_GRID = 2.0**20  # steps in a unit, for what is released as it is
 _NAMES = ("records that point one way", "records that point the other way")
 _PRESENCE = ("a voter who is there", "the same roster without it")
 _SECURE_SHARES: Final = {"functional": 0.02, "pooled": 0.04, "direction": 0.04}

@@ -57,8 +57,7 @@ CIRCUMSTANCES: Final = ("Intervention", "Barrier", "CrossingSignal")
 FEATURES: Final[Sequence[str]] = (*CHARACTERS, "intervention", "passengers", "legality")
 """What each of the 23 numbers of an alternative is."""
 
-_LEGALITY: Final = np.array([0.0, 1.0, -1.0])
-"""By CrossingSignal."""
+_LEGALITY: Final = np.array([0.0, 1.0, -1.0])  # by CrossingSignal
 
 
 def features_of_rows(entries: np.ndarray[tuple[int, int], np.dtype[np.uint8]]) -> FloatArray:

@@ -18,8 +18,7 @@ __all__ = ["MAX_VOTERS", "NAME_DIGITS", "check_option", "check_range", "dot", "d
 MAX_VOTERS: Final = 100_000_000
 NAME_DIGITS: Final = 9
 """Enough for `MAX_VOTERS`, so that the order of made-up names is that of their numbers."""
-_LEAST: Final = 2.0**-54
-"""In place of 0, whose quantile is no number: half the least step of the uniforms."""
+_LEAST: Final = 2.0**-54  # in place of 0, whose quantile is no number: half the least step of the uniforms
 
 
 def check_option(field: str, value: object, *, is_allowed: bool, allowed: str) -> None:

@@ -19,8 +19,7 @@ __all__ = ["check_column", "with_societies"]
 
 _FIELD: Final = "voters.society"
 _LEAST_SOCIETIES: Final = 2
-_MOST_NAMED: Final = 30
-"""Columns that an error lists."""
+_MOST_NAMED: Final = 30  # columns that an error lists
 
 
 def check_column(path: Path, *, voter: str, society: str) -> None:
