@@ -28,17 +28,11 @@ VALUE: Final = "value"
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """One line of a table.
+    """One line of a table."""
 
-    Args:
-        names: what it is called, and before that what it is a part of; none for the outcome's own fields.
-        keys: those of the names that stand in no cell, by column.
-        cells: by column.
-    """
-
-    names: tuple[str, ...]
-    keys: Mapping[str, str]
-    cells: Mapping[str, Field]
+    names: tuple[str, ...]  # what it is called, and before that what it is a part of; none for the outcome's own fields
+    keys: Mapping[str, str]  # those of the names that stand in no cell, by column
+    cells: Mapping[str, Field]  # by column
 
     @property
     def name(self) -> str:
@@ -48,15 +42,10 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class Lines:
-    """Lines that belong together.
+    """Lines that belong together."""
 
-    Args:
-        name: the fields that lead there; empty for the outcome's own.
-        lines: at least one.
-    """
-
-    name: str
-    lines: Sequence[Line]
+    name: str  # the fields that lead there; empty for the outcome's own
+    lines: Sequence[Line]  # at least one
 
     @functools.cached_property
     def keys(self) -> list[str]:

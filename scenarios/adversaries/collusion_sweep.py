@@ -28,19 +28,12 @@ _LEAST_ERROR: Final = 0.0005  # smaller ones are not seen in three decimals
 
 
 class CollusionCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A session whose coalitions are compared.
+    """A session whose coalitions are compared."""
 
-    Args:
-        scenario: a shipped scenario's name, or a path; empty for the one that this adversary stands in.
-        settings: "key=value" each, as on the command line.
-        title: of its panel; by default the protocol's name and model.
-        secret: what is inferred; by default the first that the protocol's attack knows.
-    """
-
-    scenario: str = ""
-    settings: tuple[str, ...] = ()
-    title: str = ""
-    secret: str = ""
+    scenario: str = ""  # a shipped scenario's name, or a path; empty for the one that this adversary stands in
+    settings: tuple[str, ...] = ()  # "key=value" each, as on the command line
+    title: str = ""  # of its panel; by default the protocol's name and model
+    secret: str = ""  # what is inferred; by default the first that the protocol's attack knows
 
 
 class CollusionSweepRole(Role, frozen=True, kw_only=True):

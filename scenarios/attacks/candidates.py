@@ -23,19 +23,12 @@ __all__ = ["CandidateRows", "columns_seen", "given_rows", "listed_rows", "some_r
 
 
 class CandidateRows(NamedTuple):
-    """Distinct private rows of one person.
+    """Distinct private rows of one person."""
 
-    Args:
-        rows: int64, shape (c, private columns).
-        labels: what each is called, distinct.
-        public: int64, shape (any number, public columns): public rows that go with them; of listed rows the one.
-        are_given: whether the protocol says so; else they are what its mechanisms take.
-    """
-
-    rows: IntArray
-    labels: tuple[str, ...]
-    public: IntArray
-    are_given: bool
+    rows: IntArray  # int64, shape (c, private columns)
+    labels: tuple[str, ...]  # what each is called, distinct
+    public: IntArray  # int64, shape (any number, public columns): public rows that go with them; of listed rows the one
+    are_given: bool  # whether the protocol says so; else they are what its mechanisms take
 
 
 def columns_seen(protocol: PhasedProtocol[Any, Any]) -> list[int]:

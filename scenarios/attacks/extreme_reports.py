@@ -40,23 +40,16 @@ _MOST_TRIED: Final = 20_000  # reports, for each kind of public row
 class ExtremeReports:
     """What parties of a session do to an estimate by extreme reports.
 
-    Args:
-        protocol: what is run.
-        inputs: everybody's rows.
-        noise: the simulation's.
-        aim: the estimate that is pushed, by its name; empty for the first.
-        sign: 1 to push it up, −1 to push it down.
-
     Raises:
         ConfigurationError: nothing that is released is an estimate, or none has this name.
         PluginError: the protocol's own code raises where nobody poisons.
     """
 
-    protocol: PhasedProtocol[Any, Any]
-    inputs: Inputs
-    noise: SimulatedNoise
-    aim: str = ""
-    sign: int = 1
+    protocol: PhasedProtocol[Any, Any]  # what is run
+    inputs: Inputs  # everybody's rows
+    noise: SimulatedNoise  # the simulation's
+    aim: str = ""  # the estimate that is pushed, by its name; empty for the first
+    sign: int = 1  # 1 to push it up, −1 to push it down
 
     def __post_init__(self) -> None:
         with blaming(self.protocol, "outcome"):

@@ -177,23 +177,14 @@ _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 
 class Edge(NamedTuple):
-    """That a feature is in a range: beyond a point, or a single value.
+    """That a feature is in a range: beyond a point, or a single value."""
 
-    Args:
-        pair: the neighbors.
-        feature: the feature.
-        least: of the range.
-        greatest: of the range.
-        is_first: whether it should be more likely under the first neighbor.
-        bound: on ε by the outputs that chose it, which proves nothing.
-    """
-
-    pair: Pair
-    feature: Feature
-    least: int
-    greatest: int
-    is_first: bool
-    bound: float
+    pair: Pair  # the neighbors
+    feature: Feature  # the feature
+    least: int  # of the range
+    greatest: int  # of the range
+    is_first: bool  # whether it should be more likely under the first neighbor
+    bound: float  # on ε by the outputs that chose it, which proves nothing
 
     @property
     def name(self) -> str:

@@ -31,20 +31,15 @@ CandidateSampler: TypeAlias = Callable[[int, int], OutputSampler]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Exposure:
-    """What leaves one party, or what a server releases, in some sessions on the same data.
+    """What leaves one party, or what a server releases, in some sessions on the same data."""
 
-    Args:
-        parts: of one session, in the order in which an output has their numbers: that of its phases, party by party.
-        num_sessions: how often it is held, each time in a round of its own.
-        simulated: draws outputs of a candidate as one of the two sides, with the noise of simulations; by default each
-            part draws its own by arrays.
-        secure: the same with the noise of deployments; None where there are none.
-    """
-
+    # Of one session, in the order in which an output has their numbers: that of its phases, party by party.
     parts: tuple[ExposedPart, ...]
-    num_sessions: int
+    num_sessions: int  # how often it is held, each time in a round of its own
+    # Draws outputs of a candidate as one of the two sides, with the noise of simulations; by default each part draws
+    # its own by arrays.
     simulated: CandidateSampler | None = None
-    secure: CandidateSampler | None = None
+    secure: CandidateSampler | None = None  # the same with the noise of deployments; None where there are none
 
     @property
     def losses(self) -> FloatArray:

@@ -143,19 +143,12 @@ def _at_most(events: _Events, number: int) -> FloatArray:
 
 
 class Counts(NamedTuple):
-    """How often each outcome was drawn of an input.
+    """How often each outcome was drawn of an input."""
 
-    Args:
-        name: of the input and of what is looked at, as a phrase.
-        law: of the outcomes, shape (outcomes,).
-        counts: of each, and last of outputs that are none, shape (outcomes + 1,).
-        number: of outcomes that are counted.
-    """
-
-    name: str
-    law: FloatArray
-    counts: IntArray
-    number: int
+    name: str  # of the input and of what is looked at, as a phrase
+    law: FloatArray  # of the outcomes, shape (outcomes,)
+    counts: IntArray  # of each, and last of outputs that are none, shape (outcomes + 1,)
+    number: int  # of outcomes that are counted
 
     @classmethod
     def of(cls, name: str, law: FloatArray, number: int) -> "Counts":
@@ -172,19 +165,12 @@ class Counts(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """What was found where outputs were held against laws.
+    """What was found where outputs were held against laws."""
 
-    Args:
-        num_inputs: inputs of which outputs were drawn.
-        samples: of each of them, at least.
-        departure: which of them departs from its law, and in what, as a phrase; empty where all follow.
-        unnoticed: the probability below which neighboring outcomes that are never drawn may go unnoticed.
-    """
-
-    num_inputs: int = 0
-    samples: int = 0
-    departure: str = ""
-    unnoticed: float = 1.0
+    num_inputs: int = 0  # inputs of which outputs were drawn
+    samples: int = 0  # of each of them, at least
+    departure: str = ""  # which of them departs from its law, and in what, as a phrase; empty where all follow
+    unnoticed: float = 1.0  # the probability below which neighboring outcomes that are never drawn may go unnoticed
 
 
 NOTHING_HELD: Final = Held()

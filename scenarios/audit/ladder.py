@@ -93,27 +93,18 @@ class Ends(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stage:
-    """Sessions of some sizes.
+    """Sessions of some sizes."""
 
-    Args:
-        protocol: what is run.
-        kinds: by what parties differ in, the two ends of it: `Member` each; in the central model `Inputs` each.
-        num_parties: of a roster; in the central model that of the rosters.
-        num_sessions: in a row, on one noise source.
-        is_central: whether rosters are told apart, by what a trusted server releases in the protocol's one phase.
-        hold: with secure noise; by default rightly.
-        hold_simulated: with simulated noise.
-        make_noise: makes secure noise; by default rightly.
-    """
-
-    protocol: PhasedProtocol[Any, Any]
+    protocol: PhasedProtocol[Any, Any]  # what is run
+    # By what parties differ in, the two ends of it: `Member` each; in the central model `Inputs` each.
     kinds: Mapping[str, Ends]
-    num_parties: int = 1
-    num_sessions: int = 1
+    num_parties: int = 1  # of a roster; in the central model that of the rosters
+    num_sessions: int = 1  # in a row, on one noise source
+    # Whether rosters are told apart, by what a trusted server releases in the protocol's one phase.
     is_central: bool = False
-    hold: Holder = by_machines
-    hold_simulated: Holder = by_arrays
-    make_noise: MakeNoise | None = None
+    hold: Holder = by_machines  # with secure noise; by default rightly
+    hold_simulated: Holder = by_arrays  # with simulated noise
+    make_noise: MakeNoise | None = None  # makes secure noise; by default rightly
 
     def case(self, name: str, *, seed: int, share: float = 1.0) -> Case:
         """Return the audit of these sessions: by kind the exact loss of its ends, and all that leaves by its law.
@@ -255,21 +246,14 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Climb:
-    """A family of sessions.
+    """A family of sessions."""
 
-    Args:
-        name: of the family, distinct in its protocol.
-        sizes: what grows → the rungs that it may stand on, rising.
-        choices: what else takes turns: in words, distinct.
-        make: the choice and the sizes → the stage; a size is none of the others'.
-        most: the greatest product of sizes; a greater one is lowered.
-    """
-
-    name: str
-    sizes: Mapping[str, Sequence[int]]
-    choices: Sequence[str]
+    name: str  # of the family, distinct in its protocol
+    sizes: Mapping[str, Sequence[int]]  # what grows → the rungs that it may stand on, rising
+    choices: Sequence[str]  # what else takes turns: in words, distinct
+    # The choice and the sizes → the stage; a size is none of the others'.
     make: Callable[[str, Mapping[str, int]], Stage]
-    most: int = _MOST_NUMBERS
+    most: int = _MOST_NUMBERS  # the greatest product of sizes; a greater one is lowered
 
     def lowered(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return sizes whose product is allowed: the largest one falls by rungs until it is."""
@@ -319,23 +303,14 @@ class Ladder(msgspec.Struct, frozen=True):
 
 
 class Climbed(msgspec.Struct, frozen=True, kw_only=True):
-    """Which sizes of a family of sessions a run tried.
+    """Which sizes of a family of sessions a run tried."""
 
-    Args:
-        group: the protocol.
-        name: of the family.
-        tried: of each size, and of what else takes turns, what was tried.
-        untried: the same of what was not.
-        num_combinations: that were tried.
-        num_possible: that there are.
-    """
-
-    group: str
-    name: str
-    tried: dict[str, list[str]]
-    untried: dict[str, list[str]]
-    num_combinations: int
-    num_possible: int
+    group: str  # the protocol
+    name: str  # of the family
+    tried: dict[str, list[str]]  # of each size, and of what else takes turns, what was tried
+    untried: dict[str, list[str]]  # the same of what was not
+    num_combinations: int  # that were tried
+    num_possible: int  # that there are
 
 
 def combinations(climb: Climb, ladder: Ladder) -> list[Combination]:

@@ -71,17 +71,12 @@ _SIDES: Final = 2
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HeldSession:
-    """What a session leaves.
+    """What a session leaves."""
 
-    Args:
-        reports: of each party, in roster order, the numbers that left it, phase after phase.
-        outcome: what was released; None where nothing is (arrays, but of a trusted server).
-        others: all else that left the parties: how many messages, each one's size, and what bytes no report has, as one
-            number; 0 where no bytes were sent (arrays).
-    """
-
-    reports: Sequence[Sequence[int]]
-    outcome: msgspec.Struct | None = None
+    reports: Sequence[Sequence[int]]  # of each party, in roster order, the numbers that left it, phase after phase
+    outcome: msgspec.Struct | None = None  # what was released; None where nothing is (arrays, but of a trusted server)
+    # All else that left the parties: how many messages, each one's size, and what bytes no report has, as one number; 0
+    # where no bytes were sent (arrays).
     others: int = 0
 
 

@@ -66,68 +66,38 @@ _LEAST_EACH: Final = 8  # cases for which a process of its own is worth its seco
 
 
 class AuditRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A case with what its audits found.
+    """A case with what its audits found."""
 
-    Args:
-        group: the case's.
-        name: the case's.
-        unit: the unit of protection.
-        relation: which data sets are neighbors.
-        model: whom the loss is bounded against.
-        claimed: ε that the paper states, in nats.
-        proven: ε that is proven, in nats.
-        audited: the greatest lower bound of all audits; None where none allows a statement.
-        tightness: audited/proven; None where either is none, 0 or ∞.
-        is_tight: whether the proof is known to be attained.
-        verdict: the worst of all audits.
-        note: what a reader should know.
-        audits: the audits.
-        seconds: that they took.
-    """
-
-    group: str
-    name: str
-    unit: str
-    relation: str
-    model: str
-    claimed: float
-    proven: float
-    audited: float | None
-    tightness: float | None
-    is_tight: bool
-    verdict: AuditVerdict
-    note: str
-    audits: list[Audited]
-    seconds: float
+    group: str  # the case's
+    name: str  # the case's
+    unit: str  # the unit of protection
+    relation: str  # which data sets are neighbors
+    model: str  # whom the loss is bounded against
+    claimed: float  # ε that the paper states, in nats
+    proven: float  # ε that is proven, in nats
+    audited: float | None  # the greatest lower bound of all audits; None where none allows a statement
+    tightness: float | None  # audited/proven; None where either is none, 0 or ∞
+    is_tight: bool  # whether the proof is known to be attained
+    verdict: AuditVerdict  # the worst of all audits
+    note: str  # what a reader should know
+    audits: list[Audited]  # the audits
+    seconds: float  # that they took
 
 
 class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A run of audits.
+    """A run of audits."""
 
-    Args:
-        names: what was asked for.
-        sources: whose randomness was audited.
-        samples: outputs of each neighbor, by source; a case may take a share of them.
-        confidence: with which all statements hold at once: 1 less the probability of any false alarm.
-        risk_each: that of each audit.
-        seed: of simulated outputs.
-        seconds: that the run took.
-        rows: a row for each case that was audited.
-        rotation: which sizes of the ladder met.
-        climbs: which sizes were tried, and which were not.
-        num_left: how many cases were not, since somebody ended the run; else unset, and in no file.
-    """
-
-    names: list[str]
-    sources: list[str]
-    samples: dict[str, int]
-    confidence: float
-    risk_each: float
-    seed: int
-    seconds: float
-    rows: list[AuditRow]
-    rotation: int = FIRST_ROTATION
-    climbs: list[Climbed] = []
+    names: list[str]  # what was asked for
+    sources: list[str]  # whose randomness was audited
+    samples: dict[str, int]  # outputs of each neighbor, by source; a case may take a share of them
+    confidence: float  # with which all statements hold at once: 1 less the probability of any false alarm
+    risk_each: float  # that of each audit
+    seed: int  # of simulated outputs
+    seconds: float  # that the run took
+    rows: list[AuditRow]  # a row for each case that was audited
+    rotation: int = FIRST_ROTATION  # which sizes of the ladder met
+    climbs: list[Climbed] = []  # which sizes were tried, and which were not
+    # How many cases were not, since somebody ended the run; else unset, and in no file.
     num_left: int | msgspec.UnsetType = msgspec.UNSET
 
     @property

@@ -53,17 +53,11 @@ _MOST_OUTCOMES: Final = 1 << 14
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Piece:
-    """A part of a report with its exact law.
+    """A part of a report with its exact law."""
 
-    Args:
-        columns: of the report.
-        law: of its outcomes, shape (outcomes,).
-        places: the report's columns, shape (n, columns) → outcomes, shape (n,).
-    """
-
-    columns: tuple[int, ...]
-    law: FloatArray
-    places: Callable[[IntArray], IntArray]
+    columns: tuple[int, ...]  # of the report
+    law: FloatArray  # of its outcomes, shape (outcomes,)
+    places: Callable[[IntArray], IntArray]  # the report's columns, shape (n, columns) → outcomes, shape (n,)
 
     @functools.cached_property
     def coarse(self) -> tuple[FloatArray, IntArray]:

@@ -74,23 +74,14 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bounds(NamedTuple):
-    """Lower bounds by outputs; 0 where they allow no statement, or there are none.
+    """Lower bounds by outputs; 0 where they allow no statement, or there are none."""
 
-    Args:
-        epsilon: on ε, in nats.
-        by_edge: on ε, by the event at an edge alone.
-        delta: on δ at the proven ε.
-        mu: on Gaussian DP's μ.
-        trade_off: points that the trade-off curve does not exceed.
-        samples: outputs of each neighbor.
-    """
-
-    epsilon: float = 0.0
-    by_edge: float = 0.0
-    delta: float = 0.0
-    mu: float = 0.0
-    trade_off: Sequence[tuple[float, float]] = ()
-    samples: int = 0
+    epsilon: float = 0.0  # on ε, in nats
+    by_edge: float = 0.0  # on ε, by the event at an edge alone
+    delta: float = 0.0  # on δ at the proven ε
+    mu: float = 0.0  # on Gaussian DP's μ
+    trade_off: Sequence[tuple[float, float]] = ()  # points that the trade-off curve does not exceed
+    samples: int = 0  # outputs of each neighbor
 
 
 class Evidence(NamedTuple):

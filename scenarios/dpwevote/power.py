@@ -61,27 +61,17 @@ _LEVELS: Final = (-0.27, -0.09, 0.09, 0.27)  # where in its row each kind of sha
 
 @dataclasses.dataclass(frozen=True)
 class Powers:
-    """What was found of a vote.
+    """What was found of a vote."""
 
-    Args:
-        names: of the partners.
-        weights: theirs, in the vote's own unit.
-        game: in whole units.
-        num_minimal_winning: how many coalitions win and have nobody to spare.
-        members: of each partner what its opinion decides in the game.
-        released: of each partner what its opinion moves in what is released; without an error where it is exact.
-        is_simulated: whether it is not.
-        epsilon: what the vote costs a partner, for one candidate.
-    """
-
-    names: Sequence[str]
-    weights: Sequence[float]
-    game: WeightedGame
-    num_minimal_winning: int
-    members: Sequence[MemberPower]
+    names: Sequence[str]  # of the partners
+    weights: Sequence[float]  # theirs, in the vote's own unit
+    game: WeightedGame  # in whole units
+    num_minimal_winning: int  # how many coalitions win and have nobody to spare
+    members: Sequence[MemberPower]  # of each partner what its opinion decides in the game
+    # Of each partner what its opinion moves in what is released; without an error where it is exact.
     released: Sequence[Estimate]
-    is_simulated: bool
-    epsilon: float
+    is_simulated: bool  # whether it is not
+    epsilon: float  # what the vote costs a partner, for one candidate
 
     def by_weight(self) -> Mapping[float, Sequence[int]]:
         """Return the places of the partners of each weight, the heaviest first: they have the same power."""

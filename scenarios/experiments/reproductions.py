@@ -42,28 +42,19 @@ _FOLDER: Final = "A folder is named by --data FOLDER or PSEPHOS_DATA, and has a 
 
 
 class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
-    """All numbers of one reproduction, and what follows from them; a subclass has a field of rows for each table.
-
-    Args:
-        trials: of each cell.
-        seed: of everything drawn.
-        versions: of what computed it.
-        missing: what could not be made without its data set, and why; empty where all is there.
-        paper_findings: what the paper says, and whether it holds.
-        own_findings: what we add to it.
-    """
+    """All numbers of one reproduction, and what follows from them; a subclass has a field of rows for each table."""
 
     kept: ClassVar[Sequence[str]] = ("trials", "seed", "versions", "paper_findings", "own_findings")
     """What `reproduction.json` has beside the tables, in order."""
     file_names: ClassVar[Mapping[str, str]] = {}
     """Of tables whose file is not named as the field."""
 
-    trials: int
-    seed: int
-    versions: Mapping[str, str]
-    missing: Mapping[str, str] = {}
-    paper_findings: tuple[Finding, ...] = ()
-    own_findings: tuple[Finding, ...] = ()
+    trials: int  # of each cell
+    seed: int  # of everything drawn
+    versions: Mapping[str, str]  # of what computed it
+    missing: Mapping[str, str] = {}  # what could not be made without its data set, and why; empty where all is there
+    paper_findings: tuple[Finding, ...] = ()  # what the paper says, and whether it holds
+    own_findings: tuple[Finding, ...] = ()  # what we add to it
 
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:
@@ -114,36 +105,21 @@ class Part(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Experiments(Generic[_FoundT]):
-    """What of a paper is run again, and how it is told.
+    """What of a paper is run again, and how it is told."""
 
-    Args:
-        found: the numbers' type.
-        parts: makes the rows, in the order in which they are told.
-        on_paper: what the paper says, in its order, and whether it holds.
-        additions: what we add to it.
-        sheets: the tables, as people read them.
-        pictures: those that there are, by name.
-        captions: of all that there may be, by name.
-        title: of the page.
-        introduction: the page's first paragraph, in which {run} is what was found.
-        cells: how many trials cells have, as the terminal says it, with {run} as well.
-        remarks: paragraphs on what is not the paper's own, and on what the numbers of readings mean.
-        lacking: a clause that says what is not there without these data sets.
-        steps: how often it is told what begins, with all data sets, the pictures among them; 0 where that is not known.
-    """
-
-    found: type[_FoundT]
-    parts: Callable[[Asked], Iterable[Part]]
-    on_paper: Callable[[_FoundT], Iterable[Finding]]
-    additions: Callable[[_FoundT], Iterable[Finding]]
-    sheets: Callable[[_FoundT], Iterable[Table]]
-    pictures: Callable[[_FoundT], Mapping[str, Picture]]
-    captions: Mapping[str, str]
-    title: str
-    introduction: str
-    cells: str
-    remarks: Sequence[str]
-    lacking: Callable[[Sequence[str]], str] = ", ".join
+    found: type[_FoundT]  # the numbers' type
+    parts: Callable[[Asked], Iterable[Part]]  # makes the rows, in the order in which they are told
+    on_paper: Callable[[_FoundT], Iterable[Finding]]  # what the paper says, in its order, and whether it holds
+    additions: Callable[[_FoundT], Iterable[Finding]]  # what we add to it
+    sheets: Callable[[_FoundT], Iterable[Table]]  # the tables, as people read them
+    pictures: Callable[[_FoundT], Mapping[str, Picture]]  # those that there are, by name
+    captions: Mapping[str, str]  # of all that there may be, by name
+    title: str  # of the page
+    introduction: str  # the page's first paragraph, in which {run} is what was found
+    cells: str  # how many trials cells have, as the terminal says it, with {run} as well
+    remarks: Sequence[str]  # paragraphs on what is not the paper's own, and on what the numbers of readings mean
+    lacking: Callable[[Sequence[str]], str] = ", ".join  # a clause that says what is not there without these data sets
+    # How often it is told what begins, with all data sets, the pictures among them; 0 where that is not known.
     steps: int = 0
 
 

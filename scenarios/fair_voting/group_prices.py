@@ -31,26 +31,17 @@ PRICES: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 
 @dataclasses.dataclass(frozen=True)
 class GroupPrice:
-    """Standard errors at one ε.
+    """Standard errors at one ε."""
 
-    Args:
-        epsilon: of a voter.
-        public: the best local mechanism for public groups.
-        public_error: its error.
-        private: the best mechanism for private groups.
-        private_error: its error.
-        one_answer_error: that of randomized response among groups and answers: the better of a position, or a ranking,
-            or, for equally spaced scores, a comparison.
-        split_error: that of a budget in two halves.
-    """
-
-    epsilon: float
-    public: str
-    public_error: float
-    private: str
-    private_error: float
+    epsilon: float  # of a voter
+    public: str  # the best local mechanism for public groups
+    public_error: float  # its error
+    private: str  # the best mechanism for private groups
+    private_error: float  # its error
+    # That of randomized response among groups and answers: the better of a position, or a ranking, or, for equally
+    # spaced scores, a comparison.
     one_answer_error: float
-    split_error: float
+    split_error: float  # that of a budget in two halves
 
 
 def prices_of_groups(parameters: Parameters, epsilons: Sequence[float] = PRICES) -> list[GroupPrice]:

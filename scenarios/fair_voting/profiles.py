@@ -18,18 +18,13 @@ __all__ = ["Profiles", "fixed_profile"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Profiles:
-    """The voters of some elections; those of a group follow each other.
+    """The voters of some elections; those of a group follow each other."""
 
-    Args:
-        group_sizes: n_k.
-        positions: int8, shape (elections, voters, alternatives): each alternative's position; one election where all
-            trials have the same voters.
-        is_fixed: all trials have the same voters.
-    """
-
-    group_sizes: tuple[int, ...]
+    group_sizes: tuple[int, ...]  # n_k
+    # Int8, shape (elections, voters, alternatives): each alternative's position; one election where all trials have the
+    # same voters.
     positions: NDArray[np.int8]
-    is_fixed: bool = False
+    is_fixed: bool = False  # all trials have the same voters
 
     @property
     def num_alternatives(self) -> int:

@@ -43,52 +43,30 @@ def usual_mechanisms(parameters: Parameters) -> tuple[str, ...]:
 
 
 class TradeOffRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One mechanism at one ε.
+    """One mechanism at one ε."""
 
-    Args:
-        mechanism: of `MECHANISMS`.
-        epsilon: the parameter.
-        epsilon_claimed: what the paper says.
-        epsilon_proven: of the voter who pays most; None where it is unbounded.
-        gamma: γ of Algorithm 2.
-        num_samples: n_s of Algorithm 2.
-        disparity: the mean true ΔW of the winners; of features that overlap the greatest.
-        welfare: the mean true W.
-        agreement: how often the winner is one without privacy.
-        trials: how many elections were drawn; 0 where the law was computed, and no number has an error.
-    """
-
-    mechanism: str
-    epsilon: float
-    epsilon_claimed: float
-    epsilon_proven: float | None
-    gamma: float | None
-    num_samples: int | None
-    disparity: Measurement
-    welfare: Measurement
-    agreement: Measurement
-    trials: int
+    mechanism: str  # of `MECHANISMS`
+    epsilon: float  # the parameter
+    epsilon_claimed: float  # what the paper says
+    epsilon_proven: float | None  # of the voter who pays most; None where it is unbounded
+    gamma: float | None  # γ of Algorithm 2
+    num_samples: int | None  # n_s of Algorithm 2
+    disparity: Measurement  # the mean true ΔW of the winners; of features that overlap the greatest
+    welfare: Measurement  # the mean true W
+    agreement: Measurement  # how often the winner is one without privacy
+    trials: int  # how many elections were drawn; 0 where the law was computed, and no number has an error
 
 
 @dataclasses.dataclass(frozen=True)
 class TradeOff:
-    """The curves of a profile.
+    """The curves of a profile."""
 
-    Args:
-        parameters: the session's, whose objective is elected by.
-        rows: the points, mechanism by mechanism, ε by ε.
-        left_out: why a mechanism has no point at some ε, by the mechanism's name.
-        disparities: the true ΔW of each alternative; of features that overlap the greatest.
-        welfares: the true W of each alternative.
-        best: the places of those that win without privacy.
-    """
-
-    parameters: Parameters
-    rows: Sequence[TradeOffRow]
-    left_out: Mapping[str, str]
-    disparities: Sequence[float]
-    welfares: Sequence[float]
-    best: Sequence[int]
+    parameters: Parameters  # the session's, whose objective is elected by
+    rows: Sequence[TradeOffRow]  # the points, mechanism by mechanism, ε by ε
+    left_out: Mapping[str, str]  # why a mechanism has no point at some ε, by the mechanism's name
+    disparities: Sequence[float]  # the true ΔW of each alternative; of features that overlap the greatest
+    welfares: Sequence[float]  # the true W of each alternative
+    best: Sequence[int]  # the places of those that win without privacy
 
     @property
     def clean(self) -> tuple[float, float]:

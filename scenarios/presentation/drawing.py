@@ -147,23 +147,16 @@ _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Picture:
-    """What is drawn inside the frame.
+    """What is drawn inside the frame."""
 
-    Args:
-        draw: called with the panels, an array of matplotlib's axes; returns what the legend explains.
-        size: in inches, with a title and a legend of one line; what else is written makes it higher.
-        panels: rows and columns of them.
-        title: one line; of a run's outcome, how the run's own title goes on.
-        setting: of what it is, in small type below the title; of a run's outcome, what the run's own leaves open.
-        note: how it is read, in small type below the panels.
-    """
-
+    # Called with the panels, an array of matplotlib's axes; returns what the legend explains.
     draw: Callable[[Any], Marks | None]
-    size: tuple[float, float]
-    panels: tuple[int, int] = (1, 1)
-    title: str = ""
+    size: tuple[float, float]  # in inches, with a title and a legend of one line; what else is written makes it higher
+    panels: tuple[int, int] = (1, 1)  # rows and columns of them
+    title: str = ""  # one line; of a run's outcome, how the run's own title goes on
+    # Of what it is, in small type below the title; of a run's outcome, what the run's own leaves open.
     setting: str = ""
-    note: str = ""
+    note: str = ""  # how it is read, in small type below the panels
 
 
 class Measured(Protocol):

@@ -32,23 +32,15 @@ _MOST_CHARACTERS: Final = 60  # of a setting in a terminal
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Compared:
-    """Runs side by side.
+    """Runs side by side."""
 
-    Args:
-        names: what each is called here.
-        runs: what each left.
-        prices: what one party pays at most, a column for each.
-        estimates: what each estimates of what.
-        shared: exact numbers by name that all runs share for all that they estimate, which `estimates` leaves out.
-        settings: what differs in their scenarios.
-    """
-
-    names: Sequence[str]
-    runs: Sequence[RunLeft]
-    prices: Table
-    estimates: Table
+    names: Sequence[str]  # what each is called here
+    runs: Sequence[RunLeft]  # what each left
+    prices: Table  # what one party pays at most, a column for each
+    estimates: Table  # what each estimates of what
+    # Exact numbers by name that all runs share for all that they estimate, which `estimates` leaves out.
     shared: Mapping[str, str]
-    settings: Table
+    settings: Table  # what differs in their scenarios
 
 
 def compare_runs(paths: Sequence[Path]) -> Compared:

@@ -55,58 +55,43 @@ _MAX_BYTES: Final = 1 << 26  # of a scenario: its parties stand in a file of the
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is run.
+    """What is run."""
 
-    Args:
-        name: one word; names the session and the run folder.
-        title: one line.
-        description: what it is about; what is made up is said to be.
-        trust: who trusts whom, and what a coalition can learn.
-        protocol: as registered.
-        parameters: the protocol's own.
-        parties: a CSV file's path, a table for the protocol's generator, a table that names a data set, or the parties
-            themselves, a table each. In a file the key is the plural of the protocol's client role (partners, voters),
-            and a path is relative to it.
-        data: the folder of data sets, in a file relative to it; where a data set is named and this is empty, the
-            environment's PSEPHOS_DATA.
-        made_up: nobody real stands behind the parties, so the truth may be shown beside the estimates; generated
-            parties always are.
-        public_record: everybody may know the parties' values already, so the truth may be shown as well; some data sets
-            always are.
-        transport: "memory", "tcp" or another that is registered; "array" for no agents at all.
-        noise: "simulated" (from the seed) or "secure" (as in a deployment; not for arrays).
-        seed: of the simulated noise; without one, every run draws another.
-        round: tells repeated votes of one session apart.
-        budget: the most that each party may lose (ε, replace-one neighbors); without one, nothing is refused.
-        budget_delta: at which the budget is meant: 0 for a sum of pure losses, or in (0, 1), where more small ones fit.
-        deadline_seconds: for every phase.
-        quorum: for every phase: a number of parties, or a share of them; everybody by default. Left out where who takes
-            part is private: there is none.
-        phases: rules for single phases by name ("join" is the time before the first).
-        network: how bad the network between agents is (`transports.faults.Faults`), from the seed; simulations only.
-        adversary: who deviates, watches or infers, a table each (`adversaries.Role`); simulations only.
-    """
-
-    name: str
-    protocol: str
-    title: str = ""
-    description: str = ""
-    trust: str = ""
-    parameters: dict[str, Any] = {}
+    name: str  # one word; names the session and the run folder
+    protocol: str  # as registered
+    title: str = ""  # one line
+    description: str = ""  # what it is about; what is made up is said to be
+    trust: str = ""  # who trusts whom, and what a coalition can learn
+    parameters: dict[str, Any] = {}  # the protocol's own
+    # A CSV file's path, a table for the protocol's generator, a table that names a data set, or the parties themselves,
+    # a table each. In a file the key is the plural of the protocol's client role (partners, voters), and a path is
+    # relative to it.
     parties: str | dict[str, Any] | list[dict[str, Any]] = {}
+    # The folder of data sets, in a file relative to it; where a data set is named and this is empty, the environment's
+    # PSEPHOS_DATA.
     data: str = ""
+    # Nobody real stands behind the parties, so the truth may be shown beside the estimates; generated parties always
+    # are.
     made_up: bool = False
+    # Everybody may know the parties' values already, so the truth may be shown as well; some data sets always are.
     public_record: bool = False
-    transport: str = "memory"
+    transport: str = "memory"  # "memory", "tcp" or another that is registered; "array" for no agents at all
+    # "simulated" (from the seed) or "secure" (as in a deployment; not for arrays).
     noise: Literal["simulated", "secure"] = "simulated"
-    seed: int | None = None
-    round: int = 0
+    seed: int | None = None  # of the simulated noise; without one, every run draws another
+    round: int = 0  # tells repeated votes of one session apart
+    # The most that each party may lose (ε, replace-one neighbors); without one, nothing is refused.
     budget: float | None = None
+    # At which the budget is meant: 0 for a sum of pure losses, or in (0, 1), where more small ones fit.
     budget_delta: float = 0.0
-    deadline_seconds: float = 300.0
+    deadline_seconds: float = 300.0  # for every phase
+    # For every phase: a number of parties, or a share of them; everybody by default. Left out where who takes part is
+    # private: there is none.
     quorum: int | float | None = None
-    phases: dict[str, Any] = {}
+    phases: dict[str, Any] = {}  # rules for single phases by name ("join" is the time before the first)
+    # How bad the network between agents is (`transports.faults.Faults`), from the seed; simulations only.
     network: dict[str, float] = {}
+    # Who deviates, watches or infers, a table each (`adversaries.Role`); simulations only.
     adversary: list[dict[str, Any]] = []
 
     def __post_init__(self) -> None:

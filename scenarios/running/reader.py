@@ -184,53 +184,30 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunLeft:
-    """What a run left.
+    """What a run left."""
 
-    Args:
-        path: its folder.
-        kind: a session's, a series of votes', or one party's of a deployment.
-        schema: what the folder says of how it is written; 0 where it says nothing.
-        protocol: its name; empty where nothing says it.
-        title: what is decided; the session's name where nobody says.
-        scenario: as plain data; None where the folder has none.
-        run: how it ran; None where the run has not ended, or its process was killed.
-        about: whom it trusts and what it costs; None where the folder does not say.
-        result: what it released; None where it released nothing, and of a party.
-        outcome: decoded to the protocol's type; None where there is none, or the protocol is not installed.
-        missing_protocol: why an outcome is not decoded; empty where it is, or there is none.
-        outcomes: of a series, each vote's likewise, in the order of the result's votes.
-        entries: the ledger; None where the folder has none.
-        estimates: the table that it wrote of its outcome; None where the folder has none.
-        losses: of each person of a series, vote by vote; nothing of a deployment.
-        learnt: by its adversaries.
-        dropped: parties of a simulation, when and why.
-        audit: what an audit found whose folder lies in this one; None where there is none.
-        pictures: SVG by the files' names, without their ends.
-        is_deployment: whether real parties may stand behind it: its noise is secure, or processes took part.
-        command: that repeats it; empty where the folder does not say.
-    """
-
-    path: Path
-    kind: Kind
-    schema: int
-    protocol: str
-    title: str
-    scenario: Mapping[str, Any] | None
-    run: RunJSON | None
-    about: SessionFacts | None
-    result: Released | None
+    path: Path  # its folder
+    kind: Kind  # a session's, a series of votes', or one party's of a deployment
+    schema: int  # what the folder says of how it is written; 0 where it says nothing
+    protocol: str  # its name; empty where nothing says it
+    title: str  # what is decided; the session's name where nobody says
+    scenario: Mapping[str, Any] | None  # as plain data; None where the folder has none
+    run: RunJSON | None  # how it ran; None where the run has not ended, or its process was killed
+    about: SessionFacts | None  # whom it trusts and what it costs; None where the folder does not say
+    result: Released | None  # what it released; None where it released nothing, and of a party
+    # Decoded to the protocol's type; None where there is none, or the protocol is not installed.
     outcome: msgspec.Struct | None
-    missing_protocol: str
-    outcomes: Sequence[msgspec.Struct | None]
-    entries: Sequence[LedgerEntry] | None
-    estimates: Rows | None
-    losses: Rows
-    learnt: Sequence[Learnt]
-    dropped: Sequence[Mapping[str, Any]]
-    audit: Audit | None
-    pictures: Mapping[str, bytes]
-    is_deployment: bool
-    command: str
+    missing_protocol: str  # why an outcome is not decoded; empty where it is, or there is none
+    outcomes: Sequence[msgspec.Struct | None]  # of a series, each vote's likewise, in the order of the result's votes
+    entries: Sequence[LedgerEntry] | None  # the ledger; None where the folder has none
+    estimates: Rows | None  # the table that it wrote of its outcome; None where the folder has none
+    losses: Rows  # of each person of a series, vote by vote; nothing of a deployment
+    learnt: Sequence[Learnt]  # by its adversaries
+    dropped: Sequence[Mapping[str, Any]]  # parties of a simulation, when and why
+    audit: Audit | None  # what an audit found whose folder lies in this one; None where there is none
+    pictures: Mapping[str, bytes]  # SVG by the files' names, without their ends
+    is_deployment: bool  # whether real parties may stand behind it: its noise is secure, or processes took part
+    command: str  # that repeats it; empty where the folder does not say
 
     @property
     def person(self) -> PersonLoss:

@@ -51,23 +51,14 @@ __all__ = [
 
 
 class Resolved(msgspec.Struct, kw_only=True):
-    """A scenario with everything that it names looked up and checked, whoever its parties are.
+    """A scenario with everything that it names looked up and checked, whoever its parties are."""
 
-    Args:
-        scenario: as written, with what was set, and with the folder that a data set was found in.
-        protocol: the protocol with its parameters.
-        names: the parties; none where they are streamed.
-        inputs: their rows; of parties elsewhere the public ones alone.
-        rules: deadlines and quorums.
-        note: what became of the rows of the parties' file, as a line for people.
-    """
-
-    scenario: Scenario
-    protocol: PhasedProtocol[Any, Any]
-    names: Sequence[str]
-    inputs: Inputs
-    rules: SessionRules
-    note: str = ""
+    scenario: Scenario  # as written, with what was set, and with the folder that a data set was found in
+    protocol: PhasedProtocol[Any, Any]  # the protocol with its parameters
+    names: Sequence[str]  # the parties; none where they are streamed
+    inputs: Inputs  # their rows; of parties elsewhere the public ones alone
+    rules: SessionRules  # deadlines and quorums
+    note: str = ""  # what became of the rows of the parties' file, as a line for people
 
     @property
     def parties(self) -> str:
@@ -76,24 +67,18 @@ class Resolved(msgspec.Struct, kw_only=True):
 
 
 class Local(Resolved, kw_only=True):
-    """What is run in one process, by agents or arrays, whose parties are read at once.
+    """What is run in one process, by agents or arrays, whose parties are read at once."""
 
-    Args:
-        may_show_truth: whether the truth may stand beside the estimates: in a simulation of nobody real, or of values
-            that are public record.
-        record: whether seed, private inputs and views are kept as well.
-        parameters_of_parties: the parameters that the scenario leaves to its parties, who say them again in a rerun.
-        gold: what is true, where somebody knows: a name's true value. It is no party's, and may always be shown.
-        roles: who deviates, watches or infers, one for each adversary of the scenario.
-        away: parties of a series who are not in this vote of it.
-    """
-
+    # Whether the truth may stand beside the estimates: in a simulation of nobody real, or of values that are public
+    # record.
     may_show_truth: bool = False
-    record: bool = False
+    record: bool = False  # whether seed, private inputs and views are kept as well
+    # The parameters that the scenario leaves to its parties, who say them again in a rerun.
     parameters_of_parties: frozenset[str] = frozenset()
+    # What is true, where somebody knows: a name's true value. It is no party's, and may always be shown.
     gold: Mapping[str, str] = {}
-    roles: tuple[Role, ...] = ()
-    away: frozenset[str] = frozenset()
+    roles: tuple[Role, ...] = ()  # who deviates, watches or infers, one for each adversary of the scenario
+    away: frozenset[str] = frozenset()  # parties of a series who are not in this vote of it
 
     @property
     def adversaries(self) -> tuple[Role, ...]:

@@ -51,31 +51,19 @@ class Watched:
 
 
 class Finished(msgspec.Struct, kw_only=True):
-    """A run that ended with its outcome.
+    """A run that ended with its outcome."""
 
-    Args:
-        record: what the session left.
-        result: the content of `result.json`.
-        truth: what the outcome estimates, where that may be shown.
-        gold: what is true by somebody who knows; None where nobody does.
-        seconds: the session's own time.
-        num_parties: how many there were.
-        note: what became of the rows of a stream, as a line for people.
-        lessons: what its adversaries learnt, or did.
-        happened: what they learnt it from, with the scene; None where there are none.
-        entries: every privacy loss, also of parties that were streamed.
-    """
-
-    record: SessionRecord
-    result: Mapping[str, Any]
-    truth: Truth | None
-    gold: Mapping[str, str] | None
-    seconds: float
-    num_parties: int
-    note: str = ""
-    lessons: Sequence[Lesson] = ()
+    record: SessionRecord  # what the session left
+    result: Mapping[str, Any]  # the content of `result.json`
+    truth: Truth | None  # what the outcome estimates, where that may be shown
+    gold: Mapping[str, str] | None  # what is true by somebody who knows; None where nobody does
+    seconds: float  # the session's own time
+    num_parties: int  # how many there were
+    note: str = ""  # what became of the rows of a stream, as a line for people
+    lessons: Sequence[Lesson] = ()  # what its adversaries learnt, or did
+    # What they learnt it from, with the scene; None where there are none.
     happened: tuple[Scene, Happened] | None = None
-    entries: Sequence[LedgerEntry] = ()
+    entries: Sequence[LedgerEntry] = ()  # every privacy loss, also of parties that were streamed
 
 
 def run_session(

@@ -29,23 +29,14 @@ class Priced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PhaseFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase.
+    """A phase."""
 
-    Args:
-        name: its own.
-        is_central: whether parties show the server their values in it.
-        hides_participation: whether it is private who takes part.
-        publishes: whether everybody is told something when it closes, before the session's outcome.
-        kept: the scope in which a party repeats its report; empty where it draws each time.
-        losses: the most that it costs any party.
-    """
-
-    name: str
-    is_central: bool
-    hides_participation: bool
-    publishes: bool
-    kept: str
-    losses: tuple[Priced, ...]
+    name: str  # its own
+    is_central: bool  # whether parties show the server their values in it
+    hides_participation: bool  # whether it is private who takes part
+    publishes: bool  # whether everybody is told something when it closes, before the session's outcome
+    kept: str  # the scope in which a party repeats its report; empty where it draws each time
+    losses: tuple[Priced, ...]  # the most that it costs any party
 
 
 class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,18 +25,13 @@ Rows: TypeAlias = Mapping[str, Sequence[Any]] | Inputs
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ProtocolCase:
-    """A protocol with the rows of some parties.
+    """A protocol with the rows of some parties."""
 
-    Args:
-        protocol: what is checked.
-        rows: each party's entries, in the order of `protocol.columns()`; or a table, by column each party's entry; or
-            rows that are encoded already, of which nothing says how they were.
-        seed: of all noise.
-    """
-
-    protocol: PhasedProtocol[Any, Any]
+    protocol: PhasedProtocol[Any, Any]  # what is checked
+    # Each party's entries, in the order of `protocol.columns()`; or a table, by column each party's entry; or rows that
+    # are encoded already, of which nothing says how they were.
     rows: Rows
-    seed: int
+    seed: int  # of all noise
 
     def __len__(self) -> int:
         if isinstance(self.rows, Inputs):

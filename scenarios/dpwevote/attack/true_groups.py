@@ -30,17 +30,11 @@ _WEIGHT: Final = "weight"
 
 @dataclasses.dataclass(frozen=True)
 class TrueGroups:
-    """How well a server names a partner's weight.
+    """How well a server names a partner's weight."""
 
-    Args:
-        reported: where opinions are counted by the reported group.
-        true: where they are counted by the true one.
-        epsilon: the proven loss of a weight, which bounds what `reported` is, and does not bound `true`.
-    """
-
-    reported: Evaluation
-    true: Evaluation
-    epsilon: float
+    reported: Evaluation  # where opinions are counted by the reported group
+    true: Evaluation  # where they are counted by the true one
+    epsilon: float  # the proven loss of a weight, which bounds what `reported` is, and does not bound `true`
 
 
 def evaluate_true_groups(parameters: Parameters) -> TrueGroups:

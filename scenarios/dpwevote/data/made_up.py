@@ -26,16 +26,12 @@ _CANDIDATE = "proposal"  # what is voted on where a scenario does not say
 class MadeUpOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Independent opinions on each candidate by the share of yes.
 
-    Args:
-        yes_shares: one for each candidate, in [0, 1]; by default 1/2.
-        seed: of the people, not of the noise.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    yes_shares: tuple[float, ...] = ()
-    seed: int = 0
+    yes_shares: tuple[float, ...] = ()  # one for each candidate, in [0, 1]; by default 1/2
+    seed: int = 0  # of the people, not of the noise
 
     def __post_init__(self) -> None:
         refuse(self.seed < 0, "partners.seed", self.seed, "at least 0")
@@ -46,16 +42,12 @@ class MadeUpOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class WeightedVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Independent partners: a weight by shares, beside `MadeUpOpinions`.
 
-    Args:
-        count: how many.
-        weight_shares: one for each weight of the public set, summing to 1; by default all alike.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    count: int
-    weight_shares: tuple[float, ...] = ()
+    count: int  # how many
+    weight_shares: tuple[float, ...] = ()  # one for each weight of the public set, summing to 1; by default all alike
 
     def __post_init__(self) -> None:
         require(0 < self.count <= _MAX_COUNT, "count", self.count, f"in [1, {_MAX_COUNT}]")

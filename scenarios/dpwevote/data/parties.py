@@ -29,22 +29,15 @@ _ONE_VOTE: Final[Mapping[str, Any]] = {"public_weights": True, "weights": [1.0]}
 class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file with a line for each partner, of whatever form; one without weights is one person, one vote.
 
-    Args:
-        file: a CSV of partner, weight and a column for each candidate.
-        columns: what the file calls `partner` or `weight`, where it calls them otherwise.
-        yes: words for yes, beside yes, y, true and 1; in any case.
-        no: words for no, beside no, n, false and 0.
-        numbered: it has no names: partners are called by their number in it.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    file: str
-    columns: dict[str, str] = {}
-    yes: tuple[str, ...] = ()
-    no: tuple[str, ...] = ()
-    numbered: bool = False
+    file: str  # a CSV of partner, weight and a column for each candidate
+    columns: dict[str, str] = {}  # what the file calls `partner` or `weight`, where it calls them otherwise
+    yes: tuple[str, ...] = ()  # words for yes, beside yes, y, true and 1; in any case
+    no: tuple[str, ...] = ()  # words for no, beside no, n, false and 0
+    numbered: bool = False  # it has no names: partners are called by their number in it
 
     def __post_init__(self) -> None:
         known = (DPWeVote.client_role, _WEIGHT)

@@ -23,15 +23,11 @@ _VOTES: Final = ("yes", "no", "abstain")
 
 
 class RollCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One recorded vote of the General Assembly.
+    """One recorded vote of the General Assembly."""
 
-    Args:
-        roll_call: its number (`rcid`).
-        abstentions: what becomes of a state that abstains: it is absent, as rule 86 of the Assembly's rules of
-            procedure has it, which takes such members as not voting; or it votes no, or yes.
-    """
-
-    roll_call: int
+    roll_call: int  # its number (`rcid`)
+    # What becomes of a state that abstains: it is absent, as rule 86 of the Assembly's rules of procedure has it, which
+    # takes such members as not voting; or it votes no, or yes.
     abstentions: Literal["absent", "no", "yes"] = "absent"
 
 

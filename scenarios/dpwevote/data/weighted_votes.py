@@ -21,21 +21,13 @@ __all__ = ["EU_COUNCIL_WEIGHTS", "IMF_VOTES", "TREATIES", "CouncilVotes", "Treat
 
 @dataclasses.dataclass(frozen=True)
 class Treaty:
-    """A time in which the Council's weights were the same.
+    """A time in which the Council's weights were the same."""
 
-    Args:
-        column: of the file, with the votes of each member.
-        num_members: how many states are members.
-        total: of their votes.
-        quota: how many votes pass a proposal.
-        others: who stands in the column, but was no member then.
-    """
-
-    column: str
-    num_members: int
-    total: int
-    quota: int
-    others: frozenset[str] = frozenset()
+    column: str  # of the file, with the votes of each member
+    num_members: int  # how many states are members
+    total: int  # of their votes
+    quota: int  # how many votes pass a proposal
+    others: frozenset[str] = frozenset()  # who stands in the column, but was no member then
 
 
 _SINCE_2013: Final = frozenset({"Croatia"})
@@ -57,14 +49,11 @@ _ROUNDING_OF_SHARES: Final = 0.005  # each share was rounded to two decimals bef
 class CouncilVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Members of the Council of the European Union, beside `MadeUpOpinions`.
 
-    Args:
-        treaty: by whose weights, of `TREATIES`.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    treaty: str
+    treaty: str  # by whose weights, of `TREATIES`
 
     def __post_init__(self) -> None:
         super().__post_init__()

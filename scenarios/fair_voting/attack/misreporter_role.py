@@ -67,23 +67,14 @@ _LEAST_TRIALS: Final = 10
 
 @dataclasses.dataclass(frozen=True)
 class MisreportGain:
-    """What a false ranking is worth to one voter, if all others' are known.
+    """What a false ranking is worth to one voter, if all others' are known."""
 
-    Args:
-        mechanism: what elects.
-        truthful: the expected utility of reporting the truth, in [0, 1].
-        gain: how much more the best misreport is expected to be worth; 0 where none is.
-        error: the standard error of the gain; 0 where it is exact.
-        misreport: the alternatives in its order; the true one where no other one is better.
-        epsilon: what is proven between any two rankings of this voter; ∞ without privacy.
-    """
-
-    mechanism: str
-    truthful: float
-    gain: float
-    error: float
-    misreport: tuple[str, ...]
-    epsilon: float
+    mechanism: str  # what elects
+    truthful: float  # the expected utility of reporting the truth, in [0, 1]
+    gain: float  # how much more the best misreport is expected to be worth; 0 where none is
+    error: float  # the standard error of the gain; 0 where it is exact
+    misreport: tuple[str, ...]  # the alternatives in its order; the true one where no other one is better
+    epsilon: float  # what is proven between any two rankings of this voter; ∞ without privacy
 
     @property
     def bound(self) -> float:

@@ -20,20 +20,14 @@ _MOST_BEFORE_MERGING: Final = 1 << 17  # sums before equal ones are put together
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Others:
-    """The other voters of one group.
+    """The other voters of one group."""
 
-    Args:
-        known: int64, shape (n, m): the utilities, in steps, of those whose rankings are known. Who is on the roster and
-            does not vote has zeros.
-        num_unknown: how many there are beside them.
-        chances: shape (c,): the law of the ranking of each of these.
-        num_sampled: how many of all are drawn, without replacement; all of them where None.
-    """
-
+    # Int64, shape (n, m): the utilities, in steps, of those whose rankings are known. Who is on the roster and does not
+    # vote has zeros.
     known: IntArray
-    num_unknown: int
-    chances: FloatArray
-    num_sampled: int | None = None
+    num_unknown: int  # how many there are beside them
+    chances: FloatArray  # shape (c,): the law of the ranking of each of these
+    num_sampled: int | None = None  # how many of all are drawn, without replacement; all of them where None
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -35,19 +35,15 @@ __all__ = ["TwoElections", "channel_of_winner", "publish_alike"]
 class TwoElections:
     """Two elections in the central model that differ in one voter.
 
-    Args:
-        first: the attack on the first one, in which the target votes, with what it believes of other voters.
-        second: the second vote: with as many voters, or without the target.
-        change: what becomes of the target.
-
     Raises:
         ConfigurationError: they do not fit each other: alternatives or scores are other ones, one publishes noisy sums
             and the other does not, no aggregator is trusted, or Algorithm 2 samples voters first.
     """
 
+    # The attack on the first one, in which the target votes, with what it believes of other voters.
     first: FairVotingAttack
-    second: FairVoting
-    change: Change
+    second: FairVoting  # the second vote: with as many voters, or without the target
+    change: Change  # what becomes of the target
 
     def __post_init__(self) -> None:
         for protocol in (self.first.protocol, self.second):

@@ -34,19 +34,13 @@ _DRAWS: Final = 100
 
 @dataclasses.dataclass(frozen=True)
 class Neighbors:
-    """Two profiles that differ in the ranking of one voter of the first group.
+    """Two profiles that differ in the ranking of one voter of the first group."""
 
-    Args:
-        sums: the groups' sums of utilities with the voter's one ranking, flattened, in steps from the scoring's center.
-        changed_sums: with its other ranking.
-        alternative: whose probability of winning changes most.
-        loss: |ln P(a)/P'(a)| of that alternative.
-    """
-
+    # The groups' sums of utilities with the voter's one ranking, flattened, in steps from the scoring's center.
     sums: tuple[int, ...]
-    changed_sums: tuple[int, ...]
-    alternative: int
-    loss: float
+    changed_sums: tuple[int, ...]  # with its other ranking
+    alternative: int  # whose probability of winning changes most
+    loss: float  # |ln P(a)/P'(a)| of that alternative
 
 
 def winner_law(choice: SampledChoice, values: Sequence[int], *, ties: Ties = "random") -> FloatArray:

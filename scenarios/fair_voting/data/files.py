@@ -52,19 +52,15 @@ _MAX_SHOWN: Final = 12
 class RankingOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How ballots become rankings.
 
-    Args:
-        alternatives: those that are kept, by name or by what the file calls them, in the order of the result; by
-            default all. There may be 2 to 50.
-        ties: how tied alternatives, and those that are not ranked, are ordered (see `ties`).
-        ties_seed: of the random order, not of the noise.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
+    # Those that are kept, by name or by what the file calls them, in the order of the result; by default all. There may
+    # be 2 to 50.
     alternatives: tuple[str, ...] = ()
-    ties: TieRule = "random"
-    ties_seed: int = 0
+    ties: TieRule = "random"  # how tied alternatives, and those that are not ranked, are ordered (see `ties`)
+    ties_seed: int = 0  # of the random order, not of the noise
 
     def __post_init__(self) -> None:
         refuse(self.ties_seed < 0, f"{_FIELD}.ties_seed", self.ties_seed, "at least 0")
@@ -73,21 +69,15 @@ class RankingOptions(msgspec.Struct, frozen=True, kw_only=True):
 class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
     """How a column of a Pabulib file tells groups, beside `RankingOptions`.
 
-    Args:
-        group_column: of VOTES, such as sex, age or district_preference.
-        group_names: a group's name by the entry that stands for it; entries may share one.
-        age_cuts: the age with which each group but the first begins: [30, 60] for "under 30", "30 to 59" and
-            "60 and over".
-        without_group: what becomes of voters whose group is not said.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    group_column: str = ""
-    group_names: dict[str, str] = {}
+    group_column: str = ""  # of VOTES, such as sex, age or district_preference
+    group_names: dict[str, str] = {}  # a group's name by the entry that stands for it; entries may share one
+    # The age with which each group but the first begins: [30, 60] for "under 30", "30 to 59" and "60 and over".
     age_cuts: tuple[int, ...] = ()
-    without_group: WithoutGroup = "refuse"
+    without_group: WithoutGroup = "refuse"  # what becomes of voters whose group is not said
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,27 +97,20 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
     There is one file and one of `groups_file`, `group_column`, `group_columns` and `group_rule`; or `group_files`.
     Beside `groups_file` there may be `group_columns`.
 
-    Args:
-        file: PrefLib's .soc, .soi, .toc or .toi, or Pabulib's .pb; each may be packed (`.gz`).
-        group_files: such a file by the name of the group that it is.
-        same_alternatives: how those of several files are told to be the same: by their names, or by their numbers.
-        groups_file: a CSV file with the columns voter and group, or with `group_columns`.
-        group_columns: features that overlap: columns of VOTES of a Pabulib file, or of `groups_file`, whose crossings
-            are the groups (`groups.crossed`).
-        group_rule: "alternating" where the voters of the groups take turns in the file.
-        groups: the groups' names, in the order of the result; by default those found.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    file: str = ""
-    group_files: dict[str, str] = {}
+    file: str = ""  # PrefLib's .soc, .soi, .toc or .toi, or Pabulib's .pb; each may be packed (`.gz`)
+    group_files: dict[str, str] = {}  # such a file by the name of the group that it is
+    # How those of several files are told to be the same: by their names, or by their numbers.
     same_alternatives: Literal["names", "numbers"] = "names"
-    groups_file: str = ""
+    groups_file: str = ""  # a CSV file with the columns voter and group, or with `group_columns`
+    # Features that overlap: columns of VOTES of a Pabulib file, or of `groups_file`, whose crossings are the groups
+    # (`groups.crossed`).
     group_columns: tuple[str, ...] = ()
-    group_rule: Literal["", "alternating"] = ""
-    groups: tuple[str, ...] = ()
+    group_rule: Literal["", "alternating"] = ""  # "alternating" where the voters of the groups take turns in the file
+    groups: tuple[str, ...] = ()  # the groups' names, in the order of the result; by default those found
 
     def __post_init__(self) -> None:
         super().__post_init__()

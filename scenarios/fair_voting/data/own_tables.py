@@ -22,22 +22,16 @@ _COLUMNS: Final = ("voter", "group", "ranking")
 class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file with a line for each voter, of whatever form; columns that nothing names are left out.
 
-    Args:
-        file: a CSV of voter, group and ranking.
-        columns: what the file calls these, where it calls them otherwise.
-        places: in place of rankings, the columns of the alternatives, each with its place: 1 is the best.
-        choices: in place of rankings, the columns of the first, the second and further choices.
-        numbered: it has no names: voters are called by their number in it.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    file: str
-    columns: dict[str, str] = {}
+    file: str  # a CSV of voter, group and ranking
+    columns: dict[str, str] = {}  # what the file calls these, where it calls them otherwise
+    # In place of rankings, the columns of the alternatives, each with its place: 1 is the best.
     places: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
-    numbered: bool = False
+    choices: tuple[str, ...] = ()  # in place of rankings, the columns of the first, the second and further choices
+    numbered: bool = False  # it has no names: voters are called by their number in it
 
     def __post_init__(self) -> None:
         for name in self.columns:

@@ -59,14 +59,11 @@ _BALLOTS: Final = ("S5R", "S5", "SN", "D5", "D10", "S5D10")
 class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Students and their wives rank 15 things to eat at breakfast; see also `RankingOptions`.
 
-    Args:
-        situation: 1 (overall preference) to 6, or the name of its file, such as "00035-00000002".
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    situation: int | str = 1
+    situation: int | str = 1  # 1 (overall preference) to 6, or the name of its file, such as "00035-00000002"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,14 +84,11 @@ class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields
 class Dots(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """People order four pictures by their dots; each task is a group. See also `RankingOptions`.
 
-    Args:
-        tasks: two or more of 1 (the pictures differ by 3 dots) to 4 (by 9).
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    tasks: tuple[int, ...] = _TASKS
+    tasks: tuple[int, ...] = _TASKS  # two or more of 1 (the pictures differ by 3 dots) to 4 (by 9)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,15 +101,12 @@ class LaborLeadership(RankingOptions, frozen=True, kw_only=True, forbid_unknown_
     """Members of parliament rank the candidates for the leadership of the British Labour Party, 2010.
 
     See also `RankingOptions`.
-
-    Args:
-        groups_file: a CSV file with the columns voter (1 to 266: the lines in their order, each for as many voters as
-            its count) and group; PrefLib's file holds no groups.
-        without_group: what becomes of voters whose group is not said.
     """
 
+    # A CSV file with the columns voter (1 to 266: the lines in their order, each for as many voters as its count) and
+    # group; PrefLib's file holds no groups.
     groups_file: str = ""
-    without_group: WithoutGroup = "refuse"
+    without_group: WithoutGroup = "refuse"  # what becomes of voters whose group is not said
 
 
 class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -141,13 +132,9 @@ class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class BudgetVotes(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Citizens vote on projects of their district; see also `ColumnOptions`.
+    """Citizens vote on projects of their district; see also `ColumnOptions`."""
 
-    Args:
-        election: the file's name, with or without `.pb`; there is none by default.
-    """
-
-    election: str = ""
+    election: str = ""  # the file's name, with or without `.pb`; there is none by default
     group_column: str = "sex"
 
 

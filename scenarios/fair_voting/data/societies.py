@@ -46,13 +46,9 @@ _Place: TypeAlias = Callable[[str], str]  # what an option is called in errors
 
 
 class GroupOfVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A group, and the law of its voters' rankings.
+    """A group, and the law of its voters' rankings."""
 
-    Args:
-        voters: how many, at least 1.
-    """
-
-    voters: int
+    voters: int  # how many, at least 1
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
         """Make sure that the law is one, and of rankings of these alternatives; a place calls an option in errors."""
@@ -90,14 +86,10 @@ class ImpartialGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class MallowsGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Voters around a ranking: one that orders d pairs otherwise is φ^d times as likely.
+    """Voters around a ranking: one that orders d pairs otherwise is φ^d times as likely."""
 
-    Args:
-        dispersion: φ, from 0 (all agree with the center) to 1 (every ranking is equally likely).
-        center: all alternatives, the best first; by default in the order in which the society names them.
-    """
-
-    dispersion: float
+    dispersion: float  # φ, from 0 (all agree with the center) to 1 (every ranking is equally likely)
+    # All alternatives, the best first; by default in the order in which the society names them.
     center: tuple[str, ...] | None = None
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
@@ -152,18 +144,13 @@ GENERATORS: Final[Mapping[str, type[GroupOfVoters]]] = {
 class Society(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Groups of independent voters who rank the same alternatives.
 
-    Args:
-        alternatives: 2 to 50 different names.
-        groups: at least two, by name; their laws may be of different kinds.
-        seed: of the voters, not of the noise.
-
     Raises:
         ConfigurationError: a value is not allowed; it is named as in a scenario's table of voters.
     """
 
-    alternatives: tuple[str, ...]
-    groups: Mapping[str, GroupOfVoters]
-    seed: int = 0
+    alternatives: tuple[str, ...]  # 2 to 50 different names
+    groups: Mapping[str, GroupOfVoters]  # at least two, by name; their laws may be of different kinds
+    seed: int = 0  # of the voters, not of the noise
 
     def __post_init__(self) -> None:
         _check_alternatives(self.alternatives)

@@ -31,25 +31,15 @@ __all__ = ["AfterReleases", "judge_rounds", "mechanism_faced", "repeat_releases"
 
 @dataclasses.dataclass(frozen=True)
 class AfterReleases:
-    """What a coalition gets out of some sessions with the same inputs.
+    """What a coalition gets out of some sessions with the same inputs."""
 
-    Args:
-        num_releases: T.
-        epsilon: the ledger's total of the target, in nats.
-        success: the share of rounds in which it told right whether the row was the suspect's.
-        success_error: its standard error.
-        success_bound: the most that the total allows.
-        error: the root of the mean squared error of one coordinate of the row, in units.
-        expected_error: the noise's standard deviation over √T.
-    """
-
-    num_releases: int
-    epsilon: float
-    success: float
-    success_error: float
-    success_bound: float
-    error: float
-    expected_error: float
+    num_releases: int  # T
+    epsilon: float  # the ledger's total of the target, in nats
+    success: float  # the share of rounds in which it told right whether the row was the suspect's
+    success_error: float  # its standard error
+    success_bound: float  # the most that the total allows
+    error: float  # the root of the mean squared error of one coordinate of the row, in units
+    expected_error: float  # the noise's standard deviation over √T
 
 
 def mechanism_faced(protocol: MoralPreferences, public: Sequence[int] = ()) -> AdditiveNoise:

@@ -33,21 +33,14 @@ _EXACT_SINCE: Final = (3, 1)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NumberTable:
-    """Some columns of a file.
+    """Some columns of a file."""
 
-    Args:
-        path: the file.
-        form: its.
-        names: columns of text by name, str, each of shape (rows,).
-        numbers: float64, shape (rows, columns of numbers): nan, where that may be, for what is no allowed number.
-        lines: int64, shape (rows,): the line on which each row ends, from 1.
-    """
-
-    path: Path
-    form: TextForm
-    names: Mapping[str, Any]
+    path: Path  # the file
+    form: TextForm  # its
+    names: Mapping[str, Any]  # columns of text by name, str, each of shape (rows,)
+    # Float64, shape (rows, columns of numbers): nan, where that may be, for what is no allowed number.
     numbers: FloatArray
-    lines: IntArray
+    lines: IntArray  # int64, shape (rows,): the line on which each row ends, from 1
 
     def where(self, row: int) -> str:
         """Return where a row stands, for errors."""

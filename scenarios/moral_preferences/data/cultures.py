@@ -62,15 +62,10 @@ class _AttributeVoters(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class CultureVoters(_AttributeVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Voters of made-up societies.
+    """Voters of made-up societies."""
 
-    Args:
-        societies: each society's share of the voters, by its name; together 1.
-        distance: ≥ 0: the standard deviation of a society's effects around those of all countries.
-    """
-
-    societies: Mapping[str, float]
-    distance: float = 0.12
+    societies: Mapping[str, float]  # each society's share of the voters, by its name; together 1
+    distance: float = 0.12  # ≥ 0: the standard deviation of a society's effects around those of all countries
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,15 +89,10 @@ class CultureVoters(_AttributeVoters, frozen=True, kw_only=True, forbid_unknown_
 
 
 class CountryVoters(_AttributeVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Voters of some countries, made up by the countries' published effects.
+    """Voters of some countries, made up by the countries' published effects."""
 
-    Args:
-        voters: how many of each country.
-        countries: their codes of three letters, two at least.
-    """
-
-    voters: int = 400
-    countries: tuple[str, ...] = ("BRA", "CHN", "FRA", "JPN", "USA")
+    voters: int = 400  # how many of each country
+    countries: tuple[str, ...] = ("BRA", "CHN", "FRA", "JPN", "USA")  # their codes of three letters, two at least
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -150,19 +150,14 @@ class Dilemmas:
     """One dilemma of each of some voters, and what they chose.
 
     Side 0 dies if the car stays in its lane, side 1 if it swerves.
-
-    Args:
-        kinds: int64, shape (voters,): places in `SCENARIO_TYPES`.
-        entries: uint8, shape (voters, 2, 23): for each side the counts of characters, then Intervention, Barrier and
-            CrossingSignal as the published files have them.
-        features: float64, shape (voters, 2, 23): the alternatives to spare either side.
-        spared: int64, shape (voters,): the side that was spared, 0 or 1.
     """
 
-    kinds: IntArray
+    kinds: IntArray  # int64, shape (voters,): places in `SCENARIO_TYPES`
+    # Uint8, shape (voters, 2, 23): for each side the counts of characters, then Intervention, Barrier and
+    # CrossingSignal as the published files have them.
     entries: Any
-    features: FloatArray
-    spared: IntArray
+    features: FloatArray  # float64, shape (voters, 2, 23): the alternatives to spare either side
+    spared: IntArray  # int64, shape (voters,): the side that was spared, 0 or 1
 
 
 def voter_names(start: int, stop: int) -> list[str]:

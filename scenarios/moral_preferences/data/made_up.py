@@ -19,12 +19,6 @@ __all__ = ["Generator", "MadeUpVoters", "in_batches", "made_up_survey", "names_o
 class MadeUpVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A description of independent voters, whose preferences lie around a mean.
 
-    Args:
-        voters: how many, at least 1.
-        records: of each voter, at least 1.
-        spread: the standard deviation s ≥ 0 of a voter's preferences around the mean, in each coordinate.
-        seed: of the voters, not of the noise.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
@@ -32,10 +26,10 @@ class MadeUpVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     most: ClassVar[Mapping[str, int]] = {"voters": MAX_VOTERS, "records": 10_000}
     """How large a number may be."""
 
-    voters: int
-    records: int
-    spread: float
-    seed: int = 0
+    voters: int  # how many, at least 1
+    records: int  # of each voter, at least 1
+    spread: float  # the standard deviation s ≥ 0 of a voter's preferences around the mean, in each coordinate
+    seed: int = 0  # of the voters, not of the noise
 
     def __post_init__(self) -> None:
         for field, most in self.most.items():

@@ -40,15 +40,10 @@ _FIELD: Final = "voters"
 
 
 class OwnSocieties(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose society each voter belongs to; without a column, all are one.
+    """Whose society each voter belongs to; without a column, all are one."""
 
-    Args:
-        society: the column of the voters' file that says it.
-        min_society: voters of societies with fewer are dropped and counted.
-    """
-
-    society: str = ""
-    min_society: int = 1
+    society: str = ""  # the column of the voters' file that says it
+    min_society: int = 1  # voters of societies with fewer are dropped and counted
 
     def divided(self, survey: Survey, path: Path, *, voter: str) -> Survey:
         """Return a survey of a file, with a column that names voters, whose voters have their societies."""
@@ -60,39 +55,24 @@ class OwnSocieties(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChoicesFile(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A survey in a CSV file with two lines for each record.
+    """A survey in a CSV file with two lines for each record."""
 
-    Args:
-        choices: the file: voter, record, choice (1 or 0), features.
-    """
-
-    choices: str
+    choices: str  # the file: voter, record, choice (1 or 0), features
 
 
 class ResponsesFile(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A survey in the Moral Machine's own format.
+    """A survey in the Moral Machine's own format."""
 
-    Args:
-        responses: the file.
-        min_records: voters with fewer complete responses are dropped and counted.
-        max_records: of each voter's the first ones count; by default all.
-    """
-
-    responses: str
-    min_records: int = 1
-    max_records: int | None = None
+    responses: str  # the file
+    min_records: int = 1  # voters with fewer complete responses are dropped and counted
+    max_records: int | None = None  # of each voter's the first ones count; by default all
 
 
 class OwnEpsilons(msgspec.Struct, frozen=True, kw_only=True):
-    """Where voters' own ε are from; without either, everybody has the session's.
+    """Where voters' own ε are from; without either, everybody has the session's."""
 
-    Args:
-        groups: drawn by groups of more and less concern.
-        epsilons: a CSV file of voter, epsilon.
-    """
-
-    groups: PrivacyGroups | None = None
-    epsilons: str = ""
+    groups: PrivacyGroups | None = None  # drawn by groups of more and less concern
+    epsilons: str = ""  # a CSV file of voter, epsilon
 
     def __post_init__(self) -> None:
         field = f"{_FIELD}.groups and {_FIELD}.epsilons"

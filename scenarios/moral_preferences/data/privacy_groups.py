@@ -31,26 +31,17 @@ _ROUNDING: Final = 1e-9
 class PrivacyGroups(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Three groups of voters with privacy concern of their own.
 
-    Args:
-        conservative: their fraction, f_C.
-        moderate: f_M.
-        liberal: f_L; the three add up to 1.
-        epsilon_conservative: ε_C, at least .01.
-        epsilon_moderate: ε_M, at least ε_C.
-        epsilon_liberal: ε_L, at least ε_M.
-        seed: of who falls into which group, not of the noise.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    conservative: float = 0.54
-    moderate: float = 0.36
-    liberal: float = 0.10
-    epsilon_conservative: float = 0.01
-    epsilon_moderate: float = 0.2
-    epsilon_liberal: float = 1.0
-    seed: int = 0
+    conservative: float = 0.54  # their fraction, f_C
+    moderate: float = 0.36  # f_M
+    liberal: float = 0.10  # f_L; the three add up to 1
+    epsilon_conservative: float = 0.01  # ε_C, at least .01
+    epsilon_moderate: float = 0.2  # ε_M, at least ε_C
+    epsilon_liberal: float = 1.0  # ε_L, at least ε_M
+    seed: int = 0  # of who falls into which group, not of the noise
 
     def __post_init__(self) -> None:
         fractions = [self.conservative, self.moderate, self.liberal]

@@ -38,13 +38,9 @@ class MoralChoices(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Countries(CountryVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a scenario may choose of voters who are made up by countries' published effects.
+    """What a scenario may choose of voters who are made up by countries' published effects."""
 
-    Args:
-        groups: see `OwnEpsilons`.
-    """
-
-    groups: PrivacyGroups | None = None
+    groups: PrivacyGroups | None = None  # see `OwnEpsilons`
 
 
 def _load_machine(options: MoralChoices, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:

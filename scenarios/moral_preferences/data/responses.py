@@ -60,16 +60,12 @@ _ROWS_OF_A_RESPONSE: Final = 2
 class Limits:
     """Which voters and responses count.
 
-    Args:
-        min_records: the least number of complete responses of a voter, at least 1.
-        max_records: the most that count of each voter; None for all.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    min_records: int = 1
-    max_records: int | None = None
+    min_records: int = 1  # the least number of complete responses of a voter, at least 1
+    max_records: int | None = None  # the most that count of each voter; None for all
 
     def __post_init__(self) -> None:
         check_option("min_records", self.min_records, is_allowed=self.min_records >= 1, allowed="at least 1")
@@ -80,23 +76,14 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ResponseRows:
-    """All rows of some voters.
+    """All rows of some voters."""
 
-    Args:
-        names: of the voters; "" for rows that name none.
-        voters: int64, shape (rows,): places in `names`.
-        responses: shape (rows,): a number for each response, which may be shared with other voters' responses.
-        entries: uint8, shape (rows, 24): by `ENTRY_COLUMNS`, `FAULTY` for what is not allowed.
-        places: int64, shape (rows,): the row's place in the file, from 0.
-        lines: int64, shape (rows,): its line, from 1.
-    """
-
-    names: Sequence[str]
-    voters: IntArray
-    responses: Any
-    entries: NDArray[np.uint8]
-    places: IntArray
-    lines: IntArray
+    names: Sequence[str]  # of the voters; "" for rows that name none
+    voters: IntArray  # int64, shape (rows,): places in `names`
+    responses: Any  # shape (rows,): a number for each response, which may be shared with other voters' responses
+    entries: NDArray[np.uint8]  # uint8, shape (rows, 24): by `ENTRY_COLUMNS`, `FAULTY` for what is not allowed
+    places: IntArray  # int64, shape (rows,): the row's place in the file, from 0
+    lines: IntArray  # int64, shape (rows,): its line, from 1
 
 
 def check_header(header: Sequence[str]) -> None:

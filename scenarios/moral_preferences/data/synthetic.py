@@ -26,16 +26,12 @@ _GENERATOR: Final = "moral-synthetic"
 
 
 class SyntheticPreferences(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent voters with normal preferences.
-
-    Args:
-        features: d, of each alternative, at least 1.
-    """
+    """Independent voters with normal preferences."""
 
     most: ClassVar[Mapping[str, int]] = {"voters": MAX_VOTERS, "records": 100_000, "features": 1000}
 
     records: int = 50
-    features: int = 10
+    features: int = 10  # d, of each alternative, at least 1
     spread: float = 1.0
 
     @property
