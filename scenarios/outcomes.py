@@ -19,11 +19,9 @@ from ..protocol.estimators import Estimate
 
 __all__ = ["Field", "Line", "Lines", "estimates_in", "number_of", "plain", "tables_of", "truth_of"]
 
-Field: TypeAlias = object
-"""A number, a text, an `Estimate`, or anything else that stands in one cell."""
+Field: TypeAlias = object  # a number, a text, an `Estimate`, or anything else that stands in one cell
 
-VALUE: Final = "value"
-"""The column of what is no struct."""
+VALUE: Final = "value"  # the column of what is no struct
 
 
 @dataclasses.dataclass(frozen=True)

@@ -37,16 +37,11 @@ __all__ = [
     "names_in",
 ]
 
-ARRAY: Final = "array"
-"""The path without agents, where a transport's name would stand."""
-PROTOCOLS: Final = "psephos.protocols"
-"""Entry points: name → subclass of `PhasedProtocol`."""
-TRANSPORTS: Final = "psephos.transports"
-"""Entry points: name → subclass of `Transport`, made without arguments."""
-ADVERSARIES: Final = "psephos.adversaries"
-"""Entry points: name → subclass of `adversaries.Role`."""
-ROLES: Final = "psephos.roles"
-"""Entry points: name → subclass of `Client` or `Server`."""
+ARRAY: Final = "array"  # the path without agents, where a transport's name would stand
+PROTOCOLS: Final = "psephos.protocols"  # entry points: name → subclass of `PhasedProtocol`
+TRANSPORTS: Final = "psephos.transports"  # entry points: name → subclass of `Transport`, made without arguments
+ADVERSARIES: Final = "psephos.adversaries"  # entry points: name → subclass of `adversaries.Role`
+ROLES: Final = "psephos.roles"  # entry points: name → subclass of `Client` or `Server`
 
 
 def names_in(group: str) -> tuple[str, ...]:

@@ -30,8 +30,7 @@ __all__ = [
     "View",
 ]
 
-NO_PLACE: Final = -1
-"""In place of a column: what was drawn is an output that neither law has."""
+NO_PLACE: Final = -1  # in place of a column: what was drawn is an output that neither law has
 Source: TypeAlias = Literal["simulated", "secure"]
 """Whose randomness is audited: that of simulations, or that of deployments."""
 FULL_SAMPLES: Final[Mapping[Source, int]] = {"simulated": 500_000, "secure": 20_000}

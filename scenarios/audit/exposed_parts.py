@@ -23,8 +23,7 @@ from .case import NO_PLACE
 
 __all__ = ["MAX_OUTPUTS", "ExposedPart", "OwnRelease", "Released", "Reported", "draw_releases"]
 
-MAX_OUTPUTS: Final = 1 << 14
-"""Outputs of an exact joint law: more take longer than sampling tells."""
+MAX_OUTPUTS: Final = 1 << 14  # outputs of an exact joint law: more take longer than sampling tells
 
 
 class ExposedPart(abc.ABC):

@@ -33,8 +33,7 @@ _MOST_COUNTED: Final = 16  # different values in all columns, up to which each i
 _MOST_IN_TABLE: Final = 1 << 16
 _SMOOTHING: Final = 0.5
 
-Named: TypeAlias = tuple[str, Score]
-"""A score with what it looks at, as a phrase."""
+Named: TypeAlias = tuple[str, Score]  # a score with what it looks at, as a phrase
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

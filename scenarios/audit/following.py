@@ -173,8 +173,7 @@ class Held:
     unnoticed: float = 1.0  # the probability below which neighboring outcomes that are never drawn may go unnoticed
 
 
-NOTHING_HELD: Final = Held()
-"""Where no output was drawn, or none has a law."""
+NOTHING_HELD: Final = Held()  # where no output was drawn, or none has a law
 
 
 def draw_checks(

@@ -55,8 +55,7 @@ __all__ = [
     "tried_of",
 ]
 
-RUNGS: Final = (1, 2, 3, 5, 8, 16, 31, 64)
-"""Sizes that are tried of whatever grows."""
+RUNGS: Final = (1, 2, 3, 5, 8, 16, 31, 64)  # sizes that are tried of whatever grows
 FIRST_ROTATION: Final = 1
 _SHARE_IF_QUICK: Final = 2.0  # of what a stage would take of the fewer outputs of a quick run
 _SEEDS: Final = 1000

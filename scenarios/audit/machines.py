@@ -63,8 +63,7 @@ __all__ = [
     "source_of_each",
 ]
 
-SESSION: Final = "audited"
-"""What audited sessions are called, with a number behind it."""
+SESSION: Final = "audited"  # what audited sessions are called, with a number behind it
 _NUMBERS: Final = msgspec.msgpack.Decoder(tuple[int, ...])
 _SIDES: Final = 2
 
@@ -102,8 +101,7 @@ class Holder(Protocol):
 
 NoiseMaker: TypeAlias = Callable[[str, int, int], NoiseSource]
 """(session, seed, round) → the noise of one session; what is secure heeds none of them."""
-MakeNoise: TypeAlias = Callable[[], NoiseMaker]
-"""Makes the noise of many sessions, and is called once for them all."""
+MakeNoise: TypeAlias = Callable[[], NoiseMaker]  # makes the noise of many sessions, and is called once for them all
 
 
 def by_machines(

@@ -52,14 +52,11 @@ __all__ = [
 
 SourceName: TypeAlias = Literal["simulated", "secure", "both"]
 
-ALL: Final = "all"
-"""The name that stands for every group."""
+ALL: Final = "all"  # the name that stands for every group
 SIMULATED_SAMPLES: Final = FULL_SAMPLES["simulated"]
 SECURE_SAMPLES: Final = FULL_SAMPLES["secure"]
-THOROUGH: Final = 10
-"""How many times as many outputs a thorough run takes."""
-QUICK: Final = 10
-"""How many times fewer a quick one takes."""
+THOROUGH: Final = 10  # how many times as many outputs a thorough run takes
+QUICK: Final = 10  # how many times fewer a quick one takes
 DEFAULT_CONFIDENCE: Final = 0.99
 
 _LEAST_EACH: Final = 8  # cases for which a process of its own is worth its seconds of starting

@@ -17,8 +17,7 @@ from .following import NOTHING_HELD, Held
 
 __all__ = ["TOLERANCE", "Audited", "Bounds", "Evidence", "judge"]
 
-TOLERANCE: Final = 1e-9
-"""What an exact ε may exceed the proven one by: laws are written in floats."""
+TOLERANCE: Final = 1e-9  # what an exact ε may exceed the proven one by: laws are written in floats
 _NUM_CORNERS: Final = 65
 
 

@@ -47,8 +47,7 @@ __all__ = [
     "two_party_cases",
 ]
 
-PARTY_SHARE: Final = 0.2
-"""Of the outputs that are asked for: one of several numbers takes a few microseconds."""
+PARTY_SHARE: Final = 0.2  # of the outputs that are asked for: one of several numbers takes a few microseconds
 PARTY_SECURE_SHARE: Final = 0.06
 """The same of sessions with the noise of deployments, of which a party takes some tenths of a millisecond."""
 
@@ -56,8 +55,7 @@ PARTY_SECURE_SHARE: Final = 0.06
 TWO_PARTY_SHARES: Final = (0.01, 0.04)
 """Of the outputs that are asked for: a session by arrays takes tens of microseconds, one by machines up to two
 milliseconds."""
-AGENT_SHARES: Final = (0.0006, 0.015)
-"""The same of agents, which take some milliseconds."""
+AGENT_SHARES: Final = (0.0006, 0.015)  # the same of agents, which take some milliseconds
 
 
 def charge(

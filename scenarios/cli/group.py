@@ -27,8 +27,7 @@ SECTIONS: Final = {
 _AGAIN_SECONDS: Final = 0.01  # after which an interrupt comes again that was lost
 _stopped_by: list[signal.Signals] = []
 """The signals that told this process to end, in order; one that a keyboard sends is not among them."""
-folders: Final[dict[Path, bool]] = {}
-"""Where this command writes, and whether it chose that folder itself."""
+folders: Final[dict[Path, bool]] = {}  # where this command writes, and whether it chose that folder itself
 
 
 @dataclasses.dataclass

@@ -27,8 +27,7 @@ from .profiles import Profiles, fixed_profile
 
 __all__ = ["EPSILONS", "TradeOff", "TradeOffRow", "trade_off", "usual_mechanisms"]
 
-EPSILONS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-"""Unless others are asked for."""
+EPSILONS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # unless others are asked for
 MOST_TRIALS: Final = 100_000
 _MOST_REPORTS: Final = 1 << 31
 """Of all elections of one mechanism without trust, which randomizes what every voter says each time."""

@@ -344,5 +344,4 @@ def _speaking(names: Sequence[str], side: str) -> str:
 PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)
 """A row for each feature."""
 
-PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: PREFERENCES}
-"""By the type of what is shown."""
+PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: PREFERENCES}  # by the type of what is shown

@@ -75,8 +75,7 @@ COLORS: Final = {
 which `tests/scenarios/presentation/test_palette.py` measures."""
 INKS: Final = {COLORS["orange"]: "#b3540a", COLORS["sky"]: "#3a6f9c", COLORS["gold"]: "#7d6420"}
 """Darker ones of the same hue, for words in a color that is too pale for them."""
-MARKERS: Final = ("o", "s", "^", "D", "v", "P")
-"""Of lines, in the order of their colors."""
+MARKERS: Final = ("o", "s", "^", "D", "v", "P")  # of lines, in the order of their colors
 WITHIN: Final = "#eef1f4"
 """Behind what is possible, or allowed."""
 ALLOWED: Final = "#d5dbe2"
@@ -90,14 +89,11 @@ ERRORS_SHOWN: Final = 2
 ± is one standard error wherever it is written, as in the files. Whiskers are compared by eye, with each other and with
 lines, and that is fair where they cover the truth as a rule; a picture says what they are in words, without ±.
 """
-WHISKERS: Final = f"whiskers: {ERRORS_SHOWN} standard errors"
-"""What a picture says of them."""
+WHISKERS: Final = f"whiskers: {ERRORS_SHOWN} standard errors"  # what a picture says of them
 
-MOST_ROWS: Final = 40
-"""A picture of more of them says nothing; the table has them all."""
+MOST_ROWS: Final = 40  # a picture of more of them says nothing; the table has them all
 
-Marks: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""What a legend explains, by its label: options of a plotted line."""
+Marks: TypeAlias = Mapping[str, Mapping[str, Any]]  # what a legend explains, by its label: options of a plotted line
 
 TRUTH: Final[dict[str, Any]] = {
     "marker": "D",
@@ -109,8 +105,7 @@ TRUTH: Final[dict[str, Any]] = {
 }
 """How what is true is marked, beside estimates."""
 
-WIDTH: Final = 8.0
-"""Of a run's picture, in inches."""
+WIDTH: Final = 8.0  # of a run's picture, in inches
 _CHARACTERS_OF_NAME: Final = 28
 _CHARACTERS_OF_TITLE: Final = 10  # in an inch of the picture's width; a longer title goes on in the next line
 _CHARACTERS_OF_SMALL: Final = 16  # in an inch of what is said in small type, above the panels or below them

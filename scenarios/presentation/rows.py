@@ -11,8 +11,7 @@ from .terminal import percent, title_of
 
 __all__ = ["MOST_ROWS", "column_of", "table_of_rows"]
 
-MOST_ROWS: Final = 300
-"""That a page shows of a table; a longer one is for a file."""
+MOST_ROWS: Final = 300  # that a page shows of a table; a longer one is for a file
 
 
 def table_of_rows(

@@ -28,12 +28,9 @@ __all__ = [
     "readable_in_data_folder",
 ]
 
-BOM: Final = b"\xef\xbb\xbf"
-"""What may stand before UTF-8."""
-MAX_LINE: Final = 1 << 24
-"""Characters, or bytes, of one line: more are no line of a table, and would fill the memory."""
-MAX_FILE_BYTES: Final = 1 << 28
-"""Of a table that is held in memory: as objects these are a few GB."""
+BOM: Final = b"\xef\xbb\xbf"  # what may stand before UTF-8
+MAX_LINE: Final = 1 << 24  # characters, or bytes, of one line: more are no line of a table, and would fill the memory
+MAX_FILE_BYTES: Final = 1 << 28  # of a table that is held in memory: as objects these are a few GB
 _MAX_SHOWN_BYTES: Final = 40
 _IN_MEMORY: Final = frozenset({".json", ".csv", ".svg", ".md"})  # files of a run that are read whole
 

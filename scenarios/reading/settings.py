@@ -12,11 +12,9 @@ from ...protocol.errors import ConfigurationError, one_of, refuse
 
 __all__ = ["Settings", "Tables", "read_setting", "read_settings", "set_value"]
 
-Tables: TypeAlias = dict[str, Any]
-"""A scenario as its file holds it."""
+Tables: TypeAlias = dict[str, Any]  # a scenario as its file holds it
 
-Settings: TypeAlias = Sequence[str] | Mapping[str, object]
-"""What is set: "key=value" each, or values by key."""
+Settings: TypeAlias = Sequence[str] | Mapping[str, object]  # what is set: "key=value" each, or values by key
 
 
 def read_settings(settings: Settings) -> list[tuple[str, Any]]:

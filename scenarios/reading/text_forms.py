@@ -59,8 +59,7 @@ class TextForm:
         return f"{name} is read {', '.join(found)}." if found else ""
 
 
-PLAIN: Final = TextForm()
-"""UTF-8, with or without a byte order mark, and commas."""
+PLAIN: Final = TextForm()  # UTF-8, with or without a byte order mark, and commas
 
 
 def form_of(path: Path, wanted: Collection[str] = ()) -> TextForm:

@@ -14,8 +14,7 @@ from .study_pages import page_of_study, sections_of_studies
 
 __all__ = ["REPORT", "write_report"]
 
-REPORT: Final = "report.html"
-"""The name of a page in the folder that it is of."""
+REPORT: Final = "report.html"  # the name of a page in the folder that it is of
 
 
 def write_report(folder: Path, path: Path | None = None) -> Path:

@@ -22,8 +22,7 @@ from .page import Block, Facts, Section, Text, drawn, epsilon_text
 
 __all__ = ["MOST_VOTES", "losses_of_persons", "price_of_series", "sections_of_votes", "table_of_votes"]
 
-MOST_VOTES: Final = 100
-"""That have a part of the page each; the folder of a further one has all of it."""
+MOST_VOTES: Final = 100  # that have a part of the page each; the folder of a further one has all of it
 _MOST_DRAWN: Final = 24  # whose estimates are drawn: more pictures would make a page of many megabytes
 _MOST_NAMES: Final = 12
 

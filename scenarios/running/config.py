@@ -46,8 +46,7 @@ __all__ = [
     "unknown_key",
 ]
 
-VOTES: Final = "votes"
-"""The key by which a file is a series, which `series.load_series` reads."""
+VOTES: Final = "votes"  # the key by which a file is a series, which `series.load_series` reads
 
 
 _TABLES: Final = frozenset({".csv", ".tsv"})

@@ -29,12 +29,9 @@ __all__ = [
     "read_roster",
 ]
 
-ROSTER_FILE: Final = "roster.csv"
-"""In a folder of `psephos roster`."""
-PARAMETERS_FILE: Final = "parameters.json"
-"""Beside it: the protocol's parameters, as the invitations have them."""
-FINGERPRINT_COLUMN: Final = "certificate_sha256"
-"""In a roster's file: the fingerprint of each party's certificate."""
+ROSTER_FILE: Final = "roster.csv"  # in a folder of `psephos roster`
+PARAMETERS_FILE: Final = "parameters.json"  # beside it: the protocol's parameters, as the invitations have them
+FINGERPRINT_COLUMN: Final = "certificate_sha256"  # in a roster's file: the fingerprint of each party's certificate
 _SAID_ELSEWHERE: Final = "set, in the scenario or by --set: a roster has only public columns, and they do not say it"
 
 

@@ -31,8 +31,7 @@ __all__ = [
     "warning_of",
 ]
 
-LITTLE: Final = 0.95
-"""Where an ε allows more certainty than this, it protects little."""
+LITTLE: Final = 0.95  # where an ε allows more certainty than this, it protects little
 
 _ROUNDING: Final = 1e-9  # of sums in floating point, which are not more for that
 _MOST_DECIMALS: Final = 4

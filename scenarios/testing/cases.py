@@ -16,8 +16,7 @@ from ...protocol.tally import Tally
 
 __all__ = ["SESSION", "ProtocolCase", "Rows"]
 
-SESSION: Final = "check"
-"""What all sessions of a check are called."""
+SESSION: Final = "check"  # what all sessions of a check are called
 
 Rows: TypeAlias = Mapping[str, Sequence[Any]] | Inputs
 """Each party's entries by its name, a table of entries by column, or rows that are encoded already."""

@@ -29,8 +29,7 @@ from .sampling import PrivateRow, numbering, secure_draw, simulated_draw
 
 __all__ = ["MOST_ROWS", "WITH_MARGINS", "Noise", "checks_of", "noise_of_laplace", "noise_of_sphere", "some_rows"]
 
-MOST_ROWS: Final = 32
-"""Rows of a mechanism that are drawn."""
+MOST_ROWS: Final = 32  # rows of a mechanism that are drawn
 _MOST_OUTPUTS: Final = 1 << 14  # reports whose law is written down whole
 _MOST_OUTCOMES: Final = 1 << 17
 _NUM_OUTCOMES: Final = 1 << 14
@@ -38,8 +37,7 @@ _NUM_OUTCOMES: Final = 1 << 14
 _LOW_BITS: Final = 8  # of noise, looked at by themselves where neighboring numbers are taken together
 _MOST_CELLS: Final = 512  # ranges of all numbers together
 _SEED: Final = 1
-WITH_MARGINS: Final = frozenset({1, 3})
-"""Dimensions in which a number's own law of spherical noise is elementary."""
+WITH_MARGINS: Final = frozenset({1, 3})  # dimensions in which a number's own law of spherical noise is elementary
 
 
 def checks_of(

@@ -29,11 +29,9 @@ __all__ = [
     "simulated_draw",
 ]
 
-PrivateRow: TypeAlias = Sequence[int]
-"""Private values."""
+PrivateRow: TypeAlias = Sequence[int]  # private values
 
-EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Losses for which mechanisms are audited, in nats."""
+EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # losses for which mechanisms are audited, in nats
 
 _NAME: Final = "audit"  # of the session, the protocol and the phase, where outputs are drawn without any
 

@@ -38,8 +38,7 @@ __all__ = [
 
 LARGE_SIZES: Final = (500, 1_001)
 """As in Table 1, but for one voter: groups of n and 2n have many ties, which lots decide."""
-LABEL: Final = 0.6
-"""The least ε of Table 1 that is feasible for these sizes."""
+LABEL: Final = 0.6  # the least ε of Table 1 that is feasible for these sizes
 
 _ALTERNATIVES = ("a", "b", "c", "d")
 _GROUPS = ("left", "right")

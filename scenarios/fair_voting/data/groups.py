@@ -38,16 +38,14 @@ __all__ = [
     "groups_of_files",
 ]
 
-WithoutGroup: TypeAlias = Literal["refuse", "leave out"]
-"""What becomes of a voter whose group is not said."""
+WithoutGroup: TypeAlias = Literal["refuse", "leave out"]  # what becomes of a voter whose group is not said
 
 _LEAST: Final = 2
 _MAX_SHOWN: Final = 12
 _LEAVE_OUT: Final = 'voters.without_group = "leave out"'
 
 
-SIGN: Final = " × "
-"""Between the names of a crossing's groups."""
+SIGN: Final = " × "  # between the names of a crossing's groups
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -25,8 +25,7 @@ from ....protocol.fair_voting.rankings import positions_of_orders
 __all__ = ["LEAST_WEIGHT", "MOST_WEIGHT", "draw_plackett_luce", "plackett_luce_probabilities"]
 
 LEAST_WEIGHT: Final = 1e-100
-MOST_WEIGHT: Final = 1e100
-"""Between these no time is so long that two alternatives never arrive."""
+MOST_WEIGHT: Final = 1e100  # between these no time is so long that two alternatives never arrive
 
 _BATCH_ROWS: Final = 1 << 11  # rows at a time: their times stay in the processor's cache
 _MOST_ALTERNATIVES: Final = 127  # positions of a batch are kept in eight bits

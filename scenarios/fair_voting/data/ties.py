@@ -26,8 +26,7 @@ from .ballots import FileBallots
 
 __all__ = ["TieRule", "break_ties"]
 
-TieRule: TypeAlias = Literal["random", "listed", "refuse"]
-"""The rules."""
+TieRule: TypeAlias = Literal["random", "listed", "refuse"]  # the rules
 
 _BATCH_ROWS: Final = 1 << 14
 _MAX_NAMED: Final = 4

@@ -23,8 +23,7 @@ from .survey import Reading, Survey
 
 __all__ = ["VOTER", "read_own_records", "read_survey"]
 
-VOTER: Final = "voter"
-"""The column that names voters."""
+VOTER: Final = "voter"  # the column that names voters
 _RECORD: Final = "record"
 _CHOICE: Final = "choice"
 _LINES_OF_A_RECORD: Final = 2

@@ -130,8 +130,7 @@ _MEANS: Final = {
     "passengers": -0.15,
     "legality": 0.4,
 }
-MEAN_PREFERENCES: Final[FloatArray] = np.array([_MEANS[name] for name in FEATURES])
-"""m, by feature."""
+MEAN_PREFERENCES: Final[FloatArray] = np.array([_MEANS[name] for name in FEATURES])  # m, by feature
 
 
 class MoralMachineLike(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -16,8 +16,7 @@ from ....protocol.randomness import philox_rows, stream_key
 __all__ = ["MAX_VOTERS", "NAME_DIGITS", "check_option", "check_range", "dot", "draw_normals", "draw_uniforms"]
 
 MAX_VOTERS: Final = 100_000_000
-NAME_DIGITS: Final = 9
-"""Enough for `MAX_VOTERS`, so that the order of made-up names is that of their numbers."""
+NAME_DIGITS: Final = 9  # enough for `MAX_VOTERS`, so that the order of made-up names is that of their numbers
 _LEAST: Final = 2.0**-54  # in place of 0, whose quantile is no number: half the least step of the uniforms
 
 

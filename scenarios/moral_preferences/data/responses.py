@@ -45,10 +45,8 @@ TOTAL: Final = "NumberOfCharacters"
 _SAVED: Final = "Saved"
 ENTRY_COLUMNS: Final = (*CHARACTERS, *CIRCUMSTANCES, _SAVED)
 """The columns of numbers that are read, in the order in which `ResponseRows` has them."""
-MAX_COUNT: Final = 100
-"""Of one character on one side; published dilemmas have at most five."""
-FAULTY: Final = 255
-"""In place of an entry that is not allowed."""
+MAX_COUNT: Final = 100  # of one character on one side; published dilemmas have at most five
+FAULTY: Final = 255  # in place of an entry that is not allowed
 
 _MOST: Final = {**dict.fromkeys(CHARACTERS, MAX_COUNT), "Intervention": 1, "Barrier": 1, "CrossingSignal": 2, _SAVED: 1}
 _INTERVENTION_AT: Final = ENTRY_COLUMNS.index("Intervention")

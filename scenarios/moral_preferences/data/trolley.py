@@ -39,8 +39,7 @@ DILEMMAS: Final[Mapping[str, Sequence[float]]] = {
 """The alternative to intervene, by the dilemma's name."""
 
 _INACTION: Final = (5.0, 0.0, 0.0, 0.0)
-RESPONDENT: Final = "UserIP_Anonymized"
-"""The column that names respondents."""
+RESPONDENT: Final = "UserIP_Anonymized"  # the column that names respondents
 _SCENARIO: Final = "Scenario"
 _OUTCOME: Final = "Outcome"
 
