@@ -24,18 +24,7 @@ from ...protocol.dpwevote import DPWeVote
 from ...protocol.dpwevote.game import MemberPower, WeightedGame, released_power
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Estimate
-from ..presentation.drawing import (
-    COLORS,
-    INK,
-    MOST_ROWS,
-    WITHIN,
-    Marks,
-    Picture,
-    fold,
-    name_rows,
-    save_picture,
-    size_of_rows,
-)
+from ..presentation import drawing
 from ..presentation.numbers import some
 from ..presentation.terminal import percent, show_facts, show_note, show_table
 from ..running.folder import RunFolder
@@ -230,18 +219,18 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
             }
         )
     folder.write_table("power.csv", rows)
-    shown = list(powers.by_weight().values())[:MOST_ROWS]
-    names = [fold(_named([powers.names[place] for place in places]), most_lines=2) for places in shown]
-    cut = "" if len(shown) == len(powers.by_weight()) else f" (the {MOST_ROWS} heaviest)"
+    shown = list(powers.by_weight().values())[: drawing.MOST_ROWS]
+    names = [drawing.fold(_named([powers.names[place] for place in places]), most_lines=2) for places in shown]
+    cut = "" if len(shown) == len(powers.by_weight()) else f" (the {drawing.MOST_ROWS} heaviest)"
     who = some(len(powers.names), "partner")
     bars = " · bars: one standard error" if powers.is_simulated else ""
-    picture = Picture(
+    picture = drawing.Picture(
         draw=lambda panels: _draw(panels, powers, [places[0] for places in shown], names),
-        size=size_of_rows(names, row=0.13),
+        size=drawing.size_of_rows(names, row=0.13),
         title=f"Power in the game, and in what is released{cut}",
         setting=f"{who} · ε = {powers.epsilon:.4g} for one candidate · local model{bars}",
     )
-    save_picture(picture, folder=folder.path, name="power")
+    drawing.save_picture(picture, folder=folder.path, name="power")
     table = {
         "name": "power",
         "caption": "How often each partner decides",
@@ -259,15 +248,15 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
     folder.write_json("study.json", study)
 
 
-def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[str]) -> Marks:
+def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[str]) -> drawing.Marks:
     axes = panels[0, 0]
     total = math.fsum(powers.weights)
     of_all = math.fsum(own.value for own in powers.released)
     marks: dict[str, dict[str, Any]] = {
-        "share of weight": {"color": INK, "marker": "|", "markersize": 6, "linestyle": "none", "mew": 1.6},
-        "Shapley-Shubik": {"color": COLORS["orange"], "marker": "s", "markersize": 4, "linestyle": "none"},
-        "Banzhaf": {"color": COLORS["blue"], "marker": "o", "markersize": 4.2, "linestyle": "none"},
-        "in what is released": {"color": COLORS["green"], "marker": "D", "markersize": 4, "linestyle": "none"},
+        "share of weight": {"color": drawing.INK, "marker": "|", "markersize": 6, "linestyle": "none", "mew": 1.6},
+        "Shapley-Shubik": {"color": drawing.COLORS["orange"], "marker": "s", "markersize": 4, "linestyle": "none"},
+        "Banzhaf": {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 4.2, "linestyle": "none"},
+        "in what is released": {"color": drawing.COLORS["green"], "marker": "D", "markersize": 4, "linestyle": "none"},
     }
     for row, place in enumerate(places):
         member = powers.members[place]
@@ -282,10 +271,10 @@ def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[st
                 axes.plot(share, row + level, **marks[label])
         if of_all and (error := powers.released[place].standard_error / of_all):
             axes.errorbar(
-                found["in what is released"], row + _LEVELS[-1], xerr=error, color=COLORS["green"], linewidth=1
+                found["in what is released"], row + _LEVELS[-1], xerr=error, color=drawing.COLORS["green"], linewidth=1
             )
-        axes.axhspan(row - 0.42, row + 0.42, color=WITHIN, linewidth=0, zorder=0)
-    name_rows(axes, names, x="share of one partner in the sum of all")
+        axes.axhspan(row - 0.42, row + 0.42, color=drawing.WITHIN, linewidth=0, zorder=0)
+    drawing.name_rows(axes, names, x="share of one partner in the sum of all")
     return marks
 
 

@@ -8,26 +8,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from ..presentation import briefs_of
-from ..presentation.drawing import (
-    BEYOND,
-    COLORS,
-    ERRORS_SHOWN,
-    INK,
-    MOST_ROWS,
-    MUTED,
-    RULE,
-    WHISKERS,
-    WIDTH,
-    Marks,
-    Picture,
-    annotate_row,
-    clean,
-    fold,
-    label_lines,
-    name_rows,
-    save_picture,
-)
+from ..presentation import briefs_of, drawing
 from ..presentation.numbers import some
 from ..presentation.presenter import Brief
 from ..presentation.terminal import show_label, show_note, show_table
@@ -48,7 +29,7 @@ _LEGEND_LINES: Final = 8
 _GAP: Final = 0.07
 _LOSS_INCHES: Final = 2.6
 _WIDER: Final = 0.9
-_ESTIMATE: Final[dict[str, Any]] = {"color": RULE, "marker": "o", "markersize": 6, "linewidth": 2}
+_ESTIMATE: Final[dict[str, Any]] = {"color": drawing.RULE, "marker": "o", "markersize": 6, "linewidth": 2}
 _ROW_INCHES: Final = 0.36
 _FRAME_INCHES: Final = 1.5
 
@@ -138,19 +119,19 @@ def draw_series(series: Series, finished: FinishedSeries, *, folder: Path) -> li
     """
     most = max(1, _MOST_DRAWN // len(finished.held))
     briefs = [(each.vote, brief) for each in finished.held for brief in _briefs(each)[:most]]
-    drawn = [(vote, brief) for vote, brief in briefs if _is_drawn(brief)][:MOST_ROWS]
+    drawn = [(vote, brief) for vote, brief in briefs if _is_drawn(brief)][: drawing.MOST_ROWS]
     heights = [_LOSS_INCHES] + ([_ROW_INCHES * len(drawn) + 1.0] if drawn else [])
 
-    def draw(panels: Any) -> Marks | None:
+    def draw(panels: Any) -> drawing.Marks | None:
         panels[0, 0].get_gridspec().set_height_ratios(heights)
         _draw_losses(panels[0, 0], series, finished)
         if not drawn:
             return None
         _draw_outcomes(panels[1, 0], drawn)
-        return {f"estimate, {WHISKERS}": _ESTIMATE}
+        return {f"estimate, {drawing.WHISKERS}": _ESTIMATE}
 
-    picture = Picture(draw=draw, size=(WIDTH, _FRAME_INCHES + sum(heights)), panels=(len(heights), 1))
-    return save_picture(picture, folder=folder, name="series", title=series.title, setting=finished.setting)
+    picture = drawing.Picture(draw=draw, size=(drawing.WIDTH, _FRAME_INCHES + sum(heights)), panels=(len(heights), 1))
+    return drawing.save_picture(picture, folder=folder, name="series", title=series.title, setting=finished.setting)
 
 
 def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
@@ -158,7 +139,7 @@ def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
     held, allowance = finished.held, series.allowance
     votes = list(range(1, len(held) + 1))
     ends: dict[str, tuple[float, str]] = {}
-    palette = list(COLORS.values())
+    palette = list(drawing.COLORS.values())
     alike = list(_alike(series, finished))[:_LEGEND_LINES]
     for place, (names, paid) in enumerate(alike):
         color = palette[place % len(palette)]
@@ -169,18 +150,18 @@ def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
         axes.plot(votes, heights, marker="o", markersize=width + 2.4, linestyle="none", color=color, clip_on=False)
         ends[_named(names, series.client_role)] = (heights[-1], color)
     if allowance.budget is not None:
-        axes.axhline(allowance.budget.epsilon, color=RULE, linewidth=1.0)
-        ends["budget: refused above"] = (allowance.budget.epsilon, RULE)
+        axes.axhline(allowance.budget.epsilon, color=drawing.RULE, linewidth=1.0)
+        ends["budget: refused above"] = (allowance.budget.epsilon, drawing.RULE)
     axes.set_ylim(bottom=0)
     axes.margins(y=0.12)
     if allowance.budget is not None:
         top = max(axes.get_ylim()[1], 1.15 * allowance.budget.epsilon)
         axes.set_ylim(0, top)
-        axes.axhspan(allowance.budget.epsilon, top, color=BEYOND, linewidth=0, zorder=0)
+        axes.axhspan(allowance.budget.epsilon, top, color=drawing.BEYOND, linewidth=0, zorder=0)
     axes.set_xticks(votes, [_tick(each.vote) for each in held])
     over = "" if allowance.period_seconds is None else f" in the {say_period(allowance.period_seconds)} up to each vote"
-    clean(axes, title=f"What each {series.client_role} lost{over or ' so far'}", y="ε proven", grid="y")
-    label_lines(axes, ends, gap=_GAP)
+    drawing.clean(axes, title=f"What each {series.client_role} lost{over or ' so far'}", y="ε proven", grid="y")
+    drawing.label_lines(axes, ends, gap=_GAP)
 
 
 def _counted(held: Sequence[Held], paid: Sequence[float | None], number: int, seconds: float | None) -> float:
@@ -197,13 +178,13 @@ def _draw_outcomes(axes: Any, briefs: Sequence[tuple[Vote, Brief]]) -> None:
     """Draw a row for each thing that was decided, by the number behind it."""
     names: list[str] = []
     for row, (vote, brief) in enumerate(briefs):
-        names.append(fold(f"{vote.number}  {brief.name}", most_lines=2))
+        names.append(drawing.fold(f"{vote.number}  {brief.name}", most_lines=2))
         if brief.estimate is not None:
-            error = ERRORS_SHOWN * brief.estimate.standard_error
+            error = drawing.ERRORS_SHOWN * brief.estimate.standard_error
             axes.errorbar(brief.estimate.value, row, xerr=error, capsize=4, **_ESTIMATE)
-        annotate_row(axes, row, brief.said.plain, color=INK)
-    axes.axvline(0, color=MUTED, linewidth=0.8)
-    name_rows(axes, names, x="estimate")
+        drawing.annotate_row(axes, row, brief.said.plain, color=drawing.INK)
+    axes.axvline(0, color=drawing.MUTED, linewidth=0.8)
+    drawing.name_rows(axes, names, x="estimate")
     axes.set_title("What each vote released")
 
 
