@@ -49,18 +49,12 @@ _MOST_BARS: Final = 16  # labels that a picture of one posterior has room for
 
 
 class CoalitionRole(InferringRole, frozen=True, kw_only=True):
-    """Semi-honest parties that pool their views.
+    """Semi-honest parties that pool their views."""
 
-    Args:
-        members: the parties; "server" is the server.
-        target: whose secret is inferred; empty for every party that is no member.
-        prior: a probability for each of the secret's labels, by label or in order; uniform unless given.
-        votes: how many times the same parties vote on the same inputs, each time with fresh noise.
-    """
-
-    target: str = ""
+    target: str = ""  # whose secret is inferred; empty for every party that is no member
+    # A probability for each of the secret's labels, by label or in order; uniform unless given.
     prior: dict[str, float] | tuple[float, ...] = ()
-    votes: int = 1
+    votes: int = 1  # how many times the same parties vote on the same inputs, each time with fresh noise
 
     name: ClassVar[str] = "coalition"
 

@@ -37,19 +37,12 @@ class CollusionCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class CollusionSweepRole(Role, frozen=True, kw_only=True):
-    """Coalitions of every size against the first party.
+    """Coalitions of every size against the first party."""
 
-    Args:
-        cases: what is compared; by default the scenario itself.
-        epsilons: the ε of each line; by default each case's own.
-        sizes: how many other parties collude; by default some from none to all.
-        trials: made-up targets for a coalition without the server, whose success is an average over them.
-    """
-
-    cases: tuple[CollusionCase, ...] = ()
-    epsilons: tuple[float, ...] = ()
-    sizes: tuple[int, ...] = ()
-    trials: int = 300
+    cases: tuple[CollusionCase, ...] = ()  # what is compared; by default the scenario itself
+    epsilons: tuple[float, ...] = ()  # the ε of each line; by default each case's own
+    sizes: tuple[int, ...] = ()  # how many other parties collude; by default some from none to all
+    trials: int = 300  # made-up targets for a coalition without the server, whose success is an average over them
 
     name: ClassVar[str] = "collusion-sweep"
 

@@ -16,14 +16,9 @@ __all__ = ["EquivocatorRole"]
 
 
 class EquivocatorRole(Role, frozen=True, kw_only=True):
-    """A server that releases the opposite of every yes and no, and another winner, to some parties.
+    """A server that releases the opposite of every yes and no, and another winner, to some parties."""
 
-    Args:
-        members: left out, or "server": the server is who deviates.
-        misled: the parties that are told otherwise.
-    """
-
-    misled: tuple[str, ...]
+    misled: tuple[str, ...]  # the parties that are told otherwise
 
     name: ClassVar[str] = "equivocator"
     needs_agents: ClassVar[bool] = True

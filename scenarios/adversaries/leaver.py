@@ -12,20 +12,13 @@ __all__ = ["LeaverRole"]
 
 
 class LeaverRole(Role, frozen=True, kw_only=True):
-    """Parties that leave before they report in a phase.
+    """Parties that leave before they report in a phase."""
 
-    Args:
-        members: who leaves.
-        phase: the phase in which they do not report; by default the last.
-        number: a number of what the request publishes, as a dotted path ("quota.value"); empty to leave in any case.
-        above: leave if that number is above this.
-        below: leave if it is below this.
-    """
-
-    phase: str = ""
+    phase: str = ""  # the phase in which they do not report; by default the last
+    # A number of what the request publishes, as a dotted path ("quota.value"); empty to leave in any case.
     number: str = ""
-    above: float | None = None
-    below: float | None = None
+    above: float | None = None  # leave if that number is above this
+    below: float | None = None  # leave if it is below this
 
     name: ClassVar[str] = "leaver"
     needs_agents: ClassVar[bool] = True

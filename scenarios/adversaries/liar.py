@@ -14,14 +14,9 @@ __all__ = ["LiarRole"]
 
 
 class LiarRole(Role, frozen=True, kw_only=True):
-    """A server that names false parameters.
+    """A server that names false parameters."""
 
-    Args:
-        members: left out, or "server": the server is who deviates.
-        parameters: what it names in the place of its own, by name.
-    """
-
-    parameters: dict[str, Any]
+    parameters: dict[str, Any]  # what it names in the place of its own, by name
 
     name: ClassVar[str] = "liar"
     needs_agents: ClassVar[bool] = True

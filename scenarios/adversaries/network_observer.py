@@ -33,11 +33,7 @@ _MOST_DRAWN: Final = 40  # connections whose traffic is drawn
 
 
 class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
-    """Somebody on the network between all parties and the server.
-
-    Args:
-        members: left out: it is no party.
-    """
+    """Somebody on the network between all parties and the server."""
 
     name: ClassVar[str] = "network-observer"
     needs_agents: ClassVar[bool] = True

@@ -41,16 +41,10 @@ _MOST_BARS: Final = 16
 
 
 class PoisonerRole(PushingRole, frozen=True, kw_only=True):
-    """Parties that choose their reports.
+    """Parties that choose their reports."""
 
-    Args:
-        members: the parties.
-        strategy: how they choose their reports (see `attacks.poisoning`).
-        most_share: of all parties, how many poison at most in the picture.
-    """
-
-    strategy: StrategyName = "greatest"
-    most_share: float = 0.3
+    strategy: StrategyName = "greatest"  # how they choose their reports (see `attacks.poisoning`)
+    most_share: float = 0.3  # of all parties, how many poison at most in the picture
 
     name: ClassVar[str] = "poisoner"
 

@@ -23,16 +23,12 @@ _HONEST_VOTES: Final = 50  # honest votes from which the error of one is estimat
 
 
 class PushingRole(Role, frozen=True, kw_only=True):
-    """Parties that push an estimate one way.
+    """Parties that push an estimate one way."""
 
-    Args:
-        aim: what they push: a candidate, an alternative, a label (or "TASK=LABEL"), a feature, or of any other protocol
-            the name of an estimate; the first by default.
-        direction: whether they push it up or down.
-    """
-
+    # What they push: a candidate, an alternative, a label (or "TASK=LABEL"), a feature, or of any other protocol the
+    # name of an estimate; the first by default.
     aim: str = ""
-    direction: Literal["up", "down"] = "up"
+    direction: Literal["up", "down"] = "up"  # whether they push it up or down
 
     needs_agents: ClassVar[bool] = True
 

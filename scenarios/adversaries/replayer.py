@@ -10,16 +10,10 @@ __all__ = ["ReplayerRole"]
 
 
 class ReplayerRole(Role, frozen=True, kw_only=True):
-    """Parties that want their reports to count more than once.
+    """Parties that want their reports to count more than once."""
 
-    Args:
-        members: the parties.
-        times: how often each report is sent again, the same byte for byte.
-        altered: whether another report follows, with the least number that the phase allows in every place.
-    """
-
-    times: int = 3
-    altered: bool = False
+    times: int = 3  # how often each report is sent again, the same byte for byte
+    altered: bool = False  # whether another report follows, with the least number that the phase allows in every place
 
     name: ClassVar[str] = "replayer"
     needs_agents: ClassVar[bool] = True

@@ -46,15 +46,12 @@ class Rehearsal(NamedTuple):
 class SybilsRole(PushingRole, frozen=True, kw_only=True):
     """One person with several names.
 
-    Args:
-        members: names on the roster that this person holds by right; all of them report what it wishes, honestly
-            randomized.
-        outsiders: how many names that are not on the roster it tries.
-        impersonated: other parties' names that it tries once these have joined.
+    Members are the names on the roster that this person holds by right; all of them report what it wishes, honestly
+    randomized.
     """
 
-    outsiders: int = 0
-    impersonated: tuple[str, ...] = ()
+    outsiders: int = 0  # how many names that are not on the roster it tries
+    impersonated: tuple[str, ...] = ()  # other parties' names that it tries once these have joined
 
     name: ClassVar[str] = "sybils"
 

@@ -71,18 +71,14 @@ _MOST_BARS: Final = 16  # labels that a picture of one posterior has room for
 class DifferencingRole(Role, frozen=True, kw_only=True):
     """Voters that hear the outcomes of two elections which differ in the target.
 
-    Args:
-        members: voters, at least one, without the aggregator, which is trusted.
-        target: whose ranking is inferred, as it was in the first election: the scenario's own.
-        change: what becomes of the target: it has "left" before the second election, or "changed" its ranking.
-        secret: "ranking", unless "favorite" or "pair" is given: which of the first two alternatives is ahead.
-        trials: made-up pairs of elections, where sums are published; fewer where many rankings are unknown.
+    Members are voters, at least one, without the aggregator, which is trusted.
     """
 
-    target: str
+    target: str  # whose ranking is inferred, as it was in the first election: the scenario's own
+    # What becomes of the target: it has "left" before the second election, or "changed" its ranking.
     change: Change = "left"
-    secret: str = ""
-    trials: int = 60
+    secret: str = ""  # "ranking", unless "favorite" or "pair" is given: which of the first two alternatives is ahead
+    trials: int = 60  # made-up pairs of elections, where sums are published; fewer where many rankings are unknown
 
     name: ClassVar[str] = "differencing"
     protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})

@@ -278,14 +278,9 @@ def _names(vote: FairVoting, row: IntArray) -> tuple[str, ...]:
 
 
 class MisreporterRole(Role, frozen=True, kw_only=True):
-    """A voter who looks for the false ranking that is worth most.
+    """A voter who looks for the false ranking that is worth most."""
 
-    Args:
-        members: that voter alone.
-        trials: simulated elections, for each mechanism that releases more than the winner.
-    """
-
-    trials: int = 400
+    trials: int = 400  # simulated elections, for each mechanism that releases more than the winner
 
     name: ClassVar[str] = "misreporter"
     protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})

@@ -47,18 +47,14 @@ _, _SECRET = MoralAttack.secrets
 class MembershipRole(Role, frozen=True, kw_only=True):
     """Voters that compare repeated releases with and without the target, or somebody who knows the population alone.
 
-    Args:
-        members: voters, "*" for all but the target; none for somebody who hears the release and knows the population.
-            Where nobody trusts it, "server" too: it has the target's own reports.
-        target: whose row is looked for.
-        releases: after how many to tell, increasing.
-        rounds: of the game, half of them with another one's row; fewer where rows are long.
-        budget: what the target allows over all releases (ε); by default the scenario's, and no limit without one.
+    Members are voters, "*" for all but the target; none for somebody who hears the release and knows the population.
+    Where nobody trusts it, "server" too: it has the target's own reports.
     """
 
-    target: str
-    releases: tuple[int, ...] = (1, 4, 16, 64)
-    rounds: int = 2_000
+    target: str  # whose row is looked for
+    releases: tuple[int, ...] = (1, 4, 16, 64)  # after how many to tell, increasing
+    rounds: int = 2_000  # of the game, half of them with another one's row; fewer where rows are long
+    # What the target allows over all releases (ε); by default the scenario's, and no limit without one.
     budget: float | None = None
 
     name: ClassVar[str] = "membership"

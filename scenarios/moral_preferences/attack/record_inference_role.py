@@ -131,19 +131,15 @@ def play_record_game(
 class RecordInferenceRole(Role, frozen=True, kw_only=True):
     """A coalition that knows all records of the target but one, and two candidates for that one.
 
-    Args:
-        members: where nobody is trusted the server, and whoever else; where the server is trusted, all other voters.
-        target: who has the record.
-        records: how many the target has; 0 for the most that the protocol allows.
-        candidates: two differences, chosen minus rejected, of ℓ₂ norm ≤ 1 as clipping leaves them; by default opposite
-            answers to a question about the first feature alone.
-        trials: made-up targets of each game.
+    Members are, where nobody is trusted, the server and whoever else; where the server is trusted, all other voters.
     """
 
-    target: str
-    records: int = 0
+    target: str  # who has the record
+    records: int = 0  # how many the target has; 0 for the most that the protocol allows
+    # Two differences, chosen minus rejected, of ℓ₂ norm ≤ 1 as clipping leaves them; by default opposite answers to a
+    # question about the first feature alone.
     candidates: tuple[tuple[float, ...], ...] = ()
-    trials: int = 2_000
+    trials: int = 2_000  # made-up targets of each game
 
     name: ClassVar[str] = "record-inference"
     protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
