@@ -59,7 +59,6 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
     name: ClassVar[str] = "coalition"
 
     def check(self, scene: Scene) -> None:
-        """Refuse a coalition that contains its target or has no member, unknown parties, and a prior that is none."""
         coalition = scene.coalition(self.members)
         require(self.members, "members", "nobody", "at least one party")
         check_at_least("votes", self.votes, 1)

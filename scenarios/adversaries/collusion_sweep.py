@@ -47,7 +47,6 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
     name: ClassVar[str] = "collusion-sweep"
 
     def check(self, scene: Scene) -> None:
-        """Refuse members, which grow here by themselves, and sizes, ε and cases that cannot be."""
         self.check_left_out(allowed="sizes say it")
         refuse(len(self.cases) > _MOST_CASES, "cases", f"{len(self.cases)} cases", f"at most {_MOST_CASES}")
         check_at_least("trials", self.trials, 1)

@@ -24,7 +24,6 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
     needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        """Refuse other members, and misled parties that are none, or everybody."""
         self.check_server_alone()
         require(self.misled, "misled", "nobody", "at least one party")
         scene.coalition(self.misled, field="misled")

@@ -24,7 +24,6 @@ class LeaverRole(Role, frozen=True, kw_only=True):
     needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        """Refuse a server, nobody, a phase that there is not, and a condition without a number."""
         self.check_parties_alone(scene)
         names = [phase.name for phase in scene.protocol.phases]
         if self.phase and self.phase not in names:

@@ -22,7 +22,6 @@ class LiarRole(Role, frozen=True, kw_only=True):
     needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        """Refuse other members, unknown parameters, and those that are true."""
         self.check_server_alone()
         own = msgspec.msgpack.decode(scene.protocol.encoded_parameters, type=dict[str, Any])
         require(self.parameters, "parameters", "nothing", "at least one that is false")

@@ -40,7 +40,6 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
     watches_traffic: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        """Refuse members, and a secret that is none."""
         self.check_left_out(allowed="it is no party")
         self.attack(scene)
 

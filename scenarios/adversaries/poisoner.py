@@ -49,7 +49,6 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
     name: ClassVar[str] = "poisoner"
 
     def check(self, scene: Scene) -> None:
-        """Refuse a server as a member, nobody, an unknown aim, and members whose reports do not concern it."""
         require(self.members, "members", "nobody", "at least one party")
         refuse(SERVER in self.members, "members", SERVER, "parties that report: a server sends no report")
         coalition = scene.coalition(self.members)

@@ -19,7 +19,6 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
     needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        """Refuse a server, nobody, and a number of times that is none."""
         self.check_parties_alone(scene)
         check_between("times", self.times, 0, _MOST_TIMES)
 

@@ -31,7 +31,6 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        """Refuse a target that is a member or nobody, and a secret that is none."""
         coalition = scene.coalition(self.members)
         scene.place_of_target(self.target, coalition)
         check_at_least("trials", self.trials, 1)

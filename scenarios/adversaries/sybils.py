@@ -56,7 +56,6 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
     name: ClassVar[str] = "sybils"
 
     def check(self, scene: Scene) -> None:
-        """Refuse a person with no name at all, unknown names, and one's own among the impersonated."""
         scene.coalition(self.members)
         refuse(SERVER in self.members, "members", SERVER, "names of parties: a seat is a party's")
         check_between("outsiders", self.outsiders, 0, _MOST_OUTSIDERS)

@@ -40,30 +40,19 @@ class PhaseFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A session in words.
+    """A session in words."""
 
-    Args:
-        protocol, client_role, server_role: what they are called.
-        trust: whom it trusts, as `statements.trust_in`.
-        meaning: what its ε allows, a line each; of whoever pays most.
-        warning: where that is little protection; empty where it is not.
-        hides_participation: whether it is private who takes part.
-        phases: in order.
-        claimed, proven: ε of all that one party says; None where nothing bounds it.
-        relation: of both.
-    """
-
-    protocol: str
+    protocol: str  # what it is called, as the roles are
     client_role: str
     server_role: str
-    trust: str
-    meaning: tuple[str, ...]
-    warning: str
-    hides_participation: bool
-    phases: tuple[PhaseFacts, ...]
-    claimed: float | None
+    trust: str  # whom it trusts, as `statements.trust_in`
+    meaning: tuple[str, ...]  # what its ε allows, a line each; of whoever pays most
+    warning: str  # where that is little protection; empty where it is not
+    hides_participation: bool  # whether it is private who takes part
+    phases: tuple[PhaseFacts, ...]  # in order
+    claimed: float | None  # ε of all that one party says; None where nothing bounds it
     proven: float | None
-    relation: str
+    relation: str  # of both
 
 
 def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:

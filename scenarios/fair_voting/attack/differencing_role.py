@@ -84,7 +84,6 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
     protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})
 
     def check(self, scene: Scene) -> None:
-        """Refuse a target that is a member or alone in its group, an aggregator, another model, and numbers."""
         coalition = scene.coalition(self.members)
         place = scene.place_of_target(self.target, coalition, knows="its own ranking")
         value = SERVER if coalition.has_server else "nobody"

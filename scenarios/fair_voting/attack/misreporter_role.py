@@ -286,7 +286,6 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
     protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})
 
     def check(self, scene: Scene) -> None:
-        """Refuse other members than one voter, many alternatives, and a law of the winner that takes too long."""
         coalition = scene.coalition(self.members)
         value = SERVER if coalition.has_server else f"{len(self.members)} voters"
         refuse(len(self.members) != 1 or coalition.has_server, "members", value, "one voter")

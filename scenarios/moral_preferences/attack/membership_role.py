@@ -61,7 +61,6 @@ class MembershipRole(Role, frozen=True, kw_only=True):
     protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
 
     def check(self, scene: Scene) -> None:
-        """Refuse a target that is a member or like everybody, a trusted server, numbers out of range, a law unknown."""
         coalition = scene.coalition(self.members)
         place = scene.place_of_target(self.target, coalition, knows="that it took part")
         allowed = "voters alone: this protocol trusts its server, which sees every row as it is"

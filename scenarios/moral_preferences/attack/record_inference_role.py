@@ -145,7 +145,6 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
     protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
 
     def check(self, scene: Scene) -> None:
-        """Refuse a protocol that protects no records, a coalition that faces something else, and unusable numbers."""
         coalition = scene.coalition(self.members)
         scene.place_of_target(self.target, coalition, knows="its own records")
         parameters = cast("MoralPreferences", scene.protocol).parameters
