@@ -142,8 +142,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         if isinstance(self.prior, dict):
             for label in self.prior:
                 if label not in labels:
-                    allowed = f"one of {', '.join(labels[:20])}"
-                    raise ConfigurationError(field="prior", value=label, allowed=allowed)
+                    raise ConfigurationError(field="prior", value=label, allowed=f"one of {', '.join(labels[:20])}")
             given: Sequence[float] = [self.prior.get(label, 0.0) for label in labels]
         else:
             given = self.prior

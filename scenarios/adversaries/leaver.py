@@ -33,8 +33,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
         refuse(bool(self.number) is not has_limit, "number", self.number or "nothing", allowed)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
-        leaver = Leaver(self._place(scene), self._leaves_if)
-        return dict.fromkeys(self.members, leaver)
+        return dict.fromkeys(self.members, Leaver(self._place(scene), self._leaves_if))
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return whether the vote went on without them, and what the leavers paid."""

@@ -95,8 +95,7 @@ def _told_by_sizes(scene: Scene, phase: Phase, attack: Attack, secret: str) -> t
     Exact where reports can be listed, and else of many that are drawn.
     """
     candidates = _candidates(scene, attack, secret)
-    values = candidates.rows[:, phase.columns]
-    reports, law = _reports_of(scene, phase, values)
+    reports, law = _reports_of(scene, phase, candidates.rows[:, phase.columns])
     prior = np.full(len(candidates.labels), 1 / len(candidates.labels))
     sizes_as_sent = np.array([len(phase.encode_report(report)) for report in reports.tolist()], dtype=np.int64)
     as_sent, as_needed = (

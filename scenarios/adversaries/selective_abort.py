@@ -31,8 +31,7 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        coalition = scene.coalition(self.members)
-        scene.place_of_target(self.target, coalition)
+        scene.place_of_target(self.target, scene.coalition(self.members))
         check_at_least("trials", self.trials, 1)
         self._isolation(scene, trials=1)  # what cannot be computed is said before anything runs
 

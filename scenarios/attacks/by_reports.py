@@ -44,8 +44,7 @@ class ReportAttack(Attack):
         self.check_secret(secret)
         if self._known is None:
             found = given_rows(self.protocol) or self._listed()
-            places = np.arange(len(found.rows), dtype=np.int64)
-            self._known = Candidates(found.rows, places, found.labels)
+            self._known = Candidates(found.rows, np.arange(len(found.rows), dtype=np.int64), found.labels)
             if self.protocol.trusts_server and self._inputs is not None:
                 self._check_rows(self._inputs)
         return self._known

@@ -88,8 +88,7 @@ class ExtremeReports:
 
     def spread(self, places: IntArray) -> float:
         """Return how far the estimate is between pushed one way and the other by these parties, whatever they drew."""
-        other = dataclasses.replace(self, sign=-self.sign)
-        return abs(self.value_with(places) - other.value_with(places))
+        return abs(self.value_with(places) - dataclasses.replace(self, sign=-self.sign).value_with(places))
 
     def estimates(self, reports: Sequence[IntArray] | None = None) -> dict[str, Estimate]:
         """Return what is released to which these reports come; honest ones unless given."""

@@ -129,8 +129,7 @@ def tallies_of(
     tallies: list[Tally] = []
     for number, phase in enumerate(protocol.phases):
         tally = phase.tally(reports[number], earlier=reports[:number], public=public)
-        draw = draw_for_release(noise, protocol=protocol.name, phase=phase)
-        tallies.append(phase.randomize_tally(tally, draw))
+        tallies.append(phase.randomize_tally(tally, draw_for_release(noise, protocol=protocol.name, phase=phase)))
     return tallies
 
 

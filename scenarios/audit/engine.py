@@ -119,8 +119,7 @@ def audit(
     else:
         found = Evidence("", "", Bounds())
     if checks:
-        number = int(samples * _OF_INPUTS[source]) // len(checks)
-        inputs += draw_checks(checks, number, streams)
+        inputs += draw_checks(checks, int(samples * _OF_INPUTS[source]) // len(checks), streams)
     found = found._replace(held=hold(inputs, of_law) if inputs else NOTHING_HELD)
     least = samples_needed(case.proven, (risk - of_law) * _OF_EPSILON)
     needed = None if least is None else _with_choice(least)

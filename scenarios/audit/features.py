@@ -167,8 +167,7 @@ def _fit(feature: Feature, first: IntArray, second: IntArray) -> _Learned | None
     counts = [np.bincount(places.of(values), minlength=places.size) for values in (ones, others)]
     ratios = _ratios(counts[0], counts[1])
     # How far the scores of the two are apart: their symmetric divergence, smoothed.
-    difference = float(((counts[0] - counts[1]) * ratios).sum())
-    return _Learned(feature, places, ratios, difference)
+    return _Learned(feature, places, ratios, float(((counts[0] - counts[1]) * ratios).sum()))
 
 
 def _fit_pairs(best: Feature, others: Sequence[Feature], first: IntArray, second: IntArray) -> Iterator[Named]:
@@ -186,8 +185,7 @@ def _fit_pairs(best: Feature, others: Sequence[Feature], first: IntArray, second
             np.bincount(row * columns.size + columns.of(own), minlength=rows.size * columns.size)
             for row, own in zip(rows_of, values, strict=True)
         ]
-        ratios = _ratios(counts[0], counts[1])
-        yield f"{best.name}; {other.name}", _pair_score(best, rows, other, columns, ratios)
+        yield f"{best.name}; {other.name}", _pair_score(best, rows, other, columns, _ratios(counts[0], counts[1]))
 
 
 def _size_score(feature: Feature, sign: float) -> Score:

@@ -156,7 +156,6 @@ def planted_in_stage(
         fields = ("pairs", "law_checks", "unit", "relation", "model", "claimed", "proven", "note")
         own = case.share if source == "simulated" else case.secure_share
         share = min(1.0, own * times)
-        shares = {"share": share, "secure_share": share}
-        return {field: getattr(case, field) for field in fields} | shares
+        return {field: getattr(case, field) for field in fields} | {"share": share, "secure_share": share}
 
     return fault_of((name, repaired), what, sides, source=source, samples=number)

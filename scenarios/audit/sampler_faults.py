@@ -101,8 +101,7 @@ def _check(
     mechanism: RowMechanism, row: Sequence[int], source: Source, make_noise: Callable[[], SecureNoise]
 ) -> LawCheck:
     (check,) = checks_of(mechanism, np.array([row], dtype=np.int64))
-    secure = secure_draw(mechanism, row, make_noise) if source == "secure" else None
-    return dataclasses.replace(check, secure=secure)
+    return dataclasses.replace(check, secure=secure_draw(mechanism, row, make_noise) if source == "secure" else None)
 
 
 def _clipped_tail() -> Fault:

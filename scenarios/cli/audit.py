@@ -230,8 +230,7 @@ def _audit_faults(samples: int | None, *, thorough: bool, as_json: bool, seed: i
     from ..running.progress import steps
 
     with steps(make_console(stderr=True)) as tell:
-        factor = THOROUGH if thorough else 1
-        results = run_self_test(samples=samples, factor=factor, seed=seed, on_progress=tell)
+        results = run_self_test(samples=samples, factor=THOROUGH if thorough else 1, seed=seed, on_progress=tell)
     if as_json:
         print_json(results)
     else:

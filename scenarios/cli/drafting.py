@@ -265,8 +265,7 @@ def show(scenario: str) -> None:
 
     shipped = {**shipped_scenarios(), **shipped_series()}
     if scenario not in shipped:
-        allowed = one_of(shipped, scenario)
-        raise ConfigurationError(field="scenario", value=scenario, allowed=allowed)
+        raise ConfigurationError(field="scenario", value=scenario, allowed=one_of(shipped, scenario))
     click.echo(shipped[scenario].read_text(encoding="utf-8"), nl=False)
 
 

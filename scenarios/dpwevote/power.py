@@ -145,8 +145,7 @@ def show_power(console: Console, powers: Powers) -> None:
     console.print(Text(_verdict_of(powers), style="bold"))
     console.print()
     show_facts(console, _facts_of(powers))
-    has_orders = all(member.shapley_shubik is not None for member in powers.members)
-    orders = ["Shapley-Shubik"] * has_orders
+    orders = ["Shapley-Shubik"] * all(member.shapley_shubik is not None for member in powers.members)
     columns = ["Weight", "Partners", "Share", *orders, "Banzhaf", "Decides", "Moves the release"]
     rows: list[Sequence[str]] = []
     for weight, places in powers.by_weight().items():

@@ -174,8 +174,7 @@ def _draw_rows(
             subtracted = truth["quota"] if candidate.support is None else 0.0
             axes.plot(truth[candidate.name] - subtracted, row, **drawing.TRUTH)
         decision = "passes" if candidate.passed else "fails"
-        verdict = candidate.verdict.verdict
-        said = f"too close to tell ({decision})" if verdict is Verdict.TOO_CLOSE else decision
+        said = f"too close to tell ({decision})" if candidate.verdict.verdict is Verdict.TOO_CLOSE else decision
         drawing.annotate_row(axes, row, f"{said}\nP(wrong) {percent(candidate.error_probability)}", color=mark["color"])
     is_margin = any(candidate.support is None for candidate in candidates)
     meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"

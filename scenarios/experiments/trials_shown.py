@@ -191,8 +191,7 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
             continue
         known = {quantile.level: quantile.value for quantile in summary.quantiles}
         between = _together([summary.low, summary.high], measure, summary)
-        quantiles = _together([known[level] for level in QUANTILES if level in known], measure, summary)
-        places = iter(quantiles)
+        places = iter(_together([known[level] for level in QUANTILES if level in known], measure, summary))
         cells = [next(places) if level in known else "" for level in QUANTILES]
         unit = " %" if measure.is_share else ""
         rows.append([title_of(measure.name), written(summary, measure), " to ".join(between) + unit, *cells])

@@ -94,8 +94,7 @@ class VariantSearch:
         enough = next((offered for offered in curve if suffices(offered)), None)
         below = [offered.epsilon for offered in curve if enough is None or offered.epsilon < enough.epsilon]
         high = curve[-1].epsilon * _FACTOR if enough is None else enough.epsilon
-        low = max(below, default=high / _FACTOR)
-        found = least_price(table, name, aimed, between=(low, high), steps=_STEPS)
+        found = least_price(table, name, aimed, between=(max(below, default=high / _FACTOR), high), steps=_STEPS)
         if found is None:
             return None
         price = rounded_up(found.epsilon, _DIGITS)

@@ -535,5 +535,4 @@ def table_of(kind: type[VariantTable], scenario: Scenario, *, trials: int) -> Va
     Raises:
         ConfigurationError: something of the scenario is not allowed, or its variants cannot be compared.
     """
-    resolved = prepare(scenario)[1] if kind.needs_values else resolve_served(scenario)
-    return kind(resolved, trials=trials)
+    return kind(prepare(scenario)[1] if kind.needs_values else resolve_served(scenario), trials=trials)

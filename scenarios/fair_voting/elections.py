@@ -104,8 +104,7 @@ class Release:
         # Among those within, the most welfare; where nobody is, the least disparity.
         lowest = welfare.min(axis=1, keepdims=True)
         welfare = np.asarray(welfare - (welfare - lowest + 1) * ~is_within)
-        within = _most(welfare)
-        return np.where(has_any[:, None], within, _most(-disparity)).astype(np.bool_)
+        return np.where(has_any[:, None], _most(welfare), _most(-disparity)).astype(np.bool_)
 
     def _disparity(
         self, scaled: NDArray[Any], partitions: Sequence[Partition], wholes: Sequence[Sequence[int]]
@@ -240,8 +239,7 @@ def _sampled(
     sums, draw = profiles.sums(phase.scoring), 1
     if vote.parameters.reading == "subsample":
         sums, draw = _sums_of_sampled(vote, phase, profiles, trials=trials, noise=noise), 2
-    width = sums[0].size
-    uniforms = _uniforms(vote, phase, noise, trials=trials, slots=choice.slots_of(width), draw=draw)
+    uniforms = _uniforms(vote, phase, noise, trials=trials, slots=choice.slots_of(sums[0].size), draw=draw)
     of_counts = uniforms[:, 2:]
     hits, chances = _hit_probabilities(choice, sums)
     counts = draw_binomials(

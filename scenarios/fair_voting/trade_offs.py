@@ -144,11 +144,9 @@ def _row(
     (loss,) = vote.losses
     is_sampling = parameters.kind.is_sampled
     if parameters.kind.is_by_quality:
-        shares = choice_shares(vote, profiles)[0]
-        found = [Measurement(float(value), 0.0) for value in values @ shares]
+        found = [Measurement(float(value), 0.0) for value in values @ choice_shares(vote, profiles)[0]]
     else:
-        noise = SimulatedNoise(seed, session=_SESSION)
-        released = release(vote, profiles, trials=trials, noise=noise)
+        released = release(vote, profiles, trials=trials, noise=SimulatedNoise(seed, session=_SESSION))
         winners: IntArray = elect(released, parameters.make_objective())
         found = [mean_of(own[winners]) for own in values]
     disparity, welfare, agreement = found

@@ -87,8 +87,7 @@ class ElectionVariants(SimulatedVariants):
 
     def _samples_at(self, price: float) -> int | None:
         """Return the most samples of Algorithm 2, with the session's γ, whose proven loss is within a price."""
-        most = min(self.parameters.group_sizes)
-        low, high = 0, most + 1
+        low, high = 0, min(self.parameters.group_sizes) + 1
         while high - low > 1:
             middle = (low + high) // 2
             proven = self.proven({"mechanism": "sampling", "num_samples": middle})

@@ -172,8 +172,7 @@ def _say_differences(run: Path, others: Mapping[str, object], *, level: float | 
     found = compare_largest(outcome, level=level)
     if not found:
         why = why_no_verdict(outcome) or "fewer than two societies reported"
-        allowed = f"left out: {why}"
-        raise ConfigurationError(field="--differences", value=str(run), allowed=allowed)
+        raise ConfigurationError(field="--differences", value=str(run), allowed=f"left out: {why}")
     if as_json:
         for difference in found:
             click.echo(to_json(difference))

@@ -105,8 +105,7 @@ def _result_in(folder: Path) -> Path:
     reason = "it has neither result.json nor outcome.json"
     if (folder / "run.json").exists():
         reason = "nothing was released; run.json says why"
-    allowed = f"the folder of a run with an outcome ({reason})"
-    raise ConfigurationError(field=_RUN, value=str(folder), allowed=allowed)
+    raise ConfigurationError(field=_RUN, value=str(folder), allowed=f"the folder of a run with an outcome ({reason})")
 
 
 def _check(outcome: Outcome, run: Path) -> None:
@@ -306,8 +305,7 @@ def _show_table(console: Console, outcome: Outcome, heading: str, decisions: Ite
         if with_certainty:
             cells.append("" if decision.certainty is None else _probability(decision.certainty))
         if with_verdict:
-            is_sure = decision.verdict in _SIDES
-            cells.append(Cell(decision.verdict or "", tone="" if is_sure else "warning"))
+            cells.append(Cell(decision.verdict or "", tone="" if decision.verdict in _SIDES else "warning"))
         rows.append(cells)
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=("Margin",))
 

@@ -91,8 +91,7 @@ def _show_table(console: Console, table: Lines, known: Known) -> None:
     rows = list(zip(*texts.values(), *numbers.values(), strict=True))[:_MOST_LINES]
     drop = [*reversed(list(numbers)[1:]), *reversed(list(texts)[1:])]
     drop.sort(key=lambda title: title in true)
-    shown = Table(columns=[*texts, *numbers], rows=rows, labels=len(texts))
-    show_table(console, shown, drop=drop, whole=known.table)
+    show_table(console, Table(columns=[*texts, *numbers], rows=rows, labels=len(texts)), drop=drop, whole=known.table)
     if len(table.lines) > len(rows):
         show_note(console, f"… and {some(len(table.lines) - len(rows), 'more line')} in {known.table}")
 
@@ -116,8 +115,7 @@ def _show_fields(console: Console, tables: Sequence[Lines], known: Known) -> Non
     with_truth = any(row[-1] for row in rows)
     headers = ("Released", "Value", "True") if with_truth else ("Released", "Value")
     if rows:
-        shown = [row[: len(headers)] for row in rows]
-        show_table(console, Table(columns=headers, rows=shown, labels=len(headers)))
+        show_table(console, Table(columns=headers, rows=[row[: len(headers)] for row in rows], labels=len(headers)))
 
 
 def _written(cells: Sequence[Field]) -> list[str]:

@@ -30,8 +30,7 @@ def table_of_rows(
     else:
         columns = [column_of(key, rows[:MOST_ROWS], is_name=key == named) for key in shown_keys]
         lines = list(map(list, zip(*columns, strict=True)))
-    titles = [title_of(key) for key in shown_keys]
-    return Table(caption=caption, name=name, columns=titles, rows=lines, full=rows)
+    return Table(caption=caption, name=name, columns=[title_of(key) for key in shown_keys], rows=lines, full=rows)
 
 
 def column_of(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:

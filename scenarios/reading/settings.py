@@ -73,5 +73,4 @@ def _path_of(
     for path, names in (((), own), (("parameters",), parameters), ((parties,), generated)):
         if key in names:
             return (*path, key)
-    known = sorted({*own, *parameters, *generated})
-    raise ConfigurationError(field="--set", value=key, allowed=one_of(known, key))
+    raise ConfigurationError(field="--set", value=key, allowed=one_of(sorted({*own, *parameters, *generated}), key))

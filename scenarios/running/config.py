@@ -116,8 +116,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         known = [field.name for field in dataclasses.fields(Faults)]
         for key in self.network:
             if key not in known:
-                allowed = one_of(known, key)
-                raise ConfigurationError(field="network", value=key, allowed=allowed)
+                raise ConfigurationError(field="network", value=key, allowed=one_of(known, key))
         refuse(self.transport == ARRAY, "network", self.network, "left out for arrays, which have none")
         _ = self.faults  # which says what is wrong with a number
 
@@ -324,8 +323,7 @@ def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySource
 
 def settable_keys(source: str) -> list[str]:
     """Return the keys by which values of a scenario can be set, sorted: its own, its parameters' and its parties'."""
-    path = find_source(source)
-    tables = read_tables(path)
+    tables = read_tables(find_source(source))
     protocol = protocol_of(tables, {})
     word = f"{protocol.client_role}s"
     own = {*Scenario.__struct_fields__, word} - {"parties", "parameters", "protocol", "name"}

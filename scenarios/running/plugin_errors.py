@@ -105,8 +105,7 @@ def _blamed(
     for leaf in leaves:
         if isinstance(leaf, PsephosError):
             continue
-        frames = frames_of(leaf)
-        entered = _entered(frames, plugins)
+        entered = _entered(frames_of(leaf), plugins)
         if entered is None:
             continue
         plugin, frame = entered

@@ -214,8 +214,7 @@ def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | L
         show_note(console, f"in all for {total.relation.value} neighbors: an add-remove-one loss counts twice, {twice}")
     elif total.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
         replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE)
-        note = f"in all for {replaced.relation.value} neighbors: ε proven = {replaced.proven:g}, {twice}"
-        show_note(console, note)
+        show_note(console, f"in all for {replaced.relation.value} neighbors: ε proven = {replaced.proven:g}, {twice}")
     if len({loss.model for loss in losses}) > 1:
         show_note(console, f"in all against {total.against}")
 

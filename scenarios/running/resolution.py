@@ -254,8 +254,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
         public = [column.name for column in protocol.columns() if not column.is_own]
         public_table = {name: table[name] for name in public if name in table}
         with parties.naming_lines():
-            own = [column.name for column in protocol.columns() if column.is_own]
-            protocol.check_columns([*public_table, *own])
+            protocol.check_columns([*public_table, *[column.name for column in protocol.columns() if column.is_own]])
             public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
         protocol.check_roster(public_rows)
         inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
@@ -322,8 +321,7 @@ def _own_parties(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Pa
 
 def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable) -> PartiesTable:
     """Return the table that says of the parameters what neither the scenario nor a roster does."""
-    said = {**roster.parameters, **scenario.parameters}
-    left_out = left_to_parties(kind, said)
+    left_out = left_to_parties(kind, {**roster.parameters, **scenario.parameters})
     is_of_data_set = isinstance(scenario.parties, Mapping) and "data" in scenario.parties
     if not scenario.parties or not (is_of_data_set or left_out):
         return described_by(kind, roster, None, scenario.parameters)

@@ -261,8 +261,7 @@ def run_in_folder(
         lessons = _lessons_of(resolved, happened, seed=seed, on_progress=told.on_progress)
         if resolved.adversaries:
             write_lessons(folder, lessons, pictures=pictures, setting=setting)
-        left = resolved.scene(seed=seed), happened
-        finished = msgspec.structs.replace(finished, lessons=lessons, happened=left)
+        finished = msgspec.structs.replace(finished, lessons=lessons, happened=(resolved.scene(seed=seed), happened))
     if unheard is not None:
         if on_failure is not None:
             on_failure(finished.lessons)

@@ -138,8 +138,7 @@ def load_series(source: str, settings: Sequence[str] = (), *, data: str | None =
     others = [setting for setting, (key, _) in pairs.items() if key not in _OF_SERIES]
     chosen = {key: value for key, value in pairs.values() if key not in _OF_SERIES}
     protocol = protocol_of(tables, chosen)
-    word = f"{protocol.client_role}s"
-    known = {*Scenario.__struct_fields__, *_OF_SERIES, word}
+    known = {*Scenario.__struct_fields__, *_OF_SERIES, f"{protocol.client_role}s"}
     for key in tables:
         if key not in known:
             raise unknown_key(key, known, protocol)

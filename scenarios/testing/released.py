@@ -230,8 +230,7 @@ def _partitions(number: int, generator: np.random.Generator, *, has_empty: bool)
     yield [np.array([place]) for place in generator.permutation(number)]
     for _ in range(_PARTITIONS):
         order = generator.permutation(number)
-        cuts = np.unique(generator.integers(0, number, size=3))
-        shards = np.split(order, cuts)
+        shards = np.split(order, np.unique(generator.integers(0, number, size=3)))
         yield [shard for shard in shards if has_empty or len(shard)]
 
 

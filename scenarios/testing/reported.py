@@ -100,8 +100,7 @@ def _check_likelihoods(case: ProtocolCase) -> None:
         for mechanism, values in itertools.islice(_mechanisms(phase, case.inputs), _MECHANISMS):
             _hold(phase.name, mechanism, values, case.seed)
         if phase.tally_mechanism is not None:
-            number = case.protocol.phases.index(phase)
-            tally = case.tally(case.reports(), number, np.arange(len(case.inputs)))
+            tally = case.tally(case.reports(), case.protocol.phases.index(phase), np.arange(len(case.inputs)))
             _hold(phase.name, phase.tally_mechanism, tally.totals.reshape(1, -1), case.seed)
 
 
@@ -181,8 +180,7 @@ def _hold(phase: str, mechanism: RowMechanism, values: IntArray, seed: int, *, i
         drawn = [(check, check.draw) for check in checks if check.draw is not None]
         if is_exact:
             drawn = [_exactly(mechanism, check, row) for check, row in zip(checks, rows.tolist(), strict=True)]
-        number = _EXACT_OUTPUTS if is_exact else _OUTPUTS
-        held = hold(list(draw_checks(drawn, number, Streams(seed + 1))), _RISK)
+        held = hold(list(draw_checks(drawn, _EXACT_OUTPUTS if is_exact else _OUTPUTS, Streams(seed + 1))), _RISK)
         require(not held.departure, f"in phase {phase!r} the reports of {mechanism} of {held.departure}")
 
 

@@ -119,8 +119,7 @@ def _check_knowledge(case: _RoleCase) -> None:
     deviating = {*case.role.deviations(case.scene)} - {SERVER}
     if not deviating:
         return
-    others = _with_other_rows(case.scene, {*case.role.members, *deviating})
-    done = _play(case, others).done
+    done = _play(case, _with_other_rows(case.scene, {*case.role.members, *deviating})).done
     for name in sorted(deviating):
         same = done.get(name) == case.played.done.get(name)
         require(same, f"{name!r} did something else where only other parties' rows were others")

@@ -40,8 +40,7 @@ def response_cases() -> Iterator[Case]:
     for size in _CHOICES:
         for epsilon in EPSILONS:
             mechanism = GeneralizedRandomizedResponse(epsilon, size)
-            is_secure = (epsilon, size) in _SECURE
-            pairs = _pairs(mechanism, is_secure=is_secure)
+            pairs = _pairs(mechanism, is_secure=(epsilon, size) in _SECURE)
             checks = functools.partial(_checks, mechanism)
             yield local_case(f"{size}-RR, ε = {epsilon:g}", "k-rr", "value", pairs, proven=epsilon, law_checks=checks)
     for epsilon in EPSILONS:

@@ -47,8 +47,7 @@ def evaluate_true_groups(parameters: Parameters) -> TrueGroups:
     value = "public weights" if protocol.parameters.public_weights else variant
     allowed = f"one of {', '.join(_COUNTED_BY_GROUP)} with private weights: only these report a group"
     refuse(variant not in _COUNTED_BY_GROUP or protocol.parameters.public_weights, "variant", value, allowed)
-    attack = DPWeVoteAttack(protocol)
-    candidates = attack.candidates(_WEIGHT)
+    candidates = DPWeVoteAttack(protocol).candidates(_WEIGHT)
     channel = session_channel(protocol, candidates.rows, public=())
     if channel is None:
         allowed = "fewer: a partner has too many possible reports to list"

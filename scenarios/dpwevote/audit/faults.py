@@ -137,8 +137,7 @@ def _shared_by_two_candidates() -> Fault:
 
 def _stated_loss_of_matrices() -> Fault:
     vote = vote_with_matrices("a")
-    rows = vote.encode({"weight": [1, 2], "a": [0, 1]}).private
-    right = Sessions.of_rows(vote, rows, hold=by_arrays)
+    right = Sessions.of_rows(vote, vote.encode({"weight": [1, 2], "a": [0, 1]}).private, hold=by_arrays)
     # The usual ε of 1, half for either report, beside matrices whose own loss is ln 5 + ln 8.
     stated = [msgspec.structs.replace(entry, claimed=_STATED, proven=_STATED) for entry in right.entries]
     return right.planted(

@@ -58,8 +58,7 @@ class CouncilVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fie
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.treaty not in TREATIES:
-            allowed = one_of(TREATIES, self.treaty)
-            raise ConfigurationError(field="treaty", value=self.treaty, allowed=allowed)
+            raise ConfigurationError(field="treaty", value=self.treaty, allowed=one_of(TREATIES, self.treaty))
 
 
 def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:

@@ -249,8 +249,7 @@ class _Pair:
         channel = channel_of_winner(attack, inputs, self.coalition, self.place, candidates.rows)
         number = len(candidates.labels)
         one = evaluate_channel(channel, places=candidates.places, prior=np.full(number, 1 / number))
-        two = self.elections.evaluate(inputs, target=self.place, coalition=self.coalition, secret=self.secret)
-        return one, two
+        return one, self.elections.evaluate(inputs, target=self.place, coalition=self.coalition, secret=self.secret)
 
     def _on_made_up_ones(self, trials: int) -> tuple[Evaluation, Evaluation]:
         scene, attack, target = self.scene, self.elections.first, np.array([self.place], dtype=np.int64)

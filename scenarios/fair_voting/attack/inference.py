@@ -180,8 +180,7 @@ class FairVotingAttack(Attack):
             # Nothing tells one honest voter from another.
             told = joint_log_likelihoods(seen, self.protocol.phase, candidates.rows, self._believed)
             return np.tile(told, (len(targets), 1))
-        heard = [seen] if totals_of(seen) is not None else []
-        return self._central_log_likelihoods(heard, targets, candidates)
+        return self._central_log_likelihoods([seen] if totals_of(seen) is not None else [], targets, candidates)
 
     def _central_log_likelihoods(self, heard: Sequence[Seen], targets: IntArray, candidates: Candidates) -> FloatArray:
         total = np.zeros((len(targets), len(candidates.rows)))
@@ -257,8 +256,7 @@ class FairVotingAttack(Attack):
         if phase.choice is None and totals is not None:
             law = self._law(others[group : group + 1], most=_MOST_NOISY_SUMS, draws=_MOST_NOISY_SUMS // 4)
             sums = law.rows[:, None] + own
-            flat = sums.reshape(-1, self.size)
-            told = phase.tally_mechanism.log_likelihoods(totals[group : group + 1], flat)
+            told = phase.tally_mechanism.log_likelihoods(totals[group : group + 1], sums.reshape(-1, self.size))
             return law.weights, told.reshape(*sums.shape[:2], 1)
         key = (group, own.tobytes(), *(part for each in others for part in each.key))
         held = self._held
@@ -328,8 +326,7 @@ class FairVotingAttack(Attack):
                 continue  # whoever is honest did not report
             if totals is None or totals[group, 0] - own[group, 0] == 1:
                 consistent = last_reports(self.protocol, phase, seen, own, group)
-                logs = phase.mechanism.log_likelihoods(consistent, rows)
-                told[groups == group] = log_sums(logs, axis=0)
+                told[groups == group] = log_sums(phase.mechanism.log_likelihoods(consistent, rows), axis=0)
             else:
                 told[groups == group] = self._of_tally(phase, totals[group] - own[group], rows)
         return told

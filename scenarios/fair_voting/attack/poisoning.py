@@ -150,8 +150,7 @@ class PoisonedRankings(Poisoning):
             firsts, seconds = mechanism.pairs
             question = int(np.flatnonzero((firsts == self.number) | (seconds == self.number))[0])
             rest = [0] * (mechanism.num_groups - mechanism.num_signs)
-            told = [[question, *[sign] * mechanism.num_signs, *rest] for sign in (1, -1)]
-            return np.array(told, dtype=np.int64)
+            return np.array([[question, *[sign] * mechanism.num_signs, *rest] for sign in (1, -1)], dtype=np.int64)
         if isinstance(mechanism, JointScores):
             ends = np.zeros((2, phase.num_reported), dtype=np.int64)
             ends[:, self.number :: phase.report.size] = [[low], [high]]

@@ -116,8 +116,7 @@ def joint_log_likelihoods(
     reports = _all_reports(phase.mechanism)
     tallies = np.stack([phase.report.totals_of(report[None]).reshape(-1) for report in reports])
     if count == 1:
-        fits = reports[(tallies == rest.reshape(-1)).all(axis=1)]
-        return phase.mechanism.log_likelihoods(fits, rows)[0]
+        return phase.mechanism.log_likelihoods(reports[(tallies == rest.reshape(-1)).all(axis=1)], rows)[0]
     told = tallies.astype(np.float64)
     laws = np.exp(phase.mechanism.log_likelihoods(reports, rows)).T
     of_others = believed[1] @ np.exp(phase.mechanism.log_likelihoods(reports, believed[0])).T

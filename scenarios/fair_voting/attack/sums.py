@@ -88,8 +88,7 @@ def _exactly(group: Others, utilities: IntArray, most: int) -> tuple[FloatArray,
                 parts.setdefault(taken, []).append((weights * (1 - share), rows))
             if share > 0:
                 more = np.outer(weights * share, chances).reshape(-1)
-                sums = (rows[:, None] + own).reshape(-1, rows.shape[1])
-                parts.setdefault(taken + 1, []).append((more, sums))
+                parts.setdefault(taken + 1, []).append((more, (rows[:, None] + own).reshape(-1, rows.shape[1])))
         laws = {taken: _merged(of_taken) for taken, of_taken in parts.items()}
         if sum(len(weights) for weights, _ in laws.values()) > most:
             return None

@@ -248,8 +248,7 @@ def _released_cases() -> Iterator[Case]:
     """Yield Algorithm 1's sums, for a voter who is replaced, or is there or not."""
     ranking, other = list(range(len(_NAMES))), list(range(len(_NAMES)))[::-1]
     for relation in NeighboringRelation:
-        vote = _vote(relation=relation)
-        phase = vote.disclosed
+        phase = _vote(relation=relation).disclosed
         (loss,) = phase.losses_of((0,))
         # The voter, and one of each group whose sums cancel out of every comparison.
         before = [other] if relation is NeighboringRelation.REPLACE_ONE else []

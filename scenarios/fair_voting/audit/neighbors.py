@@ -144,8 +144,7 @@ def _law_of_sums(choice: SampledChoice, sums: tuple[int, ...]) -> FloatArray:
 
 
 def _rankings(vote: FairVoting) -> IntArray:
-    size = len(vote.parameters.alternatives)
-    return np.array(list(itertools.permutations(range(size))), dtype=np.int64)
+    return np.array(list(itertools.permutations(range(len(vote.parameters.alternatives)))), dtype=np.int64)
 
 
 def _profiles(num_voters: int, num_rankings: int) -> Iterator[tuple[int, ...]]:
@@ -204,7 +203,6 @@ def _draw_of(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSa
     tally = phase.tally(inputs.private, earlier=(), public=inputs.public)
 
     def draw(number: int, stream: int) -> IntArray:
-        noise = SimulatedNoise(_SIDES * stream + side, session=_SESSION)
-        return draw_releases(vote, phase, tally, number, noise)
+        return draw_releases(vote, phase, tally, number, SimulatedNoise(_SIDES * stream + side, session=_SESSION))
 
     return draw

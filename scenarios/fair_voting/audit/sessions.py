@@ -59,8 +59,7 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
         yield _local(_vote(mechanism=mechanism, epsilon=epsilon))
     for mechanism in JOINT:
         yield _local(_vote(mechanism=mechanism, alternatives=_ALTERNATIVES[:3], epsilon=epsilon))
-    vote = _vote(mechanism="whole_ranking", alternatives=_ALTERNATIVES[:3], epsilon=epsilon)
-    party = _party(vote, _PUBLIC)
+    party = _party(_vote(mechanism="whole_ranking", alternatives=_ALTERNATIVES[:3], epsilon=epsilon), _PUBLIC)
     other = party.rows[-1], (1,)  # of the other group
     yield from two_party_cases(party, other, name="whole_ranking", unit=_UNIT)
     for calibration, relation in itertools.product(("tight", "printed"), (_REPLACE, _REMOVE)):

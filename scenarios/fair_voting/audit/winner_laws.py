@@ -166,8 +166,7 @@ def _evaluate(
 def _loss(law: FloatArray, other: FloatArray) -> tuple[float, int]:
     losses: list[float] = []
     for one, two in zip(law.tolist(), other.tolist(), strict=True):
-        both = one > 0 and two > 0
-        losses.append(abs(ln(one / two)) if both else (0.0 if one == two else math.inf))
+        losses.append(abs(ln(one / two)) if one > 0 and two > 0 else (0.0 if one == two else math.inf))
     alternative = max(range(len(losses)), key=losses.__getitem__)
     return losses[alternative], alternative
 

@@ -100,8 +100,7 @@ class _Meta:
         """Return how the votes are cast."""
         line, value = self.entries.get("vote_type", (1, ""))
         if value not in VOTE_TYPES:
-            allowed = one_of(VOTE_TYPES, value)
-            raise line_fault(self.path, line, value or "nothing", allowed, what="vote_type")
+            raise line_fault(self.path, line, value or "nothing", one_of(VOTE_TYPES, value), what="vote_type")
         return value
 
     def check_number(self, key: str, found: int, what: str) -> None:

@@ -123,8 +123,7 @@ class PlackettLuceGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown
         for alternative, weight in zip(alternatives, self.weights, strict=True):
             if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
                 sort = f"in [{LEAST_WEIGHT:g}, {MOST_WEIGHT:g}]" if 0 < weight < math.inf else "> 0 and finite"
-                field = f"{place('weights')} of {alternative!r}"
-                raise ConfigurationError(field=field, value=weight, allowed=sort)
+                raise ConfigurationError(field=f"{place('weights')} of {alternative!r}", value=weight, allowed=sort)
 
     def slots(self, num_alternatives: int) -> int:
         return num_alternatives
@@ -183,8 +182,7 @@ def read_society(options: Mapping[str, Any], generator: str) -> Society:
     Its generator is one of `GENERATORS`.
     """
     if generator not in GENERATORS:
-        allowed = one_of(GENERATORS, generator)
-        raise ConfigurationError(field=f"{_FIELD}.generator", value=generator, allowed=allowed)
+        raise ConfigurationError(field=f"{_FIELD}.generator", value=generator, allowed=one_of(GENERATORS, generator))
     table: _Table = convert(dict(options), _Table, _FIELD)
     names = table.alternatives if isinstance(table.alternatives, tuple) else _made_up_names(table.alternatives)
     groups: dict[str, GroupOfVoters] = {
@@ -198,8 +196,7 @@ def make_profile(society: Society) -> Profile:
 
     Groups follow each other in their order, each as one block; voters are voter-1, voter-2, ….
     """
-    num_alternatives = len(society.alternatives)
-    positions = np.empty((society.num_voters, num_alternatives), dtype=np.int64)
+    positions = np.empty((society.num_voters, len(society.alternatives)), dtype=np.int64)
     end = 0
     for name, group in society.groups.items():
         begin, end = end, end + group.voters
@@ -227,8 +224,7 @@ def _draw_group(group: GroupOfVoters, alternatives: Sequence[str], key: int) -> 
     positions = np.empty((group.voters, len(alternatives)), dtype=np.int64)
     for start in range(0, group.voters, _BATCH_ROWS):
         stop = min(start + _BATCH_ROWS, group.voters)
-        uniforms = philox_rows(key, start=start, stop=stop, slots=slots)
-        positions[start:stop] = group.draw(uniforms, alternatives)
+        positions[start:stop] = group.draw(philox_rows(key, start=start, stop=stop, slots=slots), alternatives)
     return positions
 
 

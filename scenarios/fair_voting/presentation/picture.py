@@ -74,8 +74,7 @@ def _allowed(outcome: Outcome) -> float | None:
 
 def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
     """Return what the legend explains, of what is there."""
-    is_true = not outcome.alternatives
-    hollow = _HOLLOW if is_true else {}
+    hollow = _HOLLOW if not outcome.alternatives else {}
     marks: dict[str, dict[str, Any]] = {}
     if _is_told_apart(outcome):
         for group, size, mark in zip(outcome.groups, outcome.group_sizes, _MARKS, strict=False):

@@ -160,8 +160,7 @@ def _verdict(assurance: Assurance) -> Text:
 
 def _objective(outcome: Outcome) -> Text:
     """Return what is elected; in another color where nothing keeps the limit."""
-    text = Text(f"{outcome.objective}: {_elected_for(outcome)}")
-    return text.append(_exceeding(outcome), style="yellow")
+    return Text(f"{outcome.objective}: {_elected_for(outcome)}").append(_exceeding(outcome), style="yellow")
 
 
 def _elected_for(outcome: Outcome) -> str:
@@ -260,8 +259,7 @@ def _show_crossings(console: Console, outcome: Outcome, alternatives: Sequence[A
     decimals = decimals_of_disparity(served)
     disparity = [f"{own.disparity_of_groups:,.{decimals}f}" for own in served]
     numbers = _by_groups(console, outcome, shown, {}, {f"Disparity of {CROSSINGS}": disparity})
-    names = _names_of(shown)
-    show_table(console, _by_columns({"Alternative": names, **numbers}), drop=_LEFT_OUT, whole=known.table)
+    show_table(console, _by_columns({"Alternative": _names_of(shown), **numbers}), drop=_LEFT_OUT, whole=known.table)
 
 
 def _by_groups(
@@ -303,8 +301,7 @@ def _show_feature(
         for place, (group, size) in enumerate(sizes)
     }
     decimals = decimals_of_estimates([utility for own in served for utility in own.utilities])
-    disparity = [f"{own.disparity:,.{decimals}f}" for own in served]
-    last = {f"Disparity of {_short(feature.name)}": disparity}
+    last = {f"Disparity of {_short(feature.name)}": [f"{own.disparity:,.{decimals}f}" for own in served]}
     show_table(console, _by_columns({"Alternative": names, **numbers, **last}), drop=tuple(numbers))
 
 

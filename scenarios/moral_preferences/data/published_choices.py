@@ -61,8 +61,7 @@ def _load_trolley(options: MoralChoices, folder: Path, parameters: Mapping[str, 
 
 def _load_countries(options: Countries, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     del parameters
-    survey = read_countries(folder / "CountriesChangePr.csv", options)
-    return as_voters(survey, OwnEpsilons(groups=options.groups))
+    return as_voters(read_countries(folder / "CountriesChangePr.csv", options), OwnEpsilons(groups=options.groups))
 
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {
