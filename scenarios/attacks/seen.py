@@ -155,11 +155,7 @@ def seen_by_server(
 
 
 def _draw(
-    protocol: PhasedProtocol[Any, Any],
-    inputs: Inputs,
-    *,
-    noise: SimulatedNoise,
-    earlier: dict[str, IntArray] | None,
+    protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, noise: SimulatedNoise, earlier: dict[str, IntArray] | None
 ) -> Iterator[IntArray]:
     for phase in protocol.phases:
         reports = None if earlier is None or phase.kept is None else earlier.get(phase.name)

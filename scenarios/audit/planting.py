@@ -129,14 +129,7 @@ class Sessions:
 
 
 def planted_in_stage(
-    stage: Stage,
-    name: str,
-    what: str,
-    repaired: str,
-    *,
-    source: Source = "secure",
-    times: int = 1,
-    **wrong: Any,
+    stage: Stage, name: str, what: str, repaired: str, *, source: Source = "secure", times: int = 1, **wrong: Any
 ) -> Fault:
     """Return a fault of sessions of some sizes, audited as a full run audits them: what it differs in is not told.
 

@@ -159,11 +159,7 @@ class Stream:
     """
 
     def __init__(
-        self,
-        reports: Sequence[Sequence[tuple[RowMechanism, Sequence[int]]]],
-        *,
-        num_sessions: int,
-        seed: int,
+        self, reports: Sequence[Sequence[tuple[RowMechanism, Sequence[int]]]], *, num_sessions: int, seed: int
     ) -> None:
         self._random = np.random.default_rng(seed)
         self._placed: list[_Placed] = []

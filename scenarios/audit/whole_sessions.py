@@ -59,11 +59,7 @@ AGENT_SHARES: Final = (0.0006, 0.015)  # the same of agents, which take some mil
 
 
 def charge(
-    protocol: PhasedProtocol[Any, Any],
-    row: Sequence[int],
-    public: Sequence[int],
-    *,
-    num_sessions: int,
+    protocol: PhasedProtocol[Any, Any], row: Sequence[int], public: Sequence[int], *, num_sessions: int
 ) -> Sequence[LedgerEntry]:
     """Return the lines of a party's ledger after it took part in these sessions, which are held by machines.
 

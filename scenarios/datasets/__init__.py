@@ -23,11 +23,7 @@ DATA_VARIABLE: Final = "PSEPHOS_DATA"
 
 
 def load_data_set(
-    options: Mapping[str, Any],
-    *,
-    folder: str,
-    parameters: Mapping[str, Any],
-    protocol: type[PhasedProtocol[Any, Any]],
+    options: Mapping[str, Any], *, folder: str, parameters: Mapping[str, Any], protocol: type[PhasedProtocol[Any, Any]]
 ) -> PartiesTable:
     """Return the parties of a data set.
 

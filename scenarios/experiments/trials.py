@@ -225,10 +225,7 @@ def run_trials(
                 trials_of_cell.extend(more)
     return [
         MeasuredCell(
-            settings=cell.settings,
-            measures=bench.measures,
-            num_parties=bench.num_parties,
-            trials=tuple(trials_of_cell),
+            settings=cell.settings, measures=bench.measures, num_parties=bench.num_parties, trials=tuple(trials_of_cell)
         )
         for cell, bench, trials_of_cell in zip(cells, benches, found, strict=True)
     ]

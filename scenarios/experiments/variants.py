@@ -368,13 +368,7 @@ class SimulatedVariants(VariantTable):
         return None
 
     def _find(
-        self,
-        name: str,
-        price: float,
-        found: tuple[Mapping[str, Any], Local],
-        *,
-        aim: float | None,
-        tell: OnStep | None,
+        self, name: str, price: float, found: tuple[Mapping[str, Any], Local], *, aim: float | None, tell: OnStep | None
     ) -> Offered | None:
         """Run the trials that are missing; an end in between leaves what was known."""
         key, (settings, resolved) = (name, price), found
@@ -464,12 +458,7 @@ def price_of(protocol: PhasedProtocol[Any, Any]) -> float:
 
 
 def price_for(
-    table: VariantTable,
-    name: str,
-    error: float,
-    *,
-    between: tuple[float, float] | None = None,
-    steps: int = _STEPS,
+    table: VariantTable, name: str, error: float, *, between: tuple[float, float] | None = None, steps: int = _STEPS
 ) -> Offered | None:
     """Return what a variant offers at about the least price for an error; None where no price is known to suffice.
 

@@ -219,11 +219,7 @@ def _laplace(
     values = np.broadcast_to(sums.reshape(-1, width), (trials, width))
     noisy = laplace.randomize_rows(np.ascontiguousarray(values), uniforms).reshape(trials, *sums.shape[1:])
     return Release(
-        noisy,
-        Fraction(phase.scoring.step),
-        profiles.group_sizes,
-        profiles.group_sizes,
-        least=_least_of(phase.scoring),
+        noisy, Fraction(phase.scoring.step), profiles.group_sizes, profiles.group_sizes, least=_least_of(phase.scoring)
     )
 
 

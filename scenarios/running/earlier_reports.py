@@ -90,11 +90,7 @@ class EarlierReports:
             return self._inputs.public
         return self._inputs.public[np.array([name not in kept.drawn for name in self._names], dtype=np.bool_)]
 
-    def take_up(
-        self,
-        drawn: Mapping[str, Mapping[str, tuple[int, ...]]],
-        received: ReceivedReports,
-    ) -> None:
+    def take_up(self, drawn: Mapping[str, Mapping[str, tuple[int, ...]]], received: ReceivedReports) -> None:
         """Keep what a session of agents leaves: drawn by name and phase, received by phase and name."""
         for phase, scope in self._phases:
             kept = self._kept[phase.name]

@@ -98,22 +98,12 @@ def run_session(
         try:
             with contextlib.closing(streamed.open()) as batches:
                 return run_streamed(
-                    resolved.protocol,
-                    batches=batches,
-                    num_parties=resolved.stream.num_parties,
-                    noise=noise,
-                    told=told,
+                    resolved.protocol, batches=batches, num_parties=resolved.stream.num_parties, noise=noise, told=told
                 )
         finally:
             told.entries.extend(streamed.entries(scenario.name))
     if scenario.transport == ARRAY:
-        return run_arrays(
-            resolved.protocol,
-            inputs=resolved.inputs,
-            noise=noise,
-            names=resolved.names,
-            told=told,
-        )
+        return run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise, names=resolved.names, told=told)
     mode: Mode = Simulation(scenario.name, noise, resolved.record or watched is not None)
     if scenario.noise == "secure":
         mode = Deployment(scenario.name, SecureNoise(), Charter(draw_session_id()))
@@ -312,11 +302,7 @@ def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: Wa
 
 
 def _lessons_of(
-    resolved: Local,
-    happened: Happened,
-    *,
-    seed: int,
-    on_progress: Callable[[str, int, int], None] | None = None,
+    resolved: Local, happened: Happened, *, seed: int, on_progress: Callable[[str, int, int], None] | None = None
 ) -> Sequence[Lesson]:
     """Let adversaries conclude."""
     scene = resolved.scene(seed=seed)

@@ -177,10 +177,7 @@ def _check_replay(case: ProtocolCase) -> None:
     (seen,) = (view for view in _held(case, MemoryTransport()).views if view.side is Side.SERVER)
     again = View(seen.party, Side.SERVER, SESSION, SessionKind.SIMULATION)
     machine = ServerMachine(
-        case.again(),
-        Roster(case.names, case.inputs.public),
-        Simulation(SESSION, case.noise()),
-        view=again,
+        case.again(), Roster(case.names, case.inputs.public), Simulation(SESSION, case.noise()), view=again
     )
     replay(machine, seen.observations)
     for step, (once, twice) in enumerate(zip(seen.observations, again.observations, strict=False)):

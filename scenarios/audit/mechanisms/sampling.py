@@ -37,13 +37,7 @@ _NAME: Final = "audit"  # of the session, the protocol and the phase, where outp
 
 
 def local_case(
-    name: str,
-    group: str,
-    unit: str,
-    pairs: Callable[[], Sequence[Pair]],
-    *,
-    proven: float,
-    **given: Any,
+    name: str, group: str, unit: str, pairs: Callable[[], Sequence[Pair]], *, proven: float, **given: Any
 ) -> Case:
     """Return the case of a local randomizer whose proof is tight, and is all that is claimed unless more is given."""
     stated: dict[str, Any] = {"claimed": proven, "is_tight": True}

@@ -175,12 +175,7 @@ def _of_sizes() -> Iterator[Fault]:
     ):
         stage = releases.make(mechanism, {"alternatives": 3, "voters": 2, "groups": 2})
         yield planted_in_stage(
-            stage,
-            name,
-            what,
-            repaired,
-            times=_TIMES,
-            make_noise=one_source(functools.partial(WrongNoise, draw)),
+            stage, name, what, repaired, times=_TIMES, make_noise=one_source(functools.partial(WrongNoise, draw))
         )
 
 

@@ -239,12 +239,7 @@ def grouping_of_column(ballots: FileBallots, options: ColumnOptions, *, groups: 
             allowed = f"ages with voters in each group: nobody is {empty[0]}"
             raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(options.age_cuts), allowed=allowed)
     return groups_of_entries(
-        ballots,
-        entries,
-        column=column,
-        groups=groups,
-        renamed=options.group_names,
-        without_group=options.without_group,
+        ballots, entries, column=column, groups=groups, renamed=options.group_names, without_group=options.without_group
     )
 
 

@@ -89,10 +89,7 @@ def _read_columns(options: Mapping[str, Any]) -> PartiesTable:
     found = {"groups": list(grouping.groups), "group_sizes": sizes, "features": msgspec.to_builtins(features)}
     rest = {name: entries for name, entries in parties.table.items() if name not in columns}
     return dataclasses.replace(
-        parties,
-        table={**rest, "group": grouping.members},
-        parameters=found,
-        fixed=frozenset({"groups", "group_sizes"}),
+        parties, table={**rest, "group": grouping.members}, parameters=found, fixed=frozenset({"groups", "group_sizes"})
     )
 
 

@@ -30,11 +30,7 @@ __all__ = ["read_moral_machine"]
 
 
 def read_moral_machine(
-    path: Path,
-    *,
-    min_records: int = 1,
-    max_records: int | None = None,
-    field: str = "file",
+    path: Path, *, min_records: int = 1, max_records: int | None = None, field: str = "file"
 ) -> Survey:
     """Return the survey of a file in the Moral Machine's original column format, which may be packed (`.gz`).
 
