@@ -68,12 +68,7 @@ class Sessions:
     ) -> "Sessions":
         """Return sessions whose parties all have the first row, or all the second; each is charged as its ledger says.
 
-        Args:
-            protocol: what is run.
-            rows: the two private rows.
-            public: the public row.
-            num_sessions: see `Sessions`.
-            given: the other fields.
+        Of the rows one is each neighbor's private one; all share the public one. The other fields are given by name.
         """
         pair = np.asarray(rows, dtype=np.int64)
         first, second = (roster_of(protocol, [row] * _PARTIES, [public] * _PARTIES) for row in pair)

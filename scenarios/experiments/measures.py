@@ -75,12 +75,7 @@ class Measures(abc.ABC):
 
     @abc.abstractmethod
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
-        """Return the numbers of one trial, by their names.
-
-        Args:
-            outcome: what it released.
-            tallies: each phase's.
-        """
+        """Return the numbers of one trial, by their names: of what it released, and of each phase's tally."""
 
 
 class EstimateErrors(Measures):

@@ -81,11 +81,7 @@ class PlainVariants(SimulatedVariants):
 
 
 def variants_of(protocol: str, *, part: str = "variants") -> type[VariantTable]:
-    """Return the part of a system that knows its variants.
-
-    Args:
-        protocol: its name.
-        part: "plan" is "variants" where there is no other.
+    """Return the part of a protocol's system that knows its variants; "plan" is "variants" where there is no other.
 
     Raises:
         ConfigurationError: there is no such protocol, or it has no such part.

@@ -67,13 +67,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summary_of(measure: str, numbers: FloatArray, *, limits: tuple[float, float] = (-math.inf, math.inf)) -> Summary:
-    """Return a measure's summary.
-
-    Args:
-        measure: its name.
-        numbers: one of each trial, at least `LEAST_TRIALS`.
-        limits: the least and the greatest that the measure can be.
-    """
+    """Return a measure's summary: of one number of each trial, at least `LEAST_TRIALS`, which has these limits."""
     count = len(numbers)
     is_event = bool(np.all((numbers == 0) | (numbers == 1)))
     mean = mean_of(numbers)

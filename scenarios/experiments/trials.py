@@ -105,8 +105,7 @@ class MeasuredCell:
     def differences_from(self, other: "MeasuredCell") -> dict[str, Measurement]:
         """Return by how much each mean is more than another cell's, by its name, trial against trial.
 
-        Args:
-            other: of the same grid, so that trials of one number share their luck.
+        The other one is of the same grid, so that trials of one number share their luck.
         """
         found: dict[str, Measurement] = {}
         for measure in self.measures:
@@ -147,9 +146,7 @@ def check_trials(trials: int, workers: int) -> None:
 def prepare(scenario: Scenario, *, seed: int | None = None) -> tuple[Scenario, Local]:
     """Return a scenario as it is tried, over arrays and with a seed, and what it names.
 
-    Args:
-        scenario: any.
-        seed: where the scenario has none; by default drawn.
+    The seed is the scenario's; where it has none the given one, or else one that is drawn.
 
     Raises:
         ConfigurationError: something of it is not allowed, or it cannot be tried; it says what to set.

@@ -105,12 +105,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
         raise ConfigurationError(field="--error", value=error, allowed=allowed)
 
     def short(self, share: float, *, standard_error: float = 0.0) -> str:
-        """Return an error for a table: in percent, and the number behind it.
-
-        Args:
-            share: the error.
-            standard_error: its own, where it was found by trials.
-        """
+        """Return an error for a table: in percent, with its own where trials found it, and the number behind it."""
         if standard_error:
             decimals = max(decimals_of([100 * share], [100 * standard_error]) - 1, 1)  # one digit of the error will do
             return f"{100 * share:.{decimals}f} ± {100 * standard_error:.{decimals}f} %"
@@ -174,18 +169,13 @@ class VariantTable(abc.ABC):
 
     @abc.abstractmethod
     def offer(self, name: str, price: float) -> Offered | None:
-        """Return what a variant offers at a price; None where it cannot have that price.
-
-        Args:
-            name: one of `names`.
-            price: ε > 0.
-        """
+        """Return what the variant of this name offers at a price, ε > 0; None where it cannot have that price."""
 
     def at(self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None) -> Offered | None:
         """Return `offer`, which is asked once, maybe without what stands in columns.
 
         Args:
-            name: one of `names`.
+            name: the variant's.
             price: ε > 0.
             aim: an error: it is enough to know on which side of it the variant's own is. None for all trials.
             tell: told of each trial, where there are trials; what it raises ends them.
@@ -203,8 +193,7 @@ class VariantTable(abc.ABC):
     def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[Offered]:
         """Return what the variants offer at the session's price; those that cannot have it are missing.
 
-        Args:
-            tell: called with a line as each variant begins.
+        As each variant begins, `tell` is called with a line.
         """
         offers: list[Offered] = []
         for name in self.names:
@@ -223,10 +212,7 @@ class VariantTable(abc.ABC):
         return TrustModel.LOCAL
 
     def of_people(self, number: int) -> Self:
-        """Return the variants of the same session with another number of parties.
-
-        Args:
-            number: of parties, at least 1.
+        """Return the variants of the same session with another number of parties, at least 1.
 
         Raises:
             ConfigurationError: there cannot be so many, or nobody knows who the others would be.
@@ -290,10 +276,6 @@ class SimulatedVariants(VariantTable):
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
         """Return the parameters of a variant at a price, None for such as are left out; None where it cannot have it.
 
-        Args:
-            name: one of `names`.
-            price: ε > 0.
-
         Raises:
             ConfigurationError: the same.
         """
@@ -301,13 +283,9 @@ class SimulatedVariants(VariantTable):
     def with_epsilon(
         self, given: Mapping[str, Any], price: float, *, low: float, high: float
     ) -> Mapping[str, Any] | None:
-        """Return parameters with the greatest ε at which a session costs no more than a price; None where none does.
+        """Return parameters with the greatest ε, from `low` to `high`, at which a session costs no more than a price.
 
-        Args:
-            given: the others, as the protocol's parameters have them.
-            price: ε > 0, of a whole session.
-            low: the least of the parameter.
-            high: the greatest.
+        The others are given, as the protocol's parameters have them. None where no ε does.
         """
         epsilon = epsilon_at(price, lambda parameter: self.proven({**given, "epsilon": parameter}), low=low, high=high)
         return None if epsilon is None else {**given, "epsilon": epsilon}
@@ -322,12 +300,7 @@ class SimulatedVariants(VariantTable):
         return {}
 
     def parties_of(self, parties: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
-        """Return the table that makes up so many parties of the same kind; None where this one makes up none.
-
-        Args:
-            parties: the scenario's table.
-            number: of parties.
-        """
+        """Return the table that makes up so many parties of a scenario's kind; None where that one makes up none."""
         del parties, number
         return None
 
@@ -486,13 +459,9 @@ def price_for(
 
 
 def epsilon_at(price: float, proven: Callable[[float], float], *, low: float, high: float) -> float | None:
-    """Return the greatest parameter at which a session costs no more than a price; None where none does.
+    """Return the greatest parameter, from `low` to `high`, at which a session costs no more than a price, or None.
 
-    Args:
-        price: ε > 0.
-        proven: the proven loss at a parameter, which never falls as that grows.
-        low: the least parameter.
-        high: the greatest.
+    By `proven`, which never falls, a parameter's proven loss.
     """
     if proven(high) <= price * _NEAR:
         return high
@@ -514,12 +483,7 @@ def _with(scenario: Scenario, settings: Mapping[str, Any]) -> Scenario:
 
 
 def table_of(kind: type[VariantTable], scenario: Scenario, *, trials: int) -> VariantTable:
-    """Return the variants of a scenario.
-
-    Args:
-        kind: the system's part.
-        scenario: which.
-        trials: of each variant.
+    """Return the variants of a scenario, of which each gets so many trials.
 
     Raises:
         ConfigurationError: something of the scenario is not allowed, or its variants cannot be compared.

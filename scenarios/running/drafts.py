@@ -62,10 +62,7 @@ class Sheet:
     def of(cls, path: Path, *, written: str, wanted: Sequence[str] = ()) -> "Sheet":
         """Return a file's sheet.
 
-        Args:
-            path: the file.
-            written: the file as the scenario has it.
-            wanted: columns that it may have.
+        `written` is the file as the scenario has it, and `wanted` are columns that it may have.
 
         Raises:
             ConfigurationError: it cannot be read, or is no table with rows.
