@@ -146,9 +146,7 @@ def audit(
     folder = None if out is None else make_folder(out, "")
     usual: dict[Source, int] = {"simulated": SIMULATED_SAMPLES, "secure": SECURE_SAMPLES}
     numbers: dict[Source, int] = {own: usual[own] if samples is None else samples for own in sources_of(source)}
-    if (
-        source == "both"
-    ):  # secure noise is drawn one by one, and slowly: more of it only where it is asked for by itself
+    if source == "both":  # secure noise is drawn one by one, and slowly: more of it only where it alone is asked for
         numbers["secure"] = min(numbers["secure"], SECURE_SAMPLES)
     with steps(make_console(stderr=True)) as tell:
         report = audit_all(

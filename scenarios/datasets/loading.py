@@ -38,6 +38,4 @@ class DataSet:
 
 def _size(num_bytes: int) -> str:
     """Return a size with its unit."""
-    if num_bytes >= _MEGA:
-        return f"{num_bytes / _MEGA:.1f} MB"
-    return f"{max(1, round(num_bytes / _KILO))} kB"
+    return f"{num_bytes / _MEGA:.1f} MB" if num_bytes >= _MEGA else f"{max(1, round(num_bytes / _KILO))} kB"

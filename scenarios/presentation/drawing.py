@@ -335,9 +335,7 @@ def log_scale(axes: Any) -> None:
 
 def _power_of_ten(value: float, _place: int) -> str:
     exponent = round(math.log10(value))
-    if abs(exponent) <= _WRITTEN_OUT:
-        return f"{value:g}"
-    return "10" + str(exponent).translate(_SUPERSCRIPTS)
+    return f"{value:g}" if abs(exponent) <= _WRITTEN_OUT else "10" + str(exponent).translate(_SUPERSCRIPTS)
 
 
 def percent_scale(axes: Any, axis: Literal["x", "y"] = "y") -> None:

@@ -90,9 +90,7 @@ def open_text(path: Path, encoding: str = "utf-8-sig", *, errors: str = "strict"
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Return a file, which may be packed (`.gz`)."""
-    if path.suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(path, "rb"))
-    return path.open("rb")
+    return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 
 def decoded(file: IO[bytes], path: Path) -> Iterator[str]:

@@ -360,9 +360,7 @@ def _read(path: Path) -> Tables:
     try:
         check_size(path, field="scenario", most=_MAX_BYTES)
         text = path.read_text(encoding="utf-8-sig")
-        if path.suffix == ".json":
-            return msgspec.json.decode(text, type=Tables)
-        return tomllib.loads(text)
+        return msgspec.json.decode(text, type=Tables) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(field="scenario", value=str(path), allowed=f"a readable file ({error})") from None
     except (ValueError, msgspec.DecodeError, RecursionError) as error:  # TOML's, or an integer of too many digits

@@ -271,6 +271,4 @@ def _plain(value: object) -> object:
         return given.to_dict("records")
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in given.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in given]
-    return value
+    return [_plain(each) for each in given] if isinstance(value, list | tuple) else value

@@ -112,6 +112,4 @@ class PoisonedVote(Poisoning):
         phases = self.protocol.phases
         if parameters.weight_collection == "per_candidate":
             return [(0,) if place // 2 == number else () for place in range(len(phases))]
-        if len(phases) == 1:
-            return [(number,)]
-        return [(0,), (number,)]
+        return [(number,)] if len(phases) == 1 else [(0,), (number,)]

@@ -121,9 +121,7 @@ class FairVotingAttack(Attack):
             return groups
         if secret == PAIR:
             return (rows[:, 0] > rows[:, 1]).astype(np.int64)
-        if secret == FAVORITE:
-            return np.argmin(rows, axis=1).astype(np.int64)
-        return code_of_rankings(rows)
+        return np.argmin(rows, axis=1).astype(np.int64) if secret == FAVORITE else code_of_rankings(rows)
 
     def _designed(self, secret: str) -> IntArray:
         size = self.size

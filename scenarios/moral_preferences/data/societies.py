@@ -68,9 +68,7 @@ def with_societies(survey: Survey, path: Path, *, voter: str, society: str, min_
         allowed = f"a column with two societies or more{enough}"
         raise ConfigurationError(field=_FIELD, value=f"{society}: {found}", allowed=allowed)
     survey = dataclasses.replace(survey, societies=societies)
-    if len(kept) == len(numbers):
-        return survey
-    return _of_societies(survey, frozenset(kept))
+    return survey if len(kept) == len(numbers) else _of_societies(survey, frozenset(kept))
 
 
 def _of_societies(survey: Survey, kept: frozenset[str]) -> Survey:
