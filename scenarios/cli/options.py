@@ -123,10 +123,7 @@ _FILES: Final = {
 def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False) -> None:
     """Print where everything is, what of a run is worth a look, and how to have pictures where none can be drawn.
 
-    Args:
-        console: where to.
-        folder: what holds everything.
-        draws: the command draws always; of others their option `--pictures` says it.
+    A command may draw always; of others their option `--pictures` says it.
     """
     from ..presentation.terminal import show_facts
 
@@ -141,12 +138,7 @@ def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False)
 
 
 def tell_transcript(console: "Console", digest: str | None) -> None:
-    """Print by what parties compare what they were told.
-
-    Args:
-        console: where to.
-        digest: of all that everybody was told; None for a client that came too late for a phase and has not heard it.
-    """
+    """Print by what parties compare what they were told; None for a client that came too late for a phase."""
     from ...protocol.transcript import show_digest
 
     if digest is not None:

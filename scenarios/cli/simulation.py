@@ -290,9 +290,7 @@ def _show_trust_of_series(console: "Console", series: "Series", first: "Local") 
 
     limit = say_allowance(series) or "what votes cost adds up, without a limit"
     show_label(
-        console,
-        "Trust",
-        f"In each vote: {trust_in(first.protocol)} {first.scenario.trust} Over the series: {limit}.",
+        console, "Trust", f"In each vote: {trust_in(first.protocol)} {first.scenario.trust} Over the series: {limit}."
     )
     show_label(console, "About", series.description)
 

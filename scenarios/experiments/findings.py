@@ -32,8 +32,7 @@ AUDIT: Final = "psephos audit papers"
 READINGS: Final = "docs/readings.md"
 """The page of the manual that explains every reading by its identifier."""
 
-# Laws are written in floats.
-_ROUNDING: Final = 1e-6
+_ROUNDING: Final = 1e-6  # laws are written in floats
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):

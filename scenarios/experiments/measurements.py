@@ -29,23 +29,14 @@ __all__ = [
     "unseen",
 ]
 
-FAR: Final = 4.0
-"""Of some 100 cells one is so many standard errors off by chance in 160 reproductions."""
-TOLERANCE: Final = 2.0
-"""In standard errors: less of a difference is not called one."""
-_RISK: Final = 0.05
-"""That something is said to differ by chance alone."""
-# A mean square so many of its standard deviations above 1 is no chance.
-_EXCESS = 4.0
+FAR: Final = 4.0  # of some 100 cells one is so many standard errors off by chance in 160 reproductions
+TOLERANCE: Final = 2.0  # in standard errors: less of a difference is not called one
+_RISK: Final = 0.05  # that something is said to differ by chance alone
+_EXCESS = 4.0  # a mean square so many of its standard deviations above 1 is no chance
 
 
 class Measurement(msgspec.Struct, frozen=True):
-    """A number that trials gave.
-
-    Args:
-        value: the number.
-        standard_error: its standard deviation over the trials' draws, estimated from their spread.
-    """
+    """A number that trials gave, and its standard deviation over the trials' draws, estimated from their spread."""
 
     value: float
     standard_error: float

@@ -12,30 +12,20 @@ from ...protocol.errors import ConfigurationError, one_of, refuse
 
 __all__ = ["Settings", "Tables", "read_setting", "read_settings", "set_value"]
 
-Tables: TypeAlias = dict[str, Any]
-"""A scenario as its file holds it."""
+Tables: TypeAlias = dict[str, Any]  # a scenario as its file holds it
 
-Settings: TypeAlias = Sequence[str] | Mapping[str, object]
-"""What is set: "key=value" each, or values by key."""
+Settings: TypeAlias = Sequence[str] | Mapping[str, object]  # what is set: "key=value" each, or values by key
 
 
 def read_settings(settings: Settings) -> list[tuple[str, Any]]:
-    """Return keys and values in order.
-
-    Raises:
-        ConfigurationError: a text has another form than "key=value".
-    """
+    """Return keys and values in order."""
     if isinstance(settings, Mapping):
         return list(settings.items())
     return [read_setting(setting) for setting in settings]
 
 
 def read_setting(text: str) -> tuple[str, Any]:
-    """Return key and value of "key=value"; the value is read as TOML where that is possible, else as text.
-
-    Raises:
-        ConfigurationError: it has another form, or sets more than one value.
-    """
+    """Return key and value of "key=value"; the value is read as TOML where that is possible, else as text."""
     key, equals, value = text.partition("=")
     refuse(not equals or not key, "--set", text, "of the form key=value")
     try:
@@ -49,7 +39,7 @@ def read_setting(text: str) -> tuple[str, Any]:
 def set_value(
     tables: Tables, key: str, value: object, *, own: Collection[str], parameters: Collection[str], parties: str
 ) -> None:
-    """Set one value in place.
+    """Set one value, by a name or a dotted path, in place.
 
     Args:
         tables: the scenario.
@@ -83,5 +73,4 @@ def _path_of(
     for path, names in (((), own), (("parameters",), parameters), ((parties,), generated)):
         if key in names:
             return (*path, key)
-    known = sorted({*own, *parameters, *generated})
-    raise ConfigurationError(field="--set", value=key, allowed=one_of(known, key))
+    raise ConfigurationError(field="--set", value=key, allowed=one_of(sorted({*own, *parameters, *generated}), key))

@@ -16,12 +16,11 @@ from psephos.protocol.mechanisms import (
     VectorLaplace,
 )
 from psephos.scenarios.audit import AuditVerdict, audit
-from psephos.scenarios.audit.case import LawCheck
-from psephos.scenarios.audit.holding import draw_checks, hold
+from psephos.scenarios.audit.case import LawCheck, Streams
+from psephos.scenarios.audit.following import draw_checks, hold
 from psephos.scenarios.audit.ladder import Climb, Ladder, combinations, tried_of
 from psephos.scenarios.audit.running import ladder_cases
 from psephos.scenarios.audit.stream_views import Stream
-from psephos.scenarios.audit.streams import Streams
 from psephos.scenarios.dpwevote.audit.sessions import dpwevote_climbs
 from psephos.scenarios.fair_voting.audit.sessions import fair_voting_climbs
 from psephos.scenarios.moral_preferences.audit.sessions import moral_preferences_climbs
