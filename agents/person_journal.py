@@ -18,8 +18,9 @@ from ..protocol.phases import Phase
 from ..protocol.privacy import Budget, Ledger, LedgerEntry
 from ..protocol.privacy.periods import within
 from ..protocol.records import Acknowledged, ClientRecord, Drawn, Left, Record, Remembered, Reserved
-from .journal_file import JournalFile
-from .journal_format import About, Closing, Row, decode_record, read_journal
+from .journal_file import JournalFile, read_own
+from .journal_format import About, Closing, Row, decode_record
+from .witness import Witness
 
 __all__ = ["PERSON", "PersonJournal", "Recalled", "SessionRecords", "Sitting", "read_sessions", "row_of", "sessions_of"]
 
@@ -291,19 +292,22 @@ class PersonJournal(Closing):
         self._unsure = {row.session for row in rows[: file.about.unsure_rows]}
 
     @classmethod
-    def open(cls, path: Path, *, now: float, clock: Callable[[], float] | None = None) -> Self:
+    def open(
+        cls, path: Path, *, now: float, clock: Callable[[], float] | None = None, witness: Witness | None = None
+    ) -> Self:
         """Open a journal, or begin one where there has been none.
 
         Args:
             path: the file's.
             now: the time in seconds since 1970 (UTC), after which sessions that expired before hold no room.
             clock: tells the time of each loss from then on; without one losses are kept without a time.
+            witness: where it is told outside the file's folder how far it is; by which an older copy is found.
 
         Raises:
             JournalError: another process has it open, or it cannot be read or written, is not a person's, or is not as
                 it was left.
         """
-        file, rows = JournalFile.open(path, About(kind=PERSON))
+        file, rows = JournalFile.open(path, About(kind=PERSON), witness=witness)
         try:
             return cls(file, rows, now=now, clock=clock)
         except BaseException:
@@ -375,6 +379,11 @@ class PersonJournal(Closing):
             raise JournalError(reason, path=str(self.path))
         return Sitting(self._file, session, self._sessions, clock=self._clock)
 
+    def has_heard(self, session_id: str) -> bool:
+        """Return whether a session's release is here, so that nobody need be asked for it."""
+        session = self._sessions.get(session_id)
+        return session is not None and session.left is not None and bool(session.left.release)
+
     def recall(self, phases: Iterable[Phase], *, session_id: str = "") -> dict[str, Recalled]:
         """Return the reports of earlier sessions that these phases repeat, by the phase's name.
 
@@ -410,13 +419,13 @@ class PersonJournal(Closing):
         self._file.close()
 
 
-def read_sessions(path: Path) -> tuple[About, dict[str, SessionRecords]]:
+def read_sessions(path: Path, *, witness: Witness | None = None) -> tuple[About, dict[str, SessionRecords]]:
     """Return what a person's journal says of itself, and its sessions by id, also while a process has it open.
 
     Raises:
         JournalError: it cannot be read, is not a person's, or is not as it was left.
     """
-    contents = read_journal(path, kind=PERSON)
+    contents = read_own(path, kind=PERSON, witness=witness)
     return contents.about, sessions_of(contents.rows, path)
 
 

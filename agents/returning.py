@@ -51,7 +51,7 @@ async def take_part_durably(
         draw: a number in [0, 1) for each pause; not part of any noise.
 
     Returns:
-        The client that heard the release, and the outcome.
+        The client that heard the release, and the outcome; from the journal at once where it is there.
 
     Raises:
         ConnectionLostError, OSError: the last loss, once patience ends.
@@ -62,9 +62,11 @@ async def take_part_durably(
     loss: Exception | None = None
     while True:
         try:
+            client = make_client()
+            if (heard := client.heard) is not None:
+                return client, heard
             if channel is None:
                 channel = await connect()
-            client = make_client()
             try:
                 return client, await client.take_part(channel)
             finally:

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import msgspec
 import numpy as np
-from deployments import AHEAD, ENTRIES, Process, read_json, write_vote
+from deployments import AHEAD, ENTRIES, Ending, Process, read_json, write_vote
 from psephos.agents.journal_format import read_journal
 from psephos.agents.person_journal import SessionRecords, read_sessions
 from psephos.agents.session_journal import SESSION
@@ -24,7 +24,7 @@ from psephos.scenarios.deployment.journals import journal_file
 from psephos.scenarios.deployment.server import JOURNAL_FILE
 from relays import Relay
 
-__all__ = ["DURABLE_STEPS", "PHASES", "Dying", "Vote", "partners"]
+__all__ = ["DURABLE_STEPS", "PHASES", "Dying", "Vote", "check_ended", "partners"]
 
 PHASES: Final = ("weights", "opinions")
 DURABLE_STEPS: Final = ("reserved", "drawn", "acknowledged", "drawn", "acknowledged", "left")
@@ -38,6 +38,15 @@ _of_server: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(Serv
 def partners(number: int) -> dict[str, dict[str, str]]:
     """Return so many partners with what is their own."""
     return {f"p{place:02}": {"weight": str(1 + place % 3), "merger": str(place % 2)} for place in range(number)}
+
+
+def check_ended(ending: Ending, words: str, *, status: int) -> None:
+    """Check that a process ended with this line, whatever connections it lost before, and where no page had room."""
+    lines = ending.err.splitlines()
+    assert (ending.status, ending.out.count("Traceback")) == (status, 0), ending
+    assert all(line.startswith(("trying again: ", "psephos: no report.html: ")) for line in lines[:-1]), ending
+    assert lines[-1].startswith("psephos: ")
+    assert words in lines[-1]
 
 
 class Vote:

@@ -18,10 +18,10 @@ Source: RFC 8446.
 import contextlib
 import copy
 import functools
+import os
 import socket
 import ssl
-import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import ClassVar, Final
@@ -297,15 +297,6 @@ class TLSTransport(TCPTransport):
         if identity is None or not peers:
             missing = "identity" if identity is None else "peers"
             raise ConfigurationError(field=missing, value="left out", allowed="given, as the other of the two is")
-        if isinstance(identity, Path):
-            self._load(identity, peers)
-        else:
-            with tempfile.TemporaryDirectory(prefix="psephos-") as folder:  # OpenSSL reads keys from files alone
-                file = Path(folder) / "key.pem"
-                identity.write(file)
-                self._load(file, peers)
-
-    def _load(self, identity: Path, peers: Collection[bytes]) -> None:
         self._agreed = frozenset(map(fingerprint_of, peers))
         make = functools.partial(_make_context, identity, b"".join(peers))
         self._server, self._client = make(ssl.PROTOCOL_TLS_SERVER), make(ssl.PROTOCOL_TLS_CLIENT)
@@ -317,7 +308,7 @@ class TLSTransport(TCPTransport):
         return _TLSChannel(stream, peer, self._client, self._agreed, is_server=False)
 
 
-def _make_context(identity: Path, peers: bytes, kind: int) -> ssl.SSLContext:
+def _make_context(identity: Identity | Path, peers: bytes, kind: int) -> ssl.SSLContext:
     context = ssl.SSLContext(kind)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False  # a certificate is known by itself, wherever its owner is
@@ -327,13 +318,34 @@ def _make_context(identity: Path, peers: bytes, kind: int) -> ssl.SSLContext:
         # Who does not read them before it closes would cut off what it has sent; nobody comes back so often.
         context.num_tickets = 0
     try:
-        context.load_cert_chain(identity, password=_NO_PASSWORD)
+        if isinstance(identity, Path):
+            context.load_cert_chain(identity, password=_NO_PASSWORD)
+        else:
+            with _as_file(identity.certificate_pem.encode()) as own, _as_file(identity.private_key) as key:
+                context.load_cert_chain(own, key, password=_NO_PASSWORD)
         context.load_verify_locations(cadata=peers)
     except (ssl.SSLError, ValueError) as error:
         reason = (error.reason if isinstance(error, ssl.SSLError) else None) or error
         allowed = f"a private key with its certificate, and certificates ({reason})"
         raise ConfigurationError(field="identity", value=str(identity), allowed=allowed) from None
     return context
+
+
+@contextlib.contextmanager
+def _as_file(data: bytes) -> Generator[str]:
+    """Yield a name by which data can be read once, and which is no file's: OpenSSL takes keys from files alone.
+
+    A key that went through a file would stay on the disk of a process that is killed meanwhile.
+    """
+    reading, writing = os.pipe()
+    try:
+        with os.fdopen(writing, "wb", buffering=0) as pipe:
+            os.set_blocking(writing, False)
+            if pipe.write(data) != len(data):
+                raise ValueError("it is longer than any key")
+        yield f"/dev/fd/{reading}"
+    finally:
+        os.close(reading)
 
 
 def _first_record(beginning: bytes) -> int:

@@ -16,6 +16,7 @@ from .options import (
     tell_folder,
     tell_transcript,
     transport_option,
+    witness_option,
 )
 from .reports import report_option, reporting
 
@@ -100,6 +101,7 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     help="The person's journal over all sessions, or a folder with one for each name (default: one of this system's "
     "user; PSEPHOS_JOURNAL).",
 )
+@witness_option
 @click.option(
     "--trust-server",
     is_flag=True,
@@ -131,6 +133,7 @@ def join(
     budget_period: float | None,
     budget_in_all: float | None,
     journal: Path | None,
+    witness: Path | None,
     patience: float | None,
     seed: int | None,
     round_number: int,
@@ -172,7 +175,7 @@ def join(
     party, server_address, invitation, keys = asked
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
     entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trust_server)
-    with open_journal(journal, party=party, is_simulation=simulate) as kept:
+    with open_journal(journal, party=party, is_simulation=simulate, witness=witness) as kept:
         joining = Joining(
             address=server_address,
             party=party,

@@ -17,6 +17,7 @@ from .options import (
     tell_folder,
     tell_transcript,
     transport_option,
+    witness_option,
 )
 from .reports import report_option, reporting
 
@@ -53,6 +54,7 @@ __all__ = ["serve"]
     help="The --roster folder of an earlier session of the same game: its parties repeat what it has from them, and "
     "whoever reports something else is refused. For each earlier session, or for the last where all took part.",
 )
+@witness_option
 @click.option(
     "--status",
     metavar="HOST:PORT",
@@ -73,6 +75,7 @@ def serve(
     transport: str,
     roster_file: Path | None,
     after: tuple[Path, ...],
+    witness: Path | None,
     status: str | None,
     seed: int | None,
     out: Path | None,
@@ -113,7 +116,7 @@ def serve(
         check_secure_noise(side.protocol, sides=[Side.SERVER])
     serving = Serving(side=side, address=listen or "", mode=mode, transport=transport)
     serving.check_authenticated()
-    serving = _opened(serving, roster_file)
+    serving = dataclasses.replace(_opened(serving, roster_file), witness=witness)
     check_address(serving.address, field="--listen", transport=find_transport(transport, keys=serving.keys))
     reserve_for_server(num_parties=len(side.names))
     serving = dataclasses.replace(serving, kept=read_kept(side, after, kind=mode.kind))

@@ -177,7 +177,8 @@ class Joining:
         if self.invitation.party != self.party:
             value, allowed = f"that of {self.invitation.party!r}", f"the invitation of {self.party!r}"
             raise ConfigurationError(field="INVITATION", value=value, allowed=allowed)
-        check_expiry(self.invitation.charter, field="INVITATION")
+        if self.journal is None or not self.journal.has_heard(self.invitation.session_id):
+            check_expiry(self.invitation.charter, field="INVITATION")
         return self.agree(self.invitation)
 
     def agree(self, terms: Invitation, *, ledger: Ledger | None = None) -> Agreement:

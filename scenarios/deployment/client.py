@@ -69,7 +69,8 @@ async def join(
         ledger: where losses are charged; by default one of its own, with what the journal holds.
 
     Returns:
-        What was released, to everybody and to this party.
+        What was released, to everybody and to this party; from the journal, without a word to anybody, where it is
+        there.
 
     Raises:
         ConfigurationError: as `Joining.agree_beforehand`.
@@ -98,6 +99,12 @@ async def join(
         sitting = joining.sit(agreement.terms)
         make_client = functools.partial(_make_client, joining, agreement, ledger=ledger, log=log, sitting=sitting)
         client = make_client()
+        if (heard := client.heard) is not None:
+            if on_agreed is not None:
+                on_agreed(agreement)
+            if on_end is not None and sitting is not None:
+                on_end(_drawn_entries(sitting))
+            return _told(client, heard)
         to_come = client.losses_to_come(agreement.terms.public)
         joining.check_room(ledger, to_come, session_id=agreement.terms.session_id)
         if on_agreed is not None:
@@ -119,6 +126,10 @@ async def join(
     finally:
         if on_end is not None:
             on_end(ledger.entries if sitting is None else _drawn_entries(sitting))
+    return _told(client, outcome)
+
+
+def _told(client: Client, outcome: msgspec.Struct) -> Heard:
     return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript, late_phase=client.late_phase)
 
 

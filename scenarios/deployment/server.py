@@ -35,6 +35,7 @@ from ..running.rosters import FINGERPRINT_COLUMN
 from ..running.statements import setting_of
 from ..running.writing import describe_failure, open_run, write_outcome
 from .common import DEFAULT_TRANSPORT, Keys, find_transport, in_charter, naming_address
+from .journals import witness_of
 
 __all__ = ["JOURNAL_FILE", "Serving", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
 
@@ -54,6 +55,7 @@ class Serving:
         keys: for TLS.
         charter: what makes the session this one, as its invitations say.
         journal: the file of the session's journal, made if it is not there, with which it goes on after a restart.
+        witness: where it is told how far the journal is, outside the journal's folder (`journals.witness_of`).
         kept: the reports of earlier sessions, by phase and party (`earlier.read_kept`).
     """
 
@@ -64,6 +66,7 @@ class Serving:
     keys: Keys | None = dataclasses.field(default=None, repr=False)
     charter: Charter = NO_CHARTER
     journal: Path | None = None
+    witness: Path | None = None
     kept: ReceivedReports = dataclasses.field(default_factory=dict[str, Any], repr=False)
 
     def check_authenticated(self) -> None:
@@ -147,6 +150,7 @@ async def serve(
             places=reserve_for_server(num_parties=len(side.names)),
             sitting=sitting,
             kept=serving.kept,
+            secret=b"" if serving.keys is None else hashlib.sha256(serving.keys.private_key).digest(),
             told=told,
         )
         with naming_address(serving.address, field="--listen"):
@@ -190,7 +194,8 @@ def open_sitting(
         "roster": side.roster.digest,
         **required,
     }
-    with SessionJournal.open(path, configuration=configuration) as journal:
+    witness = witness_of(serving.witness, path, key=f"session {charter.id}")
+    with SessionJournal.open(path, configuration=configuration, witness=witness) as journal:
         if on_resuming is not None and journal.records:
             num_closed = sum(isinstance(record, PhaseClosed) for record in journal.records)
             num_reports = sum(isinstance(record, Accepted) for record in journal.records)

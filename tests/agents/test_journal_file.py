@@ -121,7 +121,7 @@ def test_a_second_process_is_told_which_has_it_and_a_reader_reads(
     assert read_journal(path, kind="session").rows == [row(0), row(1), row(2)]
     copy = path.with_name("copy")
     copy_journal(path, copy)
-    assert read_journal(copy, kind="session").rows == [row(0), row(1), row(2)]
+    assert read_journal(copy, kind="session", is_copy=True).rows == [row(0), row(1), row(2)]
     holder.kill()
     holder.wait()
     assert read_journal(path, kind="session").rows == [row(0), row(1), row(2)]
@@ -294,29 +294,32 @@ def test_what_is_not_a_journal_is_left_alone(path: Path) -> None:
         read_journal(path, kind="session")
 
 
-@pytest.mark.parametrize(("version", "reason"), [(0, "no longer reads"), (3, "use a newer psephos")])
+@pytest.mark.parametrize(("version", "reason"), [(0, "no longer reads"), (4, "use a newer psephos")])
 def test_another_version_is_named(path: Path, version: int, reason: str) -> None:
     fill(path, 1)
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute(f"PRAGMA user_version = {version}")
     said = refused(path)
     assert said.startswith(f"is of version {version}, ")
-    assert "versions 1 to 2" in said
+    assert "versions 1 to 3" in said
     assert reason in said
     with pytest.raises(JournalError, match=reason):
         read_journal(path, kind="session")
 
 
-def test_a_journal_of_the_version_before_is_read_and_becomes_the_present_one_as_it_is_opened(path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_journal_of_a_version_before_is_read_and_becomes_the_present_one_as_it_is_opened(
+    path: Path, version: int
+) -> None:
     fill(path, 2)
     with contextlib.closing(sqlite3.connect(path)) as other:
-        other.execute("PRAGMA user_version = 1")
+        other.execute(f"PRAGMA user_version = {version}")
     assert len(read_journal(path, kind="session").rows) == 2
     journal, rows = JournalFile.open(path, About(kind="session"))
     journal.close()
     assert len(rows) == 2
     with contextlib.closing(sqlite3.connect(path)) as other:
-        assert other.execute("PRAGMA user_version").fetchone() == (2,)
+        assert other.execute("PRAGMA user_version").fetchone() == (3,)
     assert len(read_journal(path, kind="session").rows) == 2
 
 
@@ -386,12 +389,52 @@ def test_an_older_copy_and_another_journal_are_found(path: Path) -> None:
     assert refused(path).startswith("is another one than was here last")
 
 
-@pytest.mark.parametrize("said", [b"", bytes(256), b"{" * 256, b'{"process": 7}', b'{"process": 7, "length": -9}'])
-def test_a_lock_file_that_says_nothing_keeps_nobody_out(path: Path, said: bytes) -> None:
-    """As after a loss of power: what it said was never synchronized."""
+@pytest.mark.parametrize("said", [None, b"", bytes(256), b"{" * 256, b'{"process": 7, "length": -9}'])
+def test_a_journal_with_records_whose_lock_tells_nothing_is_refused_however_often(
+    path: Path, said: bytes | None
+) -> None:
+    """An older copy of the file would pass; only a backup needs no lock, and is not gone on with."""
     fill(path, 2)
-    lock_file_of(path).write_bytes(said)
+    lock, before = lock_file_of(path), lock_file_of(path).read_bytes()
+    if said is None:
+        lock.unlink()
+    else:
+        lock.write_bytes(said)
+    reason = f"has 2 records, and nothing in {NAME}.lock tells how many there were: put that file back, or restore"
+    for _ in range(2):
+        assert refused(path).startswith(reason)
+        with pytest.raises(JournalError, match="has 2 records, and nothing in"):
+            read_journal(path, kind="session")
+    lock.write_bytes(before)
     assert kept(path).rows == [row(0), row(1)]
+
+
+def test_a_lock_of_less_than_there_is_and_none_beside_an_empty_journal_keep_nobody_out(path: Path) -> None:
+    """As after a kill between a commit and what tells of it, and before the first commit."""
+    fill(path, 0)
+    before = lock_file_of(path).read_bytes()
+    lock_file_of(path).unlink()
+    fill(path, 2)
+    lock_file_of(path).write_bytes(before)
+    assert kept(path).rows == [row(0), row(1)]
+
+
+def test_what_a_lock_tells_first_is_on_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No loss of power leaves a lock that tells nothing beside a journal with records."""
+    synchronized: list[str] = []
+    synchronize = os.fsync
+
+    def note(descriptor: int) -> None:
+        synchronized.append(Path(f"/proc/self/fd/{descriptor}").resolve().name)
+        synchronize(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    fill(path, 1)
+    assert f"{NAME}.lock" in synchronized
+    assert synchronized.index(f"{NAME}.lock") < len(synchronized) - 1  # and the folder, after it
+    synchronized.clear()
+    fill(path, 0)
+    assert synchronized == []
 
 
 @pytest.fixture(scope="module")
@@ -533,7 +576,7 @@ def test_a_journal_is_installed_beside_what_was_there(path: Path, killed: Path, 
     assert aside is not None
     assert aside == target.with_name(f"{NAME}.before-1")
     assert kept(target).rows == [row(number) for number in range(5)]
-    assert read_journal(aside, kind="session").rows == [row(number) for number in range(120)]
+    assert read_journal(aside, kind="session", is_copy=True).rows == [row(number) for number in range(120)]
     assert install_journal(path, target, kind="session") == target.with_name(f"{NAME}.before-2")
     assert install_journal(path, tmp_path / "fresh" / NAME, kind="session") is None
     assert kept(tmp_path / "fresh" / NAME).rows == [row(number) for number in range(5)]

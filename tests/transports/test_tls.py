@@ -4,14 +4,17 @@ Each refusal is read on both sides, since either may be the one whose keys are w
 """
 
 import contextlib
+import dataclasses
 import datetime as dt
 import functools
 import gc
+import os
 import shutil
 import socket
 import ssl
 import stat
 import subprocess
+import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
 
@@ -552,13 +555,34 @@ async def test_keys_can_be_changed_in_the_middle(keys: Keys) -> None:
             nursery.cancel_scope.cancel()
 
 
-def test_without_arguments_both_ends_have_one_key_and_no_file_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    transport = TLSTransport()
-    assert transport.name == "tls"
+WITHOUT_A_DISK = """
+import resource, signal, ssl
+from psephos.transports import TLSTransport
+from psephos.transports.keys import make_identity
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # whoever writes a byte into any file is told so
+ours, theirs = make_identity(), make_identity()
+transports = [TLSTransport(), TLSTransport(ours, peers=[theirs.certificate])]
+assert {transport.name for transport in transports} == {"tls"}
+"""
+
+
+def test_a_key_that_is_in_no_file_gets_into_none(tmp_path: Path) -> None:
+    """A process that is killed as it begins leaves none: whatever it does, it writes nothing."""
+    command = [sys.executable, "-c", WITHOUT_A_DISK]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run(command, check=True, env=environment)  # noqa: S603  our own
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("part", ["certificate", "private_key"])
+def test_a_key_without_end_is_refused_and_holds_up_nobody(part: str) -> None:
+    identity = make_identity()
+    endless = dataclasses.replace(identity, **{part: getattr(identity, part) + bytes(1 << 20)})
+    num_open = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(ConfigurationError, match="it is longer than any key"):
+        TLSTransport(endless, peers=[identity.certificate])
+    assert len(list(Path("/proc/self/fd").iterdir())) == num_open
 
 
 @pytest.mark.parametrize("missing", ["identity", "peers"])

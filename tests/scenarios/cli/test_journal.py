@@ -84,7 +84,8 @@ def test_the_ledger_is_shown_while_a_process_has_it_and_after_one_was_killed(pse
 
 
 def test_a_folder_has_a_journal_for_each_name(psephos: Psephos, path: Path) -> None:
-    shutil.copy(path, path.with_name("germany.sqlite"))
+    for file in (path, lock_file_of(path)):
+        shutil.copy(file, path.with_name(file.name.replace("journal", "germany")))
     assert psephos("ledger", path.parent, "--party", "Germany").out == psephos("ledger", path).out
     assert refused(psephos, "ledger", path.parent, "--party", "France").startswith("RUN must be the folder of a run")
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-from deployments import ENTRIES, PATIENCE, Ending, Process
-from durable_votes import PHASES, Vote
+from deployments import ENTRIES, PATIENCE, Process
+from durable_votes import PHASES, Vote, check_ended
 from psephos.agents.person_journal import read_sessions
 from psephos.protocol.messages import (
     NIL,
@@ -38,15 +38,6 @@ from psephos.transports import FrameDecoder, encode_frames
 from thoroughness import draws
 
 Psephos = Callable[..., Any]
-
-
-def check_ended(ending: Ending, words: str, *, status: int) -> None:
-    """Check that a process ended with this line, whatever connections it lost before, and where no page had room."""
-    lines = ending.err.splitlines()
-    assert (ending.status, ending.out.count("Traceback")) == (status, 0), ending
-    assert all(line.startswith(("trying again: ", "psephos: no report.html: ")) for line in lines[:-1]), ending
-    assert lines[-1].startswith("psephos: ")
-    assert words in lines[-1]
 
 
 class HostileServer:
