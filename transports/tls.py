@@ -48,6 +48,8 @@ _RECORD_HEADER: Final = Struct(">BHH")
 """Of what a client begins with: type, version, length."""
 _HANDSHAKE_RECORD: Final = 22
 _MAX_RECORD_BYTES: Final = 1 << 14
+_MAX_KEY_BYTES: Final = 1 << 14
+"""Of a key, or a certificate: what any system's pipe holds."""
 _NOT_AGREED: Final = "is not one of those that were agreed"
 _OURS: Final = {9: "is not valid yet", 10: "has expired"} | dict.fromkeys((18, 19, 20, 21), _NOT_AGREED)
 """What we have against a certificate, by OpenSSL's code (X509_V_ERR_…)."""
@@ -324,7 +326,9 @@ def _make_context(identity: Identity | Path, peers: bytes, kind: int) -> ssl.SSL
             with _as_file(identity.certificate_pem.encode()) as own, _as_file(identity.private_key) as key:
                 context.load_cert_chain(own, key, password=_NO_PASSWORD)
         context.load_verify_locations(cadata=peers)
-    except (ssl.SSLError, ValueError) as error:
+    except (OSError, ValueError) as error:
+        if isinstance(identity, Path) and not isinstance(error, (ssl.SSLError, ValueError)):
+            raise
         reason = (error.reason if isinstance(error, ssl.SSLError) else None) or error
         allowed = f"a private key with its certificate, and certificates ({reason})"
         raise ConfigurationError(field="identity", value=str(identity), allowed=allowed) from None
@@ -333,16 +337,20 @@ def _make_context(identity: Identity | Path, peers: bytes, kind: int) -> ssl.SSL
 
 @contextlib.contextmanager
 def _as_file(data: bytes) -> Generator[str]:
-    """Yield a name by which data can be read once, and which is no file's: OpenSSL takes keys from files alone.
+    """Yield a name under which data can be read that are on no disk: OpenSSL takes keys from files alone.
 
-    A key that went through a file would stay on the disk of a process that is killed meanwhile.
+    A key that went through one would stay there if its process is killed meanwhile. It is memory with a name where the
+    system has that, and else a pipe.
     """
-    reading, writing = os.pipe()
+    if len(data) > _MAX_KEY_BYTES:
+        raise ValueError("it is longer than any key")
+    if hasattr(os, "memfd_create"):
+        reading = writing = os.memfd_create("key")
+    else:
+        reading, writing = os.pipe()
     try:
-        with os.fdopen(writing, "wb", buffering=0) as pipe:
-            os.set_blocking(writing, False)
-            if pipe.write(data) != len(data):
-                raise ValueError("it is longer than any key")
+        with os.fdopen(writing, "wb", closefd=reading != writing) as file:
+            file.write(data)
         yield f"/dev/fd/{reading}"
     finally:
         os.close(reading)

@@ -116,7 +116,7 @@ def serve(
         check_secure_noise(side.protocol, sides=[Side.SERVER])
     serving = Serving(side=side, address=listen or "", mode=mode, transport=transport)
     serving.check_authenticated()
-    serving = dataclasses.replace(_opened(serving, roster_file), witness=witness)
+    serving = _opened(serving, roster_file, witness=witness)
     check_address(serving.address, field="--listen", transport=find_transport(transport, keys=serving.keys))
     reserve_for_server(num_parties=len(side.names))
     serving = dataclasses.replace(serving, kept=read_kept(side, after, kind=mode.kind))
@@ -163,7 +163,7 @@ def serve(
     tell_folder(console, folder)
 
 
-def _opened(serving: "Serving", roster_file: Path | None) -> "Serving":
+def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | None) -> "Serving":
     """Return how the session is served that was drawn up, or a new one where nothing was.
 
     Raises:
@@ -174,6 +174,7 @@ def _opened(serving: "Serving", roster_file: Path | None) -> "Serving":
     from ...protocol.messages import Charter
     from ...protocol.roles import SessionKind
     from ..deployment.invitations import check_expiry, read_opening
+    from ..deployment.journals import witness_of
     from ..deployment.server import JOURNAL_FILE
 
     side, mode = serving.side, serving.mode
@@ -188,13 +189,14 @@ def _opened(serving: "Serving", roster_file: Path | None) -> "Serving":
     opening, keys = read_opening(folder, fingerprints=side.fingerprints)
     opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
     check_expiry(opening.charter, field="--roster")
-    return dataclasses.replace(
-        serving,
-        address=serving.address or opening.address,
-        keys=keys,
-        charter=opening.charter,
-        journal=folder / JOURNAL_FILE if is_deployment else None,
+    serving = dataclasses.replace(
+        serving, address=serving.address or opening.address, keys=keys, charter=opening.charter
     )
+    if not is_deployment:
+        return serving
+    journal = folder / JOURNAL_FILE
+    told = witness_of(witness, journal, key=f"session {opening.session_id}")
+    return dataclasses.replace(serving, journal=journal, witness=told)
 
 
 def _open_status(address: str | None) -> "contextlib.AbstractContextManager[Status | None]":

@@ -16,6 +16,7 @@ from ...agents.journals import SittingOfServer
 from ...agents.modes import Mode
 from ...agents.session_journal import SessionJournal
 from ...agents.standing import Companion
+from ...agents.witness import Witness
 from ...protocol.errors import ConfigurationError, UnheardError
 from ...protocol.kept_reports import ReceivedReports
 from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
@@ -35,7 +36,6 @@ from ..running.rosters import FINGERPRINT_COLUMN
 from ..running.statements import setting_of
 from ..running.writing import describe_failure, open_run, write_outcome
 from .common import DEFAULT_TRANSPORT, Keys, find_transport, in_charter, naming_address
-from .journals import witness_of
 
 __all__ = ["JOURNAL_FILE", "Serving", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
 
@@ -55,7 +55,8 @@ class Serving:
         keys: for TLS.
         charter: what makes the session this one, as its invitations say.
         journal: the file of the session's journal, made if it is not there, with which it goes on after a restart.
-        witness: where it is told how far the journal is, outside the journal's folder (`journals.witness_of`).
+        witness: where it is told how far the journal is, outside the journal's folder (`journals.witness_of`); without
+            one an older copy of the folder passes.
         kept: the reports of earlier sessions, by phase and party (`earlier.read_kept`).
     """
 
@@ -66,7 +67,7 @@ class Serving:
     keys: Keys | None = dataclasses.field(default=None, repr=False)
     charter: Charter = NO_CHARTER
     journal: Path | None = None
-    witness: Path | None = None
+    witness: Witness | None = None
     kept: ReceivedReports = dataclasses.field(default_factory=dict[str, Any], repr=False)
 
     def check_authenticated(self) -> None:
@@ -194,8 +195,7 @@ def open_sitting(
         "roster": side.roster.digest,
         **required,
     }
-    witness = witness_of(serving.witness, path, key=f"session {charter.id}")
-    with SessionJournal.open(path, configuration=configuration, witness=witness) as journal:
+    with SessionJournal.open(path, configuration=configuration, witness=serving.witness) as journal:
         if on_resuming is not None and journal.records:
             num_closed = sum(isinstance(record, PhaseClosed) for record in journal.records)
             num_reports = sum(isinstance(record, Accepted) for record in journal.records)

@@ -238,3 +238,24 @@ def test_a_lossy_network_costs_time_alone(tmp_path: Path, lossy_network: list[st
         clients = {party: vote.join(party) for party in partners(5)}
         assert server.ending().status == -9
         vote.check(clients, vote.serve())
+
+
+@pytest.mark.full("half a dozen processes")
+def test_a_party_that_was_killed_as_it_heard_the_outcome_has_it_from_its_journal(
+    tmp_path: Path, psephos: Psephos
+) -> None:
+    """Its server is gone for good, and nobody is asked."""
+    with Vote(tmp_path) as vote:
+        server = vote.serve()
+        server.address()
+        clients = {party: vote.join(party) for party in ("bob", "cid")}
+        assert vote.join("ann", dying=("after", len(DURABLE_STEPS))).ending().status == -9
+        assert {client.ending().status for client in clients.values()} == {0}
+        assert server.ending().status == 0
+        clients["ann"] = vote.join("ann")
+        vote.check(clients, server)
+        again = vote.join("ann").ending()
+        assert (again.status, again.err) == (0, "")
+        assert "Public transcript" in again.out
+        assert psephos("journal", "prune", "--journal", vote.journal_of("ann")).status == 0
+        assert "was over: it cannot be joined again" in vote.join("ann").ending().err
