@@ -13,7 +13,10 @@ __all__ = ["enroll", "roster"]
 @cli.command(short_help="Make PARTY's keys, which stay with it.")
 @click.argument("party")
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Where to (default: a folder of the party's name)."
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Where to (default: a folder of the party's name and a digest of it).",
 )
 @click.option(
     "--days", type=click.FloatRange(min=0, min_open=True), default=365.0, help="How long they are good (365)."
@@ -28,10 +31,10 @@ def enroll(party: str, out: Path | None, days: float) -> None:
     psephos enroll Germany
     psephos roster eu-council --enrolled enrollments --address votes.example.org:7000 --out vote
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ..deployment.keys import ENROLLMENT_FILE, KEY_FILE, slug_of
+    from ..deployment.keys import ENROLLMENT_FILE, KEY_FILE, stem_of
     from ..deployment.keys import enroll as make
 
-    folder = Path(slug_of(party)) if out is None else out
+    folder = Path(stem_of(party)) if out is None else out
     made = make(party, folder, days=days)
     click.echo(f"{folder / KEY_FILE}: {party}'s key, good until {made.until:%Y-%m-%d}; keep it to yourself")
     click.echo(f"{folder / ENROLLMENT_FILE}: hand it to whoever draws up the roster")

@@ -6,6 +6,7 @@ make the keys of all, and could then take anybody's seat.
 """
 
 import datetime as dt
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -36,6 +37,7 @@ __all__ = [
     "read_certificates",
     "read_enrollments",
     "slug_of",
+    "stem_of",
 ]
 
 KEY_FILE: Final = "key.pem"
@@ -45,6 +47,7 @@ SIGNATURE_FILE: Final = "signature.pem"
 ENROLLMENT_FILE: Final = "enrollment.json"
 """What a party hands over."""
 _CHARACTERS_OF_NAME: Final = 40
+_DIGITS_OF_NAME: Final = 16
 _MAX_DAYS: Final = 365_250
 """A thousand years; a certificate has room for no year after 9999."""
 _SIGNATURE_KEY_BYTES: Final = 32
@@ -79,8 +82,13 @@ class Enrollment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return read_certificate(self.certificate)[1]
 
 
+def stem_of(party: str) -> str:
+    """Return a party's name as a file's, which no other party's is: what can be read of it, and a digest."""
+    return f"{slug_of(party)}-{hashlib.sha256(party.encode()).hexdigest()[:_DIGITS_OF_NAME]}"
+
+
 def slug_of(party: str) -> str:
-    """Return a party's name as part of a file's."""
+    """Return what can be read of a party's name in a file's; other names may have the same."""
     return re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-")[:_CHARACTERS_OF_NAME] or "party"
 
 

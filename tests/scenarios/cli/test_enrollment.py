@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from deployments import ENTRIES, write_vote
 from psephos.scenarios.deployment import find_invitation
+from psephos.scenarios.deployment.keys import stem_of
 
 Psephos = Callable[..., Any]
 
@@ -83,11 +84,12 @@ def test_roster_is_told_whose_keys_and_where(psephos: Psephos, words: tuple[str,
 
 def test_who_enrolls_twice_keeps_its_keys(psephos: Psephos) -> None:
     assert psephos("enroll", "ann").status == 0
-    before = Path("ann/key.pem").read_bytes()
+    key = Path(stem_of("ann")) / "key.pem"
+    before = key.read_bytes()
     ended = psephos("enroll", "ann")
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.startswith("psephos: --out must be a folder to write to that has no keys yet (File exists")
-    assert Path("ann/key.pem").read_bytes() == before
+    assert key.read_bytes() == before
 
 
 def test_roster_refuses_what_a_session_would_and_leaves_no_folder(psephos: Psephos) -> None:
