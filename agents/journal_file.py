@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from ..protocol.errors import JournalError
+from ..transports.own_files import OWN_FOLDER, is_own
 from .journal_format import (
     APPLICATION_ID,
     BEGINNING,
@@ -104,6 +105,8 @@ class JournalFile(Closing):
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             elif not path.exists() and not lock_file_of(path).exists():
                 raise JournalError("does not exist", path=str(path))
+            if os.access(path.parent, os.W_OK) and not is_own(path.parent):
+                raise JournalError(f"has to be in {OWN_FOLDER}", path=str(path))
             if path.exists():
                 check_header(path)  # nothing is left beside another's file
             lock = _Heads(path, witness)

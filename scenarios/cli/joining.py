@@ -112,7 +112,8 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     "--patience",
     type=float,
     metavar="SECONDS",
-    help="How long to wait for a silent server (default: 3600; inf for no limit).",
+    help="How long to wait for a server that is silent, or not there, from the first try on (default: 3600; inf for no "
+    "limit).",
 )
 @click.option(
     "--round", "round_number", type=click.IntRange(min=0), default=0, help="The round, if a simulation is repeated."

@@ -4,7 +4,7 @@ import contextlib
 import errno
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ import trio
 from ...agents.client import Client, answer_seconds, inquire
 from ...agents.events import Log
 from ...agents.journals import Sitting
-from ...agents.returning import take_part_durably
+from ...agents.returning import Patience, take_part_durably
 from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError, quote
 from ...protocol.messages import Terms
 from ...protocol.privacy import Ledger, LedgerEntry
@@ -60,8 +60,8 @@ async def join(
     """Take part in one session as one party.
 
     Args:
-        joining: how. Whose connection is lost comes back: until the server has welcomed it, and with a journal also
-            afterwards, to go on where it stood.
+        joining: how. Who does not reach the server goes on trying, and whose connection is lost comes back: until the
+            server has welcomed it, and with a journal also afterwards, to go on where it stood.
         log: where events go.
         on_agreed: told of what is taken part in, before anything is drawn.
         on_loss: told why the connection was lost, or cannot be made, before another try.
@@ -78,20 +78,17 @@ async def join(
         SessionAborted, QuorumError, RemoteProtocolError, JournalError: as `Client.take_part`.
         HandshakeError: the server is not the one of the invitation, or does not take the party's certificate.
         PluginError: the code of the protocol or of the client's role raised something.
-        OSError: the server cannot be reached.
+        OSError: the server cannot be reached, as long as patience lasts.
     """
     agreement = joining.agree_beforehand()
     transport = find_transport(joining.transport, keys=joining.keys)
     network = Plugin(f"transport {joining.transport!r}", (type(transport),))
     connect = functools.partial(_connect, joining, transport, network)
-    # Who has reported may find the server away, since it goes on after a restart; everybody else is told at once.
-    has_reported = agreement is not None and _has_drawn(joining.sit(agreement.terms))
-    channel = None if has_reported else await connect()
+    channel: Channel | None = None
     with contextlib.ExitStack() as failing:
-        if channel is not None:
-            failing.callback(channel.close)
         if agreement is None:
-            assert channel is not None  # noqa: S101  nothing is kept of what was not agreed to
+            channel = await _reach(connect, Patience(joining.patience_seconds, on_loss=on_loss))
+            failing.callback(channel.close)
             terms = await inquire(channel, party=joining.party, patience_seconds=joining.patience_seconds)
             invitation = _as_invitation(terms, joining.party)
             agreement = joining.agree(invitation, ledger=ledger or joining.open_ledger(invitation.session_id))
@@ -133,8 +130,12 @@ def _told(client: Client, outcome: msgspec.Struct) -> Heard:
     return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript, late_phase=client.late_phase)
 
 
-def _has_drawn(sitting: Sitting | None) -> bool:
-    return sitting is not None and any(isinstance(record, Drawn) for record in sitting.records)
+async def _reach(connect: Callable[[], Awaitable[Channel]], patience: Patience) -> Channel:
+    while True:
+        try:
+            return await connect()
+        except OSError as error:  # it may not have begun, or be about to begin again
+            await patience.wait(error)
 
 
 def _drawn_entries(sitting: Sitting) -> list[LedgerEntry]:

@@ -18,7 +18,8 @@ from ...protocol.messages import Charter
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import SessionKind, check_party_name
 from ...protocol.roster import Roster
-from ...transports.keys import Identity, make_identity, read_certificate, write_private
+from ...transports.keys import Identity, make_identity, read_certificate
+from ...transports.own_files import write_private
 from ..running.rosters import PARAMETERS_FILE, ROSTER_FILE
 from .common import Keys
 from .keys import Enrollment, check_days, check_enrollments, find_key, read_certificates, slug_of

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.roles import check_party_name
 from ...transports.keys import (
     VALID_DAYS,
@@ -23,8 +23,8 @@ from ...transports.keys import (
     make_identity,
     make_signature_key,
     read_certificate,
-    write_private,
 )
+from ...transports.own_files import OWN_FOLDER, is_own, write_private
 
 __all__ = [
     "ENROLLMENT_FILE",
@@ -107,8 +107,8 @@ def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
         days: how long from now the certificate is good.
 
     Raises:
-        ConfigurationError: the name cannot name a party, the days are too many, or the folder has keys already or
-            cannot be written to.
+        ConfigurationError: the name cannot name a party, the days are too many, or the folder has keys already, cannot
+            be written to, or can be by others.
     """
     check_party_name(party)
     check_days(days)
@@ -116,9 +116,10 @@ def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
     enrollment = Enrollment(party=party, certificate=identity.certificate_pem, signature_key=public.hex())
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        refuse(not is_own(folder), "--out", str(folder), OWN_FOLDER)
         identity.write(folder / KEY_FILE)
         write_private(folder / SIGNATURE_FILE, own)
-        (folder / ENROLLMENT_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(enrollment), indent=2) + b"\n")
+        write_private(folder / ENROLLMENT_FILE, msgspec.json.format(msgspec.json.encode(enrollment), indent=2) + b"\n")
     except OSError as error:
         allowed = f"a folder to write to that has no keys yet ({error.strerror}: {error.filename})"
         raise ConfigurationError(field="--out", value=str(folder), allowed=allowed) from None

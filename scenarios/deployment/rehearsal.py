@@ -22,7 +22,7 @@ import trio
 
 from ...agents.noise import check_secure_noise
 from ...protocol.errors import ConfigurationError
-from ...transports.keys import write_private
+from ...transports.own_files import write_private
 from ..running.config import Scenario
 from ..running.parties import read_parties
 from ..running.processes import num_cores

@@ -239,16 +239,34 @@ def test_what_may_not_be_written_is_refused(child: Callable[..., subprocess.Pope
         path = Path(folder) / "own" / NAME
         fill(path, 2)
         Path(folder).chmod(0o755)
-        path.parent.chmod(0o555 if what == "folder" else 0o777)
+        path.parent.chmod(0o555 if what == "folder" else 0o755)
+        if os.geteuid() == 0 and what == "file":
+            os.chown(path.parent, NOBODY, NOBODY)
         path.chmod(0o444)
         lock_file_of(path).chmod(0o444 if what == "folder" else 0o666)
         user = (f"user {NOBODY}",) if os.geteuid() == 0 else ()
         said, _ = child(*user, "open", at=path).communicate()
         assert said.startswith(f"error the journal {path} cannot be opened or written: Permission denied")
         path.parent.chmod(0o755)
+        os.chown(path.parent, os.geteuid(), os.getegid())
         path.chmod(0o600)
         lock_file_of(path).chmod(0o600)
         assert kept(path).rows == [row(0), row(1)]
+
+
+def test_a_folder_that_others_may_write_to_is_refused_before_anything_in_it_is_touched(path: Path) -> None:
+    """Else a link in a journal's place would have its target's rights changed, and be written to."""
+    fill(path, 1)
+    target = path.with_name("target")
+    target.write_bytes(path.read_bytes())
+    target.chmod(0o644)
+    path.unlink()
+    path.symlink_to(target)
+    path.parent.chmod(0o1777)
+    with pytest.raises(JournalError, match=r"has to be in a folder of one's own, to which nobody else may write"):
+        JournalFile.open(path, ABOUT)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o644
+    assert set(path.parent.iterdir()) == {path, target, lock_file_of(path)}
 
 
 def test_a_new_folder_that_may_not_be_made_is_refused(tmp_path: Path) -> None:

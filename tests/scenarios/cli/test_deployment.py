@@ -67,8 +67,10 @@ def test_join_prints_the_outcome_as_json_and_nothing_else(psephos: Psephos) -> N
 
 @pytest.mark.bad_input("an unreachable or a taken address")
 def test_without_a_folder_named_a_partner_gets_its_own_below_runs(psephos: Psephos) -> None:
-    ended = psephos("join", NOBODY_LISTENS, *PLAIN, "--as", "ann", "--input", "ann.csv", *SIMULATED)
-    check_refused(ended, "all attempts to connect to 127.0.0.1:1 failed", status=1)
+    words = ("--as", "ann", "--input", "ann.csv", *SIMULATED, "--patience", "0.01")
+    check_refused(
+        psephos("join", NOBODY_LISTENS, *PLAIN, *words), "all attempts to connect to 127.0.0.1:1 failed", status=1
+    )
     (folder,) = Path("runs").iterdir()
     assert folder.name.startswith("as-ann-")
     assert {path.name for path in folder.iterdir()} == {"events.jsonl", "ledger.jsonl", "run.json"}

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import pytest
 from deployments import ENTRIES, PATIENCE
-from durable_votes import DURABLE_STEPS, PHASES, Dying, Vote, partners
+from durable_votes import DURABLE_STEPS, PHASES, Dying, Vote, check_ended, partners
 from relays import SHORTER_THAN_A_HELLO, Connection, Relay
 
 Psephos = Callable[..., Any]
@@ -259,3 +259,18 @@ def test_a_party_that_was_killed_as_it_heard_the_outcome_has_it_from_its_journal
         assert "Public transcript" in again.out
         assert psephos("journal", "prune", "--journal", vote.journal_of("ann")).status == 0
         assert "was over: it cannot be joined again" in vote.join("ann").ending().err
+
+
+@pytest.mark.full("half a dozen processes")
+def test_parties_that_begin_while_their_server_is_away_wait_for_it(tmp_path: Path) -> None:
+    """Before it has begun, and as it begins again; who has less patience says why it has left."""
+    with Vote(tmp_path) as vote:
+        clients = {party: vote.join(party) for party in ("ann", "bob")}
+        for client in clients.values():
+            client.line_with("Session vote")
+        check_ended(vote.join("cid", "--patience", "0.1").ending(), "all attempts to connect to", status=1)
+        server = vote.serve(dying=("after", 1))
+        server.address()
+        clients["cid"] = vote.join("cid")
+        assert server.ending().status == -9
+        vote.check(clients, vote.serve())
