@@ -75,8 +75,10 @@ _HEADER_BYTES: Final = 100
 _SECONDS_TO_WAIT: Final = 2.0
 """For another program that has locked the database, such as a person's own look into it."""
 HOW_TO_MEND: Final = "restore a backup with `psephos journal restore`"
+_FULL: Final = "cannot be written: the disk is full. Make room, then go on"
 _TEXT_OF_CODE: Final = {
-    sqlite3.SQLITE_FULL: "cannot be written: the disk is full. Make room, then go on",
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_IOERR_SHMSIZE: _FULL,  # there is no room for the index of the log
     sqlite3.SQLITE_READONLY: "cannot be written: the file or its folder is read-only",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened: the file or its folder may not be read or written",
     sqlite3.SQLITE_PERM: "cannot be opened: the file may not be read or written",
@@ -354,7 +356,7 @@ def naming_journal(path: Path) -> Generator[None]:
 def as_journal_error(error: sqlite3.Error, path: Path) -> JournalError:
     """Return what SQLite says against a journal, with what helps."""
     code: int = getattr(error, "sqlite_errorcode", 0)
-    reason = _TEXT_OF_CODE.get(code & 0xFF)
+    reason = _TEXT_OF_CODE.get(code) or _TEXT_OF_CODE.get(code & 0xFF)
     if reason is None:
         reason = f"cannot be used: {error} ({getattr(error, 'sqlite_errorname', type(error).__name__)})"
     return JournalError(reason, path=str(path))

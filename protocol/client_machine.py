@@ -338,6 +338,10 @@ class ClientMachine:
             return self._blame(self._unexpected(message))
         if self._reservation is None or self._public is None:
             raise LocalProtocolError("a phase was requested before its loss was reserved", role="client")
+        try:
+            self._check_payload(message)
+        except MalformedMessageError as error:
+            return self._blame(error)
         self._transcript.add(message)
         position.move(Move.REQUEST)
         report, charges = self._answers.answer(message, self._public, self._reservation, session=self._mode.session)
@@ -353,6 +357,15 @@ class ClientMachine:
             )
             effects.insert(0, Keep(drawn))
         return effects
+
+    def _check_payload(self, request: Request) -> None:
+        """Raise MalformedMessageError if a request carries anything but what the phase before it announces."""
+        decoder = None if not request.phase else self._protocol.phases[request.phase - 1].outcome_decoder
+        problem = f"{SERVER}'s request of phase {request.phase} carries what nobody announces"
+        if decoder is not None:
+            decode_payload(request.payload, decoder, sender=SERVER, problem=problem)
+        elif request.payload != NIL:
+            raise MalformedMessageError(problem, sender=SERVER, role="client", message_type="Request")
 
     def _on_acknowledgement(self, message: Acknowledgement) -> list[Effect]:
         is_new, moves = message.phase >= len(self._answers.given), self._position.moves

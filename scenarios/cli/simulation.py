@@ -157,7 +157,7 @@ def _journal_in(run: Path | None, party: str | None) -> Path | None:
     """Return the journal that is meant: a file, one of a party in a folder of several, or the user's own."""
     from ..deployment.journals import journal_file
 
-    if run is None or run.is_file():
+    if run is None or run.is_file() or (run.suffix and not run.exists()):  # a file that is not there is no folder
         return journal_file(run, party="")
     named = None if party is None else journal_file(run, party=party)
     return named if named is not None and named.is_file() else None

@@ -180,6 +180,15 @@ def test_a_journal_that_cannot_be_made_for_want_of_room_is_not_there(
     assert not list(path.parent.glob("*.new*"))
 
 
+def test_no_room_for_the_index_of_the_log_is_a_full_disk(
+    path: Path, child: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """Which SQLite calls SQLITE_IOERR_SHMSIZE."""
+    fill(path, 1)
+    said, _ = child(f"limit {5 * PAGE}", "open", "limit -1", "open").communicate()
+    assert said == f"error the journal {path} cannot be written: the disk is full. Make room, then go on\nopen 1\n"
+
+
 @pytest.mark.full("a process more, on a disk of its own")
 def test_a_file_system_that_is_full(tmp_path: Path, child: Callable[..., subprocess.Popen[str]]) -> None:
     small = tmp_path / "small"

@@ -27,7 +27,7 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
 
 def render(name: str) -> str:
     """Return the text of one vector's file."""
-    return json.dumps(VECTORS[name]().render(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(VECTORS[name]().render(), indent=1, ensure_ascii=False, default=bytes.hex) + "\n"
 
 
 def main() -> None:

@@ -299,6 +299,9 @@ def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, pa
         for command in (("prune",), ("move", out)):
             said = refused(psephos, "journal", *command)
             assert said == f"the journal {path} is in use by process {os.getpid()}: wait until that has ended"
+    for missing in ("nothing.sqlite", "no/such/folder.sqlite"):
+        assert refused(psephos, "ledger", missing) == f"the journal {Path(missing).resolve()} does not exist"
+    assert refused(psephos, "ledger", "nothing").startswith("RUN must be the folder of a run")
     for words in (("ledger", text), ("journal", "restore", text), ("journal", "restore", nothing)):
         refused(psephos, *words)
     assert read_journal(path, kind=PERSON).rows
