@@ -180,6 +180,10 @@ class Vote:
         """Return how the last process of a party, or of the server, says that it ran."""
         return read_json(self._last_folders[name] / "run.json")
 
+    def events_of(self, name: str) -> list[dict[str, Any]]:
+        """Return the events of the last process of a party, or of the server."""
+        return [json.loads(line) for line in (self._last_folders[name] / "events.jsonl").read_bytes().splitlines()]
+
     def check_files(self, *, absent: Sequence[str] = ()) -> None:
         """Check what is left when all has ended."""
         result = read_json(self._last_folders["server"] / "result.json")

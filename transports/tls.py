@@ -48,6 +48,8 @@ _RECORD_HEADER: Final = Struct(">BHH")
 """Of what a client begins with: type, version, length."""
 _HANDSHAKE_RECORD: Final = 22
 _MAX_RECORD_BYTES: Final = 1 << 14
+_MOST_OWED: Final = 1 << 12
+"""Bytes of answers to the other end's new keys, of which it needs one in hours: some 150 before anything was sent."""
 _MAX_KEY_BYTES: Final = 1 << 14
 """Of a key, or a certificate: what any system's pipe holds."""
 _NOT_AGREED: Final = "is not one of those that were agreed"
@@ -154,12 +156,14 @@ class _TLSChannel(SocketChannel):
             raise trio.ClosedResourceError("this end of the channel is closed")
 
     def _seal(self, frames: bytes) -> bytes:
-        if frames:
-            try:
-                self._tls.write(frames)
-            except ssl.SSLError as error:
-                raise trio.BrokenResourceError(f"the connection is broken: {error}") from error
-        return self._said.read()
+        sealed = [self._said.read()]
+        try:
+            for begin in range(0, len(frames), _MAX_RECORD_BYTES):  # what OpenSSL has once held it holds for good
+                self._tls.write(frames[begin : begin + _MAX_RECORD_BYTES])
+                sealed.append(self._said.read())
+        except ssl.SSLError as error:
+            raise trio.BrokenResourceError(f"the connection is broken: {error}") from error
+        return b"".join(sealed)
 
     def _payloads_in(self, data: bytes) -> list[bytes]:
         if not data:
@@ -189,6 +193,8 @@ class _TLSChannel(SocketChannel):
                 self._stream.socket.close()  # the other end waits for that
             else:
                 self._failure = trio.BrokenResourceError(f"the connection is broken: {error}")
+        if self._said.pending > _MOST_OWED:
+            self._failure = HandshakeError("the other end asks for new keys again and again")
         payloads = self._decoder.feed(b"".join(parts))
         if has_ended:
             self._failure = self._end()
