@@ -44,7 +44,8 @@ def check_ended(ending: Ending, words: str, *, status: int) -> None:
     """Check that a process ended with this line, whatever connections it lost before, and where no page had room."""
     lines = ending.err.splitlines()
     assert (ending.status, ending.out.count("Traceback")) == (status, 0), ending
-    assert all(line.startswith(("trying again: ", "psephos: no report.html: ")) for line in lines[:-1]), ending
+    before = ("trying again: ", "warning: ", "psephos: no report.html: ")
+    assert all(line.startswith(before) for line in lines[:-1]), ending
     assert lines[-1].startswith("psephos: ")
     assert words in lines[-1]
 
@@ -91,7 +92,12 @@ class Vote:
         assert (ended.status, ended.err) == (0, "")
 
     def start(
-        self, *words: object, dying: Dying | None = None, ahead: float | None = None, ulimit: str = ""
+        self,
+        *words: object,
+        dying: Dying | None = None,
+        ahead: float | None = None,
+        ulimit: str = "",
+        prefix: Sequence[str] = (),
     ) -> Process:
         """Start a process, which dies at a step of its own, or whose clock SIGCONT sets forward by so many seconds."""
         program: Sequence[object] = ("-m", "psephos.scenarios.cli")
@@ -99,9 +105,8 @@ class Vote:
             program = (_DYING, *dying)
         elif ahead is not None:
             program = (AHEAD, ahead)
-        return self._stack.enter_context(
-            Process(*words, folder=self._folder, is_measured=False, ulimit=ulimit, program=program, prefix=self._prefix)
-        )
+        options: dict[str, Any] = {"ulimit": ulimit, "program": program, "prefix": (*self._prefix, *prefix)}
+        return self._stack.enter_context(Process(*words, folder=self._folder, is_measured=False, **options))
 
     def serve(
         self, *words: object, dying: Dying | None = None, ahead: float | None = None, ulimit: str = ""
@@ -119,11 +124,13 @@ class Vote:
         dying: Dying | None = None,
         ahead: float | None = None,
         ulimit: str = "",
+        prefix: Sequence[str] = (),
     ) -> Process:
         """Let a party take part, again or for the first time."""
         where = () if relay is None else ("--address", relay.address)
         own = (self.roster / "invitations", "--as", party, "--input", f"{party}.csv", *where, *words)
-        return self.start("join", *own, *self._out(party), dying=dying, ahead=ahead, ulimit=ulimit)
+        own = (*own, *self._out(party))
+        return self.start("join", *own, dying=dying, ahead=ahead, ulimit=ulimit, prefix=prefix)
 
     def _out(self, name: str) -> tuple[str, Path]:
         self._num_started += 1

@@ -7,7 +7,7 @@ import click
 from .group import cli
 from .options import load, make_folder, scenario_options
 
-__all__ = ["enroll", "roster"]
+__all__ = ["enroll", "revoke", "roster"]
 
 
 @cli.command(short_help="Make PARTY's keys, which stay with it.")
@@ -118,3 +118,22 @@ def roster(
     if make_keys:
         told += ", with its private key, for it alone. Whoever has made the keys could take anybody's seat"
     click.echo(f"{folder.path / 'invitations'}: {told}")
+
+
+@cli.command(short_help="Let PARTY's certificate open nothing any more.")
+@click.argument("party")
+@click.option(
+    "--roster", "folder", type=click.Path(path_type=Path), metavar="FOLDER", required=True, help="The session's."
+)
+def revoke(party: str, folder: Path) -> None:
+    """Let PARTY's certificate open nothing any more in the session of FOLDER, as when its key is somebody else's.
+
+    It counts from the next start of the server on: stop `serve`, and start it again with the same words. What the party
+    has reported stands. The session goes on without it where its quorum allows that; else draw it up anew.
+
+    \b
+    psephos revoke Germany --roster vote
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ..deployment.invitations import revoke as put_down
+
+    click.echo(f"{party}: certificate {put_down(folder, party)} opens nothing, once the server has begun again")

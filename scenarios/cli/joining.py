@@ -175,6 +175,8 @@ def join(
     )
     party, server_address, invitation, keys = asked
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
+    for said in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
+        click.echo(f"warning: {said}", err=True)
     entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trust_server)
     with open_journal(journal, party=party, is_simulation=simulate, witness=witness) as kept:
         joining = Joining(

@@ -200,15 +200,14 @@ def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *
 
 def _show_history(console: "Console", about: "About") -> None:
     """Say what a journal does not know, if it was a backup or is one, or has moved."""
+    from ..deployment.common import utc
     from ..presentation.terminal import show_note
 
     if about.unsure_rows:
-        when = f"of {_date(about.unsure_since)}" if about.unsure_since else "of a time that nobody knows"
+        when = f"of {utc(about.unsure_since)}" if about.unsure_since else "of a time that nobody knows"
         show_note(console, f"restored from a backup {when}: what was lost after that is not here", style="yellow")
     if about.backup_of:
-        show_note(
-            console, f"a backup of {_date(about.backup_of)}: what was lost after that is not here", style="yellow"
-        )
+        show_note(console, f"a backup of {utc(about.backup_of)}: what was lost after that is not here", style="yellow")
     if about.moved_to:
         show_note(console, f"moved to {about.moved_to}: what was lost after that is there", style="yellow")
 
@@ -217,7 +216,3 @@ def _state_of(session: "SessionRecords", now: float) -> str:
     if session.left is not None:
         return "released" if not session.left.reason else "left"
     return "expired" if session.has_expired(now) else "under way"
-
-
-def _date(seconds: int) -> str:
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))

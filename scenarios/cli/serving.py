@@ -120,6 +120,9 @@ def serve(
     check_address(serving.address, field="--listen", transport=find_transport(transport, keys=serving.keys))
     reserve_for_server(num_parties=len(side.names))
     serving = dataclasses.replace(serving, kept=read_kept(side, after, kind=mode.kind))
+    names = dict(zip(side.fingerprints or (), side.names, strict=False))
+    for said in () if serving.keys is None else serving.keys.ending_soon(names):
+        click.echo(f"warning: {said}", err=True)
     console = make_console()
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))

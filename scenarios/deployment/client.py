@@ -4,6 +4,7 @@ import contextlib
 import errno
 import functools
 import os
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ from ..running.plugin_errors import Plugin, blaming_plugins, parts_of
 from ..running.session_facts import about
 from ..running.writing import describe_failure, open_run
 from .agreement import Agreement, Joining
-from .common import find_transport, in_charter, make_mode, naming_address
+from .common import find_transport, in_charter, make_mode, naming_address, utc
 from .invitations import Invitation
 
 __all__ = ["Heard", "join", "join_in_folder"]
@@ -119,7 +120,9 @@ async def join(
                 on_loss=on_loss,
             )
     except HandshakeError as error:
-        raise HandshakeError(f"{joining.address}: {error}", role="client") from None
+        is_of_time = "expired" in str(error) or "not valid yet" in str(error)
+        clock = f"; this machine's clock says {utc(time.time())}" if is_of_time else ""
+        raise HandshakeError(f"{joining.address}: {error}{clock}", role="client") from None
     finally:
         if on_end is not None:
             on_end(ledger.entries if sitting is None else _drawn_entries(sitting))

@@ -15,6 +15,7 @@ from ...agents.person_journal import PERSON, row_of, sessions_of
 from ...agents.witness import Witness
 from ...protocol.errors import ConfigurationError, JournalError
 from ...protocol.records import Drawn, Left
+from .common import utc
 
 __all__ = ["ACCEPT_OPTION", "Pruned", "back_up", "leave", "move", "prune", "restore"]
 
@@ -73,7 +74,7 @@ def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: 
     _check_lost(path, witness)
     if not accepts_unknown_losses:
         made = contents.about.backup_of
-        when = f"of {time.strftime('%Y-%m-%d %H:%M', time.gmtime(made))} UTC" if made else "of a time that nobody knows"
+        when = f"of {utc(made)}" if made else "of a time that nobody knows"
         allowed = (
             f"given: this backup is {when}, and what was lost since then is unknown. The budget then holds without it, "
             "and no session that is in the backup can be joined again"

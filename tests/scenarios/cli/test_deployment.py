@@ -324,7 +324,7 @@ def test_serve_says_whom_it_serves_and_how_it_knows_them(psephos: Psephos) -> No
     assert "3 partners · protocol dpwevote · deployment · known by their certificates" in ended.out
 
 
-@pytest.mark.parametrize("command", ["enroll", "roster", "serve", "join", "rehearse"])
+@pytest.mark.parametrize("command", ["enroll", "roster", "serve", "revoke", "join", "rehearse"])
 def test_help_shows_each_example_on_a_line_of_its_own(psephos: Psephos, command: str) -> None:
     ended = psephos(command, "--help")
     assert ended.status == 0
