@@ -76,7 +76,7 @@ class Keys:
         owners: dict[dt.datetime, list[str]] = {}
         for certificate in (self._own.certificate, *self.peers):
             _, until = read_certificate(ssl.DER_cert_to_PEM_cert(certificate))
-            if until - dt.datetime.now(dt.UTC) < dt.timedelta(days=1):
+            if dt.timedelta() < until - dt.datetime.now(dt.UTC) < dt.timedelta(days=1):  # one that has ended is refused
                 owners.setdefault(until, []).append(names.get(fingerprint_of(certificate), "this side"))
         for until, whose in owners.items():
             more = f" and {len(whose) - _MOST_NAMED} more" if len(whose) > _MOST_NAMED else ""
