@@ -36,9 +36,12 @@ class SessionRecords:
     Args:
         session_id: the session's.
         records: in order.
+
+    Attributes:
+        latest: the last time that was kept, whatever came after; 0 where none was.
     """
 
-    __slots__ = ("_acknowledged", "_drawn", "_held", "_left", "_reserved", "records", "session_id")
+    __slots__ = ("_acknowledged", "_drawn", "_held", "_left", "_reserved", "latest", "records", "session_id")
 
     def __init__(self, session_id: str, records: Sequence[ClientRecord] = ()) -> None:
         self.session_id = session_id
@@ -48,6 +51,7 @@ class SessionRecords:
         self._acknowledged: dict[int, Acknowledged] = {}
         self._held: tuple[LedgerEntry, ...] = ()
         self._left: Left | None = None
+        self.latest = 0
         for record in records:
             self.add(record)
 
@@ -72,16 +76,10 @@ class SessionRecords:
         heard = self._left if self._left is not None and not self._left.reason else None
         for drawn in self._drawn.values():
             known = self._acknowledged.get(drawn.phase)
-            last = [float(each.at or 0) for each in (known, heard) if each is not None]
+            last = [float(each.at) for each in (known, heard) if each is not None]
             time = max(drawn.at, min(last)) if last and drawn.at and all(last) else expires
             for entry in drawn.entries:
                 yield time, entry
-
-    @property
-    def latest(self) -> int:
-        """The last time that was kept; 0 where none was."""
-        timed = (*self._drawn.values(), *self._acknowledged.values(), *([] if self._left is None else [self._left]))
-        return max((each.at or 0 for each in timed), default=0)
 
     @property
     def num_drawn(self) -> int:
@@ -163,6 +161,7 @@ class SessionRecords:
     def add(self, record: ClientRecord) -> None:
         """Take a record up, which contradicts nothing."""
         self.records.append(record)
+        self.latest = max(self.latest, 0 if isinstance(record, Reserved) else record.at)
         match record:
             case Reserved():
                 self._reserved = self._reserved or record

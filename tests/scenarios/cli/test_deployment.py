@@ -98,6 +98,7 @@ BY_CERTIFICATE = (
     "--roster must be given, as `psephos roster` draws it up: parties are known by their certificates. On one machine, "
     "--transport tcp takes them by their names, got 'left out or without certificates'"
 )
+OVER = "expired on 2001-09-09 01:46 UTC"
 REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     "a server for everybody": ((*SERVE, "0.0.0.0:7000"), f"--listen must be {HERE}, got '0.0.0.0:7000'"),
     "a server without a roster": (("serve", "vote.toml", "--listen", "127.0.0.1:0", "--out", "out"), BY_CERTIFICATE),
@@ -249,7 +250,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "an invitation whose time is over": (
         ("join", "over.json", "--input", "ann.csv", "--out", "out"),
-        "INVITATION must be of a session that is not over, got 'expired on 2001-09-09 01:46 UTC'",
+        f"INVITATION must be of a session that is not over by this machine's clock, got {OVER!r}",
     ),
     "an entry that the invitation does not allow": (
         (*JOIN, "own.csv", "--invitation", "drawn/invitations"),
