@@ -14,7 +14,9 @@ from .errors import ConfigurationError, RemoteProtocolError, quote
 from .integers import bytes_of
 from .messages import (
     MAX_GREETING_BYTES,
+    MAX_RECEIPT_BYTES,
     PROTOCOL_VERSION,
+    Acknowledgement,
     Charter,
     Hello,
     Inquiry,
@@ -31,7 +33,8 @@ from .sides import SessionMode
 __all__ = ["Admission", "check_sizes"]
 
 _WIDEST_CHOICE: Final = -(1 << 63)
-_WIDEST_CHARTER: Final = Charter("0" * 32, "0" * 64, (1 << 64) - 1)
+_MOST: Final = (1 << 64) - 1
+_WIDEST_CHARTER: Final = Charter("0" * 32, "0" * 64, _MOST)
 
 
 class Admission:
@@ -62,6 +65,9 @@ class Admission:
         longest = max(map(str.encode, roster.names), key=len).decode()
         widest = (_WIDEST_CHOICE,) * protocol.num_chosen
         hello = Hello.of(protocol, longest, session=session, kind=kind, charter=charter, chosen=widest)
+        hello = msgspec.structs.replace(
+            hello, num_reports=_MOST, shown=Acknowledgement(_MOST, bytes(MAX_RECEIPT_BYTES))
+        )
         num_bytes = len(encode(hello))
         if num_bytes > MAX_GREETING_BYTES:
             told = f"that of {quote(longest)} would have {num_bytes}"

@@ -169,7 +169,7 @@ class QuorumError(PsephosError):
     ) -> None:
         self.phase, self.received, self.required, self.first_drop = phase, received, required, first_drop
         self.missing = tuple(missing)
-        self.num_missing = len(self.missing) if num_missing is None else num_missing
+        self.num_missing = max(len(self.missing), num_missing or 0)  # what a peer says need not add up
         named = ", ".join(self.missing[:MAX_NAMES_IN_A_SENTENCE])
         more = self.num_missing - min(len(self.missing), MAX_NAMES_IN_A_SENTENCE)
         and_more = f" and {more} more" if more else ""

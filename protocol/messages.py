@@ -54,7 +54,7 @@ __all__ = [
     "encode_payload",
 ]
 
-PROTOCOL_VERSION: Final = 8
+PROTOCOL_VERSION: Final = 9
 """Of the messages below; a session whose sides differ is refused at the first message."""
 MAX_MESSAGE_BYTES: Final = 1 << 20
 """A report of 100,000 numbers fits; a peer cannot make us buffer more."""
@@ -64,6 +64,8 @@ MAX_NAMES_IN_ABORT: Final = 1000
 """Parties named in one `Abort`; the rest are counted, so that the message stays below the limit."""
 MAX_CHOSEN: Final = 64
 """Numbers of its public row that a party says itself."""
+MAX_RECEIPT_BYTES: Final = 32
+"""Of an acknowledgement."""
 MAX_REASON_CHARACTERS: Final = 1000
 """Of an `Abort`'s reason."""
 NOT_ADMITTED: Final = (
@@ -145,12 +147,25 @@ class Described(Protocol):
         ...
 
 
+class Acknowledgement(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=False, forbid_unknown_fields=True):
+    """What you said is in my journal. Who has none acknowledges nothing.
+
+    Of a server: your report of phase `phase`; by `receipt` it knows its own word again (`records.receipt_of`). Of a
+    client: your release; `phase` is then the number of phases.
+    """
+
+    phase: Count
+    receipt: Annotated[bytes, msgspec.Meta(max_length=MAX_RECEIPT_BYTES)] = b""
+
+
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbid_unknown_fields=True):
     """Client to server, first: who I am, and which session I mean to join.
 
     That the party is who it says is for the transport to prove (`Channel.peer_fingerprint`). `chosen` is the end of its
     public row, where the protocol leaves that to the party (`columns.Column`): the server takes it, if the protocol
-    allows it, and holds the party to it for the session.
+    allows it, and holds the party to it for the session. Of two sides with journals one may have an older copy of its
+    own: `num_reports` is how many reports of this session the party has, and `shown` the last that the server said it
+    has of it too.
     """
 
     version: int
@@ -160,6 +175,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
     party: Word
     session_id: Word = ""
     chosen: Annotated[tuple[Choice, ...], msgspec.Meta(max_length=MAX_CHOSEN)] = ()
+    num_reports: Count = 0
+    shown: Acknowledgement | None = None
 
     @classmethod
     def of(
@@ -289,15 +306,6 @@ class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbi
     place: Count
     public: tuple[int, ...] = ()
     charter: Charter = NO_CHARTER
-
-
-class Acknowledgement(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=False, forbid_unknown_fields=True):
-    """What you said is in my journal. Who has none acknowledges nothing.
-
-    Of a server: your report of phase `phase`. Of a client: your release; `phase` is then the number of phases.
-    """
-
-    phase: Count
 
 
 Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort | Inquiry | Terms | Acknowledgement

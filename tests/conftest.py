@@ -172,11 +172,18 @@ def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return _empty_folders(tmp_path_factory.mktemp("journals"))
 
 
+@pytest.fixture(scope="session")
+def witnesses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Empty folders for what witnesses tell of these journals."""
+    return _empty_folders(tmp_path_factory.mktemp("witnesses"))
+
+
 @pytest.fixture(autouse=True)
-def own_journals(journals: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_journals(journals: Iterator[Path], witnesses: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a journal for each name: no test writes into that of whoever runs it, or of another test."""
     folder = next(journals)
     monkeypatch.setenv("PSEPHOS_JOURNAL", str(folder))
+    monkeypatch.setenv("PSEPHOS_WITNESS", str(next(witnesses)))
     return folder
 
 

@@ -8,7 +8,7 @@ import abc
 import functools
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, TypeAlias, get_type_hints
 
 import msgspec
 
@@ -18,7 +18,7 @@ from ..guard import Guarded
 from ..integers import encode_row, width_of
 from ..kept_reports import Scope
 from ..mechanisms import FiniteMechanism, RowMechanism
-from ..messages import MAX_MESSAGE_BYTES
+from ..messages import MAX_MESSAGE_BYTES, PayloadDecoder
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 
@@ -111,6 +111,16 @@ class Phase(Guarded):
         number = Annotated[int, msgspec.Meta(ge=low, le=high)]
         length = msgspec.Meta(min_length=self.num_reported, max_length=self.num_reported)
         return msgspec.msgpack.Decoder(Annotated[tuple[number, ...], length])
+
+    @functools.cached_property
+    def outcome_decoder(self) -> PayloadDecoder[Any] | None:
+        """Decodes what closing this phase publishes, by the type that `outcome` declares; None where it is nothing."""
+        if type(self).outcome is Phase.outcome:
+            return None
+        try:
+            return PayloadDecoder(get_type_hints(type(self).outcome)["return"] | None)
+        except (KeyError, NameError, TypeError):  # it declares none, or one that nobody else can read
+            return PayloadDecoder(dict[str, Any] | None)
 
     @functools.cached_property
     def number_bytes(self) -> int:

@@ -27,6 +27,7 @@ __all__ = [
     "tell_folder",
     "tell_transcript",
     "transport_option",
+    "witness_option",
 ]
 
 _NO_PICTURES = "There is no picture, since matplotlib is not installed: pip install 'psephos[pictures]'\n"
@@ -74,6 +75,14 @@ def _with(command: _CommandT, *options: Callable[[Any], Any]) -> _CommandT:
 
 out_option = click.option(
     "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
+)
+witness_option = click.option(
+    "--witness",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    envvar="PSEPHOS_WITNESS",
+    help="A folder outside the journal's, in which it is told how far the journal is, so that an older copy is found "
+    "(default: the folder for state of this system's user; PSEPHOS_WITNESS).",
 )
 transport_option = click.option(
     "--transport",

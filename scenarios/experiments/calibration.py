@@ -180,9 +180,7 @@ def calibrate(
         for system, tables in found.items():
             for table in tables:
                 folder.write_table(f"{system}-{table.name}.csv", table.full)
-        (folder.path / "calibration.md").write_text(
-            page_of_calibration(found, trials=trials, seed=seed), encoding="utf-8"
-        )
+        folder.write_text("calibration.md", page_of_calibration(found, trials=trials, seed=seed))
     return found
 
 

@@ -206,7 +206,7 @@ def _write(folder: RunFolder, found: PaperReproduction, *, page: str) -> None:
     for name, rows in tables.items():
         folder.write_table(f"{name}.csv", rows)
     folder.write_json("reproduction.json", {**{name: getattr(found, name) for name in found.kept}, "tables": tables})
-    (folder.path / "summary.md").write_text(page, encoding="utf-8")
+    folder.write_text("summary.md", page)
 
 
 def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, prefix: str = "") -> str:

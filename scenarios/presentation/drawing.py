@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from ...transports.own_files import replace_private
 from .embedding import embeddable
 
 __all__ = [
@@ -191,8 +192,10 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
         figure.savefig(svg, format="svg", metadata={"Date": None})
         description = _described(figure, setting=settings, note=picture.note)
         text = embeddable(svg.getvalue(), title=title + picture.title, description=description)
-        paths[0].write_text(text, encoding="utf-8")
-        figure.savefig(paths[1], dpi=_DOTS_PER_INCH, metadata={"Software": None})
+        replace_private(paths[0], text.encode())
+        png = io.BytesIO()
+        figure.savefig(png, format="png", dpi=_DOTS_PER_INCH, metadata={"Software": None})
+        replace_private(paths[1], png.getvalue())
     return paths
 
 

@@ -4,17 +4,33 @@ A key is a name that stands in one place only (`epsilon`, `count`), or a dotted 
 Here a scenario is still the tables that its file holds; what is set is checked with the rest.
 """
 
+import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from ...protocol.errors import ConfigurationError, one_of, refuse
 
-__all__ = ["Settings", "Tables", "read_setting", "read_settings", "set_value"]
+__all__ = ["Settings", "Tables", "read_setting", "read_settings", "read_toml", "set_value"]
 
 Tables: TypeAlias = dict[str, Any]  # a scenario as its file holds it
 
 Settings: TypeAlias = Sequence[str] | Mapping[str, object]  # what is set: "key=value" each, or values by key
+
+_MOST_DOTS: Final = 100  # of a key: reading one takes as long as the square of its parts, of 100 KB more than a minute
+
+
+def read_toml(text: str) -> Tables:
+    """Return what a text of TOML holds.
+
+    Raises:
+        ValueError: it is none, or a key in it has more dots than any has.
+        RecursionError: it is nested without end.
+    """
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.count(".") > _MOST_DOTS and any(part.count(".") > _MOST_DOTS for part in re.split(r"[=,{}[\]]", line)):
+            raise ValueError(f"a key may have {_MOST_DOTS} dots, and line {number} has more in a row")
+    return tomllib.loads(text)
 
 
 def read_settings(settings: Settings) -> list[tuple[str, Any]]:
@@ -29,7 +45,7 @@ def read_setting(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     refuse(not equals or not key, "--set", text, "of the form key=value")
     try:
-        tables = tomllib.loads(f"value = {value}")
+        tables = read_toml(f"value = {value}")
     except (ValueError, RecursionError):  # no TOML, or an integer of more digits than Python reads
         return key, value
     refuse(len(tables) > 1, "--set", text, "one key=value; give --set once for each of them")

@@ -11,9 +11,7 @@ import functools
 import hashlib
 import importlib.metadata
 import math
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -22,6 +20,7 @@ from typing import Any, Final, Literal, TypeAlias
 import jinja2
 
 from ...protocol.errors import ConfigurationError, printable, refuse
+from ...transports.own_files import replace_private
 from ..presentation.rows import MOST_ROWS
 from ..tables import Cell, Table, Tone, csv_of
 from .drawings import Classes, inlined
@@ -157,14 +156,7 @@ def write_page(page: Page, path: Path) -> None:
     data = _render(page).encode()
     try:
         refuse(path.exists() and not _is_page(path), "--out", str(path), "a new file, or a report, which is replaced")
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        replace_private(path, data)
     except OSError as error:
         allowed = f"a file that can be written ({error.strerror})"
         raise ConfigurationError(field="--out", value=str(path), allowed=allowed) from None

@@ -8,7 +8,6 @@ with the field, the value and what is allowed.
 import contextlib
 import dataclasses
 import re
-import tomllib
 from collections.abc import Callable, Collection
 from importlib import resources
 from pathlib import Path
@@ -24,7 +23,7 @@ from ...transports.faults import Faults
 from ..plugins import ARRAY
 from ..reading.conversion import convert
 from ..reading.files import check_size
-from ..reading.settings import Settings, Tables, read_settings, set_value
+from ..reading.settings import Settings, Tables, read_settings, read_toml, set_value
 from ..reading.sources import PartySources
 from ..system import find_protocol
 from .parties import sources_of
@@ -360,7 +359,7 @@ def _read(path: Path) -> Tables:
     try:
         check_size(path, field="scenario", most=_MAX_BYTES)
         text = path.read_text(encoding="utf-8-sig")
-        return msgspec.json.decode(text, type=Tables) if path.suffix == ".json" else tomllib.loads(text)
+        return msgspec.json.decode(text, type=Tables) if path.suffix == ".json" else read_toml(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(field="scenario", value=str(path), allowed=f"a readable file ({error})") from None
     except (ValueError, msgspec.DecodeError, RecursionError) as error:  # TOML's, or an integer of too many digits

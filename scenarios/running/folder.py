@@ -34,6 +34,7 @@ from ...agents.events import Log
 from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
+from ...transports.own_files import OWN_FOLDER, is_own
 from ..tables import csv_of
 
 __all__ = ["COMMAND", "SCHEMA", "RunFolder", "add_ledgers", "check_schema", "open_event_log", "read_ledger", "to_json"]
@@ -123,8 +124,9 @@ def _render(_logger: object, level: str, fields: MutableMapping[str, Any]) -> by
 
 
 def _open_own(path: Path, *, buffering: int = -1) -> BinaryIO:
-    """Open a new file that is its owner's alone: it may hold losses, values, or a roster."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb", buffering=buffering)
+    """Open a new file that is its owner's alone: it may hold losses, values, or a roster; no link is followed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    return os.fdopen(os.open(path, flags, 0o600), "wb", buffering=buffering)
 
 
 class RunFolder:
@@ -135,18 +137,19 @@ class RunFolder:
             files in it are.
 
     Raises:
-        ConfigurationError: it holds something, or cannot be made.
+        ConfigurationError: it holds something, or cannot be made, or others may write to it.
     """
 
     def __init__(self, path: Path) -> None:
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            occupied = any(path.iterdir())
+            occupied, is_ours = any(path.iterdir()), is_own(path)
         except OSError as error:
             raise ConfigurationError(
                 field="--out", value=str(path), allowed=f"a folder to write to ({error.strerror or error})"
             ) from None
         refuse(occupied, "--out", str(path), "a new or an empty folder")
+        refuse(not is_ours, "--out", str(path), OWN_FOLDER)
         self.path = path
 
     @property
@@ -157,6 +160,10 @@ class RunFolder:
     def write_json(self, name: str, value: object) -> None:
         """Write one value as indented JSON."""
         self._write(name, msgspec.json.format(to_json(value), indent=2) + b"\n")
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a text."""
+        self._write(name, text.encode())
 
     def write_command(self, command: str) -> None:
         """Keep the command that leaves the folder, as a shell takes it, without a seed that hides anybody's values."""

@@ -3,7 +3,7 @@
 `tests/simulate.py` runs more of them and says how to repeat one.
 """
 
-import dataclasses
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psephos.agents.witness import Witness
 from psephos.protocol.moral_preferences import Outcome
 from psephos.transports.faults import Faults
-from simulate import broken_by, plan_of, shrink
-from simulation.disks import FolderDisk
+from simulate import broken_by, of_choices, of_game, of_storm, plan_of, shrink
+from simulation.disks import FolderDisk, SnapshotDisk
 from simulation.plans import (
     CASES,
     CHOSEN,
@@ -28,7 +29,7 @@ from simulation.plans import (
     Partition,
     Plan,
     WriteFault,
-    choosing,
+    WrongClock,
 )
 from simulation.planted import (
     a_choice_that_is_no_level_is_taken,
@@ -60,18 +61,37 @@ def test_the_invariants_hold_over_real_files(tmp_path: Path) -> None:
         assert not world.observer.broken, f"seed {seed}"
 
 
+@pytest.mark.unmeasured
+def test_an_older_snapshot_of_any_disk_is_found_and_the_newest_goes_on(tmp_path: Path) -> None:
+    """Of persons and of servers, whenever a process begins."""
+    num_refused = 0
+    for seed in range(draws(6, full=100)):
+        folder, luck, disks = tmp_path / str(seed), random.Random(seed), dict[str, SnapshotDisk]()
+
+        def make(name: str, folder: Path = folder, luck: random.Random = luck, disks: Any = disks) -> SnapshotDisk:
+            witness = Witness(folder / "witness", name)
+            disks[name] = SnapshotDisk(folder / "disks" / name, witness=witness, luck=luck)
+            return disks[name]
+
+        world = run_plan(of_storm(seed), make_disk=make)
+        assert not world.observer.broken, f"seed {seed}"
+        num_refused += sum(disk.num_refused for disk in disks.values())
+    assert num_refused >= draws(3, full=50)
+
+
+@pytest.mark.unmeasured
+def test_storms_over_hidden_and_trusting_sessions_lose_nothing() -> None:
+    for seed in range(draws(16, full=1000)):
+        broke = broken_by(of_storm(seed))
+        assert broke is None, f"seed {seed}: {broke}; .venv/bin/python tests/simulate.py --seed {seed} --kind storm"
+
+
 @pytest.mark.parametrize("case", [*CASES, CHOSEN])
 def test_a_session_of_each_case_is_released_to_all_in_calm_weather(case: str) -> None:
     plan = Plan(seed=1, sessions=(case,), num_parties=3, quorum=1.0, is_gentle=True, deadline=1e6)
     world = run_plan(plan)
     assert not world.observer.broken
     assert not [ending for ending in world.endings.values() if isinstance(ending, Exception)]
-
-
-def of_game(seed: int) -> Plan:
-    """Return a plan in which all sessions are of one game."""
-    plan = plan_of(seed)
-    return dataclasses.replace(plan, sessions=(GAME,) * (2 + seed % 2))
 
 
 @pytest.mark.unmeasured
@@ -89,14 +109,6 @@ def test_votes_of_a_game_are_released_to_all_in_calm_weather() -> None:
     tallies = [held.result.tallies[0].totals.tolist() for held in world.held if held.result is not None]
     assert len(tallies) == 3
     assert tallies[0] == tallies[1] == tallies[2]
-
-
-def of_choices(seed: int) -> Plan:
-    """Return a plan in all sessions of which voters choose their ε."""
-    plan = plan_of(seed)
-    events = tuple(event for event in plan.events if not isinstance(event, OtherChoice))
-    sessions = ("moral-preferences",) * len(plan.sessions)
-    return choosing(dataclasses.replace(plan, sessions=sessions, events=events), share=1.0)
 
 
 @pytest.mark.unmeasured
@@ -237,3 +249,19 @@ NAMED: dict[str, Plan] = {
 @pytest.mark.parametrize("name", list(NAMED))
 def test_a_run_that_is_kept_by_name(name: str) -> None:
     assert broken_by(NAMED[name]) is None
+
+
+def test_a_clock_that_is_set_back_as_its_owner_comes_back_dates_nothing_before_what_was_kept() -> None:
+    """Of a session that was left, and joined again: the time of leaving was forgotten."""
+    plan = Plan(
+        seed=2264996686,
+        sessions=("moral-preferences-central",),
+        num_parties=4,
+        quorum=0.5,
+        deadline=300.0,
+        events=(
+            Crash("server0", run=0, step=18, seconds=0.3, is_silent=True),
+            WrongClock("p1", run=1, seconds=-86_400.0),
+        ),
+    )
+    assert not run_plan(plan).observer.broken
