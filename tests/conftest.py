@@ -5,6 +5,7 @@ import gc
 import itertools
 import os
 import signal
+import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -155,6 +156,7 @@ def pytest_sessionfinish() -> None:
     measuring = coverage.Coverage.current()
     if measuring is not None:
         measuring.save()
+    _folders.cleanup()
 
 
 def _empty_folders(parent: Path) -> Iterator[Path]:
@@ -166,18 +168,16 @@ def _empty_folders(parent: Path) -> Iterator[Path]:
             yield folder
 
 
-@pytest.fixture(scope="session")
-def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Empty folders for journals, of this worker's tests."""
-    return _empty_folders(tmp_path_factory.mktemp("journals"))
+_folders: Final = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+_journals: Final = _empty_folders(Path(_folders.name))
 
 
-@pytest.fixture(autouse=True)
-def own_journals(journals: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a journal for each name: no test writes into that of whoever runs it, or of another test."""
-    folder = next(journals)
-    monkeypatch.setenv("PSEPHOS_JOURNAL", str(folder))
-    return folder
+def pytest_runtest_setup() -> None:
+    """Give each test a folder with a journal for each name: none writes into that of whoever runs it, or of another.
+
+    A fixture of all tests would take as long as many a test does.
+    """
+    os.environ["PSEPHOS_JOURNAL"] = str(next(_journals))
 
 
 @pytest.hookimpl(wrapper=True)
