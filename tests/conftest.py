@@ -5,6 +5,7 @@ import gc
 import itertools
 import os
 import signal
+import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -155,36 +156,30 @@ def pytest_sessionfinish() -> None:
     measuring = coverage.Coverage.current()
     if measuring is not None:
         measuring.save()
+    _folders.cleanup()
 
 
 def _empty_folders(parent: Path) -> Iterator[Path]:
     """Yield a folder as long as nobody leaves anything in it, and then another one."""
     for number in itertools.count():
         folder = parent / str(number)
-        folder.mkdir()
+        folder.mkdir(parents=True)
         while not any(folder.iterdir()):
             yield folder
 
 
-@pytest.fixture(scope="session")
-def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Empty folders for journals, of this worker's tests."""
-    return _empty_folders(tmp_path_factory.mktemp("journals"))
+_folders: Final = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+_journals: Final = _empty_folders(Path(_folders.name, "journals"))
+_witnesses: Final = _empty_folders(Path(_folders.name, "witnesses"))
 
 
-@pytest.fixture(scope="session")
-def witnesses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Empty folders for what witnesses tell of these journals."""
-    return _empty_folders(tmp_path_factory.mktemp("witnesses"))
+def pytest_runtest_setup() -> None:
+    """Give each test folders of journals and their witnesses: none writes into those of whoever runs it, or of another.
 
-
-@pytest.fixture(autouse=True)
-def own_journals(journals: Iterator[Path], witnesses: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a journal for each name: no test writes into that of whoever runs it, or of another test."""
-    folder = next(journals)
-    monkeypatch.setenv("PSEPHOS_JOURNAL", str(folder))
-    monkeypatch.setenv("PSEPHOS_WITNESS", str(next(witnesses)))
-    return folder
+    A fixture of all tests would take as long as many a test does.
+    """
+    os.environ["PSEPHOS_JOURNAL"] = str(next(_journals))
+    os.environ["PSEPHOS_WITNESS"] = str(next(_witnesses))
 
 
 @pytest.hookimpl(wrapper=True)

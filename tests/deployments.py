@@ -570,7 +570,7 @@ class Terminal:
 
 
 def with_journals(folder: Path) -> dict[str, str]:
-    """Return this environment, with a folder of journals: a test's (`own_journals`), or else one in `folder`."""
+    """Return this environment, with a folder of journals: a test's, or else one in `folder`."""
     journals = Path(os.environ.get("PSEPHOS_JOURNAL", folder / "journals"))
     journals.mkdir(exist_ok=True)
     return {**os.environ, "PSEPHOS_JOURNAL": str(journals)}

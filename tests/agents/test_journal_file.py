@@ -140,7 +140,7 @@ def test_one_process_has_it_once_as_well(path: Path) -> None:
 def test_a_process_that_is_killed_has_kept_what_it_said_and_nothing_by_halves(
     child: Callable[..., subprocess.Popen[str]], count: str
 ) -> None:
-    times = draws(40, full=150)
+    times = draws(20, full=150)
     said, _ = child(f"killed {times} {count}").communicate()
     lines = [line.split() for line in said.splitlines()]
     assert [line[0] for line in lines] == ["killed"] * times, said
@@ -533,7 +533,7 @@ def test_a_file_that_is_cut_off_at_any_page_is_found(closed: Path, killed: Path,
 @pytest.mark.parametrize("ending", ["", "-wal"])
 @hypothesis.given(data=st.data())
 @hypothesis.settings(
-    max_examples=draws(100, full=1_000), suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+    max_examples=draws(50, full=1_000), suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
 )
 def test_bytes_that_are_not_as_they_were_written_are_found_or_do_no_harm(
     closed: Path, killed: Path, tmp_path: Path, ending: str, data: st.DataObject
