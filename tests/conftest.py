@@ -1,15 +1,17 @@
 """What holds for every test: the same examples in every run, long files first, and what is left out when quick."""
 
 import fcntl
+import functools
 import gc
+import inspect
 import itertools
 import os
 import signal
 import tempfile
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import coverage
 import hypothesis
@@ -124,14 +126,62 @@ def _beyond_few(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     return left_out
 
 
+def _needs_its_values_alone(item: pytest.Item) -> bool:
+    """Whether a test is a case of a plain function that asks for no fixture, and is to pass."""
+    return (
+        isinstance(item, pytest.Function)
+        and item.cls is None
+        and hasattr(item, "callspec")
+        and set(item.fixturenames) <= item.callspec.params.keys()
+        and not inspect.iscoroutinefunction(item.obj)
+        and not hasattr(item.obj, "hypothesis")
+        and not any(item.get_closest_marker(name) for name in ("skip", "skipif", "xfail"))
+    )
+
+
+def _put_together(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return tests with all such cases of a function in its first one, which says of which case an error is.
+
+    What pytest and pytest-xdist do for a test takes longer than most cases.
+    """
+    cases: dict[str, list[pytest.Function]] = {}
+    kept: list[pytest.Item] = []
+    for item in items:
+        own = cases.setdefault(item.nodeid.partition("[")[0], [])
+        is_case = _needs_its_values_alone(item)
+        if not is_case or not own:
+            kept.append(item)
+        if is_case:
+            own.append(cast("pytest.Function", item))
+    for own in cases.values():
+        if len(own) > 1:
+            own[0].obj = functools.partial(_run_all, own[0].obj, [case.callspec for case in own])
+            setattr(own[0], "_nodeid", own[0].nodeid.partition("[")[0])  # noqa: B010  checkers know no such name
+    return kept
+
+
+def _run_all(check: Callable[..., None], cases: Sequence[Any], **_first: object) -> None:
+    for case in cases:
+        try:
+            check(**case.params)
+        except BaseException as error:
+            error.add_note(f"The case is [{case.id}].")
+            raise
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only `make verify` runs, and put the longest files first: pytest-xdist hands out in this order."""
+    """Leave out what only `make verify` runs, and put the longest files first: pytest-xdist hands out in this order.
+
+    Where it does, and quickly, cases that need nothing but their values are one test.
+    """
     if not IS_FULL:
         left_out = [item for item in items if item.get_closest_marker("full")]
         left_out += _beyond_few([item for item in items if not item.get_closest_marker("full")])
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
         config.hook.pytest_deselected(items=left_out)
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            items[:] = _put_together(items)
     folder = Path(__file__).parent
     places = {folder / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))

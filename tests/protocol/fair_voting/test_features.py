@@ -72,6 +72,7 @@ def test_a_disparity_is_the_greatest_between_groups_of_any_feature() -> None:
             assert objective.disparity(utilities, SIZES, place) == worst
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize("name", ["parity", "penalized", "constrained", "welfare_constrained"])
 def test_no_voter_moves_a_quality_by_more_than_is_said(name: Any) -> None:
     """Over all neighboring profiles of two alternatives; parity attains it in the middle crossing."""

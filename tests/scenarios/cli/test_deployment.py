@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 from deployments import NOBODY_LISTENS, PATIENCE, SEED, serving, write_vote
+from psephos.scenarios.audit import running
+from psephos.scenarios.audit.mechanisms import shared_cases
 from psephos.scenarios.deployment import find_invitation
 from psephos.transports.addresses import format_address
 
@@ -364,6 +366,7 @@ def test_a_simulation_and_a_server_that_draws_nothing_need_no_extra(
 @pytest.mark.bad_input("secure noise without OpenDP, the extra `deployment`")
 def test_an_audit_of_secure_noise_without_its_extra_names_it(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opendp", None)
+    monkeypatch.setattr(running, "_all_cases", lambda: tuple(shared_cases()))  # systems' take seconds
     way_out = NO_OPENDP.replace("')", "'; without it: --source simulated)")
     check_refused(psephos("audit", "k-rr"), way_out)
     check_refused(psephos("audit", "faults"), NO_OPENDP)
