@@ -98,8 +98,8 @@ def test_equal_estimates_are_equally_likely_and_little_noise_leaves_no_doubt() -
             0.2, abs=1e-5
         )
         sure = np.array([0.0, 2.0, -2.0])
-        assert chance_by_differences(sure, 0, noise_of(1e-3, 1e-3, draws=draws), greatest=3.0) == 1.0
-        assert chance_by_differences(sure, 1, noise_of(1e-3, 1e-3, draws=draws), greatest=3.0) == 0.0
+        assert chance_by_differences(sure, 0, noise_of(1e-3, 1e-3, draws=number), greatest=3.0) == 1.0
+        assert chance_by_differences(sure, 1, noise_of(1e-3, 1e-3, draws=number), greatest=3.0) == 0.0
 
 
 def chance(utilities: FloatArray, winner: int, noise: UtilityNoise, **given: Any) -> float:
