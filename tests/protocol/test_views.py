@@ -94,6 +94,8 @@ def test_views_share_nothing() -> None:
                 "party": "p0",
                 "session_id": "",
                 "chosen": (),
+                "num_reports": 0,
+                "shown": None,
             },
         ),
         (Inquiry(3, "p0"), {"type": "Inquiry", "version": 3, "party": "p0"}),

@@ -169,7 +169,7 @@ def test_error_probabilities_are_calibrated(variant: str) -> None:
     for chosen in (stated >= 0, (stated > 0.05) & (stated < 0.95)):
         expected = float(stated[chosen].sum())
         deviation = math.sqrt(float((stated * (1 - stated))[chosen].sum()))
-        assert int(chosen.sum()) > trials // 10
+        assert int(chosen.sum()) > trials // 16
         assert abs(int(wrong[chosen].sum()) - expected) < 4.5 * deviation + 0.03 * expected
 
 
