@@ -155,7 +155,7 @@ def _opening(disk: Disk, commit: Commit) -> Generator[None]:
 
     class File(_File):
         @classmethod
-        def open(cls, path: Path, about: About, **_: bool) -> tuple[_File, Sequence[Row]]:
+        def open(cls, path: Path, about: About, **_: object) -> tuple[_File, Sequence[Row]]:
             del path
             kept, rows, is_new = disk.open(about)
             return _File(disk, kept, commit, is_new=is_new), rows

@@ -383,7 +383,8 @@ def test_a_large_file_is_read_and_its_last_line_is_named(
     psephos: Psephos, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is read at once is smaller. Of 100 workers the first 70 say yes to everything."""
-    monkeypatch.setattr(columns, "_BLOCK_BYTES", 1 << draws(18, full=22))
+    at_once = 1 << draws(18, full=22)
+    monkeypatch.setattr(columns, "_BLOCK_BYTES", at_once)
     num_tasks = draws(350, full=3500)
     rows = [
         f"question-{task:05},worker-{worker:03},{'yes' if worker < 70 else 'no'}\n"
@@ -391,7 +392,7 @@ def test_a_large_file_is_read_and_its_last_line_is_named(
         for task in range(num_tasks)
     ]
     content = f"task,worker,label\n{''.join(rows)}"
-    assert len(content) > 2 * columns._BLOCK_BYTES
+    assert len(content) > 2 * at_once
     write("own.csv", content)
     write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\n')
     options = ("--set", "estimator=majority", "--set", "epsilon=30", "--transport", "array", "--no-pictures", "--json")
