@@ -3,22 +3,29 @@
 Every fault is named with its row, from 1, and with the group or the alternative that is wrong.
 """
 
+import itertools
 import re
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final, cast
 
+import numpy as np
+
+from ..arrays import IntArray
 from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse, require
 from ..phases import Entries
 from .parameters import SEPARATOR
 
-__all__ = ["MOST_NAMED", "alternatives_of", "check_order", "groups_of", "names_of", "names_two_groups"]
+__all__ = ["MOST_NAMED", "alternatives_of", "check_order", "groups_of", "names_of", "names_two_groups", "orders_of"]
 
 MOST_NAMED: Final = 20
 """Names in an error message."""
 # Rankings from which alternatives are found: one line may be wrong, and most are not.
 _RANKINGS_LOOKED_AT: Final = 1_000
+_READ_AT_ONCE: Final = 4_096
+_END: Final = "\n"
+"""Of an entry, among names: none is empty without spaces about it."""
 
 
 def names_two_groups(name: str, groups: Container[str]) -> bool:
@@ -72,6 +79,40 @@ def names_of(entry: Any) -> tuple[str, ...]:
     if isinstance(entry, (list, tuple)):
         return tuple(str(name).strip() for name in cast("Sequence[Any]", entry))
     return (str(entry),)
+
+
+def orders_of(entries: Sequence[Any], names: Sequence[str]) -> IntArray:
+    """Return which alternative each entry has at each place: int64, shape (n, m), negative where it has none of these.
+
+    As text with at most one space about each name they are read many at a time.
+    """
+    places = {
+        f"{left}{name}{right}": place for place, name in enumerate(names) for left in ("", " ") for right in ("", " ")
+    }
+    places[_END] = len(names)
+    orders = np.empty((len(entries), len(names)), dtype=np.int64)
+    for start in range(0, len(entries), _READ_AT_ONCE):
+        block = entries[start : start + _READ_AT_ONCE]
+        plain = _orders_of_plain(block, places)
+        if plain is None:
+            each = [[places.get(name, -1) for name in names_of(entry)] for entry in block]
+            plain = np.array([own if len(own) == len(names) else [-1] * len(names) for own in each], dtype=np.int64)
+        orders[start : start + len(block)] = plain
+    return orders
+
+
+def _orders_of_plain(entries: Sequence[Any], places: Mapping[str, int]) -> IntArray | None:
+    """Return the orders of text whose names are keys of `places`; None if any is not, or has another number of them."""
+    if not all(isinstance(entry, str) for entry in entries):
+        return None
+    parts = f"{SEPARATOR}{_END}{SEPARATOR}".join((*entries, "")).split(SEPARATOR)[:-1]
+    end = places[_END]
+    if len(parts) != len(entries) * (end + 1):
+        return None
+    codes = np.fromiter(map(places.get, parts, itertools.repeat(-1)), dtype=np.int64, count=len(parts))
+    codes = codes.reshape(-1, end + 1)
+    is_plain = codes.min() >= 0 and (codes[:, :end] < end).all() and (codes[:, end] == end).all()
+    return codes[:, :end] if is_plain else None
 
 
 def check_order(order: Sequence[str], names: Sequence[str], *, field: str) -> None:

@@ -28,7 +28,7 @@ from ..mechanisms import VectorLaplace
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..tally import Tally
 from .assurance import Assurance, assurance_of_choice, assurance_of_estimates
-from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_of
+from .entries import MOST_NAMED, alternatives_of, check_order, groups_of, names_of, orders_of
 from .features import Feature
 from .lots import draw_lot, key_of, lot_of
 from .objective import Utilities, joined, welfare_of
@@ -36,7 +36,7 @@ from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome
 from .parameters import SEPARATOR, Parameters
 from .phases import DisclosedRankings, JointRankings, RandomizedRankings
 from .posteriors import DIFFERENCES
-from .rankings import Rankings, are_rankings, cells_of_members, check_ranking, members_of_cells
+from .rankings import Rankings, are_rankings, cells_of_members, check_ranking, members_of_cells, positions_of_orders
 from .rules import RULES
 from .scoring import Scoring
 from .utility_noise import UtilityNoise
@@ -433,17 +433,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
             require(number == len(names), "ranking", f"of {number} alternatives", allowed)
             return entries.positions
         distinct = entries.names if isinstance(entries, CodedColumn) else entries
-        known: dict[tuple[str, ...], list[int]] = {}
-        positions = np.empty((len(distinct), len(names)), dtype=np.int64)
-        every = sorted(names)
-        for number, entry in enumerate(distinct):
-            order = names_of(entry)
-            own = known.get(order)
-            if own is None:
-                if sorted(order) != every:
-                    row = entries.row_of(number) if isinstance(entries, CodedColumn) else number + 1
-                    check_order(order, names, field=f"ranking in row {row}")
-                places = {name: place for place, name in enumerate(order)}
-                own = known[order] = [places[name] for name in names]
-            positions[number] = own
+        orders = orders_of(distinct, names)
+        for number in np.flatnonzero(~are_rankings(orders)).tolist():
+            row = entries.row_of(number) if isinstance(entries, CodedColumn) else number + 1
+            check_order(names_of(distinct[number]), names, field=f"ranking in row {row}")
+        positions = positions_of_orders(orders)
         return positions[entries.codes] if isinstance(entries, CodedColumn) else positions
