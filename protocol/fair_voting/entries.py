@@ -25,7 +25,7 @@ MOST_NAMED: Final = 20
 _RANKINGS_LOOKED_AT: Final = 1_000
 _READ_AT_ONCE: Final = 4_096
 _END: Final = "\n"
-"""Of an entry, among names: none is empty without spaces about it."""
+"""Between entries that are read together: no name is a space alone."""
 
 
 def names_two_groups(name: str, groups: Container[str]) -> bool:
@@ -81,7 +81,7 @@ def names_of(entry: Any) -> tuple[str, ...]:
     return (str(entry),)
 
 
-def orders_of(entries: Sequence[Any], names: Sequence[str]) -> IntArray:
+def orders_of(entries: Entries, names: Sequence[str]) -> IntArray:
     """Return which alternative each entry has at each place: int64, shape (n, m), negative where it has none of these.
 
     As text with at most one space about each name they are read many at a time.
@@ -101,7 +101,7 @@ def orders_of(entries: Sequence[Any], names: Sequence[str]) -> IntArray:
     return orders
 
 
-def _orders_of_plain(entries: Sequence[Any], places: Mapping[str, int]) -> IntArray | None:
+def _orders_of_plain(entries: Entries, places: Mapping[str, int]) -> IntArray | None:
     """Return the orders of text whose names are keys of `places`; None if any is not, or has another number of them."""
     if not all(isinstance(entry, str) for entry in entries):
         return None
