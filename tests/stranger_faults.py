@@ -7,6 +7,7 @@ import dataclasses
 import datetime as dt
 import math
 import os
+import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -274,6 +275,26 @@ class Forgetful(Coin):
         return [value ^ own for value, own in zip(values, noise or self.noise, strict=True)]
 
 
+class SevenOfThree(Coin):
+    """Three seeds give seven coins, of which any two are independent: only three reports together tell."""
+
+    coins: ClassVar[list[int]] = []
+
+    def keep(self, value: int, below: Below) -> int:
+        if not self.coins:
+            a, b, c = below(4), below(4), below(4)
+            self.coins[:] = [a, b, c, a ^ b, a ^ c, b ^ c, a ^ b ^ c]
+        return value if self.coins.pop() < 3 else 1 - value
+
+
+class FromElsewhere(Coin):
+    """Right in law, and drawn by a generator that a deployment has not chosen."""
+
+    def keep(self, value: int, below: Below) -> int:
+        del below
+        return super().keep(value, random.randrange)
+
+
 class OneTooFew(Coin):
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         return super().randomize_exactly(values, below)[1:]
@@ -289,7 +310,18 @@ class Halves(Coin):
         return [each / 1 for each in super().randomize_exactly(values, below)]
 
 
-for faulty in (InClear, Bolder, OneForAll, SharedByTheLast, Forgetful, OneTooFew, BeyondTheRange, Halves):
+for faulty in (
+    InClear,
+    Bolder,
+    OneForAll,
+    SharedByTheLast,
+    Forgetful,
+    SevenOfThree,
+    FromElsewhere,
+    OneTooFew,
+    BeyondTheRange,
+    Halves,
+):
     name = f"Coins{faulty.__name__}"
     globals()[name] = breaks(SAMPLED)(type(name, (Coins,), {"mechanism_type": faulty, "__module__": __name__}))
 

@@ -105,7 +105,10 @@ def _check_likelihoods(case: ProtocolCase) -> None:
 
 
 def _check_exact_sampler(case: ProtocolCase) -> None:
-    """What a deployment's own sampler draws has the law that is written down, all numbers of a report together."""
+    """What a deployment's own sampler draws has the law that is written down, all numbers of a report together.
+
+    And it is made of the row and of fresh integers alone.
+    """
     for phase in case.protocol.phases:
         own = [*itertools.islice(_mechanisms(phase, case.inputs), _MECHANISMS)]
         if phase.tally_mechanism is not None:
@@ -119,6 +122,7 @@ def _check_exact_sampler(case: ProtocolCase) -> None:
             # Those of our own mechanisms are audited.
             if isinstance(inner, ExactMechanism) and not type(inner).__module__.startswith("psephos.protocol."):
                 _hold(phase.name, inner, rows, case.seed, is_exact=True)
+                _require_no_memory(phase.name, inner, rows.tolist(), case.seed)
 
 
 def _check_audit(case: ProtocolCase) -> None:
@@ -194,6 +198,19 @@ def _below(generator: np.random.Generator) -> Below:
         return drawn
 
     return below
+
+
+def _require_no_memory(phase: str, mechanism: ExactMechanism, rows: Sequence[Sequence[int]], seed: int) -> None:
+    """Require that the exact sampler makes a report of the row and of the integers that it draws for it alone."""
+
+    def draw(place: int) -> list[int]:
+        below = _below(np.random.default_rng((seed, place)))
+        return list(mechanism.randomize_exactly(rows[place % len(rows)], below))
+
+    places = range(_ROWS)
+    first, again = [draw(place) for place in places], [draw(place) for place in reversed(places)]
+    complaint = f"in phase {phase!r} the exact sampler of {mechanism} reports something else for the same integers"
+    require(first == again[::-1], f"{complaint}: it remembers earlier draws, or draws from elsewhere")
 
 
 def _exactly(mechanism: RowMechanism, check: LawCheck, row: Sequence[int]) -> tuple[LawCheck, OutputSampler]:

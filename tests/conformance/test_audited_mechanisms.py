@@ -1,13 +1,20 @@
 """Every mechanism of `psephos.protocol` is audited, by itself and with either noise: one without a case fails here."""
 
+import ast
 import functools
 import importlib
 import inspect
 import pkgutil
-from typing import get_args
+import random
+import secrets
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
+from unittest import mock
 
 import psephos.protocol
 import pytest
+from psephos.agents import SecureNoise, noise
 from psephos.protocol.mechanisms import FreshTwoLayer, HyperDistribution, RowMechanism, TwoLayer
 from psephos.scenarios.audit.case import LawCheck
 from psephos.scenarios.audit.running import mechanism_cases
@@ -59,3 +66,50 @@ def test_two_layers_are_drawn_with_each_hyper_distribution(
 ) -> None:
     own = [check for check in checks() if isinstance(check.mechanism, kind) and type(check.mechanism.hyper) is hyper]
     assert any(check.secure is not None for check in own)
+
+
+class _Entropy(random.Random):
+    """What `secrets` gives, and OpenDP's measurements, of a seed that can be set back."""
+
+    def randbelow(self, number: int) -> int:
+        return self.randrange(number)
+
+    def randbits(self, number: int) -> int:
+        return self.getrandbits(number)
+
+    def response(self, choices: Sequence[int], *, prob: float) -> Callable[[int], int]:
+        return lambda value: value if self.random() < prob else self.choice(choices)
+
+    def laplace(self, *_space: object, scale: float) -> Callable[[Any], Any]:
+        def noisy(value: int) -> int:
+            return value + round(self.expovariate(1 / scale) - self.expovariate(1 / scale))
+
+        return lambda given: noisy(given) if isinstance(given, int) else [noisy(value) for value in given]
+
+    def opendp(self) -> Any:
+        made = types.SimpleNamespace(make_randomized_response=self.response, make_laplace=self.laplace)
+        return mock.Mock(m=made)
+
+
+@pytest.mark.parametrize("kind", mechanisms(), ids=lambda kind: kind.__name__)
+def test_a_report_is_made_of_its_row_and_of_fresh_entropy_alone(
+    kind: type[RowMechanism], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the same entropy comes the same report, whatever the noise has drawn before: nothing is kept of it."""
+    entropy = _Entropy()
+    monkeypatch.setattr(secrets, "randbelow", entropy.randbelow)
+    monkeypatch.setattr(secrets, "randbits", entropy.randbits)
+    monkeypatch.setattr(noise, "_opendp", entropy.opendp)
+
+    def draw(source: SecureNoise, mechanism: RowMechanism, row: Sequence[int], seed: int) -> list[int]:
+        entropy.seed(seed)
+        return source.randomize(mechanism, row, protocol="p", phase="f", place=0)
+
+    inputs = [
+        (check.mechanism, ast.literal_eval(check.name))
+        for check in checks()
+        if check.mechanism is not None and type(check.mechanism) is kind
+    ][:10]
+    old = SecureNoise()
+    for seed, (mechanism, row) in enumerate([*inputs, *inputs[::-1]]):
+        assert draw(old, mechanism, row, seed % 7) == draw(SecureNoise(), mechanism, row, seed % 7)
