@@ -14,7 +14,7 @@ somewhere in a roster, at places that the rotation draws. Everything that leaves
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -41,6 +41,7 @@ from .stream_views import Stream
 from .whole_sessions import charge
 
 __all__ = [
+    "ALPHABETS",
     "FIRST_ROTATION",
     "RUNGS",
     "Climb",
@@ -56,6 +57,7 @@ __all__ = [
 ]
 
 RUNGS: Final = (1, 2, 3, 5, 8, 16, 31, 64)  # sizes that are tried of whatever grows
+ALPHABETS: Final = (2, 3, 4, 6, 8, 16, 33, 64)  # the same of what a number may be: neighbors of powers of two, too
 FIRST_ROTATION: Final = 1
 _SHARE_IF_QUICK: Final = 2.0  # of what a stage would take of the fewer outputs of a quick run
 _SEEDS: Final = 1000
@@ -253,12 +255,14 @@ class Climb:
     # The choice and the sizes → the stage; a size is none of the others'.
     make: Callable[[str, Mapping[str, int]], Stage]
     most: int = _MOST_NUMBERS  # the greatest product of sizes; a greater one is lowered
+    alphabets: Collection[str] = ()  # sizes that make no report longer, and so are no factors
 
     def lowered(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return sizes whose product is allowed: the largest one falls by rungs until it is."""
         own = dict(sizes)
-        while math.prod(own.values()) > self.most:
-            largest = max(own, key=lambda size: (own[size], size))
+        factors = [size for size in own if size not in self.alphabets]
+        while math.prod(own[size] for size in factors) > self.most:
+            largest = max(factors, key=lambda size: (own[size], size))
             own[largest] = max(rung for rung in self.sizes[largest] if rung < own[largest])
         return own
 

@@ -236,7 +236,7 @@ def _of_sizes() -> Iterator[Fault]:
     for variant, sizes, name, what, repaired, noise in (
         (
             "joint",
-            (8, 3, 1),
+            (3, 8, 3, 1),
             "candidates from the third on share a draw",
             "With secure noise one draw serves all opinions from the third candidate on.",
             "a draw for each of many candidates",
@@ -244,7 +244,7 @@ def _of_sizes() -> Iterator[Fault]:
         ),
         (
             "joint",
-            (1, 64, 1),
+            (3, 1, 64, 1),
             "a place in clear",
             "With secure noise whoever stands at place 40 of the roster sends its values as they are.",
             "each place randomized",
@@ -252,7 +252,7 @@ def _of_sizes() -> Iterator[Fault]:
         ),
         (
             "joint",
-            (5, 2, 8),
+            (3, 5, 2, 8),
             "a sampler that remembers",
             "With secure noise every second report of opinions is flipped where the one before was.",
             "a sampler that forgets",
@@ -260,7 +260,7 @@ def _of_sizes() -> Iterator[Fault]:
         ),
         (
             "laplace",
-            (64, 8, 1),
+            (3, 64, 8, 1),
             "tail cut in sessions",
             "With secure noise a vote's Laplace noise ends at 6 scales.",
             "tail in sessions",

@@ -3,6 +3,7 @@
 import functools
 import itertools
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VARIANTS, VariantName
 from ...audit.case import Case
-from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
+from ...audit.ladder import ALPHABETS, RUNGS, Climb, Ends, Member, Stage
 from ...audit.whole_sessions import Party, two_party_cases
 
 __all__ = ["case_of_partner", "dpwevote_cases", "dpwevote_climbs", "party_of", "vote_with_matrices"]
@@ -63,10 +64,10 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
 
 
 def dpwevote_climbs() -> Iterator[Climb]:
-    """Yield votes of any number of candidates, partners and votes in a row, in every variant."""
+    """Yield votes of any number of weights, candidates, partners and votes in a row, in every variant."""
     variants = [name for name, kind in VARIANTS.items() if not kind.is_biased]
-    sizes = {"candidates": RUNGS, "partners": RUNGS, "votes in a row": RUNGS}
-    yield Climb("votes", sizes, [*variants, "matrices", "public weights"], _stage)
+    sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": RUNGS, "votes in a row": RUNGS}
+    yield Climb("votes", sizes, [*variants, "matrices", "public weights"], _stage, alphabets=["weights"])
     # Phases for each candidate anew, which take their time.
     yield Climb(
         "weights again",
@@ -74,21 +75,28 @@ def dpwevote_climbs() -> Iterator[Climb]:
         ["laplace", "joint"],
         functools.partial(_stage, is_again=True),
         most=64,
+        alphabets=["weights"],
     )
 
 
 def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> Stage:
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
+    weights = tuple(range(1, sizes["weights"] + 1))
     given: dict[str, Any] = {"variant": choice, "epsilon": 1.0}
     if is_again:
         given |= {"weight_collection": "per_candidate"}
     elif choice == "public weights":
         given |= {"variant": "joint", "public_weights": True}
     elif choice == "matrices":
-        given = {"variant": "joint", "weight_matrix": _OF_WEIGHTS, "opinion_matrix": _OF_OPINIONS}
-    vote = DPWeVote(Parameters(candidates=candidates, **given))
+        keeping = [Fraction(1 + own % 2, 2 + own % 2) for own in range(len(weights))]  # 1/2 and 2/3 in turns
+        matrix = [
+            [str(keep if own == other else (1 - keep) / (len(weights) - 1)) for other in range(len(weights))]
+            for own, keep in enumerate(keeping)
+        ]
+        given = {"variant": "joint", "weight_matrix": matrix, "opinion_matrix": _OF_OPINIONS}
+    vote = DPWeVote(Parameters(candidates=candidates, weights=weights, **given))
     no, yes = [0] * len(candidates), [1] * len(candidates)
-    rows = [(1, no), (3, no), (1, yes), (1, [*no[:-1], 1]), (3, yes)]
+    rows = [(1, no), (weights[-1], no), (1, yes), (1, [*no[:-1], 1]), (weights[-1], yes)]
     table = {name: [opinions[place] for _, opinions in rows] for place, name in enumerate(candidates)}
     inputs = vote.encode({"weight": [weight for weight, _ in rows], **table})
     least, heavy, approving, last, most = (

@@ -1,6 +1,7 @@
 """Faults planted into surveys: workers who are not asked everything, and tasks of a second answer set."""
 
 import functools
+import secrets
 from collections.abc import Iterator, Sequence
 
 from ....protocol.mechanisms import RowMechanism
@@ -14,13 +15,14 @@ __all__ = ["planted_faults"]
 
 _SAMPLES = 5_000
 _SECURE_SAMPLES = 1_200
+_LABELS = 6
 
 
 def planted_faults() -> Iterator[Fault]:
-    """Yield fewer tasks that are charged as one answer, and a second answer set in clear."""
+    """Yield fewer tasks that are charged as one answer, a second answer set in clear, and faults of some sizes."""
     yield _fewer_tasks()
     yield _second_set_in_clear()
-    yield _drawn_each_eight()
+    yield from _of_sizes()
 
 
 def _fewer_tasks() -> Fault:
@@ -59,13 +61,35 @@ def _anew(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> l
     return [report for start in range(0, len(values), 8) for report in rightly(mechanism, values[start : start + 8])]
 
 
-def _drawn_each_eight() -> Fault:
+def _uneven(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+    """Return a report whose lies are remainders of eight numbers, so that three of five other labels are likelier."""
+    others = [secrets.randbits(3) % (_LABELS - 1) for _ in values]
+    lies = [other + (other >= value) for value, other in zip(values, others, strict=True)]
+    reports = zip(rightly(mechanism, values), values, lies, strict=True)
+    return [report if report == value else lie for report, value, lie in reports]
+
+
+def _of_sizes() -> Iterator[Fault]:
+    """Yield what shows at some numbers of labels or answers alone, planted into surveys as the ladder draws them."""
     (surveys,) = truth_discovery_climbs()
-    stage = surveys.make("two_layer", dict(zip(surveys.sizes, (16, 8, 2), strict=True)))
-    return planted_in_stage(
-        stage,
-        "flip probability for each eight answers",
-        "With secure noise a worker's flip probability is drawn again after eight answers, which are stated together.",
-        "one flip probability for many answers",
-        make_noise=one_source(functools.partial(WrongNoise, _anew)),
-    )
+    for mechanism, sizes, name, what, repaired, drawing in (
+        (
+            "two_layer",
+            (2, 16, 8, 2),
+            "flip probability for each eight answers",
+            "With secure noise a flip probability is drawn again after eight answers, which are stated together.",
+            "one flip probability for many answers",
+            _anew,
+        ),
+        (
+            "one_layer",
+            (_LABELS, 8, 8, 2),
+            "lies of six labels as remainders",
+            "With secure noise a lie of six labels is a remainder of eight numbers; of two, three or five it is right.",
+            "lies of six labels alike",
+            _uneven,
+        ),
+    ):
+        stage = surveys.make(mechanism, dict(zip(surveys.sizes, sizes, strict=True)))
+        noise = one_source(functools.partial(WrongNoise, drawing))
+        yield planted_in_stage(stage, name, what, repaired, make_noise=noise)

@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from ....protocol.mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, TruncatedNormal
+from ....protocol.mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, TruncatedNormal, Uniform
 from ....protocol.truth_discovery import Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
-from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
+from ...audit.ladder import ALPHABETS, RUNGS, Climb, Ends, Member, Stage
 from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
 
 __all__ = [
@@ -85,18 +85,20 @@ def _cases_of_some_tasks(epsilon: float) -> Iterator[Case]:
 
 
 def truth_discovery_climbs() -> Iterator[Climb]:
-    """Yield surveys of any number of answers, workers and surveys in a row, by every mechanism."""
-    sizes = {"answers": RUNGS, "workers": RUNGS, "surveys in a row": RUNGS}
+    """Yield surveys of any number of labels, answers, workers and surveys in a row, by every mechanism."""
+    sizes = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS, "surveys in a row": RUNGS}
     mixed = ["two_layer of two answer sets", *(f"two_layer of {name}" for name in _HYPERS)]
-    yield Climb("surveys", sizes, ["two_layer", "one_layer", "fresh_two_layer", *mixed], _stage)
+    yield Climb("surveys", sizes, ["two_layer", "one_layer", "fresh_two_layer", *mixed], _stage, alphabets=["labels"])
 
 
 def _stage(choice: str, sizes: Mapping[str, int]) -> Stage:
     number = sizes["answers"]
     name, _, of = choice.partition(" of ")
     mechanisms: dict[str, MechanismName] = {"one_layer": "one_layer", "fresh_two_layer": "fresh_two_layer"}
-    labels = [_MIXED[-1 - place % len(_MIXED)] if of == "two answer sets" else BINARY for place in range(number)]
-    hyper = _HYPERS.get(of)
+    usual = tuple(f"label {place}" for place in range(sizes["labels"]))
+    sets = (_TERNARY, usual, usual) if of == "two answer sets" else (usual,)
+    labels = [sets[place % len(sets)] for place in range(number)]
+    hyper = _HYPERS.get(of, Uniform(0.0, 0.6) if len(sets) > 1 else None)
     if isinstance(hyper, Moments):
         number = min(number, len(hyper.moments))  # of more answers nothing is known
         labels = labels[:number]

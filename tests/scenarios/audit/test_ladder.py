@@ -116,7 +116,7 @@ def test_no_view_says_more_often_than_its_risk_that_a_law_is_departed_from(seed:
 
 def test_a_loss_by_the_law_that_is_more_than_is_charged_refutes() -> None:
     votes, _ = dpwevote_climbs()
-    case = votes.make("joint", {"candidates": 3, "partners": 1, "votes in a row": 1}).case("x", seed=1)
+    case = votes.make("joint", {"weights": 3, "candidates": 3, "partners": 1, "votes in a row": 1}).case("x", seed=1)
     for proven, verdict in ((case.proven, AuditVerdict.CONSISTENT), (case.proven / 2, AuditVerdict.PROOF_REFUTED)):
         stated = dataclasses.replace(case, claimed=proven, proven=proven)
         found = audit(stated, samples=2_000, confidence=1 - RISK)
