@@ -103,6 +103,7 @@ class Lobby:
         self._of_address: dict[str, dict[Channel, None]] = {}
         self._known: dict[Channel, _Stay] = {}
         self._parties: set[str] = set()
+        self._has_come = trio.Event()
         self.refused: collections.Counter[str] = collections.Counter()
 
     def __len__(self) -> int:
@@ -115,6 +116,7 @@ class Lobby:
             return
         address = _network_of(channel.peer)
         self._strangers[channel] = _Stay(address, trio.current_time())
+        self._has_come.set()
         same = self._of_address.setdefault(address, {})
         same[channel] = None
         if len(same) > self._places.of_address:
@@ -146,6 +148,9 @@ class Lobby:
     async def close_silent(self) -> None:
         """Close connections as their time is up, for ever; one task for all of them."""
         while True:
+            if not self:
+                self._has_come = trio.Event()
+                await self._has_come.wait()
             now = trio.current_time()
             seconds = GREETING_SECONDS  # who comes in the meantime has as long from then on
             for waiting in (self._strangers, self._known):

@@ -23,7 +23,7 @@ from simulation.world import run_plan
 
 __all__ = ["KINDS", "broken_by", "main", "of_choices", "of_game", "of_storm", "plan_of", "shrink"]
 
-_SEEDS_A_LINE: Final = 500
+_SEEDS_A_LINE: Final = 100
 
 
 def plan_of(seed: int) -> Plan:
@@ -84,7 +84,7 @@ def shrink(plan: Plan, broke: Broke) -> tuple[Plan, Broke]:
 def main() -> int:
     """Run what the command line asks for; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long to go on")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long to go on; inf for ever")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="run this one alone, and say what it does")
     parser.add_argument(
@@ -95,21 +95,24 @@ def main() -> int:
         return _show(given.seed, given.kind or "drawn")
     kinds = tuple(KINDS) if given.kind is None else (given.kind,)
     begun = time.monotonic()
-    seed, num_sessions, failed = given.first, 0, 0
+    seed, num_faulty, failed = given.first, 0, 0
     while (seconds := time.monotonic() - begun) < given.seconds:
         for kind in kinds:
             plan = KINDS[kind](seed)
-            num_sessions += len(plan.sessions)
+            num_faulty += len(plan.sessions) * plan.is_faulty
             broke = broken_by(plan)
             if broke is not None:
                 failed += 1
                 _tell(seed, kind, broke)
         seed += 1
         if seed % _SEEDS_A_LINE == 0:
-            print(f"{num_sessions} sessions, seeds {given.first} to {seed - 1}, {failed} failed", flush=True)
-    told = f"seeds {given.first} to {seed - 1} of {', '.join(kinds)}"
-    print(f"{num_sessions} sessions, {told}, {num_sessions / seconds:.1f} a second, {failed} failed")
+            _count(num_faulty, f"seeds {given.first} to {seed - 1}", seconds, failed)
+    _count(num_faulty, f"seeds {given.first} to {seed - 1} of {', '.join(kinds)}", seconds, failed)
     return 1 if failed else 0
+
+
+def _count(num_faulty: int, seeds: str, seconds: float, failed: int) -> None:
+    print(f"{num_faulty:,} faulty sessions, {seeds}, {num_faulty / seconds:.1f} a second, {failed} failed", flush=True)
 
 
 def _tell(seed: int, kind: str, broke: Broke) -> None:

@@ -248,8 +248,8 @@ class FaultyChannel(Channel):
 
     async def _wait_until(self, due: float) -> None:
         if not self._is_closed:
-            with trio.CancelScope() as self._waiting:
-                await trio.sleep_until(due)
+            with trio.CancelScope(deadline=due) as self._waiting:
+                await trio.sleep_forever()
             self._waiting = None
         else:
             await trio.lowlevel.checkpoint()

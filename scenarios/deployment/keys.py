@@ -84,7 +84,8 @@ class Enrollment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 def stem_of(party: str) -> str:
     """Return a party's name as a file's, which no other party's is: what can be read of it, and a digest."""
-    return f"{slug_of(party)}-{hashlib.sha256(party.encode()).hexdigest()[:_DIGITS_OF_NAME]}"
+    digest = hashlib.sha256(party.encode(errors="surrogatepass")).hexdigest()  # of what is no name, too
+    return f"{slug_of(party)}-{digest[:_DIGITS_OF_NAME]}"
 
 
 def slug_of(party: str) -> str:

@@ -192,6 +192,11 @@ class Plan:
     events: tuple[Event, ...] = ()
 
     @property
+    def is_faulty(self) -> bool:
+        """Whether anything goes wrong."""
+        return bool(self.events) or self.faults != _CALM
+
+    @property
     def processes(self) -> list[str]:
         """All processes by name."""
         return [*self.parties, *(server_name(session) for session in range(len(self.sessions)))]

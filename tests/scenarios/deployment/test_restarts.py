@@ -144,7 +144,7 @@ def test_a_reset_as_a_report_arrives_costs_nothing_in_any_phase(tmp_path: Path, 
         server.address()
         relay = Relay(vote.address, watch=cut)
         clients = {"ann": vote.join("ann", relay=relay)}
-        clients["ann"].line_with("Session vote")
+        relay.wait_for(2)
         relay.reset()  # while parties join
         clients |= {party: vote.join(party) for party in ("bob", "cid")}
         if is_accepted:
