@@ -42,6 +42,19 @@ def test_a_rare_event_stops_at_the_first_factor_that_fails() -> None:
     assert asked == [1, 2]
 
 
+@pytest.mark.parametrize("whole", [1, 2, 9, 64, 745, 10_000])
+def test_a_power_of_e_has_all_of_its_factors_however_rare_it_is(whole: int) -> None:
+    """Each happens where its events of probabilities 1 and 1/2 do, and that of 1/3 does not."""
+    asked: list[int] = []
+
+    def below(bound: int) -> int:
+        asked.append(bound)
+        return bound - 1 if bound == 3 else 0
+
+    assert has_happened_exp(Fraction(whole), below)
+    assert asked == [1, 2, 3] * whole + [1]
+
+
 def test_no_number_beyond_the_denominator_is_ever_asked_for() -> None:
     """So that the draws are exact: the bound is the probability's own denominator."""
     asked: list[int] = []
