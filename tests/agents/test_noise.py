@@ -8,10 +8,12 @@ import dataclasses
 import math
 import random
 from collections.abc import Callable, Sequence
+from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pytest
-from exact_laws import lattice_law, least_tail
+from exact_laws import lattice_law, law_of_rows, least_tail
 from psephos.agents import SecureNoise
 from psephos.agents.noise import UNIFORM_BITS, RowSampler, Sampler
 from psephos.agents.spherical_noise import draw_spherical_noise
@@ -25,6 +27,7 @@ from psephos.protocol.mechanisms import (
     DiscreteLaplace,
     ExactMechanism,
     FiniteChannel,
+    FreshTwoLayer,
     GeneralizedRandomizedResponse,
     Mechanism,
     OneLayer,
@@ -338,6 +341,45 @@ def test_perturbation_compares_integers(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("secrets.randbelow", below)
     assert randomize(SecureNoise(), TwoLayer(SIZES, Uniform(0.0, 1.0)), [3, NO_ANSWER, 3, 2]) == [4, NO_ANSWER, 3, 3]
     assert asked == [1 << UNIFORM_BITS, 4, 2, 4, 4, 2]
+
+
+@pytest.mark.parametrize("sizes", [(2,), (6,), (2, 3, 4), (5, 2, 7, 3)])
+@pytest.mark.parametrize("kind", ["one layer", "two layers", "two layers, drawn anew"])
+def test_perturbation_has_its_exact_law_in_every_answer_set(
+    kind: str, sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By playing every outcome of every draw."""
+    hyper = PointMass(0.25)
+    makers = {"one layer": OneLayer.of_epsilon(sizes, 1.0), "two layers": TwoLayer(sizes, hyper)}
+    mechanism = makers.get(kind) or FreshTwoLayer(sizes, hyper)
+    labels = np.arange(sum(sizes), dtype=np.int64)[:, None]
+    expected = np.exp(mechanism.log_likelihoods(labels, labels))  # by report and value
+
+    def law_of(value: int) -> dict[tuple[int, ...], Fraction]:
+        def draw(below: Below) -> list[int]:
+            monkeypatch.setattr("secrets.randbelow", below)
+            return randomize(SecureNoise(), mechanism, [value])
+
+        return dict(law_of_rows(draw))
+
+    for value in range(sum(sizes)):
+        law = law_of(value)
+        found = [float(law.get((report,), Fraction(0))) for report in range(sum(sizes))]
+        assert found == pytest.approx(expected[:, value].tolist(), abs=1e-12)
+
+
+def test_opendp_is_asked_for_the_mechanisms_own_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own samplers are exact; what they are asked for is to be exactly what is stated."""
+    made = mock.Mock()
+    monkeypatch.setattr("psephos.agents.noise._opendp", lambda: made)
+    source = SecureNoise()
+    for mechanism in (DiscreteLaplace(0.7, -9, 9), VectorLaplace(3.1, 2, 9)):
+        source.check(mechanism)
+        assert made.m.make_laplace.call_args.kwargs == {"scale": mechanism.scale}
+    response = GeneralizedRandomizedResponse(0.3, 7)
+    source.check(response)
+    assert made.m.make_randomized_response.call_args.args == (list(range(7)),)
+    assert made.m.make_randomized_response.call_args.kwargs == {"prob": response.keep_probability}
 
 
 def test_a_certain_flip_and_a_certain_keep() -> None:
