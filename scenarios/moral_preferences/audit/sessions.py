@@ -39,6 +39,8 @@ __all__ = ["exposure_of_preferences", "moral_preferences_cases", "moral_preferen
 _FEATURES = ("x", "y", "z")
 _RECORDS = 2
 _LEVELS = (0.5, 1.0, 2.0)  # levels of ε among which voters choose; an audit takes each
+_OWN_LEVELS: Final = {"VLDP, own ε": (1,), "VLDP, own ε in a society": (1, 0)}
+"""Choices of a climb whose voters have public rows: a level, or a society and a level."""
 _SOCIETIES = ("ours", "others")
 _GRID = 2.0**20  # steps in a unit, for what is released as it is
 _NAMES = ("records that point one way", "records that point the other way")
@@ -86,7 +88,7 @@ def moral_preferences_cases() -> Iterator[Case]:
 def moral_preferences_climbs() -> Iterator[Climb]:
     """Yield voters of any number of features and records, in rosters of any size, where numbers have a law."""
     sizes = {"features": RUNGS, "records": RUNGS, "voters": RUNGS}
-    yield Climb("reports", sizes, ["VLDP", "RLDP", "VLDP, own ε"], _reported_stage, most=512)
+    yield Climb("reports", sizes, ["VLDP", "RLDP", *_OWN_LEVELS], _reported_stage, most=512)
     yield Climb("releases", sizes, ["VLCP", "RLCP", "VLCP, there or not"], _released_stage, most=512)
 
 
@@ -111,9 +113,11 @@ def _of_choice(choice: str, sizes: Mapping[str, int], **given: Any) -> tuple[Mor
 
 
 def _reported_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
-    given: dict[str, Any] = {"epsilons": _LEVELS} if choice.endswith("own ε") else {"epsilon": 1.0}
+    public = _OWN_LEVELS.get(choice, ())
+    given: dict[str, Any] = {"epsilons": _LEVELS} if public else {"epsilon": 1.0}
+    if len(public) > 1:
+        given["societies"] = ("south", "north")
     protocol, (one, other, replaced, nothing) = _of_choice(choice, sizes, **given)
-    public = (1,) if "epsilons" in given else ()
     kinds = {"all records": (one, other), "one record": (one, replaced), "records that cancel": (one, nothing)}
     ends = {kind: Ends(*(Member(row, public) for row in rows)) for kind, rows in kinds.items()}
     return Stage(protocol, ends, num_parties=sizes["voters"])
