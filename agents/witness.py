@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from ..protocol.errors import JournalError
+from ..transports.own_files import OWN_FOLDER, is_own
 from .journal_format import LOCK_BYTES, Head, read_head
 
 __all__ = ["HeadFile", "Witness", "sync_folder"]
@@ -107,6 +108,8 @@ class Witness:
         """
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not is_own(self.folder):
+                raise JournalError(f"can have no witness in {self.folder}: name {OWN_FOLDER}", path=str(journal))
             return HeadFile(self.file_of(journal), journal)
         except OSError as error:
             reason = f"can have no witness in {self.folder} ({error.strerror}): name another folder (--witness)"
