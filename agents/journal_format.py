@@ -238,11 +238,7 @@ def open_to_read(path: Path) -> Generator[tuple[sqlite3.Connection, Head | None]
         raise JournalError("is a folder: name a file", path=str(path))
     if not path.exists():
         raise JournalError("does not exist", path=str(path))
-    head = None
-    with contextlib.suppress(OSError):
-        descriptor = os.open(lock_file_of(path), os.O_RDONLY | os.O_CLOEXEC)
-        head = read_head(descriptor)
-        os.close(descriptor)
+    head = read_head(lock_file_of(path))
     connection = connect(path, "mode=ro")
     try:
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -331,11 +327,12 @@ def check_usable(about: About, path: Path) -> None:
         raise JournalError(f"{told} {about.moved_to}, and is not used here any more", path=str(path))
 
 
-def read_head(descriptor: int) -> Head | None:
-    """Return what a lock file says; None where it says nothing."""
+def read_head(file: Path) -> Head | None:
+    """Return what a lock file or a witness says; None where it is not there, or says nothing."""
     try:
-        return msgspec.json.decode(os.pread(descriptor, LOCK_BYTES, 0), type=Head)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        with file.open("rb") as told:
+            return msgspec.json.decode(told.read(LOCK_BYTES), type=Head)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None  # it is new, or what was in it did not survive a loss of power
 
 

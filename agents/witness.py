@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from ..protocol.errors import JournalError
+from ..transports.own_files import OWN_FOLDER, is_own
 from .journal_format import LOCK_BYTES, Head, read_head
 
 __all__ = ["HeadFile", "Witness", "sync_folder"]
@@ -46,9 +47,9 @@ class HeadFile:
         self._descriptor = os.open(file, flags, 0o600)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.head = read_head(self._descriptor)
+            self.head = read_head(file)
         except BlockingIOError:
-            head = read_head(self._descriptor)
+            head = read_head(file)
             os.close(self._descriptor)
             who = "another process" if head is None else f"process {head.process}"
             raise JournalError(f"is in use by {who}: wait until that has ended", path=str(journal)) from None
@@ -107,6 +108,8 @@ class Witness:
         """
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not is_own(self.folder):
+                raise JournalError(f"can have no witness in {self.folder}: name {OWN_FOLDER}", path=str(journal))
             return HeadFile(self.file_of(journal), journal)
         except OSError as error:
             reason = f"can have no witness in {self.folder} ({error.strerror}): name another folder (--witness)"
@@ -116,28 +119,17 @@ class Witness:
         """Yield each file with what it tells, and whether that is of this place."""
         own = self.file_of(journal)
         for file in self.folder.glob("*.head"):
-            if (head := _head_in(file)) is not None:
+            if (head := read_head(file)) is not None:
                 yield file, head, file == own
 
     def forget_elsewhere(self, journal: Path, first: str) -> None:
         """Let what is told of other places no longer count for journals that begin like this one."""
         for file in self.folder.glob("*.head"):
-            head = None if file == self.file_of(journal) else _head_in(file)
+            head = None if file == self.file_of(journal) else read_head(file)
             if head is not None and head.first == first:
                 told = HeadFile(file, journal)
                 told.write(msgspec.structs.replace(head, first=""))
                 told.release()
-
-
-def _head_in(file: Path) -> Head | None:
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        return read_head(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:

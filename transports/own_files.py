@@ -42,14 +42,24 @@ def replace_private(path: Path, data: bytes) -> None:
 
 
 def is_own(folder: Path) -> bool:
-    """Return whether nobody else may put files or links into a folder, or another folder in its place.
+    """Return whether nobody else may put files or links into a folder, or another folder in its place or on the way.
 
     A group that has its owner's number is taken for the owner's alone, as systems make one for each user.
 
     Raises:
         OSError: it cannot be looked into.
     """
-    found, above = folder.stat(), folder.resolve().parent.stat()
+    found = folder.stat()
     shared = stat.S_IWOTH | (0 if found.st_gid == found.st_uid else stat.S_IWGRP)
-    is_ours = found.st_uid == folder.lstat().st_uid == os.geteuid()
-    return is_ours and not found.st_mode & shared and above.st_mode & (stat.S_IWOTH | stat.S_ISVTX) != stat.S_IWOTH
+    is_ours = found.st_uid == folder.lstat().st_uid == os.geteuid() and not found.st_mode & shared
+    ways = (folder.absolute(), folder.resolve())
+    return is_ours and all(
+        _stays(*pair) for way in ways for pair in zip((way, *way.parents), way.parents, strict=False)
+    )
+
+
+def _stays(inner: Path, outer: Path) -> bool:
+    """Return whether nobody else can put something in the place of what is in a folder, or has put it there."""
+    mode = outer.stat().st_mode
+    is_open, is_sticky = mode & stat.S_IWOTH, mode & stat.S_ISVTX
+    return not is_open or (bool(is_sticky) and inner.lstat().st_uid in {0, os.geteuid()})

@@ -222,7 +222,8 @@ def _write(text: str, path: Path) -> None:
 
     with readable(path, field="--to", what="where a file can be written"):
         if not path.exists():
-            path.write_text(text, encoding="utf-8")
+            with path.open("x", encoding="utf-8") as file:  # which follows no link
+                file.write(text)
 
 
 def _check_free(path: Path, text: str, *, field: str, fix: str) -> None:

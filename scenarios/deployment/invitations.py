@@ -291,15 +291,19 @@ def read_opening(folder: Path, *, fingerprints: Sequence[str]) -> tuple[Opening,
     if unknown := sorted(set(fingerprints) - keys.fingerprints):
         allowed = f"the fingerprint of a certificate in {_CERTIFICATES_FILE}"
         raise ConfigurationError(field=f"fingerprint ({ROSTER_FILE})", value=unknown[0], allowed=allowed)
-    try:
-        revoked = set(msgspec.json.decode((folder / _REVOKED_FILE).read_bytes(), type=list[str]))
-    except FileNotFoundError:
-        return opening, keys
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(field="--roster", value=_REVOKED_FILE, allowed=f"a list ({error})") from None
+    revoked = _revoked_in(folder)
     return opening, dataclasses.replace(
         keys, peers=[each for each in certificates if fingerprint_of(each) not in revoked]
     )
+
+
+def _revoked_in(folder: Path) -> set[str]:
+    try:
+        return msgspec.json.decode((folder / _REVOKED_FILE).read_bytes(), type=set[str])
+    except FileNotFoundError:
+        return set()
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(field="--roster", value=_REVOKED_FILE, allowed=f"a list ({error})") from None
 
 
 def revoke(folder: Path, party: str) -> str:
@@ -310,14 +314,13 @@ def revoke(folder: Path, party: str) -> str:
         party: whose.
 
     Raises:
-        ConfigurationError: the party has no invitation there, or one without a certificate.
+        ConfigurationError: the party has no invitation there, or one without a certificate; or the list cannot be read.
         OSError: it cannot be written down.
     """
     fingerprint = find_invitation(folder / INVITATIONS, party=party).certificate
     refuse(not fingerprint, "PARTY", party, "one with a certificate")
-    path = folder / _REVOKED_FILE
-    before = msgspec.json.decode(path.read_bytes(), type=list[str]) if path.exists() else []
-    replace_private(path, msgspec.json.encode(sorted({*before, fingerprint})) + b"\n")
+    revoked = sorted(_revoked_in(folder) | {fingerprint})
+    replace_private(folder / _REVOKED_FILE, msgspec.json.encode(revoked) + b"\n")
     return fingerprint
 
 

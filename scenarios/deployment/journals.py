@@ -38,7 +38,7 @@ def witness_of(given: Path | None, journal: Path, *, key: str = "") -> Witness:
         ConfigurationError: the folder is the journal's own.
     """
     if given is not None:
-        is_own = given.resolve() == journal.resolve().parent
+        is_own = given.resolve().is_relative_to(journal.resolve().parent)
         refuse(
             is_own, "--witness", str(given), "another folder than the journal's, which an older copy would take back"
         )

@@ -8,7 +8,8 @@ from journal_child import ABOUT, row
 from psephos.agents.journal_file import JournalFile, copy_journal, give_lock, install_journal, read_own
 from psephos.agents.journal_format import About, Head, lock_file_of, read_journal
 from psephos.agents.witness import HeadFile, Witness
-from psephos.protocol.errors import JournalError
+from psephos.protocol.errors import ConfigurationError, JournalError
+from psephos.scenarios.deployment.journals import witness_of
 
 NAME = "journal.sqlite3"
 
@@ -226,6 +227,12 @@ def test_a_witness_that_cannot_be_is_named_with_what_helps(path: Path, tmp_path:
     with pytest.raises(JournalError, match="can have no witness"):
         JournalFile.open(path, ABOUT, witness=planted)
     assert not (tmp_path / "target").exists()
+    planted.folder.chmod(0o777)
+    with pytest.raises(JournalError, match=r"can have no witness in .*: name a folder of one's own, to which nobody"):
+        JournalFile.open(path, ABOUT, witness=planted)
+    for folder in (path.parent, path.parent / "within"):
+        with pytest.raises(ConfigurationError, match="--witness must be another folder than the journal's"):
+            witness_of(folder, path)
 
 
 def test_journals_of_others_do_not_matter(path: Path, witness: Witness, tmp_path: Path) -> None:

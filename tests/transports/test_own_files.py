@@ -25,9 +25,10 @@ def test_a_folder_is_ones_own_where_nobody_else_writes(tmp_path: Path, mode: int
     os.chown(folder, os.geteuid(), os.geteuid())
     folder.chmod(mode)
     assert is_own(folder) is expected
-    inside = folder / "inside"
-    inside.mkdir(mode=0o700)
-    assert is_own(inside) is (expected or mode == 0o1777)  # in a sticky one nobody moves it away
+    inside = folder / "inside" / "within"
+    inside.mkdir(parents=True)
+    for each in (inside.parent, inside):
+        assert is_own(each) is (expected or mode == 0o1777)  # in a sticky one nobody moves it away
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
@@ -42,6 +43,11 @@ def test_a_folder_of_somebody_else_or_of_a_group_or_behind_anothers_link_is_not(
     assert (is_own(others), is_own(shared), is_own(link)) == (False, False, True)
     os.lchown(link, NOBODY, NOBODY)
     assert not is_own(link)
+    tmp_path.chmod(0o1777)
+    for above in (link, others):  # which anybody may have put there
+        (above / "within").mkdir(mode=0o700)
+        assert not is_own(above / "within")
+    assert is_own(own / "within")
 
 
 @pytest.mark.parametrize("is_there", [True, False])

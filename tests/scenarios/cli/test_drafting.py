@@ -307,6 +307,9 @@ def test_a_file_that_is_there_is_not_written_over(psephos: Psephos, write: Write
     assert "--to must be another file: board.toml is there already" in ended.err
     assert Path("board.toml").read_text(encoding="utf-8") == "mine = true\n"
     assert psephos("new", "vote", "board.csv", "--to", "nowhere/b.toml").status == 2
+    Path("planted.toml").symlink_to("elsewhere.toml")
+    assert "where a file can be written" in psephos("new", "vote", "board.csv", "--to", "planted.toml").err
+    assert not Path("elsewhere.toml").exists()
     Path("sub").mkdir()
     assert psephos("new", "vote", "board.csv", "--to", "sub/other", "--no-run").status == 0
     assert scenario("sub/other.toml")["partners"]["file"] == "../board.csv"

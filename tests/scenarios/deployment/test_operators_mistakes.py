@@ -83,6 +83,7 @@ def test_a_revoked_certificate_is_agreed_no_more_and_the_others_are(drawn: Path,
     (drawn / "revoked.json").write_text("[1]", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="--roster must be a list"):
         read_opening(drawn, fingerprints=told)
+    assert refused(psephos("revoke", "cid", "--roster", drawn)).startswith("--roster must be a list")
 
 
 def test_certificates_that_end_within_a_day_are_named_and_others_are_not(drawn: Path, psephos: Psephos) -> None:
