@@ -211,7 +211,7 @@ class _JointPositionReport(JointReport):
     def mechanism(self) -> JointPosition:
         return self._mechanism
 
-    def law(self, group: int) -> ReportLaw:
+    def law(self, group: int) -> ReportLaw | None:
         response = self._mechanism.response
         return law_of_positions(self.centered, self._factor, response, group=group, groups=self.num_groups)
 
@@ -244,7 +244,7 @@ class _JointRankingReport(JointReport):
     def mechanism(self) -> JointRanking:
         return self._mechanism
 
-    def law(self, group: int) -> ReportLaw:
+    def law(self, group: int) -> ReportLaw | None:
         response = self._mechanism.response
         return law_of_rankings(self.centered, self._factor, response, group=group, groups=self.num_groups)
 
@@ -260,11 +260,11 @@ class _JointRankingReport(JointReport):
 
 class _JointScoresReport(JointReport):
     name: ClassVar[MechanismName] = "joint_scores"
-    is_laplace = True
 
     def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
         super().__init__(scoring, epsilon, group_sizes)
         self._mechanism = JointScores(epsilon, scoring.steps, self.num_groups)
+        self.laplace = self._mechanism.laplace
         self.width = self.size
         self._step = Fraction(scoring.step)
         self._center = scoring.center * self._step - self.mean

@@ -30,6 +30,7 @@ from ..mechanisms import (
     RowMechanism,
     SampledPair,
     SampledPosition,
+    VectorLaplace,
     WholeRanking,
     rankings_of_codes,
 )
@@ -50,9 +51,10 @@ class LocalReport(abc.ABC):
     Attributes:
         name: the mechanism's.
         is_balanced: whether estimates always have the scores' sum.
-        is_laplace: whether they have Laplace noise.
+        laplace: their noise in steps of `step`, where it is Laplace noise.
         width: how many numbers a group's tally has, beside the number of its reports where that is told.
         size: how many alternatives there are: m.
+        step: of the scores' grid.
         mean: of the scores.
         centered: the scores, about their mean.
         spread: their mean square.
@@ -60,12 +62,13 @@ class LocalReport(abc.ABC):
 
     name: ClassVar[MechanismName]
     is_balanced: ClassVar[bool] = False
-    is_laplace: ClassVar[bool] = False
+    laplace: VectorLaplace | None = None
     width: int
 
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         self.epsilon = epsilon
         self.size = scoring.num_alternatives
+        self.step = scoring.step
         step = Fraction(scoring.step)
         scores = [(own + scoring.center) * step for own in scoring.steps]
         self.mean = sum(scores, Fraction(0)) / self.size
@@ -146,7 +149,7 @@ class _PairReport(RankingReport):
     def mean_variance(self) -> float:
         return square(float(self._factor)) * 2 / self.size - self.spread
 
-    def law(self, group: int) -> ReportLaw:
+    def law(self, group: int) -> ReportLaw | None:
         del group
         keep = self._mechanism.response.keep_probability
         right = np.array([keep, 1 - keep])
@@ -183,7 +186,7 @@ class _PositionReport(RankingReport):
     def mean_variance(self) -> float:
         return self.spread * square(float(self._factor)) / self.size - self.spread
 
-    def law(self, group: int) -> ReportLaw:
+    def law(self, group: int) -> ReportLaw | None:
         return law_of_positions(self.centered, self._factor, self._mechanism.response, group=group, groups=1)
 
     def totals_of(self, reports: IntArray) -> IntArray:
@@ -212,7 +215,7 @@ class _WholeReport(RankingReport):
     def mean_variance(self) -> float:
         return self.spread * square(float(self._factor)) - self.spread
 
-    def law(self, group: int) -> ReportLaw:
+    def law(self, group: int) -> ReportLaw | None:
         return law_of_rankings(self.centered, self._factor, self._mechanism.response, group=group, groups=1)
 
     def totals_of(self, reports: IntArray) -> IntArray:
@@ -226,11 +229,11 @@ class _WholeReport(RankingReport):
 
 class _ScoresReport(RankingReport):
     name: ClassVar[MechanismName] = "noisy_scores"
-    is_laplace = True
 
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         super().__init__(scoring, epsilon)
         self._mechanism = NoisyScores(epsilon, scoring.steps)
+        self.laplace = self._mechanism.laplace
         self.width = self.size
         self._step = Fraction(scoring.step)
         self._center = scoring.center * self._step - self.mean
