@@ -6,7 +6,8 @@ ROOMS := protocol transports agents scenarios
 # The installation links to every file, so a new or a removed one makes it stale; a changed one does not.
 FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name '*.j2' -o -name '*.css' -o -name '*.js' -o -name 'py.typed' | sort)
 
-.PHONY: demo test quick verify check style types bench bench-survey docs papers exchange mutate simulate clean FORCE
+.PHONY: demo test quick verify check style types bench bench-survey docs papers exchange mutate simulate \
+	constraints vulnerabilities clean FORCE
 
 demo: .venv/installed
 	@$(BIN)/psephos run eu-council --transport tcp
@@ -85,6 +86,17 @@ simulate: SECONDS = 60
 simulate: FIRST = 0
 simulate: .venv/installed
 	$(BIN)/python tests/simulate.py --seconds $(SECONDS) --first $(FIRST)
+
+# What a deployment installs, each package with the hashes of its files: for `pip install --require-hashes -r`.
+constraints: CONSTRAINTS = constraints.txt
+constraints: .venv/installed
+	@$(BIN)/pip install --quiet --group release
+	$(BIN)/uv pip compile --quiet pyproject.toml --extra deployment --universal --python-version 3.11 --generate-hashes \
+		--no-annotate --custom-compile-command 'make constraints' --output-file $(CONSTRAINTS)
+
+# What is known against it; skipped, with the reason, where no database is at hand.
+vulnerabilities: constraints
+	$(BIN)/python tests/vulnerabilities.py constraints.txt
 
 clean:
 	rm -rf .venv .rivals .exchange build *.egg-info

@@ -119,6 +119,19 @@ class Client:
         return self._machine.kept
 
     @property
+    def heard(self) -> msgspec.Struct | None:
+        """The outcome that its journal has, and what was told this party alone with it; None where it is yet to come.
+
+        Raises:
+            JournalError: something else stands where it was kept.
+        """
+        ending = self._machine.heard
+        if ending is None:
+            return None
+        self.own_outcome = ending.own
+        return ending.result
+
+    @property
     def transcript(self) -> str | None:
         """The digest of what everybody was told, once released; for people to compare (`protocol.transcript`)."""
         return self._machine.transcript

@@ -6,22 +6,21 @@ another one is told which.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import sqlite3
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
 import msgspec
 
 from ..protocol.errors import JournalError
+from ..transports.own_files import OWN_FOLDER, is_own
 from .journal_format import (
     APPLICATION_ID,
     BEGINNING,
     HOW_TO_MEND,
-    LOCK_BYTES,
     SCHEMA,
     TABLES,
     About,
@@ -40,11 +39,11 @@ from .journal_format import (
     lock_file_of,
     naming_journal,
     open_to_read,
-    read_head,
     read_journal,
 )
+from .witness import HeadFile, Witness, sync_folder
 
-__all__ = ["JournalFile", "copy_journal", "install_journal"]
+__all__ = ["JournalFile", "copy_journal", "give_lock", "install_journal", "read_own"]
 
 _BEYOND_RETRY: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
@@ -59,7 +58,7 @@ class JournalFile(Closing):
     """
 
     def __init__(
-        self, path: Path, connection: sqlite3.Connection, lock: "_Lock", contents: Contents, *, is_new: bool
+        self, path: Path, connection: sqlite3.Connection, lock: "_Heads", contents: Contents, *, is_new: bool
     ) -> None:
         self.path = path
         self.about = contents.about
@@ -67,12 +66,19 @@ class JournalFile(Closing):
         self._connection = connection
         self._lock = lock
         self._num_rows = len(contents.rows)
-        self._chain = contents.chain
+        self._chain = contents.chains[-1]
+        self._first = contents.first
         self._failure: JournalError | None = None
 
     @classmethod
     def open(
-        cls, path: Path, about: About, *, may_be_moved: bool = False, may_make: bool = True
+        cls,
+        path: Path,
+        about: About,
+        *,
+        may_be_moved: bool = False,
+        may_make: bool = True,
+        witness: Witness | None = None,
     ) -> tuple[Self, Sequence[Row]]:
         """Open a journal, or make one.
 
@@ -81,6 +87,8 @@ class JournalFile(Closing):
             about: what a new one says of itself; of one that is there the kind has to be the same.
             may_be_moved: whether one that has moved, or that is a backup, may be opened as well.
             may_make: whether one that is missing is made.
+            witness: where it is told outside the journal's folder how far the journal is; by which an older copy of
+                the whole folder is found.
 
         Returns:
             The journal, and the rows that are in it.
@@ -97,19 +105,22 @@ class JournalFile(Closing):
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             elif not path.exists() and not lock_file_of(path).exists():
                 raise JournalError("does not exist", path=str(path))
+            if os.access(path.parent, os.W_OK) and not is_own(path.parent):
+                raise JournalError(f"has to be in {OWN_FOLDER}", path=str(path))
             if path.exists():
                 check_header(path)  # nothing is left beside another's file
-            lock = _Lock(path)
+            lock = _Heads(path, witness)
             try:
                 is_new = not path.exists()
                 if is_new:
-                    _check_not_lost(path, lock.head, may_make=may_make)
+                    lock.check_not_lost(may_make=may_make)
                     _make(path, about)
                 else:
                     check_header(path)
                 connection = connect(path, "mode=rw")
                 try:
-                    contents = contents_of(connection, path, lock.head)
+                    contents = contents_of(connection, path)
+                    lock.check(contents)
                     check_kind(contents.about, about.kind, path)
                     if not may_be_moved:
                         check_usable(contents.about, path)
@@ -135,6 +146,8 @@ class JournalFile(Closing):
         """
         with self._committing():
             chain = self._insert(rows, after=self._num_rows, chain=self._chain)
+        if not self._num_rows and rows:
+            self._first = link(BEGINNING, 1, rows[0]).hex()
         self._num_rows, self._chain = self._num_rows + len(rows), chain
         self._tell_head()
 
@@ -144,7 +157,7 @@ class JournalFile(Closing):
         Raises:
             JournalError: it cannot be written.
         """
-        about = msgspec.structs.replace(self.about, **changes)
+        about = msgspec.structs.replace(self.about, **changes, generation=self.about.generation + 1)
         with self._committing():
             _write_about(self._connection, about)
         self.about = about
@@ -162,6 +175,7 @@ class JournalFile(Closing):
             chain = self._insert(rows, after=0, chain=BEGINNING)
             _write_about(self._connection, about)
         self.about, self._num_rows, self._chain = about, len(rows), chain
+        self._first = link(BEGINNING, 1, rows[0]).hex() if rows else ""
         self._tell_head()
         with naming_journal(self.path):
             self._connection.execute("VACUUM")
@@ -207,8 +221,7 @@ class JournalFile(Closing):
                 raise
 
     def _tell_head(self) -> None:
-        with contextlib.suppress(OSError):  # then it tells of less than there is, and that much can be checked
-            self._lock.write(_head_of(self.about, num_rows=self._num_rows, chain=self._chain))
+        self._lock.tell(self.about, num_rows=self._num_rows, chain=self._chain, first=self._first)
 
 
 def copy_journal(path: Path, target: Path, **changes: Any) -> None:
@@ -227,13 +240,16 @@ def copy_journal(path: Path, target: Path, **changes: Any) -> None:
         _copy(connection, target, changes)
 
 
-def install_journal(source: Path, path: Path, *, kind: str, **changes: Any) -> Path | None:
+def install_journal(
+    source: Path, path: Path, *, kind: str, witness: Witness | None = None, **changes: Any
+) -> Path | None:
     """Put a copy of a journal in a journal's place, where no process may have one open.
 
     Args:
         source: what to copy.
         path: where to; what is there is kept under another name.
         kind: the journal's.
+        witness: tells of it from then on, whatever it told before.
         changes: what it says of itself from then on, by fields of `About`.
 
     Returns:
@@ -245,53 +261,122 @@ def install_journal(source: Path, path: Path, *, kind: str, **changes: Any) -> P
     path = path.resolve()
     with naming_journal(path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = _Lock(path)
+        lock = _Heads(path, witness)
         try:
             fresh = beside(path, ".restored")
             _unlink(fresh)
             copy_journal(source, fresh, **changes)
-            contents = read_journal(fresh, kind=kind)
+            contents = read_journal(fresh, kind=kind, is_copy=True)
             aside = _set_aside(path) if path.exists() else None
             fresh.rename(path)
             _unlink(fresh)
-            _sync_folder(path.parent)
-            lock.write(_head_of(contents.about, num_rows=len(contents.rows), chain=contents.chain))
+            sync_folder(path.parent)
+            lock.tell_installed(contents)
         finally:
             lock.release()
     return aside
 
 
-class _Lock:
-    """The lock file of a journal, held until it is released or the process ends, however it does."""
+def read_own(path: Path, *, kind: str, witness: Witness | None = None) -> Contents:
+    """Return what a journal in its place holds, as `read_journal`, once its witness was heard."""
+    path = path.resolve()
+    told = [] if witness is None else list(witness.heads(path))  # first: it is never newer than what is read then
+    contents = read_journal(path, kind=kind)
+    _check_told(contents, told, path)
+    return contents
 
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(lock_file_of(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+def _check_told(contents: Contents, told: Iterable[tuple[Path, Head, bool]], path: Path) -> None:
+    first = "" if contents.about.backup_of or contents.about.moved_to else contents.first  # nobody goes on with those
+    for file, head, is_here in told:
+        if is_here or (head.first and head.first == first):
+            contents.check(head, path, file=file)
+
+
+def give_lock(path: Path, *, kind: str, witness: Witness | None = None) -> None:
+    """Let a copy that is to be used in its place have a lock, as a journal has, if it has none yet.
+
+    Raises:
+        JournalError: it cannot be read, or a process has it open.
+    """
+    path = path.resolve()
+    with naming_journal(path):
+        lock = _Heads(path, witness)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self.head = read_head(self._descriptor)
-            self.write(msgspec.structs.replace(self.head or Head(process=0), process=os.getpid()))
-        except BlockingIOError:
-            head = read_head(self._descriptor)
-            os.close(self._descriptor)
-            who = "another process" if head is None else f"process {head.process}"
-            raise JournalError(f"is in use by {who}: wait until that has ended", path=str(path)) from None
+            if not lock.is_locked:
+                lock.tell_installed(read_journal(path, kind=kind, is_copy=True))
+        finally:
+            lock.release()
+
+
+class _Heads:
+    """All that tells how far a journal is, held until it is released or the process ends, however it does.
+
+    Raises:
+        JournalError: another process has the journal open.
+        OSError: a file cannot be made.
+    """
+
+    def __init__(self, path: Path, witness: Witness | None) -> None:
+        self._path = path
+        self._witness = witness
+        self._files = [HeadFile(lock_file_of(path), path)]
+        try:
+            if witness is not None:
+                self._files.append(witness.open(path))
+            self._told = [] if witness is None else list(witness.heads(path))
         except BaseException:
-            os.close(self._descriptor)
+            self.release()
             raise
 
-    def write(self, head: Head) -> None:
-        """Say what is in the journal. In place, and not synchronized: what is on the disk may be older, never newer."""
-        os.pwrite(self._descriptor, msgspec.json.encode(head).ljust(LOCK_BYTES - 1) + b"\n", 0)
+    @property
+    def is_locked(self) -> bool:
+        """Whether the lock told anything."""
+        return self._files[0].head is not None
+
+    def check_not_lost(self, *, may_make: bool) -> None:
+        """Raise JournalError if there was a journal, which is gone."""
+        told = {each.file: head for each in self._files if (head := each.head) is not None}
+        told = {file: head for file, head in told.items() if head.length or head.generation}
+        if not told:
+            if not may_make:
+                raise JournalError("does not exist", path=str(self._path))
+            return
+        raise JournalError(
+            f"is gone, and had {max(head.length for head in told.values())} records. Put it back, or {HOW_TO_MEND}. "
+            "Without either nobody knows what was lost so far; whoever accepts that removes "
+            f"{' and '.join(map(str, told))}, and begins anew",
+            path=str(self._path),
+        )
+
+    def check(self, contents: Contents) -> None:
+        """Raise JournalError if a journal is not all that was told of it."""
+        contents.check_locked(self._files[0].head, self._path)
+        _check_told(contents, self._told, self._path)
+
+    def tell(self, about: About, *, num_rows: int, chain: bytes, first: str) -> None:
+        """Tell how far the journal is; one that has moved away no longer tells of others."""
+        head = Head(
+            process=os.getpid(),
+            generation=about.generation,
+            length=num_rows,
+            chain=chain.hex(),
+            first="" if about.moved_to else first,
+        )
+        for file in self._files:
+            with contextlib.suppress(OSError):  # then it tells of less than there is, and that much can be checked
+                file.write(head, of=(self._witness and self._witness.key) or str(self._path))
+
+    def tell_installed(self, contents: Contents) -> None:
+        """Tell of a journal that was put here, whatever was told before."""
+        if self._witness is not None:
+            self._witness.forget_elsewhere(self._path, contents.first)
+        self.tell(contents.about, num_rows=len(contents.rows), chain=contents.chains[-1], first=contents.first)
 
     def release(self) -> None:
         """Let others in; a second call does nothing."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-
-def _head_of(about: About, *, num_rows: int, chain: bytes) -> Head:
-    return Head(process=os.getpid(), generation=about.generation, length=num_rows, chain=chain.hex())
+        for file in self._files:
+            file.release()
 
 
 def _leaves_open(error: sqlite3.Error) -> bool:
@@ -299,20 +384,6 @@ def _leaves_open(error: sqlite3.Error) -> bool:
     code: int = getattr(error, "sqlite_errorcode", 0)
     is_failed_write = code == sqlite3.SQLITE_IOERR_WRITE
     return code & 0xFF in _BEYOND_RETRY or (code & 0xFF == sqlite3.SQLITE_IOERR and not is_failed_write)
-
-
-def _check_not_lost(path: Path, head: Head | None, *, may_make: bool) -> None:
-    """Raise JournalError if there was a journal, which is gone."""
-    if head is None or not (head.length or head.generation):
-        if not may_make:
-            raise JournalError("does not exist", path=str(path))
-        return
-    lock_file = lock_file_of(path)
-    raise JournalError(
-        f"is gone, and had {head.length} records. Put it back, or {HOW_TO_MEND}. Without either nobody knows what was "
-        f"lost so far; whoever accepts that removes {lock_file.name} beside it, and begins anew",
-        path=str(path),
-    )
 
 
 def _write_about(connection: sqlite3.Connection, about: About) -> None:
@@ -344,7 +415,7 @@ def _copy(connection: sqlite3.Connection, target: Path, changes: Mapping[str, An
         raise JournalError("is there already, or was: name a new file", path=str(target))
     with naming_journal(target), _making(target) as fresh, contextlib.closing(connect(fresh, "mode=rw")) as copy:
         connection.backup(copy)
-        about = contents_of(copy, target, None).about
+        about = contents_of(copy, target).about
         copy.execute("BEGIN IMMEDIATE")
         _write_about(copy, msgspec.structs.replace(about, **changes))
         copy.execute("COMMIT")
@@ -364,7 +435,7 @@ def _making(path: Path) -> Generator[Path]:
         finally:
             os.close(descriptor)
         fresh.rename(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     finally:
         _unlink(fresh)
 
@@ -383,11 +454,3 @@ def _set_aside(path: Path) -> Path:
 def _unlink(path: Path) -> None:
     for ending in ("", "-wal", "-shm", "-journal"):
         beside(path, ending).unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -3,7 +3,8 @@
 A journal is one SQLite database. Each of its rows has the SHA-256 of itself and of all rows before it, so that none can
 be changed or be missing in between. The lock file beside it says how many rows there were, so that none can be missing
 at the end either: a write-ahead log that is damaged or gone takes the last rows with it, and SQLite says nothing. An
-older copy of the file is found in the same way, and so is a journal that is gone.
+older copy of the file is found in the same way, and so is a journal that is gone. A journal without a lock is refused,
+and of one whose folder is older as a whole the witness tells (`witness`).
 
 Readers need no lock: they see the last commit, whether a process has the journal open or was killed.
 """
@@ -56,8 +57,9 @@ RecordT = TypeVar("RecordT")
 
 APPLICATION_ID: Final = 0x50736570
 """By which SQLite's file header says whose file it is: "Psep"."""
-SCHEMA: Final = 2
-"""The version of the tables below and of what is in them: since 2, losses have times, and reports may be kept."""
+SCHEMA: Final = 3
+"""The version of the tables below and of what is in them: since 2, losses have times, and reports may be kept; since 3,
+acknowledgements are kept as they came, and the release with them."""
 OLDEST: Final = 1
 """What is read as well; a process that opens it to write makes it the present version, which has all that it had."""
 TABLES: Final = (
@@ -73,8 +75,10 @@ _HEADER_BYTES: Final = 100
 _SECONDS_TO_WAIT: Final = 2.0
 """For another program that has locked the database, such as a person's own look into it."""
 HOW_TO_MEND: Final = "restore a backup with `psephos journal restore`"
+_FULL: Final = "cannot be written: the disk is full. Make room, then go on"
 _TEXT_OF_CODE: Final = {
-    sqlite3.SQLITE_FULL: "cannot be written: the disk is full. Make room, then go on",
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_IOERR_SHMSIZE: _FULL,  # there is no room for the index of the log
     sqlite3.SQLITE_READONLY: "cannot be written: the file or its folder is read-only",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened: the file or its folder may not be read or written",
     sqlite3.SQLITE_PERM: "cannot be opened: the file may not be read or written",
@@ -124,7 +128,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Args:
         kind: whose journal it is: "person" or "session".
         configuration: of what it is the journal, by field.
-        generation: how often its rows were written anew, as pruning does.
+        generation: how often its rows were written anew, as pruning does, or this was.
         backup_of: of a backup, when it was made, in seconds since 1970; else 0.
         moved_to: where it goes, or has gone; then it is not used here.
         is_moved: whether it has arrived there.
@@ -145,21 +149,55 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 _ABOUT: Final = msgspec.msgpack.Decoder(About)
 
 
-class Contents(NamedTuple):
-    """All that a journal holds."""
+class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a lock file or a witness tells: who holds the journal, and what was in it after its last commit.
 
-    about: About
-    rows: Sequence[Row]
-    chain: bytes
-
-
-class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a lock file says: who holds the journal, and what was in it after its last commit."""
+    Args:
+        process: its number.
+        generation: the journal's.
+        length: how many rows there were.
+        chain: after the last of them.
+        first: after the first one.
+    """
 
     process: int
     generation: int = 0
     length: Annotated[int, msgspec.Meta(ge=0)] = 0
     chain: str = BEGINNING.hex()
+    first: str = ""
+
+
+class Contents(NamedTuple):
+    """All that a journal holds."""
+
+    about: About
+    rows: Sequence[Row]
+    chains: Sequence[bytes]
+
+    @property
+    def first(self) -> str:
+        """What this journal, wherever it is, begins with as no other one does; empty where it is."""
+        return self.chains[1].hex() if self.rows else ""
+
+    def check(self, head: Head, path: Path, *, file: Path | None = None) -> None:
+        """Raise JournalError if a journal is not the one, or not all of the one, of which a head tells, from a file."""
+        if head.generation < self.about.generation:
+            return
+        num_rows, told = len(self.rows), "" if file is None else f" (as {file} tells)"
+        if head.generation > self.about.generation or num_rows < head.length:
+            reason = f"has {num_rows} records, and had {head.length}{told}: it was cut short, or is an older copy"
+            raise JournalError(f"{reason}: {HOW_TO_MEND}", path=str(path))
+        if self.chains[head.length].hex() != head.chain:
+            reason = f"is another one than was here last{told}"
+            raise JournalError(f"{reason}: put that one back, or use `psephos journal restore`", path=str(path))
+
+    def check_locked(self, head: Head | None, path: Path) -> None:
+        """Raise JournalError if a journal has records, and no lock file tells how many; a backup needs none."""
+        if head is not None:
+            self.check(head, path)
+        elif (self.rows or self.about.generation) and not self.about.backup_of:
+            reason = f"has {len(self.rows)} records, and nothing in {lock_file_of(path).name} tells how many there were"
+            raise JournalError(f"{reason}: put that file back, or {HOW_TO_MEND}", path=str(path))
 
 
 def lock_file_of(path: Path) -> Path:
@@ -172,8 +210,13 @@ def beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
-def read_journal(path: Path, *, kind: str) -> Contents:
+def read_journal(path: Path, *, kind: str, is_copy: bool = False) -> Contents:
     """Return what a journal holds, also while a process has it open, or after one that was killed.
+
+    Args:
+        path: the file's.
+        kind: the journal's.
+        is_copy: it is not in a journal's place, so that there need be no lock.
 
     Raises:
         JournalError: it cannot be read, is not a journal of this kind and version, or is not as it was left.
@@ -181,7 +224,9 @@ def read_journal(path: Path, *, kind: str) -> Contents:
     path = path.resolve()
     with naming_journal(path):
         with open_to_read(path) as (connection, head):
-            contents = contents_of(connection, path, head)
+            contents = contents_of(connection, path)
+        if head is not None or not is_copy:
+            contents.check_locked(head, path)
         check_kind(contents.about, kind, path)
         return contents
 
@@ -214,8 +259,8 @@ def open_to_read(path: Path) -> Generator[tuple[sqlite3.Connection, Head | None]
         connection.close()
 
 
-def contents_of(connection: sqlite3.Connection, path: Path, head: Head | None) -> Contents:
-    """Return all that a journal holds, as of one moment, once everything about it has been checked."""
+def contents_of(connection: sqlite3.Connection, path: Path) -> Contents:
+    """Return all that a journal holds, as of one moment, once everything in it has been checked."""
     connection.execute("BEGIN")
     try:
         _check_version(*(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _STAMPS), path=path)
@@ -237,20 +282,7 @@ def contents_of(connection: sqlite3.Connection, path: Path, head: Head | None) -
         raise _damaged(path, str(error)) from error
     finally:
         connection.execute("ROLLBACK")
-    if head is not None and head.generation >= about.generation:
-        _check_head(head, about, chains, path)
-    return Contents(about, rows, chains[-1])
-
-
-def _check_head(head: Head, about: About, chains: Sequence[bytes], path: Path) -> None:
-    """Raise JournalError if a journal is not the one, or not all of the one, that was in this place last."""
-    num_rows = len(chains) - 1
-    if head.generation > about.generation or num_rows < head.length:
-        reason = f"has {num_rows} records, and had {head.length}: it was cut short, or is an older copy"
-        raise JournalError(f"{reason}: {HOW_TO_MEND}", path=str(path))
-    if chains[head.length].hex() != head.chain:
-        reason = "is another one than was here last"
-        raise JournalError(f"{reason}: put that one back, or use `psephos journal restore`", path=str(path))
+    return Contents(about, rows, chains)
 
 
 def check_header(path: Path) -> None:
@@ -324,7 +356,7 @@ def naming_journal(path: Path) -> Generator[None]:
 def as_journal_error(error: sqlite3.Error, path: Path) -> JournalError:
     """Return what SQLite says against a journal, with what helps."""
     code: int = getattr(error, "sqlite_errorcode", 0)
-    reason = _TEXT_OF_CODE.get(code & 0xFF)
+    reason = _TEXT_OF_CODE.get(code) or _TEXT_OF_CODE.get(code & 0xFF)
     if reason is None:
         reason = f"cannot be used: {error} ({getattr(error, 'sqlite_errorname', type(error).__name__)})"
     return JournalError(reason, path=str(path))

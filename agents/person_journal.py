@@ -18,8 +18,9 @@ from ..protocol.phases import Phase
 from ..protocol.privacy import Budget, Ledger, LedgerEntry
 from ..protocol.privacy.periods import within
 from ..protocol.records import Acknowledged, ClientRecord, Drawn, Left, Record, Remembered, Reserved
-from .journal_file import JournalFile
-from .journal_format import About, Closing, Row, decode_record, read_journal
+from .journal_file import JournalFile, read_own
+from .journal_format import About, Closing, Row, decode_record
+from .witness import Witness
 
 __all__ = ["PERSON", "PersonJournal", "Recalled", "SessionRecords", "Sitting", "read_sessions", "row_of", "sessions_of"]
 
@@ -35,9 +36,12 @@ class SessionRecords:
     Args:
         session_id: the session's.
         records: in order.
+
+    Attributes:
+        latest: the last time that was kept, whatever came after; 0 where none was.
     """
 
-    __slots__ = ("_acknowledged", "_drawn", "_held", "_left", "_reserved", "records", "session_id")
+    __slots__ = ("_acknowledged", "_drawn", "_held", "_left", "_reserved", "latest", "records", "session_id")
 
     def __init__(self, session_id: str, records: Sequence[ClientRecord] = ()) -> None:
         self.session_id = session_id
@@ -47,6 +51,7 @@ class SessionRecords:
         self._acknowledged: dict[int, Acknowledged] = {}
         self._held: tuple[LedgerEntry, ...] = ()
         self._left: Left | None = None
+        self.latest = 0
         for record in records:
             self.add(record)
 
@@ -71,16 +76,10 @@ class SessionRecords:
         heard = self._left if self._left is not None and not self._left.reason else None
         for drawn in self._drawn.values():
             known = self._acknowledged.get(drawn.phase)
-            last = [float(each.at or 0) for each in (known, heard) if each is not None]
+            last = [float(each.at) for each in (known, heard) if each is not None]
             time = max(drawn.at, min(last)) if last and drawn.at and all(last) else expires
             for entry in drawn.entries:
                 yield time, entry
-
-    @property
-    def latest(self) -> int:
-        """The last time that was kept; 0 where none was."""
-        timed = (*self._drawn.values(), *self._acknowledged.values(), *([] if self._left is None else [self._left]))
-        return max((each.at or 0 for each in timed), default=0)
 
     @property
     def num_drawn(self) -> int:
@@ -162,6 +161,7 @@ class SessionRecords:
     def add(self, record: ClientRecord) -> None:
         """Take a record up, which contradicts nothing."""
         self.records.append(record)
+        self.latest = max(self.latest, 0 if isinstance(record, Reserved) else record.at)
         match record:
             case Reserved():
                 self._reserved = self._reserved or record
@@ -291,19 +291,22 @@ class PersonJournal(Closing):
         self._unsure = {row.session for row in rows[: file.about.unsure_rows]}
 
     @classmethod
-    def open(cls, path: Path, *, now: float, clock: Callable[[], float] | None = None) -> Self:
+    def open(
+        cls, path: Path, *, now: float, clock: Callable[[], float] | None = None, witness: Witness | None = None
+    ) -> Self:
         """Open a journal, or begin one where there has been none.
 
         Args:
             path: the file's.
             now: the time in seconds since 1970 (UTC), after which sessions that expired before hold no room.
             clock: tells the time of each loss from then on; without one losses are kept without a time.
+            witness: where it is told outside the file's folder how far it is; by which an older copy is found.
 
         Raises:
             JournalError: another process has it open, or it cannot be read or written, is not a person's, or is not as
                 it was left.
         """
-        file, rows = JournalFile.open(path, About(kind=PERSON))
+        file, rows = JournalFile.open(path, About(kind=PERSON), witness=witness)
         try:
             return cls(file, rows, now=now, clock=clock)
         except BaseException:
@@ -375,6 +378,11 @@ class PersonJournal(Closing):
             raise JournalError(reason, path=str(self.path))
         return Sitting(self._file, session, self._sessions, clock=self._clock)
 
+    def has_heard(self, session_id: str) -> bool:
+        """Return whether a session's release is here, so that nobody need be asked for it."""
+        session = self._sessions.get(session_id)
+        return session is not None and session.left is not None and bool(session.left.release)
+
     def recall(self, phases: Iterable[Phase], *, session_id: str = "") -> dict[str, Recalled]:
         """Return the reports of earlier sessions that these phases repeat, by the phase's name.
 
@@ -410,13 +418,13 @@ class PersonJournal(Closing):
         self._file.close()
 
 
-def read_sessions(path: Path) -> tuple[About, dict[str, SessionRecords]]:
+def read_sessions(path: Path, *, witness: Witness | None = None) -> tuple[About, dict[str, SessionRecords]]:
     """Return what a person's journal says of itself, and its sessions by id, also while a process has it open.
 
     Raises:
         JournalError: it cannot be read, is not a person's, or is not as it was left.
     """
-    contents = read_journal(path, kind=PERSON)
+    contents = read_own(path, kind=PERSON, witness=witness)
     return contents.about, sessions_of(contents.rows, path)
 
 

@@ -17,7 +17,7 @@ from ..protocol.errors import ConnectionLostError
 from ..transports.abc import Channel
 from .client import Client
 
-__all__ = ["take_part_durably"]
+__all__ = ["Patience", "take_part_durably"]
 
 _FIRST_PAUSE_SECONDS: Final = 0.2
 _LONGEST_PAUSE_SECONDS: Final = 10.0
@@ -26,6 +26,42 @@ _LONGEST_PAUSE_SECONDS: Final = 10.0
 def _draw() -> float:
     """Return a number in [0, 1)."""
     return secrets.randbits(32) / (1 << 32)
+
+
+class Patience:
+    """How long somebody goes on trying, with pauses that grow.
+
+    Args:
+        seconds: how long, since the beginning or since it was last renewed; infinite for ever.
+        on_loss: told why a connection was lost, or could not be made, before each pause.
+        draw: a number in [0, 1) for each pause; not part of any noise.
+    """
+
+    def __init__(
+        self, seconds: float, *, on_loss: Callable[[Exception], None] | None = None, draw: Callable[[], float] = _draw
+    ) -> None:
+        self._on_loss = on_loss
+        self._draw = draw
+        self.renew(seconds)
+
+    def renew(self, seconds: float) -> None:
+        """Begin anew, as all is well."""
+        self._gives_up = trio.current_time() + seconds
+        self._pause = _FIRST_PAUSE_SECONDS
+
+    async def wait(self, error: Exception) -> None:
+        """Wait before another try.
+
+        Raises:
+            Exception: the error, where that would be too late.
+        """
+        seconds = self._pause * (1 + self._draw()) / 2
+        if trio.current_time() + seconds > self._gives_up:
+            raise error
+        if self._on_loss is not None:
+            self._on_loss(error)
+        await trio.sleep(seconds)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
 
 
 async def take_part_durably(
@@ -51,35 +87,29 @@ async def take_part_durably(
         draw: a number in [0, 1) for each pause; not part of any noise.
 
     Returns:
-        The client that heard the release, and the outcome.
+        The client that heard the release, and the outcome; from the journal at once where it is there.
 
     Raises:
         ConnectionLostError, OSError: the last loss, once patience ends.
         Exception: as `Client.take_part` and `connect`.
     """
-    gives_up = trio.current_time() + patience_seconds
-    pause = _FIRST_PAUSE_SECONDS
+    patience = Patience(patience_seconds, on_loss=on_loss, draw=draw)
     loss: Exception | None = None
     while True:
         try:
+            client = make_client()
+            if (heard := client.heard) is not None:
+                return client, heard
             if channel is None:
                 channel = await connect()
-            client = make_client()
             try:
                 return client, await client.take_part(channel)
             finally:
                 if client.was_welcomed:
-                    gives_up = trio.current_time() + patience_seconds if has_journal else -math.inf
-                    pause = _FIRST_PAUSE_SECONDS
+                    patience.renew(patience_seconds if has_journal else -math.inf)
         except (ConnectionLostError, OSError) as error:
             if loss is not None and channel is None and not has_journal:
                 raise loss from None  # there is no server to come back to
-            seconds = pause * (1 + draw()) / 2
-            if trio.current_time() + seconds > gives_up:
-                raise
-            if on_loss is not None:
-                on_loss(error)
-            loss = error
+            await patience.wait(error)
+            loss = None if channel is None else error  # until there was a server, it may be yet to come
         channel = None
-        await trio.sleep(seconds)
-        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

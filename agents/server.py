@@ -51,6 +51,7 @@ class Server:
         sitting: the server's journal of this session; with it the session goes on after a restart where it stood, and
             parties that were lost may come back.
         kept: the reports of earlier sessions, by phase and party; as `ServerMachine` has them.
+        secret: by which it knows its own acknowledgements again; as `ServerMachine` has it.
         told: who is told of the session.
 
     Attributes:
@@ -78,6 +79,7 @@ class Server:
         places: Places | OneProcess | None = None,
         sitting: SittingOfServer | None = None,
         kept: ReceivedReports | None = None,
+        secret: bytes = b"",
         told: Observers = NOBODY,
     ) -> None:
         self.run_in_thread: RunInThread = trio.to_thread.run_sync
@@ -105,6 +107,7 @@ class Server:
             view=self.view,
             records=None if sitting is None else sitting.records,
             kept=kept,
+            secret=secret,
         )
 
     @property

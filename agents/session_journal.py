@@ -15,6 +15,7 @@ from ..protocol.errors import ConfigurationError
 from ..protocol.records import Accepted, Broken, Chosen, PhaseClosed, PhaseOpened, Record, ServerRecord
 from .journal_file import JournalFile
 from .journal_format import About, Closing, Row, decode_record
+from .witness import Witness
 
 __all__ = ["SESSION", "SessionJournal"]
 
@@ -35,12 +36,13 @@ class SessionJournal(Closing):
         self._records = list(records)
 
     @classmethod
-    def open(cls, path: Path, *, configuration: Mapping[str, str]) -> Self:
+    def open(cls, path: Path, *, configuration: Mapping[str, str], witness: Witness | None = None) -> Self:
         """Open the journal of a session, or begin it.
 
         Args:
             path: the file's.
             configuration: what makes the session what it is, by field.
+            witness: where it is told outside the file's folder how far it is; by which an older copy is found.
 
         Raises:
             ConfigurationError: it was begun with another configuration; the first field that differs is named.
@@ -48,7 +50,7 @@ class SessionJournal(Closing):
                 it was left.
         """
         ours = dict(configuration)
-        file, rows = JournalFile.open(path, About(kind=SESSION, configuration=ours))
+        file, rows = JournalFile.open(path, About(kind=SESSION, configuration=ours), witness=witness)
         try:
             _check_configuration(ours, file.about.configuration, file.path)
             return cls(file, [decode_record(row.body, _decoder, file.path) for row in rows])

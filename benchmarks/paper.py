@@ -10,13 +10,13 @@ from typing import Final
 from psephos.protocol.mechanisms import optimal
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.dpwevote.paper import PAPER
-from psephos.scenarios.dpwevote.paper.cells import Cells
 from psephos.scenarios.dpwevote.paper.reproduction import published_tables
+from psephos.scenarios.dpwevote.paper.trials import Cells
 from psephos.scenarios.truth_discovery.crowd_reports import Layout
 from psephos.scenarios.truth_discovery.data.published import load_crowd
-from psephos.scenarios.truth_discovery.paper import cells as crowd_cells
 from psephos.scenarios.truth_discovery.paper.reproduction import published_table
-from psephos.scenarios.truth_discovery.paper.workloads import DUCHENNE, Workloads
+from psephos.scenarios.truth_discovery.paper.trials import Cells as CrowdCells
+from psephos.scenarios.truth_discovery.paper.workloads import DUCHENNE
 from table import NOTHING, Row, at_most, skipped
 from trials import timed
 
@@ -58,7 +58,6 @@ def _measure_crowd(trials: int, *, most: float | None) -> Row:
     path = pathlib.Path(folder)
     if not (path / DUCHENNE).is_dir():
         return skipped(what, f"the folder that {DATA_VARIABLE} names has no {DUCHENNE}")
-    workloads = Workloads({DUCHENNE: Layout.of(load_crowd(DUCHENNE, path))}, {})
-    cells = crowd_cells.Cells(workloads, seed=1)
-    seconds = timed(lambda: published_table(cells, workloads, DUCHENNE, trials=trials))
+    cells = CrowdCells({DUCHENNE: Layout.of(load_crowd(DUCHENNE, path))}, seed=1)
+    seconds = timed(lambda: published_table(cells, DUCHENNE, trials=trials))
     return Row(what, f"{seconds:.1f} s", NOTHING, NOTHING, *at_most(seconds, most, unit=" s"))

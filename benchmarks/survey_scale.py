@@ -21,7 +21,6 @@ import argparse
 import concurrent.futures
 import contextlib
 import functools
-import importlib
 import importlib.util
 import itertools
 import math
@@ -35,7 +34,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import msgspec
 import numpy as np
@@ -47,6 +46,7 @@ from psephos.protocol.phases import CentralPhase, Inputs
 from psephos.protocol.population import draw_for_release, draw_reports, run_batches, tally_batch
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.tally import Tally
+from psephos.scenarios.moral_preferences.agreement import agreement_of
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.moral_preferences.data.moral_machine_stream import stream_moral_machine
 from psephos.scenarios.moral_preferences.data.survey import Survey
@@ -139,8 +139,6 @@ def _measure(
     if importlib.util.find_spec("duckdb") is None:
         yield skipped("moral preferences from file to result", "needs the extra outofcore")
         return
-    # Not imported above, since workers, who import this module too, would take memory for it.
-    theory: Any = importlib.import_module("psephos.scenarios.moral_preferences.paper.theory")
     found: list[_Child] = []
     for num_voters in sizes:
         path = folder / f"responses-{num_voters}.csv"
@@ -151,9 +149,7 @@ def _measure(
         child = msgspec.json.decode(kept.read_bytes(), type=_Child)
         if (child.num_voters, child.num_records) != (num_voters, num_voters * _RECORDS):
             raise ValueError(f"{path} must have {num_voters} voters, it has {child.num_voters}")
-        accuracies: list[float] = theory.accuracy_of_directions(
-            np.array(child.preferences), np.array(child.fits)
-        ).tolist()
+        accuracies = [agreement_of(own, child.fits) or math.nan for own in child.preferences]
         yield from _rows(child, accuracies, has_target=has_target)
         found.append(child)
     found.sort(key=lambda child: child.num_voters)

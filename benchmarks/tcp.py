@@ -138,7 +138,7 @@ class _RawEnds:
         """Return the server's end of a connection."""
         return stream
 
-    def reached(self, stream: trio.SocketStream, place: int) -> trio.abc.Stream:  # noqa: ARG002  all ends are alike
+    def reached(self, stream: trio.SocketStream, place: int) -> trio.abc.Stream:
         """Return a party's end of a connection."""
         return stream
 

@@ -14,7 +14,9 @@ from .errors import ConfigurationError, RemoteProtocolError, quote
 from .integers import bytes_of
 from .messages import (
     MAX_GREETING_BYTES,
+    MAX_RECEIPT_BYTES,
     PROTOCOL_VERSION,
+    Acknowledgement,
     Charter,
     Hello,
     Inquiry,
@@ -31,16 +33,12 @@ from .sides import SessionMode
 __all__ = ["Admission", "check_sizes"]
 
 _WIDEST_CHOICE: Final = -(1 << 63)
-_WIDEST_CHARTER: Final = Charter("0" * 32, "0" * 64, (1 << 64) - 1)
+_MOST: Final = (1 << 64) - 1
+_WIDEST_CHARTER: Final = Charter("0" * 32, "0" * 64, _MOST)
 
 
 class Admission:
     """The door of one session.
-
-    Args:
-        protocol: the protocol with its public parameters.
-        roster: who may take part.
-        mode: the session's.
 
     Attributes:
         public: everybody's public rows, with what those who have joined have chosen of theirs.
@@ -61,25 +59,22 @@ class Admission:
         self._expected = (protocol.name, session, kind.value, charter.id)
         parameters = protocol.encoded_parameters
         self.welcome = Welcome.of(protocol, charter=charter)
-        self._terms = Terms(
-            PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, len(roster) - 1, charter=charter
-        )
+        last = len(roster) - 1
+        self._terms = Terms(PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, last, charter=charter)
         check_sizes(protocol, roster.public, terms=self._terms, charter=charter)
         longest = max(map(str.encode, roster.names), key=len).decode()
         widest = (_WIDEST_CHOICE,) * protocol.num_chosen
         hello = Hello.of(protocol, longest, session=session, kind=kind, charter=charter, chosen=widest)
+        hello = msgspec.structs.replace(
+            hello, num_reports=_MOST, shown=Acknowledgement(_MOST, bytes(MAX_RECEIPT_BYTES))
+        )
         num_bytes = len(encode(hello))
         if num_bytes > MAX_GREETING_BYTES:
-            raise ValueError(
-                f"a Hello may have {MAX_GREETING_BYTES} bytes, that of {quote(longest)} would have {num_bytes}"
-            )
+            told = f"that of {quote(longest)} would have {num_bytes}"
+            raise ValueError(f"a Hello may have {MAX_GREETING_BYTES} bytes, {told}")
 
     def answer(self, inquiry: Inquiry, *, fingerprint: str) -> Terms:
-        """Return what a party would take part in.
-
-        Args:
-            inquiry: the party's.
-            fingerprint: of the certificate by which it came.
+        """Return what a party would take part in that came by a certificate of this fingerprint.
 
         Raises:
             StrangerError: the party is not on the roster, or the certificate is not its own.
@@ -91,10 +86,6 @@ class Admission:
 
     def check(self, hello: Hello, *, fingerprint: str) -> None:
         """Check that a party means this session, and is who it says.
-
-        Args:
-            hello: the party's.
-            fingerprint: of the certificate by which it came.
 
         Raises:
             StrangerError: the party is not on the roster, or the certificate is not its own: asked first, since whoever
@@ -116,11 +107,7 @@ class Admission:
         raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
 
     def choose(self, place: int, chosen: Sequence[int]) -> bool:
-        """Take note of what a party chooses of its public row; return whether that is new.
-
-        Args:
-            place: the party's.
-            chosen: as `check` allows it.
+        """Take note of what the party at a place chooses of its public row; return whether that is new.
 
         Raises:
             ValueError: it is not allowed, or not what the party has chosen before.
@@ -188,17 +175,7 @@ def check_sizes(
     terms: Terms | None = None,
     charter: Charter = _WIDEST_CHARTER,
 ) -> None:
-    """Make sure, before anybody comes, that what a session sends fits into messages.
-
-    Args:
-        protocol: with its parameters.
-        public: the parties' public rows, shape (n, public columns).
-        terms: what parties are told that ask for them.
-        charter: the session's; by default as wide as any.
-
-    Raises:
-        ValueError: the parameters with a public row, or the release, would not fit.
-    """
+    """Raise ValueError, before parties with these public rows come, if what a session sends fits into no message."""
     widest: tuple[int, ...] = tuple(public[bytes_of(public).sum(axis=1).argmax()].tolist())
     encode(Welcome.of(protocol, public=widest, charter=charter))
     if terms is not None:

@@ -24,11 +24,6 @@ _PLAIN = msgspec.msgpack.Decoder(dict[str, object])
 class Agreement:
     """What one party agreed to.
 
-    Args:
-        protocol: the protocol with the parameters that the party agreed to.
-        party: the party.
-        charter: what makes the session this one, as far as the party knows.
-
     Attributes:
         charter: as given.
         chosen: what the party chooses of its public row, which leaves with the Hello.
@@ -47,9 +42,6 @@ class Agreement:
 
     def check(self, welcome: Welcome) -> tuple[int, ...]:
         """Return the party's public row, if the server welcomes it to the session that it agreed to.
-
-        Args:
-            welcome: the server's.
 
         Raises:
             RemoteProtocolError: version, parameters, charter or public row is another one, or does not fit the party's

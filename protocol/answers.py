@@ -24,11 +24,6 @@ __all__ = ["Answers"]
 class Answers:
     """One party's answers.
 
-    Args:
-        protocol: what is run.
-        party: whose they are.
-        noise: where the reports' randomness comes from.
-
     Attributes:
         given: the requests that have their answer, phase by phase.
 
@@ -77,11 +72,7 @@ class Answers:
         return number < len(phases) and phases[number].name in self._party.kept
 
     def losses_to_come(self, public: Sequence[int]) -> list[tuple[Phase, PrivacyLoss]]:
-        """Return what the session costs from here on: the losses of phases to be drawn, each with its phase.
-
-        Args:
-            public: the party's public row.
-        """
+        """Return what the session costs from here on: the losses of phases to be drawn, each with its phase."""
         return [
             (phase, loss)
             for phase in self._protocol.phases[len(self.given) :]
@@ -92,17 +83,7 @@ class Answers:
     def answer(
         self, request: Request, public: Sequence[int], reservation: Reservation, *, session: str
     ) -> tuple[Report, list[Charge]]:
-        """Charge and draw the next phase's report, or repeat an earlier session's.
-
-        Args:
-            request: the server's, for the next phase that has no answer.
-            public: the party's public row.
-            reservation: room on the ledger for all that is to come.
-            session: the session's name.
-
-        Returns:
-            The report, and what was charged for it.
-        """
+        """Charge and draw the next phase's report, or repeat an earlier session's; return it with what was charged."""
         phase = self._protocol.phases[request.phase]
         charges: list[Charge] = []
         if phase.name not in self._party.kept:
@@ -142,11 +123,7 @@ class Answers:
 
 
 def _encoded(phase: Phase, report: Sequence[int]) -> msgspec.Raw:
-    """Return a report as it travels.
-
-    Raises:
-        TypeError: it is none; its numbers, which are the party's own, are left out of what that says.
-    """
+    """Return a report as it travels; the TypeError for what is none says nothing of its numbers, the party's own."""
     try:
         if len(report) == phase.num_reported:
             return phase.encode_report(report)

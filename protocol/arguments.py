@@ -3,7 +3,8 @@
 A caller may hold a NumPy scalar, an array or a list where a number or a sequence is meant. Computed with as they are,
 small integers wrap around, single precision stays single, and a float that is cut to an integer is another number. So a
 public function converts by its own annotations, once and at its door (`exact_arguments`), and so does a frozen class
-(`make_fields_exact`): equal numbers then give equal results, and what is no such number is an error that says which.
+(`make_fields_exact`): equal numbers then give equal results, and what is no such number is a ConfigurationError that
+says which: a truth value, a float for an integer whatever it holds, a number too large for a float or for 64 bits.
 """
 
 import dataclasses
@@ -20,13 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import FloatArray, IntArray
-from .errors import ConfigurationError
+from .errors import ConfigurationError, require
 
 __all__ = [
+    "MAX_NAME_LENGTH",
+    "NAMES",
     "check_aligned",
+    "check_names",
     "exact_arguments",
     "integer_of",
     "integers_of",
+    "is_name",
     "make_fields_exact",
     "number_of",
     "row_of_integers",
@@ -40,34 +45,40 @@ Array: TypeAlias = NDArray[Any]
 
 _Converter: TypeAlias = Callable[[Any, str], Any]
 
+MAX_NAME_LENGTH: Final = 256
+NAMES: Final = f"names of 1 to {MAX_NAME_LENGTH} printable characters, without blanks around"
+"""Of what a session is about; `roles` says how parties are named."""
+
 _MOST_INT64: Final = 2**63 - 1
 _UNCONVERTED: Final = "unconverted"
 
 
 def check_aligned(**columns: Sized) -> None:
-    """Refuse columns of one table that have different numbers of entries.
+    """Raise ConfigurationError where columns of one table have more or fewer entries than the first.
 
     An outcome is also somebody else's: a server's message, or a file. Who reads it goes through its columns together.
-
-    Args:
-        columns: by their names; the first says how many entries there are.
-
-    Raises:
-        ConfigurationError: another one has more or fewer.
     """
     (first, entries), *others = columns.items()
     for name, column in others:
-        if len(column) != len(entries):
-            allowed = f"{len(entries)} entries, as {first} has"
-            raise ConfigurationError(field=name, value=f"{len(column)} entries", allowed=allowed)
+        is_aligned = len(column) == len(entries)
+        require(is_aligned, name, f"{len(column)} entries", f"{len(entries)} entries, as {first} has")
+
+
+def is_name(name: str) -> bool:
+    """Return whether a name is one of `NAMES`."""
+    return 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name == name.strip()
+
+
+def check_names(field: str, names: Sequence[str], *, without: str = "") -> None:
+    """Raise ConfigurationError unless names are distinct ones of `NAMES`, without some text in them."""
+    allowed = f"distinct {NAMES}" + (f" and without {without!r}" if without else "")
+    for number, name in enumerate(names):
+        is_free = not without or without not in name
+        require(is_name(name) and is_free and name not in names[:number], field, name, allowed)
 
 
 def integer_of(value: Any, field: str) -> int:
-    """Return an integer of any kind as Python's own.
-
-    Raises:
-        ConfigurationError: it is a truth value, or no integer: a float is none, whatever it holds.
-    """
+    """Return an integer of any kind as Python's own."""
     if type(value) is int:
         return value
     if type(value) not in {bool, np.bool_}:
@@ -79,11 +90,7 @@ def integer_of(value: Any, field: str) -> int:
 
 
 def number_of(value: Any, field: str) -> float:
-    """Return a real number of any kind as a float; nan and infinity are the caller's to judge.
-
-    Raises:
-        ConfigurationError: it is a truth value, no number, or none that a float can hold.
-    """
+    """Return a real number of any kind as a float; nan and infinity are the caller's to judge."""
     if type(value) is float:
         return value
     value = _scalar_of(value)
@@ -102,8 +109,7 @@ def _scalar_of(value: Any) -> Any:
 
 def _finite_of(value: Any, field: str) -> float:
     number = number_of(value, field)
-    if not math.isfinite(number):
-        raise ConfigurationError(field=field, value=number, allowed="a finite number")
+    require(math.isfinite(number), field, number, "a finite number")
     return number
 
 
@@ -123,18 +129,13 @@ def _exact_of(value: Any, field: str) -> float | Fraction:
 
 
 def integers_of(values: Any, field: str) -> IntArray:
-    """Return integers of any width, in an array or in lists, as an array of int64.
-
-    Raises:
-        ConfigurationError: they are truth values or no integers, or one does not fit into 64 bits with its sign.
-    """
+    """Return integers of any width, in an array or in lists, as an array of int64."""
     if isinstance(values, np.ndarray) and cast("Array", values).dtype == np.int64:
         return cast("IntArray", values)
     array = _array_of(values, field, "an array of integers")
-    if array.dtype.kind not in "iu" and array.size:
-        raise ConfigurationError(field=field, value=f"an array of {array.dtype}", allowed="an array of integers")
-    if array.dtype.kind == "u" and array.size and int(array.max()) > _MOST_INT64:
-        raise ConfigurationError(field=field, value=int(array.max()), allowed="integers below 2**63")
+    require(array.dtype.kind in "iu" or not array.size, field, f"an array of {array.dtype}", "an array of integers")
+    if array.dtype.kind == "u" and array.size:
+        require(int(array.max()) <= _MOST_INT64, field, int(array.max()), "integers below 2**63")
     return array.astype(np.int64)
 
 
@@ -143,8 +144,7 @@ def _numbers_of(values: Any, field: str) -> FloatArray:
     if isinstance(values, np.ndarray) and cast("Array", values).dtype == np.float64:
         return cast("FloatArray", values)
     array = _array_of(values, field, "an array of numbers")
-    if array.dtype.kind not in "fiu":
-        raise ConfigurationError(field=field, value=f"an array of {array.dtype}", allowed="an array of numbers")
+    require(array.dtype.kind in "fiu", field, f"an array of {array.dtype}", "an array of numbers")
     return array.astype(np.float64)
 
 
@@ -172,9 +172,8 @@ def _row_of(
         if is_exact and (is_right is None or all(map(is_right, row))):
             return row
         if isinstance(values, np.ndarray):
-            if len(shape := cast("Array", values).shape) != 1:
-                value = f"an array of shape {shape}"
-                raise ConfigurationError(field=field, value=value, allowed="one number after another")
+            shape = cast("Array", values).shape
+            require(len(shape) == 1, field, f"an array of shape {shape}", "one number after another")
         elif isinstance(values, str | bytes) or not isinstance(values, Sequence):
             raise ConfigurationError(field=field, value=values, allowed="one number after another")
         return tuple(convert(value, field) for value in row)
@@ -186,8 +185,7 @@ def _table_of(convert: _Converter) -> _Converter:
     """Return what converts a mapping from integers."""
 
     def convert_table(values: Any, field: str) -> dict[int, Any]:
-        if not isinstance(values, Mapping):
-            raise ConfigurationError(field=field, value=values, allowed="a mapping from integers")
+        require(isinstance(values, Mapping), field, values, "a mapping from integers")
         pairs = cast("Mapping[Any, Any]", values).items()
         return {integer_of(key, field): convert(value, field) for key, value in pairs}
 
@@ -211,11 +209,7 @@ _OWN_INTEGERS: Final = {int}
 
 
 def row_of_integers(values: Sequence[int], field: str) -> Sequence[int]:
-    """Return a row of integers of any kind as Python's own; one that holds nothing else is taken as it is.
-
-    Raises:
-        ConfigurationError: it is no row, or one of it is a truth value, or no integer.
-    """
+    """Return a row of integers of any kind as Python's own; one that holds nothing else is taken as it is."""
     if type(values) in {tuple, list} and {*map(type, values)} == _OWN_INTEGERS:
         return values
     return _row_of_integers(values, field)
@@ -269,8 +263,7 @@ def _converter_for(annotation: Any) -> _Converter | None:
 def exact_arguments(function: Callable[P, T]) -> Callable[P, T]:
     """Let a public function take numbers of any kind, by its annotations; use it as a decorator.
 
-    It converts integers, floats, fractions, and sequences and arrays of these. An argument that is no such number ends
-    in a `ConfigurationError` with the parameter's name.
+    It converts integers, floats, fractions, and sequences and arrays of these.
     """
     code: Any = getattr(function, "__code__")  # noqa: B009  a callable need not have one; what is decorated has
     names: Sequence[str] = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
@@ -303,12 +296,7 @@ def unconverted(function: Any) -> Any:
 def make_fields_exact(instance: Any, *, prefix: str = "") -> None:
     """Convert the fields of a frozen dataclass or structure, by their annotations, as it is made.
 
-    Args:
-        instance: whose `__post_init__` this is the first line of.
-        prefix: of the fields' names in errors.
-
-    Raises:
-        ConfigurationError: a field holds no such number.
+    It is the first line of `__post_init__`; the prefix is that of the fields' names in errors.
     """
     for name, convert in _fields_of(instance.__class__):
         value = getattr(instance, name)

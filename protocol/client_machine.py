@@ -27,9 +27,9 @@ from .errors import (
     MalformedMessageError,
     PrivacyError,
     ProtocolError,
-    PsephosError,
     RemoteProtocolError,
     UnexpectedMessageError,
+    require,
 )
 from .faults import unexpected_message
 from .messages import (
@@ -44,6 +44,7 @@ from .messages import (
     Request,
     Terms,
     Welcome,
+    decode,
     decode_payload,
     encode,
 )
@@ -66,9 +67,7 @@ class ClientMachine:
     """One party's side of a session.
 
     Args:
-        protocol: the protocol with the parameters that the party agreed to.
         party: who it is, and what it holds.
-        mode: the session's.
         view: records what the party sees; simulations only.
         records: what the party has kept of this session, if it keeps records; None if it does not. Its ledger holds
             the losses of what was drawn.
@@ -91,6 +90,7 @@ class ClientMachine:
         "_agreement",
         "_answers",
         "_has_reserved",
+        "_heard",
         "_is_durable",
         "_late_phase",
         "_mode",
@@ -131,18 +131,16 @@ class ClientMachine:
         )
         self._answers = Answers(protocol, party, mode.noise)
         self._is_durable = records is not None
-        self._acknowledged: set[int] = set()
+        self._acknowledged: dict[int, bytes] = {}
         self._has_reserved = False  # on record, by an earlier conversation
+        self._heard: Left | None = None
         if records is not None:
-            if not mode.charter.id:
-                allowed = "with an id where records are kept"
-                raise ConfigurationError(field="charter", value=mode.charter, allowed=allowed)
-            past = replay_client(
-                records, protocol, party=party.name, session=mode.session, chosen=self._agreement.chosen
-            )
+            require(mode.charter.id, "charter", mode.charter, "with an id where records are kept")
+            chosen = self._agreement.chosen
+            past = replay_client(records, protocol, party=party.name, session=mode.session, chosen=chosen)
             self._answers.given.extend(past.answered)
             self._acknowledged.update(past.acknowledged)
-            self._has_reserved = past.has_reserved
+            self._has_reserved, self._heard = past.has_reserved, past.heard
 
     @property
     def state(self) -> State:
@@ -157,7 +155,24 @@ class ClientMachine:
     @property
     def transcript(self) -> str | None:
         """The digest of what the server told everybody, once it was released; see `transcript`."""
-        return self._transcript.digest
+        return self._transcript.digest if self._heard is None else self._heard.transcript or None
+
+    @property
+    def heard(self) -> Finish | None:
+        """The release that was heard before, as it is kept; None where none was.
+
+        Raises:
+            JournalError: something else stands where it was kept.
+        """
+        if self._heard is None:
+            return None
+        try:
+            release = decode(self._heard.release)
+            if isinstance(release, Release):
+                return self._read(release)
+        except MalformedMessageError:
+            pass
+        raise JournalError("holds something else where a release was kept")
 
     @property
     def has_agreed(self) -> bool:
@@ -165,21 +180,12 @@ class ClientMachine:
         return self._reservation is not None
 
     @property
-    def num_answered(self) -> int:
-        """How many phases have their report, which is not drawn again."""
-        return len(self._answers.given)
-
-    @property
     def kept(self) -> Mapping[str, tuple[int, ...]]:
         """What the session leaves to later ones: the reports that it has of phases which keep theirs."""
         return self._answers.kept
 
     def losses_to_come(self, public: Sequence[int]) -> list[tuple[Phase, PrivacyLoss]]:
-        """Return what the session costs from here on: the losses of phases to be drawn, each with its phase.
-
-        Args:
-            public: the party's public row.
-        """
+        """Return what the session costs from here on: the losses of phases to be drawn, each with its phase."""
         return self._answers.losses_to_come(public)
 
     @property
@@ -188,11 +194,7 @@ class ClientMachine:
         return self._late_phase
 
     def start(self) -> list[Effect]:
-        """Say Hello.
-
-        Raises:
-            LocalProtocolError: the machine was started before.
-        """
+        """Say Hello; LocalProtocolError the second time."""
         if self._position.state is not State.NEW:
             raise LocalProtocolError("a machine starts once", role="client", state=self.state.value)
         hello = Hello.of(
@@ -203,6 +205,10 @@ class ClientMachine:
             charter=self._mode.charter,
             chosen=self._agreement.chosen,
         )
+        if self._answers.given or self._acknowledged:
+            last = max(self._acknowledged, default=-1)
+            shown = None if last < 0 else Acknowledgement(last, self._acknowledged[last])
+            hello = msgspec.structs.replace(hello, num_reports=len(self._answers.given), shown=shown)
         self._position.move(Move.HELLO)
         return [send((SERVER,), hello, view=self._view)]
 
@@ -226,7 +232,9 @@ class ClientMachine:
             case Acknowledgement():
                 return self._on_acknowledgement(message)
             case Abort():
-                return self._end(message.error_from(SERVER))
+                self._close(Move.BREAK)
+                error = message.error_from(SERVER)
+                return [*self._leaving(str(error)), Fail(error)]
             case Hello() | Report() | Inquiry() | Terms():
                 return self._blame(self._unexpected(message))
 
@@ -288,18 +296,15 @@ class ClientMachine:
             LedgerEntry.of(loss, person=self._party.ledger.person, session=self._mode.session, phase=phase.name)
             for phase, loss in losses
         )
-        return [
-            Keep(
-                Reserved(
-                    party=self._party.name,
-                    session=self._mode.session,
-                    protocol=self._protocol.name,
-                    expires=self._mode.charter.expires,
-                    entries=entries,
-                    chosen=self._agreement.chosen,
-                )
-            )
-        ]
+        reserved = Reserved(
+            party=self._party.name,
+            session=self._mode.session,
+            protocol=self._protocol.name,
+            expires=self._mode.charter.expires,
+            entries=entries,
+            chosen=self._agreement.chosen,
+        )
+        return [Keep(reserved)]
 
     def _on_request(self, message: Request) -> list[Effect]:
         position, given = self._position, self._answers.given
@@ -314,6 +319,10 @@ class ClientMachine:
             return self._blame(self._unexpected(message))
         if self._reservation is None or self._public is None:
             raise LocalProtocolError("a phase was requested before its loss was reserved", role="client")
+        try:
+            self._check_payload(message)
+        except MalformedMessageError as error:
+            return self._blame(error)
         self._transcript.add(message)
         position.move(Move.REQUEST)
         report, charges = self._answers.answer(message, self._public, self._reservation, session=self._mode.session)
@@ -330,57 +339,78 @@ class ClientMachine:
             effects.insert(0, Keep(drawn))
         return effects
 
+    def _check_payload(self, request: Request) -> None:
+        """Raise MalformedMessageError if a request carries anything but what the phase before it announces."""
+        decoder = None if not request.phase else self._protocol.phases[request.phase - 1].outcome_decoder
+        problem = f"{SERVER}'s request of phase {request.phase} carries what nobody announces"
+        if decoder is not None:
+            decode_payload(request.payload, decoder, sender=SERVER, problem=problem)
+        elif request.payload != NIL:
+            raise MalformedMessageError(problem, sender=SERVER, role="client", message_type="Request")
+
     def _on_acknowledgement(self, message: Acknowledgement) -> list[Effect]:
         is_new, moves = message.phase >= len(self._answers.given), self._position.moves
         if is_new and Move.REQUEST in moves and self._answers.repeats(message.phase):
             return []  # the server has the report too, from an earlier session
-        if is_new and Move.WELCOME not in moves:
+        scope = None if message.phase >= len(self._protocol.phases) else self._protocol.phases[message.phase].kept
+        if is_new and scope is not None and Move.WELCOME not in moves:
             # Somebody has reported in the party's name, and from here it could only draw again.
-            scope = None if message.phase >= len(self._protocol.phases) else self._protocol.phases[message.phase].kept
-            where = "this session" if scope is None else f"{scope}, from this session or an earlier one"
+            where = f"{scope}, from this session or an earlier one"
             reason = f"does not know a report that {SERVER} has from {self._party.name} in {where}"
             return self._leave(JournalError(f"{reason}; nothing was drawn"), "the party's journal lacks its own report")
+        if is_new and Move.WELCOME not in moves:
+            # The Hello said how many reports there are: a server that has more lets nobody in.
+            reason = f"{SERVER} says that it has a report of phase {message.phase}, which was never sent"
+            state = self.state.value
+            return self._blame(
+                UnexpectedMessageError(
+                    reason, sender=SERVER, role="client", state=state, message_type="Acknowledgement"
+                )
+            )
         if Move.ACKNOWLEDGE not in moves:
             return self._blame(self._unexpected(message))
         self._position.move(Move.ACKNOWLEDGE)
         if message.phase in self._acknowledged:
             return []
-        self._acknowledged.add(message.phase)
-        return [Keep(Acknowledged(message.phase))] if self._is_durable else []
+        self._acknowledged[message.phase] = message.receipt
+        return [Keep(Acknowledged(message.phase, receipt=message.receipt))] if self._is_durable else []
 
     def _on_release(self, message: Release) -> list[Effect]:
         if Move.RELEASE not in self._position.moves:
             return self._blame(self._unexpected(message))
         if len(self._answers.given) < self._num_phases and not message.is_late:
             return self._blame(self._unexpected(message, "too early a "))
-        decoder, of_own = self._protocol.outcome_decoder, self._protocol.own_outcome_decoder
-        own: msgspec.Struct | None = None
         try:
-            problem = f"{SERVER}'s release is no {self._protocol.outcome_type.__name__}"
-            outcome = decode_payload(message.payload, decoder, sender=SERVER, problem=problem)
-            if message.own != NIL:
-                problem = f"what {SERVER}'s release tells {self._party.name} alone is not what the protocol declares"
-                own = decode_payload(message.own, of_own, sender=SERVER, problem=problem)
+            ending = self._read(message)
         except MalformedMessageError as error:
             error.role, error.state, error.message_type = "client", self.state.value, "Release"
             return self._blame(error)
-        if message.is_late:
-            self._late_phase = self._protocol.phases[self.num_answered - 1].name
         self._transcript.add(message)
         self._close(Move.RELEASE)
         # A server that keeps a journal stays until it knows that all have heard.
-        heard = (
-            [self._send(Acknowledgement(len(self._protocol.phases)))] if self._acknowledged or self._is_durable else []
-        )
-        return [*self._leaving(), *heard, Finish(outcome, own)]
+        heard = [self._send(Acknowledgement(self._num_phases))] if self._acknowledged or self._is_durable else []
+        left = Left(release=encode(message), transcript=self._transcript.digest or "") if self._is_durable else None
+        return [*([] if left is None else [Keep(left)]), *heard, ending]
 
-    def _leaving(self, reason: str = "") -> list[Effect]:
+    def _read(self, release: Release) -> Finish:
+        """Return what a release says, and take note of a report that came too late.
+
+        Raises:
+            MalformedMessageError: it is not what the protocol declares.
+        """
+        decoder, of_own = self._protocol.outcome_decoder, self._protocol.own_outcome_decoder
+        problem = f"{SERVER}'s release is no {self._protocol.outcome_type.__name__}"
+        outcome = decode_payload(release.payload, decoder, sender=SERVER, problem=problem)
+        own: msgspec.Struct | None = None
+        if release.own != NIL:
+            problem = f"what {SERVER}'s release tells {self._party.name} alone is not what the protocol declares"
+            own = decode_payload(release.own, of_own, sender=SERVER, problem=problem)
+        if release.is_late:
+            self._late_phase = self._protocol.phases[len(self._answers.given) - 1].name
+        return Finish(outcome, own)
+
+    def _leaving(self, reason: str) -> list[Effect]:
         return [Keep(Left(reason))] if self._is_durable else []
-
-    def _end(self, error: PsephosError) -> list[Effect]:
-        """End the session because the server did."""
-        self._close(Move.BREAK)
-        return [*self._leaving(str(error)), Fail(error)]
 
     def _send(self, message: Message) -> Send:
         return send((SERVER,), message, view=self._view)

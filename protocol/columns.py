@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import IntArray
-from .errors import ConfigurationError, did_you_mean
+from .errors import ConfigurationError, did_you_mean, refuse
 
 __all__ = ["CodedColumn", "Column", "Entries", "Observed", "check_columns", "missing_column", "unknown_column"]
 
@@ -89,9 +89,8 @@ class Column(msgspec.Struct, frozen=True):
     chosen: bool = False
 
     def __post_init__(self) -> None:
-        if self.chosen and self.private:
-            allowed = "public: what a party chooses as it joins, the server is told"
-            raise ConfigurationError(field=f"column {self.name!r}", value="private and chosen", allowed=allowed)
+        allowed = "public: what a party chooses as it joins, the server is told"
+        refuse(self.chosen and self.private, f"column {self.name!r}", "private and chosen", allowed)
 
     @property
     def is_own(self) -> bool:
@@ -107,10 +106,7 @@ def missing_column(name: str) -> ConfigurationError:
 def unknown_column(name: str, known: Sequence[str], *, field: str = "") -> ConfigurationError:
     """Return the error for a table with a column that it does not take: a misspelled one, or another table's.
 
-    Args:
-        name: the column's.
-        known: those that it takes.
-        field: how the error calls it; by default by its name.
+    The error calls it `field`, or by its name.
     """
     shown = f"{', '.join(known[:_MOST_NAMED])}{', ...' if len(known) > _MOST_NAMED else ''}"
     allowed = f"left out: the columns are {shown}{did_you_mean(name, known)}"
@@ -118,12 +114,7 @@ def unknown_column(name: str, known: Sequence[str], *, field: str = "") -> Confi
 
 
 def check_columns(columns: Iterable[Column], names: Iterable[str]) -> None:
-    """Raise ConfigurationError unless a table has these columns and no other.
-
-    Args:
-        columns: the protocol's.
-        names: the table's.
-    """
+    """Raise ConfigurationError unless a table has these columns and no other."""
     known, given = [column.name for column in columns], list(names)
     for name in known:
         if name not in given:
@@ -136,9 +127,6 @@ def check_columns(columns: Iterable[Column], names: Iterable[str]) -> None:
 class Observed(Mapping[str, Entries]):
     """A table that notes of which columns somebody looks at the entries.
 
-    Args:
-        table: the columns.
-
     Attributes:
         seen: those that were looked at.
     """
@@ -148,18 +136,14 @@ class Observed(Mapping[str, Entries]):
         self.seen: set[str] = set()
 
     def __getitem__(self, name: str) -> Entries:
-        """Return a column's entries."""
         self.seen.add(name)
         return self._table[name]
 
     def __contains__(self, name: object) -> bool:
-        """Return whether there is such a column."""
         return name in self._table
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the columns' names."""
         return iter(self._table)
 
     def __len__(self) -> int:
-        """Return how many columns there are."""
         return len(self._table)

@@ -86,13 +86,7 @@ Effect: TypeAlias = Send | SetDeadline | Drop | Opened | Closed | Charged | Keep
 
 
 def send(recipients: Sequence[str], message: Message, *, view: View | None) -> Send:
-    """Return the effect that sends a message, and record it where there is a view.
-
-    Args:
-        recipients: the parties, in order.
-        message: for all of them.
-        view: the sender's, in a simulation that records it.
-    """
+    """Return the effect that sends a message, and record it where the sender has a view."""
     if view is not None:
         for recipient in recipients:
             view.record(Happening.SENT, recipient, message)

@@ -10,18 +10,7 @@ import decimal
 import functools
 import math
 
-__all__ = [
-    "erfc",
-    "exp",
-    "expm1",
-    "ln",
-    "log1p",
-    "normal_quantile",
-    "normal_tail",
-    "power_of_two_above",
-    "power_of_two_below",
-    "square",
-]
+__all__ = ["erfc", "exp", "expm1", "ln", "log1p", "normal_tail", "power_of_two_above", "power_of_two_below", "square"]
 
 # Twice the digits of a float, so that rounding to a float is the only rounding that counts.
 _DIGITS = 34
@@ -89,20 +78,6 @@ def log1p(x: float) -> float:
 def normal_tail(x: float) -> float:
     """Return the probability that a standard normal number exceeds `x`, 1 − Φ(x)."""
     return erfc(x / math.sqrt(2)) / 2
-
-
-@functools.lru_cache(maxsize=256)
-def normal_quantile(level: float) -> float:
-    """Return the least float that a standard normal number exceeds with probability `level` at most, 0 < level < ½."""
-    below, above = 0.0, 1.0
-    while normal_tail(above) > level:
-        below, above = above, 2 * above
-    while below < (middle := (below + above) / 2) < above:
-        if normal_tail(middle) > level:
-            below = middle
-        else:
-            above = middle
-    return above
 
 
 def power_of_two_below(x: float) -> float:

@@ -67,12 +67,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def one_of(known: Iterable[str], word: object) -> str:
-    """Return that one of some words is allowed, and which of them may have been meant.
-
-    Args:
-        known: the words.
-        word: what was given in place of one.
-    """
+    """Return that one of the known words is allowed, and which of them may have been meant by a given one."""
     words = tuple(known)
     return f"one of {', '.join(words)}{did_you_mean(word, words)}"
 
@@ -97,17 +92,10 @@ class ProtocolError(PsephosError):
     """
 
     def __init__(
-        self,
-        reason: str,
-        *,
-        role: str | None = None,
-        state: str | None = None,
-        message_type: str | None = None,
+        self, reason: str, *, role: str | None = None, state: str | None = None, message_type: str | None = None
     ) -> None:
         super().__init__(reason)
-        self.role = role
-        self.state = state
-        self.message_type = message_type
+        self.role, self.state, self.message_type = role, state, message_type
 
 
 class LocalProtocolError(ProtocolError):
@@ -179,15 +167,12 @@ class QuorumError(PsephosError):
         num_missing: int | None = None,
         first_drop: str = "",
     ) -> None:
-        self.phase = phase
-        self.received = received
-        self.required = required
+        self.phase, self.received, self.required, self.first_drop = phase, received, required, first_drop
         self.missing = tuple(missing)
-        self.num_missing = len(self.missing) if num_missing is None else num_missing
+        self.num_missing = max(len(self.missing), num_missing or 0)  # what a peer says need not add up
         named = ", ".join(self.missing[:MAX_NAMES_IN_A_SENTENCE])
         more = self.num_missing - min(len(self.missing), MAX_NAMES_IN_A_SENTENCE)
         and_more = f" and {more} more" if more else ""
-        self.first_drop = first_drop
         dropped = f"; the first was dropped because {first_drop}" if first_drop else ""
         super().__init__(
             f"phase {phase!r} closed with {received} of the {required} parties that its quorum requires; "
@@ -204,8 +189,7 @@ class SessionAborted(PsephosError):  # noqa: N818  an ending that a party chose,
     """
 
     def __init__(self, *, reason: str, by: str) -> None:
-        self.reason = printable(reason)
-        self.by = by
+        self.reason, self.by = printable(reason), by
         super().__init__(f"{by} ended the session: {reason}")
 
 
@@ -222,8 +206,7 @@ class JournalError(PsephosError):
     """
 
     def __init__(self, reason: str, *, path: str = "") -> None:
-        self.path = path
-        self.reason = printable(reason)
+        self.path, self.reason = path, printable(reason)
         super().__init__(f"the journal {path} {reason}" if path else f"the journal {reason}")
 
 
@@ -237,9 +220,7 @@ class UnheardError(PsephosError):
     """
 
     def __init__(self, *, role: str, num_parties: int, first: str = "") -> None:
-        self.role = role
-        self.num_parties = num_parties
-        self.first = first
+        self.role, self.num_parties, self.first = role, num_parties, first
         because = f"; the first did not hear it because {first}" if first else ""
         super().__init__(f"the outcome was told to 0 {role}s of {num_parties}{because}")
 
@@ -257,10 +238,7 @@ class PluginError(PsephosError):
     """
 
     def __init__(self, *, plugin: str, step: str, reason: str, place: str = "") -> None:
-        self.plugin = plugin
-        self.step = step
-        self.reason = reason
-        self.place = place
+        self.plugin, self.step, self.reason, self.place = plugin, step, reason, place
         PsephosError.__init__(self, f"{plugin} failed in {step}: {reason}" + (f" ({place})" if place else ""))
 
     @property
@@ -296,10 +274,7 @@ class BudgetExceededError(PrivacyError):
     """
 
     def __init__(self, *, requested: float, remaining: float, unit: str, relation: str = "") -> None:
-        self.requested = requested
-        self.remaining = remaining
-        self.unit = unit
-        self.relation = relation
+        self.requested, self.remaining, self.unit, self.relation = requested, remaining, unit, relation
         neighbors = f", {relation} neighbors" if relation else ""
         super().__init__(
             f"the privacy budget holds epsilon = {remaining:g}, requested {requested:g} (unit: {unit}{neighbors}); "
@@ -316,8 +291,7 @@ class UnsupportedEventError(PrivacyError):
     """
 
     def __init__(self, *, event: object, accountant: str, reason: str) -> None:
-        self.event = event
-        self.accountant = accountant
+        self.event, self.accountant = event, accountant
         super().__init__(f"{accountant} cannot account for {event!r}: {reason}")
 
 
@@ -331,9 +305,7 @@ class ConfigurationError(PsephosError, ValueError):
     """
 
     def __init__(self, *, field: str, value: object, allowed: str) -> None:
-        self.field = field
-        self.value = value
-        self.allowed = allowed
+        self.field, self.value, self.allowed = field, value, allowed
         PsephosError.__init__(self, f"{field} must be {allowed}, got {quote(value)}")
 
 

@@ -20,13 +20,9 @@ _OF_A_PHASE: Final = {Side.CLIENT: (Request, Report, Acknowledgement), Side.SERV
 def unexpected_message(
     message: Message, *, sender: str, side: Side, state: State, phase: str = "", which: str = "a "
 ) -> UnexpectedMessageError:
-    """Return the error for a message that is not allowed where the conversation stands.
+    """Return the error for a message that is not allowed where the conversation of the side that it came to stands.
 
     Args:
-        message: what came.
-        sender: from whom.
-        side: who it came to.
-        state: where that side's conversation stands.
         phase: the open phase's name; empty where the side does not know it.
         which: what else to say of the message, in front of its name.
     """
@@ -45,11 +41,7 @@ def unexpected_message(
 def conflicting_report(*, sender: str, phase: str, state: State, scope: Scope | None = None) -> ConflictingReportError:
     """Return the error for a report that differs from an earlier one of the same phase.
 
-    Args:
-        sender: whose they are.
-        phase: its name.
-        state: where the server's conversation with the sender stands.
-        scope: where the earlier one is kept; None where it is of this session.
+    The earlier one is kept in the scope; without one it is of this session.
     """
     reason = f"{sender} reported a second time in phase {phase!r}, and differently; the first stands"
     if scope is not None:

@@ -108,9 +108,6 @@ class Guarded(abc.ABC):
 
         A phase overrides this where a public row says more: which places are empty, or from which set an answer is. A
         client whose own row holds another value refuses the public row.
-
-        Args:
-            public: the person's public row.
         """
         low, high = self.mechanism_of(public).value_range
         return (range(low, high + 1),) * self.num_values
@@ -120,9 +117,6 @@ class Guarded(abc.ABC):
 
         A phase whose reports show a part of a row as it is, such as that a question was skipped, leaves that out here,
         and its manual says that this is public.
-
-        Args:
-            public: the person's public row.
         """
         return self.values_of(public)
 
@@ -131,9 +125,6 @@ class Guarded(abc.ABC):
 
         A phase overrides this where not each row of these values is one that a person may hold. In the local model any
         two are neighbors, since a person may hold one or the other; where `num_parts` is 1, its mechanism says so too.
-
-        Args:
-            public: the person's public row.
         """
         del public
 
@@ -141,17 +132,11 @@ class Guarded(abc.ABC):
         """Return the places of those whose public rows mean the same for the phase, but for the order of columns.
 
         By mechanism, unless overridden. A phase that overrides `values_of` overrides this.
-
-        Args:
-            public: public rows, shape (n, public columns).
         """
         return [places for _, places in self.mechanism_groups(public)]
 
     def check_losses(self, public: Sequence[int]) -> None:
         """Run by a client before it reserves: refuse a phase that states less than it draws for this public row.
-
-        Args:
-            public: the person's public row.
 
         Raises:
             ConfigurationError: it does, or `losses`, which are to cover everybody, are less.
@@ -160,16 +145,7 @@ class Guarded(abc.ABC):
         self._refuse_less(stated, public, [self.mechanism_of(public)])
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence["Guarded"] = ()) -> None:
-        """Run before many are charged: refuse a phase that states less than it draws for any of their public rows.
-
-        Args:
-            public: their public rows, shape (n, public columns).
-            earlier: the phases before this one.
-
-        Raises:
-            ConfigurationError: as `check_losses`.
-        """
-        del earlier
+        """Run before many are charged: `check_losses` for all of their public rows."""
         for places in self.kinds_of(public):
             alike = public[places]
             if not len(alike):
@@ -191,10 +167,8 @@ class Guarded(abc.ABC):
         for relation in self._relations_of(self.losses):
             least = PureAccountant.epsilon_of(self.event, relation)
             of_mechanism = PureAccountant.epsilon_of(self.mechanism.event_of(self.num_values), relation)
-            is_anybody, known = (
-                relation is NeighboringRelation.REPLACE_ONE and not self._narrows_rows,
-                _Realized(0.0, None),
-            )
+            is_anybody = relation is NeighboringRelation.REPLACE_ONE and not self._narrows_rows
+            known = _Realized(0.0, None)
             if math.isfinite(of_mechanism):
                 known = self._realized(self.mechanism, values, None, are_all_neighbors=is_anybody)
                 least = max(least, known.loss if is_anybody or _is_less(of_mechanism, known.loss) else 0.0)
@@ -205,11 +179,8 @@ class Guarded(abc.ABC):
     @property
     def _narrows_rows(self) -> bool:
         """Whether a public row decides what a person may hold, or by what it is randomized."""
-        own = type(self)
-        return any(
-            getattr(own, name) is not getattr(Guarded, name)
-            for name in ("values_of", "protected_values_of", "rows_of", "event")
-        )
+        names = ("values_of", "protected_values_of", "rows_of", "event")
+        return any(getattr(type(self), name) is not getattr(Guarded, name) for name in names)
 
     def refuse_below(
         self,
@@ -218,13 +189,9 @@ class Guarded(abc.ABC):
         stated: Iterable[Sequence[PrivacyLoss]],
         public: Sequence[int] = (),
     ) -> None:
-        """Raise ConfigurationError unless each list of losses states so much.
+        """Raise ConfigurationError unless each list of losses states `least` in the relation, for this public row.
 
-        Args:
-            least: ε that is drawn, in nats.
-            relation: for which neighbors.
-            stated: lists of losses; one without this relation is another's to check.
-            public: whose public row it is about.
+        A list without this relation is another's to check.
         """
         for losses in stated:
             for loss in losses:
@@ -298,7 +265,6 @@ def _strangers(
     """Return what is wrong where a mechanism's event does not bound the loss between two neighbors.
 
     Args:
-        phase: its name.
         mechanism: which says for which rows its event holds.
         rows: of one person, or tallies with them, int64, shape (c, columns).
         are_neighbors: which of them are neighbors, shape (c, c).
@@ -341,19 +307,14 @@ class GuardedRelease(Guarded):
 
         A phase overrides this whose tally mechanism says what some persons, who move the tally by less, pay. It then
         overrides `kinds_of`.
-
-        Args:
-            public: the person's public row.
         """
-        del public
         return self.tally_mechanism.event_of(self.num_values)
 
     def check_losses(self, public: Sequence[int]) -> None:
-        """Hold the losses against the release's event. See `Guarded.check_losses`."""
         self._refuse_release(public, (self.losses_of(public), self.losses), {})
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
-        """Hold the losses against the release's event, and against its law. See `Guarded.check_loss_groups`.
+        """Hold the losses against the release's event, and against its law.
 
         The law is that of the tallies of a single person's reports, each against each other, and against nobody's.
         """
@@ -369,15 +330,9 @@ class GuardedRelease(Guarded):
                 raise known.strangers
 
     def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
-        """Return ln P[release | tally] of the releases, or of some where they are many.
+        """Return ln P[release | tally] of the releases, or of some where they are many: shape (releases, tallies).
 
-        A phase that overrides `randomize_tally` overrides this.
-
-        Args:
-            tallies: of reports that differ in one person's.
-
-        Returns:
-            float64, shape (releases, tallies).
+        The tallies are of reports that differ in one person's. A phase that overrides `randomize_tally` overrides this.
 
         Raises:
             NotImplementedError: the law is not written down, or takes too long.

@@ -27,11 +27,7 @@ _ROW: Final = 0xFFFF
 
 
 def bytes_of(numbers: IntArray) -> IntArray:
-    """Return in how many bytes MessagePack can write each integer.
-
-    Args:
-        numbers: int64, any shape.
-    """
+    """Return in how many bytes MessagePack can write each integer."""
     places = np.where(
         numbers >= 0,
         np.searchsorted(_TOO_LARGE, numbers, side="right"),

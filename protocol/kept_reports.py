@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from .errors import ConfigurationError
+from .errors import refuse, require
 
 __all__ = [
     "Kept",
@@ -50,28 +50,18 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def with_law(self, name: str, value: str) -> "Scope":
         """Return the same scope, with something else that the law depends on, or another value of it."""
-        return msgspec.structs.replace(
-            self, law=(*((own, text) for own, text in self.law if own != name), (name, value))
-        )
+        others = (each for each in self.law if each[0] != name)
+        return msgspec.structs.replace(self, law=(*others, (name, value)))
 
     def check(self, other: "Scope") -> None:
-        """Refuse to use here what was kept in another scope, or drawn by another law.
-
-        Args:
-            other: of the kept reports.
-
-        Raises:
-            ConfigurationError: they differ; the field is what differs.
-        """
-        if (self.kind, self.name) != (other.kind, other.name):
-            raise ConfigurationError(field=self.kind, value=self.name, allowed=f"{other}, whose reports are kept")
+        """Raise ConfigurationError, of what differs, for what was kept in another scope or drawn by another law."""
+        is_same = (self.kind, self.name) == (other.kind, other.name)
+        require(is_same, self.kind, self.name, f"{other}, whose reports are kept")
         ours, theirs = dict(self.law), dict(other.law)
         for field in dict.fromkeys((*theirs, *ours)):
-            if ours.get(field) != theirs.get(field):
-                allowed = (
-                    f"{theirs.get(field, 'left out')}, as in the earlier sessions of {self}; another needs another"
-                )
-                raise ConfigurationError(field=field, value=ours.get(field), allowed=f"{allowed} {self.kind}")
+            known = theirs.get(field, "left out")
+            allowed = f"{known}, as in the earlier sessions of {self}; another needs another {self.kind}"
+            require(ours.get(field) == theirs.get(field), field, ours.get(field), allowed)
 
 
 class KeptReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,9 +113,6 @@ def seal_of(secret: bytes, scope: Scope, phase: str, values: Sequence[int]) -> s
 
     Args:
         secret: the person's; without one there is no seal, and nothing is compared.
-        scope: of the report.
-        phase: its name.
-        values: what is reported.
     """
     if not secret:
         return ""
@@ -141,23 +128,13 @@ def has_changed(earlier: str, now: str) -> bool:
 
 
 def check_values(scope: Scope, *, is_changed: bool, party: str) -> None:
-    """Refuse a report that is of other values than its person has now; they are private, and are not shown.
-
-    Raises:
-        ConfigurationError: they have changed.
-    """
-    if is_changed:
-        allowed = f"as it was when {party} first took part in {scope}: a changed one needs a new {scope.kind}"
-        raise ConfigurationError(field=f"what {party} holds", value="changed", allowed=allowed)
+    """Raise ConfigurationError, which shows no value, for a report of other values than its person has now."""
+    allowed = f"as it was when {party} first took part in {scope}: a changed one needs a new {scope.kind}"
+    refuse(is_changed, f"what {party} holds", "changed", allowed)
 
 
 def check_kept_names(kept: Mapping[str, object], scopes: Mapping[str, Scope | None]) -> None:
-    """Refuse reports that are kept of phases which keep none.
-
-    Raises:
-        ConfigurationError: there is one.
-    """
+    """Raise ConfigurationError for reports that are kept of phases which keep none."""
     for name in kept:
-        if scopes.get(name) is None:
-            allowed = "a phase that keeps its reports"
-            raise ConfigurationError(field="kept", value=f"a report of phase {name!r}", allowed=allowed)
+        is_kept = scopes.get(name) is not None
+        require(is_kept, "kept", f"a report of phase {name!r}", "a phase that keeps its reports")

@@ -54,31 +54,25 @@ __all__ = [
     "encode_payload",
 ]
 
-PROTOCOL_VERSION: Final = 8
+PROTOCOL_VERSION: Final = 9
 """Of the messages below; a session whose sides differ is refused at the first message."""
-
 MAX_MESSAGE_BYTES: Final = 1 << 20
 """A report of 100,000 numbers fits; a peer cannot make us buffer more."""
-
 MAX_GREETING_BYTES: Final = 4096
 """Of what a connection begins with, a `Hello` or an `Inquiry`: so much is kept of somebody who may be anybody."""
-
 MAX_NAMES_IN_ABORT: Final = 1000
 """Parties named in one `Abort`; the rest are counted, so that the message stays below the limit."""
-
-
 MAX_CHOSEN: Final = 64
 """Numbers of its public row that a party says itself."""
-
+MAX_RECEIPT_BYTES: Final = 32
+"""Of an acknowledgement."""
 MAX_REASON_CHARACTERS: Final = 1000
 """Of an `Abort`'s reason."""
-
 NOT_ADMITTED: Final = (
     "not admitted: check the address, the session, your name and certificate, and that your side speaks version "
     f"{PROTOCOL_VERSION}"
 )
 """What every stranger is told, whatever it said: it learns neither names nor how far the session is."""
-
 NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
 """The payload of a message that carries none."""
 
@@ -153,12 +147,25 @@ class Described(Protocol):
         ...
 
 
+class Acknowledgement(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=False, forbid_unknown_fields=True):
+    """What you said is in my journal. Who has none acknowledges nothing.
+
+    Of a server: your report of phase `phase`; by `receipt` it knows its own word again (`records.receipt_of`). Of a
+    client: your release; `phase` is then the number of phases.
+    """
+
+    phase: Count
+    receipt: Annotated[bytes, msgspec.Meta(max_length=MAX_RECEIPT_BYTES)] = b""
+
+
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbid_unknown_fields=True):
     """Client to server, first: who I am, and which session I mean to join.
 
     That the party is who it says is for the transport to prove (`Channel.peer_fingerprint`). `chosen` is the end of its
     public row, where the protocol leaves that to the party (`columns.Column`): the server takes it, if the protocol
-    allows it, and holds the party to it for the session.
+    allows it, and holds the party to it for the session. Of two sides with journals one may have an older copy of its
+    own: `num_reports` is how many reports of this session the party has, and `shown` the last that the server said it
+    has of it too.
     """
 
     version: int
@@ -168,6 +175,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
     party: Word
     session_id: Word = ""
     chosen: Annotated[tuple[Choice, ...], msgspec.Meta(max_length=MAX_CHOSEN)] = ()
+    num_reports: Count = 0
+    shown: Acknowledgement | None = None
 
     @classmethod
     def of(
@@ -299,15 +308,6 @@ class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbi
     charter: Charter = NO_CHARTER
 
 
-class Acknowledgement(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=False, forbid_unknown_fields=True):
-    """What you said is in my journal. Who has none acknowledges nothing.
-
-    Of a server: your report of phase `phase`. Of a client: your release; `phase` is then the number of phases.
-    """
-
-    phase: Count
-
-
 Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort | Inquiry | Terms | Acknowledgement
 
 _encoder = msgspec.msgpack.Encoder()
@@ -318,11 +318,7 @@ can change."""
 
 
 def encode(message: Message) -> bytes:
-    """Return the bytes of one message.
-
-    Raises:
-        ValueError: they would be more than `MAX_MESSAGE_BYTES`.
-    """
+    """Return the bytes of one message; ValueError for more than `MAX_MESSAGE_BYTES`."""
     payload = _encoder.encode(message)
     if len(payload) > MAX_MESSAGE_BYTES:
         name = type(message).__name__
@@ -331,11 +327,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(payload: bytes, *, sender: str | None = None) -> Message:
-    """Return the message in `payload`.
-
-    Args:
-        payload: what one frame carried.
-        sender: the peer's name, for the error.
+    """Return the message that one frame carried; the sender is named in the error.
 
     Raises:
         MalformedMessageError: it holds no message of this version, or more than `MAX_MESSAGE_BYTES`.
@@ -361,9 +353,6 @@ class PayloadDecoder(Generic[DecodedT]):
 
     A process that runs many clients hears the same outcome for each of them. What it decodes once, and nobody can
     change, is the same for all.
-
-    Args:
-        kind: the type.
     """
 
     def __init__(self, kind: Any) -> None:
@@ -410,16 +399,10 @@ def decode_payload(
     sender: str,
     problem: str,
 ) -> DecodedT:
-    """Return what a message carries.
-
-    Args:
-        payload: of a message.
-        decoder: of the type that is declared.
-        sender: the peer's name, for the error.
-        problem: what to say of bytes that are something else.
+    """Return what a message carries, of the type that is declared.
 
     Raises:
-        MalformedMessageError: it is something else.
+        MalformedMessageError: it is something else: `problem` says so, of this sender.
     """
     try:
         return decoder.decode(payload)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .arguments import integer_of, integers_of
 from .arrays import IntArray
-from .errors import ConfigurationError
+from .errors import ConfigurationError, refuse, require
 from .estimate import Estimate
 from .estimators.frequencies import Invertible, estimate_counts
 from .mechanisms import Mechanism, OnArrays, RowMechanism
@@ -26,7 +26,6 @@ def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
     """Return a report with simulated noise for each value, or for each row of values.
 
     Args:
-        mechanism: the law.
         values: integers in `value_range`: of shape (n,), a value for each person, or (n, w), a row for each; of a
             mechanism of rankings the position of each alternative, from 0, the best; with groups as well, its cell:
             group·m + position.
@@ -37,17 +36,13 @@ def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
 
     Raises:
         ConfigurationError: the values are no such integers, or the seed is not allowed.
-
-    Privacy:
-        None: whoever knows the seed takes the noise off again.
     """
     key = _key_of(seed)
     given = integers_of(values, "values")
     is_flat = given.ndim == 1
-    if is_flat and not isinstance(mechanism, Mechanism):
-        raise ConfigurationError(field="values", value=f"shape {given.shape}", allowed="rows, of shape (n, w)")
-    if given.ndim not in {1, 2}:
-        raise ConfigurationError(field="values", value=f"shape {given.shape}", allowed="of shape (n,) or (n, w)")
+    is_single = is_flat and not isinstance(mechanism, Mechanism)
+    refuse(is_single, "values", f"shape {given.shape}", "rows, of shape (n, w)")
+    require(given.ndim in {1, 2}, "values", f"shape {given.shape}", "of shape (n,) or (n, w)")
     rows = given[:, None] if is_flat else given
     _check_values(mechanism, rows)
     width = rows.shape[1]
@@ -78,16 +73,14 @@ def estimate(mechanism: RowMechanism, reports: Any) -> tuple[Estimate, ...]:
     """
     given = integers_of(reports, "reports")
     rows = given[:, None] if given.ndim == 1 else given
-    if rows.ndim != 2:  # noqa: PLR2004  a table
-        raise ConfigurationError(field="reports", value=f"shape {given.shape}", allowed="of shape (n,) or (n, w)")
+    require(given.ndim in {1, 2}, "reports", f"shape {given.shape}", "of shape (n,) or (n, w)")
     _check_range("reports", rows, mechanism.report_range)
     return mechanism.estimate_rows(rows)
 
 
 def _counts(mechanism: Invertible, reports: IntArray) -> tuple[Estimate, ...]:
-    if reports.shape[1] != 1:
-        allowed = "one report for each person, of shape (n,): estimate each column by itself"
-        raise ConfigurationError(field="reports", value=f"shape {reports.shape}", allowed=allowed)
+    allowed = "one report for each person, of shape (n,): estimate each column by itself"
+    require(reports.shape[1] == 1, "reports", f"shape {reports.shape}", allowed)
     return estimate_counts(mechanism, np.bincount(reports[:, 0], minlength=mechanism.report_range[1] + 1).tolist())
 
 
@@ -96,9 +89,8 @@ def _key_of(seed: int) -> int:
         number = integer_of(seed, "seed")
     except ConfigurationError:
         number = -1
-    if number < 0:
-        # The seed is a secret, so the message does not show it.
-        raise ConfigurationError(field="seed", value="something else", allowed="an integer of at least 0")
+    # The seed is a secret, so the message does not show it.
+    require(number >= 0, "seed", "something else", "an integer of at least 0")
     return stream_key(seed=number, session="perturb", round_number=0, protocol="", phase="", purpose="perturb")
 
 
@@ -108,13 +100,10 @@ def _check_values(mechanism: RowMechanism, rows: IntArray) -> None:
     if entry := mechanism.entry_of_rankings:
         num_groups: int = getattr(mechanism, "num_groups", 1)
         size = (mechanism.value_range[1] + 1) // num_groups
-        if rows.shape[1] != size:
-            allowed = f"rows of {size} {entry}"
-            raise ConfigurationError(field="values", value=f"rows of {rows.shape[1]}", allowed=allowed)
+        require(rows.shape[1] == size, "values", f"rows of {rows.shape[1]}", f"rows of {size} {entry}")
         groups, positions = np.divmod(rows, size)
-        are_rankings = (np.sort(positions, axis=1) == np.arange(size)).all(axis=1) & (groups == groups[:, :1]).all(
-            axis=1
-        )
+        is_once = np.sort(positions, axis=1) == np.arange(size)
+        are_rankings = is_once.all(axis=1) & (groups == groups[:, :1]).all(axis=1)
         if not are_rankings.all():
             place = int(are_rankings.argmin())
             of_group = f"; {entry}, all of one group" if num_groups > 1 else ""

@@ -32,12 +32,7 @@ __all__ = ["Attendance", "PhaseReports", "draws_for_releases"]
 def draws_for_releases(protocol: PhasedProtocol[Any, Any], noise: NoiseSource) -> Mapping[str, Draw]:
     """Return what the server draws its own noise by, for each phase that leaves the noise to it.
 
-    Args:
-        protocol: what is run.
-        noise: the server's source.
-
-    Raises:
-        ConfigurationError: there is such a phase, and the noise cannot sample its mechanism.
+    ConfigurationError where the noise cannot sample such a phase's mechanism.
     """
     draws: dict[str, Draw] = {}
     for phase in protocol.phases:
@@ -66,7 +61,6 @@ class PhaseReports:
     """The reports of one session's phases.
 
     Args:
-        protocol: what is run.
         names: the parties, in roster order.
         public: their public rows; what parties choose of theirs is written into it as they join.
         draws: what the server draws noise by, where that is left to it.
@@ -171,12 +165,7 @@ class PhaseReports:
         return name in self._draws
 
     def open_phase(self, payload: msgspec.Raw, asked: Collection[Seat]) -> None:
-        """Open the next phase.
-
-        Args:
-            payload: what the phase before it published.
-            asked: who is asked.
-        """
+        """Open the next phase, of these who are asked, with what the phase before it published."""
         self.position.move(SessionMove.OPEN_PHASE)
         self.phase += 1
         self.name = self._protocol.phases[self.phase].name
@@ -186,15 +175,7 @@ class PhaseReports:
         self.transcript.add(self.request)
 
     def read(self, seat: Seat, payload: msgspec.Raw) -> tuple[int, ...]:
-        """Return a report of the open phase.
-
-        Args:
-            seat: whose it is.
-            payload: its message's.
-
-        Raises:
-            MalformedMessageError: it is none.
-        """
+        """Return the open phase's report that a message of this seat's party carries; MalformedMessageError if none."""
         phase = self._protocol.phases[self.phase]
         problem = f"{seat.party}'s report in phase {phase.name!r} is not what the phase declares"
         values = decode_payload(payload, phase.decoder, sender=seat.party, problem=problem)
@@ -209,13 +190,7 @@ class PhaseReports:
         return values
 
     def count(self, seat: Seat, payload: bytes, values: tuple[int, ...]) -> None:
-        """Count a report in the open phase.
-
-        Args:
-            seat: whose it is.
-            payload: as it came.
-            values: what was read in it.
-        """
+        """Count a report in the open phase: its payload as it came, and what was read in it."""
         self.seats.take_report(seat, payload)
         self.reports[self.phase][seat.place] = values
 
@@ -239,12 +214,7 @@ class PhaseReports:
         return checked_phase_outcome(self._protocol, phase, self.tallies)
 
     def release(self, release: Release, hearing: Iterable[Seat]) -> None:
-        """End the session with its result.
-
-        Args:
-            release: what everybody is told.
-            hearing: who is there to be told.
-        """
+        """End the session with its result, which those are told who are there to hear it."""
         self.position.move(SessionMove.RELEASE)
         self.transcript.add(release)
         for seat in hearing:

@@ -1,6 +1,7 @@
 """What a protocol's own code declares and returns, checked before it counts: columns, rows, reports, tallies, outcomes.
 
-Server machine and arrays call it here, so that what stops one of them stops the other.
+Server machine and arrays call it here, so that what stops one of them stops the other. Where nothing else is said, what
+is raised is a PluginError: the protocol's own code raises something, or returns what it may not.
 """
 
 import math
@@ -42,9 +43,6 @@ _MOST_HELD: Final = 16
 def check_declared(kind: type[PhasedProtocol[Any, Any]]) -> None:
     """Refuse a protocol's class that does not say what every protocol says of itself.
 
-    Args:
-        kind: the class.
-
     Raises:
         ConfigurationError: it has no name, or parameters or outcome are no structs.
     """
@@ -70,8 +68,7 @@ def check_own_columns(protocol: PhasedProtocol[Any, Any]) -> None:
     field = f"columns() of {plugin_of(protocol)}"
     each = list(cast("Sequence[object]", told)) if isinstance(told, Sequence) else [None]
     columns = [column for column in each if isinstance(column, Column)]
-    if len(columns) < len(each):
-        raise ConfigurationError(field=field, value=cast("object", told), allowed="a tuple of Columns")
+    refuse(len(columns) < len(each), field, cast("object", told), "a tuple of Columns")
     names = [column.name for column in columns]
     refuse(len(set(names)) < len(names), field, names, "columns of distinct names")
 
@@ -79,9 +76,7 @@ def check_own_columns(protocol: PhasedProtocol[Any, Any]) -> None:
 def check_completed(protocol: PhasedProtocol[Any, Any], table: Observed) -> None:
     """Refuse a protocol whose parameters, which are public, were made of a private column's entries.
 
-    Args:
-        protocol: made of what its `complete` returned.
-        table: as `complete` was given it.
+    The protocol is made of what its `complete` returned for this table.
 
     Raises:
         ConfigurationError: it looked at a private column that `completes_from` does not name.
@@ -89,42 +84,22 @@ def check_completed(protocol: PhasedProtocol[Any, Any], table: Observed) -> None
     private = {column.name for column in protocol.columns() if column.private}
     for name in sorted(private & table.seen - protocol.completes_from)[:1]:
         allowed = "public columns alone: what it returns is told everybody (completes_from names what may be told)"
-        raise ConfigurationError(
-            field=f"what complete() of {plugin_of(protocol)} looks at", value=name, allowed=allowed
-        )
+        field = f"what complete() of {plugin_of(protocol)} looks at"
+        raise ConfigurationError(field=field, value=name, allowed=allowed)
 
 
 def checked_inputs(protocol: PhasedProtocol[Any, Any], encoded: object, *, num_parties: int) -> Inputs:
-    """Return what `encode` returned, where that is a row for each party.
-
-    Args:
-        protocol: whose it is.
-        encoded: what it returned.
-        num_parties: how many there are.
-
-    Raises:
-        UnusablePluginError: it is none.
-    """
-    reason = ""
-    if not isinstance(encoded, Inputs):
-        reason = f"it returned {_a(encoded)}, and not Inputs"
-    elif len(encoded) != num_parties:
+    """Return what `encode` returned, or raise UnusablePluginError unless that is a row for each party."""
+    if isinstance(encoded, Inputs) and len(encoded) == num_parties:
+        return encoded
+    reason = f"it returned {_a(encoded)}, and not Inputs"
+    if isinstance(encoded, Inputs):
         reason = f"it returned {len(encoded)} rows for {num_parties} entries of each column"
-    if reason or not isinstance(encoded, Inputs):
-        raise UnusablePluginError(plugin=plugin_of(protocol), step="encode", reason=reason)
-    return encoded
+    raise UnusablePluginError(plugin=plugin_of(protocol), step="encode", reason=reason)
 
 
 def checked_truth(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> Truth | None:
-    """Return what an outcome estimates, as plain numbers and texts by name; None where the protocol does not say.
-
-    Args:
-        protocol: what is simulated.
-        inputs: everybody's rows.
-
-    Raises:
-        PluginError: its own code raises, or returns anything else.
-    """
+    """Return what an outcome estimates, as plain numbers and texts by name; None where the protocol does not say."""
     with blaming(protocol, "truth"):
         told = cast("object", protocol.truth(inputs))
     if told is None:
@@ -143,21 +118,13 @@ def checked_truth(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> Truth |
 def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: IntArray, public: IntArray) -> None:
     """Refuse reports of which a server would drop the sender: all that are out of range, and some that do not fit.
 
-    Args:
-        protocol: whose phase it is.
-        phase: which.
-        reports: int64, shape (n, num_reported).
-        public: the senders' public rows.
-
-    Raises:
-        PluginError: they are no such array, one is out of the mechanism's range, or of the first few one does not fit
-            its sender's public row.
+    They are int64 of shape (n, num_reported), in the mechanism's range; the first few fit their senders' public rows.
     """
     shape = (len(public), phase.num_reported)
     if np.shape(reports) != shape or not np.issubdtype(np.asarray(reports).dtype, np.integer):
         found = f"{np.asarray(reports).dtype} of shape {np.shape(reports)}"
         reason = f"{type(phase.mechanism).__name__} reported {found}, and its reports are integers of shape {shape}"
-        raise PluginError(plugin=plugin_of(protocol), step=f"phase {phase.name!r}", reason=reason)
+        raise _wrong(protocol, f"phase {phase.name!r}", reason)
     if not reports.size:
         return
     low, high = phase.mechanism.report_range
@@ -165,7 +132,7 @@ def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: Int
     if not low <= least <= greatest <= high:
         wrong = least if least < low else greatest
         reason = f"{type(phase.mechanism).__name__} reported {wrong}, and its reports are in [{low}, {high}]"
-        raise PluginError(plugin=plugin_of(protocol), step=f"phase {phase.name!r}", reason=reason)
+        raise _wrong(protocol, f"phase {phase.name!r}", reason)
     if type(phase).check_report is Phase.check_report:
         return
     step = f"check_report of phase {phase.name!r}"
@@ -183,19 +150,7 @@ def checked_tally(
     *,
     is_first: bool = True,
 ) -> Tally:
-    """Return the tally of some clients.
-
-    Args:
-        protocol: whose phase it is.
-        phase: which.
-        reports: theirs in this phase.
-        earlier: theirs in each earlier phase.
-        public: their public rows.
-        is_first: whether to see as well whether tallies of a few of them add up.
-
-    Raises:
-        PluginError: the phase's own code raises, returns no tally, or one that does not add up.
-    """
+    """Return the tally of some clients; of the first ones see as well whether tallies of a few of them add up."""
     step = f"tally of phase {phase.name!r}"
 
     def tally_of(rows: slice) -> Tally:
@@ -212,19 +167,13 @@ def checked_tally(
             merged = first.merge(second)
         if merged != whole:
             # No numbers, since it may be private how many clients there are.
-            raise _wrong(
-                protocol, step, "the tallies of two halves of some clients do not add up to that of all of them"
-            )
+            reason = "the tallies of two halves of some clients do not add up to that of all of them"
+            raise _wrong(protocol, step, reason)
     return tally_of(slice(None))
 
 
 def checked_outcome(protocol: PhasedProtocol[Any, OutcomeT], tallies: Sequence[Tally]) -> OutcomeT:
-    """Return what a session releases.
-
-    Raises:
-        PluginError: the protocol's own code raises; it returns another type than it says, what is not finite or not
-            the same as it arrives; or another outcome when asked twice.
-    """
+    """Return what a session releases: of the declared type, finite, the same as it arrives, and when asked twice."""
     step = "outcome"
     outcome = _called(protocol, step, lambda: protocol.outcome(tallies))
     return cast("OutcomeT", _check(protocol, step, outcome, protocol.outcome_type))
@@ -233,11 +182,7 @@ def checked_outcome(protocol: PhasedProtocol[Any, OutcomeT], tallies: Sequence[T
 def checked_phase_outcome(
     protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]
 ) -> msgspec.Struct | None:
-    """Return what closing a phase publishes.
-
-    Raises:
-        PluginError: as `checked_outcome`.
-    """
+    """Return what closing a phase publishes, likewise."""
     if type(phase).outcome is Phase.outcome:
         return None
     step = f"outcome of phase {phase.name!r}"
@@ -249,11 +194,7 @@ def checked_phase_outcome(
 
 
 def checked_own_outcomes(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> Mapping[int, msgspec.Struct]:
-    """Return what single clients are told, by their places.
-
-    Raises:
-        PluginError: the protocol's own code raises, or returns what `own_outcome_type` is not, or is not finite.
-    """
+    """Return what single clients are told, by their places: of `own_outcome_type`, and finite."""
     step = "own_outcomes"
     with blaming(protocol, step):
         own = protocol.own_outcomes(tallies)

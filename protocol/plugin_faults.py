@@ -63,23 +63,14 @@ def place_of(error: BaseException, packages: frozenset[str]) -> str:
 
 
 def reason_of(error: BaseException, *, is_private: bool = False) -> str:
-    """Return what an exception says, as one line.
-
-    Args:
-        error: the exception.
-        is_private: whether its own text is left out.
-    """
+    """Return what an exception says, as one line; where that is private, without its own text."""
     said = _WITHHELD if is_private else " ".join(str(error).split())
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 @contextlib.contextmanager
 def blaming(protocol: "PhasedProtocol[Any, Any]", step: str) -> Generator[None]:
-    """Turn what a protocol's own code raises into a sentence.
-
-    Args:
-        protocol: whose code runs inside.
-        step: which.
+    """Turn what a protocol's own code raises in a step into a sentence.
 
     Raises:
         PluginError: in place of any other exception. Psephos's own are no exception, since what they quote may be
@@ -91,9 +82,6 @@ def blaming(protocol: "PhasedProtocol[Any, Any]", step: str) -> Generator[None]:
         raise
     except (Exception, SystemExit) as error:  # nobody's code ends a session as if it were its own process
         reason = reason_of(error, is_private=protocol.keeps_words)
-        place = place_of(error, packages_of(_with_phases(protocol)))
+        kinds = [*type(protocol).__mro__, *(kind for phase in protocol.phases for kind in type(phase).__mro__)]
+        place = place_of(error, packages_of(kinds))
         raise PluginError(plugin=plugin_of(protocol), step=step, reason=reason, place=place) from error
-
-
-def _with_phases(protocol: "PhasedProtocol[Any, Any]") -> list[type]:
-    return [*type(protocol).__mro__, *(kind for phase in protocol.phases for kind in type(phase).__mro__)]

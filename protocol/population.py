@@ -2,7 +2,8 @@
 
 Equal, bit for bit, to a session of agents in which every party reports: the same rows of the same streams go
 through the same mechanisms, and tallies merge exactly in any order. A protocol of one phase also takes its parties in
-batches, one after another, so that a population need not fit into memory.
+batches, one after another, so that a population need not fit into memory. None of it is private: a simulation's seed
+takes its noise off again.
 """
 
 import itertools
@@ -51,18 +52,7 @@ class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
 
 
 def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protocol: str, start: int) -> IntArray:
-    """Return the reports of the parties whose rows these are.
-
-    Args:
-        phase: the phase.
-        inputs: their rows.
-        noise: the simulation's.
-        protocol: the protocol's name.
-        start: the first party's place in the roster; the others follow it.
-
-    Returns:
-        int64, shape (n, phase.num_reported).
-    """
+    """Return the reports of parties from place `start` on, whose rows these are: int64, shape (n, num_reported)."""
     slots, stop = phase.mechanism.slots_of(phase.num_values), start + len(inputs)
     groups = phase.mechanism_groups(inputs.public)
     if all(type(mechanism) is Disclosure for mechanism, _ in groups):  # which uses none
@@ -101,9 +91,7 @@ def run_population(
     """Run all phases over all parties.
 
     Args:
-        protocol: what is run.
         inputs: the row of every party that takes part; at least one, but where it is private how many do.
-        noise: the simulation's.
         on_phase: called as each phase closes, with its tally and its outcome.
         kept: reports of earlier sessions, by phase and place, which take the place of what would be drawn.
         batch_rows: rows at a time; the result does not depend on it.
@@ -114,9 +102,6 @@ def run_population(
             that keeps none.
         PluginError: a report is out of range, or the protocol's own code raises or breaks its contract
             (`plugin_checks`).
-
-    Privacy:
-        None: a simulation's seed takes its noise off again.
     """
     if batch_rows < 1:
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
@@ -175,9 +160,7 @@ def run_batches(
     """Run a protocol of one phase over parties that come in batches; no batch is kept.
 
     Args:
-        protocol: what is run.
         batches: the parties' rows in roster order, any number at a time; at least one in all.
-        noise: the simulation's.
         on_batch: called after each batch with the number of parties so far.
 
     Returns:
@@ -187,9 +170,6 @@ def run_batches(
         ValueError: the protocol has more phases, there is no party, or a value is out of its mechanism's range.
         ConfigurationError: as `run_population`, or the phase keeps its reports.
         PluginError: as `run_population`.
-
-    Privacy:
-        None: a simulation's seed takes its noise off again.
     """
     phases = protocol.phases
     if len(phases) != 1:
@@ -234,8 +214,6 @@ def released_tally(phase: Phase, tally: Tally, draw: Draw | None) -> Tally:
     computed of it tells who took part.
 
     Args:
-        phase: the phase.
-        tally: of all reports.
         draw: applies a mechanism to a row, with the server's randomness; None where the server draws nothing.
     """
     if phase.tally_mechanism is not None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from .arguments import row_of_integers
 from .arrays import FloatArray
-from .errors import ConfigurationError
+from .errors import require
 from .mechanisms import Mechanism, RowMechanism
 from .roles import SessionKind
 
@@ -59,10 +59,7 @@ class NoiseSource(Protocol):
         """Return one report for each value.
 
         Args:
-            mechanism: the law.
             values: integers in the mechanism's `value_range`.
-            protocol: the protocol's name.
-            phase: the phase's name.
             place: the party's place in the roster, from 0.
         """
         ...
@@ -86,8 +83,6 @@ def philox_rows(key: int, *, start: int, stop: int, slots: int) -> FloatArray:
 
     Args:
         key: 0 ≤ key < 2**128.
-        start: the first row.
-        stop: the row after the last.
         slots: uniforms in a row.
 
     Returns:
@@ -105,7 +100,6 @@ class SimulatedNoise:
 
     Args:
         seed: any integer ≥ 0; never logged.
-        session: the session's name.
         round_number: tells repeated votes of one session apart.
 
     Raises:
@@ -113,11 +107,9 @@ class SimulatedNoise:
     """
 
     def __init__(self, seed: int, *, session: str, round_number: int = 0) -> None:
-        if seed < 0:
-            # The seed is a secret, so the message does not show it.
-            raise ConfigurationError(field="seed", value="a negative number", allowed="an integer >= 0")
-        if round_number < 0:
-            raise ConfigurationError(field="round_number", value=round_number, allowed="an integer >= 0")
+        # The seed is a secret, so the message does not show it.
+        require(seed >= 0, "seed", "a negative number", "an integer >= 0")
+        require(round_number >= 0, "round_number", round_number, "an integer >= 0")
         self._seed = seed
         self._session = session
         self._round_number = round_number
@@ -137,19 +129,13 @@ class SimulatedNoise:
     @functools.cached_property
     def session_id(self) -> str:
         """The session's id: a digest of seed, session and round; whoever guesses the seed can tell by it that it is."""
-        fields = {"protocol": "", "phase": "", "purpose": "session-id"}
-        key = stream_key(seed=self._seed, session=self._session, round_number=self._round_number, **fields)
-        return f"{key:032x}"
+        return f"{self._stream_key(protocol='', phase='', purpose='session-id'):032x}"
 
     def check(self, mechanism: RowMechanism) -> None:
         """Do nothing: every mechanism can be simulated."""
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
-        """Return the uniforms of the parties at places `start` to `stop`.
-
-        Returns:
-            float64 in [0, 1), shape (stop − start, slots).
-        """
+        """Return uniforms of parties at places `start` to `stop`: float64 in [0, 1), shape (stop − start, slots)."""
         return philox_rows(self._key(protocol, phase), start=start, stop=stop, slots=slots)
 
     def randomize(
@@ -183,16 +169,13 @@ class SimulatedNoise:
     def _key(self, protocol: str, phase: str) -> int:
         key = self._keys.get((protocol, phase))
         if key is None:
-            key = stream_key(
-                seed=self._seed,
-                session=self._session,
-                round_number=self._round_number,
-                protocol=protocol,
-                phase=phase,
-                purpose="report",
-            )
-            self._keys[protocol, phase] = key
+            fields = {"protocol": protocol, "phase": phase, "purpose": "report"}
+            key = self._keys[protocol, phase] = self._stream_key(**fields)
         return key
+
+    def _stream_key(self, *, protocol: str, phase: str, purpose: str) -> int:
+        own = {"session": self._session, "protocol": protocol, "phase": phase, "purpose": purpose}
+        return stream_key(seed=self._seed, round_number=self._round_number, **own)
 
     def _draw_ahead(self, earlier: "_Block | None", slots: int, *, protocol: str, phase: str, place: int) -> "_Block":
         """Return a party's uniforms, and with them, where others have asked before, those of its neighbors."""
@@ -211,7 +194,6 @@ class _Block:
     for arrays is its path for one party, bit for bit, and many times as fast.
 
     Args:
-        start: the first party's place.
         uniforms: theirs, shape (n, slots).
 
     Attributes:

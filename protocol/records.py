@@ -8,13 +8,14 @@ Nothing here is written by a simulation, and nobody's private values are in it: 
 than the server was, or was about to be, told.
 """
 
+import hashlib
 from typing import TypeAlias
 
 import msgspec
 import numpy as np
 
 from .kept_reports import Scope
-from .messages import Choice, Count
+from .messages import MAX_RECEIPT_BYTES, Choice, Count
 from .privacy import LedgerEntry
 from .tally import Tally
 
@@ -33,6 +34,7 @@ __all__ = [
     "Remembered",
     "Reserved",
     "ServerRecord",
+    "receipt_of",
 ]
 
 
@@ -96,22 +98,28 @@ class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unkno
 class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged", forbid_unknown_fields=True, omit_defaults=True):
     """Client: the server has said that a phase's report is kept on its side: until then it may have left, once more.
 
-    `at` is when that was kept, as in `Drawn`.
+    `at` is when that was kept, as in `Drawn`; `receipt` is what the server knows its word by.
     """
 
     phase: Count
     at: Count = 0
+    receipt: bytes = b""
 
 
-class Left(msgspec.Struct, frozen=True, tag="left", forbid_unknown_fields=True):
+class Left(msgspec.Struct, frozen=True, tag="left", forbid_unknown_fields=True, omit_defaults=True):
     """Client: the session is over for this party; room that it did not use is free.
 
-    `reason` is empty where it has heard the release; `at` is when that was kept, as in `Drawn`, and is not written
-    where nobody says.
+    Args:
+        reason: empty where it has heard the release.
+        at: when that was kept, as in `Drawn`.
+        release: the message, encoded; it is answered from here whoever asks again.
+        transcript: the digest of what everybody was told.
     """
 
     reason: str = ""
-    at: Count | msgspec.UnsetType = msgspec.UNSET
+    at: Count = 0
+    release: bytes = b""
+    transcript: str = ""
 
 
 class PhaseOpened(msgspec.Struct, frozen=True, tag="opened", forbid_unknown_fields=True):
@@ -184,6 +192,21 @@ class Broken(msgspec.Struct, frozen=True, tag="broken", kw_only=True, forbid_unk
     required: int
     missing: tuple[str, ...]
     first_drop: str
+
+
+def receipt_of(secret: bytes, *, session_id: str, party: str, phase: int) -> bytes:
+    """Return what a server knows its own acknowledgement by: a keyed digest (BLAKE2b), which nobody else can make.
+
+    Args:
+        secret: the server's; without one there is none.
+        session_id: `Charter.id`.
+        party: whose report it has.
+        phase: of which phase.
+    """
+    if not secret:
+        return b""
+    told = msgspec.msgpack.encode((session_id, party, phase))
+    return hashlib.blake2b(told, key=hashlib.sha256(secret).digest(), digest_size=MAX_RECEIPT_BYTES).digest()
 
 
 ClientRecord: TypeAlias = Reserved | Drawn | Acknowledged | Left

@@ -5,7 +5,7 @@ and what a client has answered or a server has counted stays as it was. A record
 error: nobody goes on from a journal of something else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -38,13 +38,15 @@ class ClientPast(msgspec.Struct, frozen=True):
 
     Args:
         answered: the requests, phase by phase, each with its report.
-        acknowledged: the phases whose report the server has said that it keeps.
+        acknowledged: the phases whose report the server has said that it keeps, and by what it knows its word.
         has_reserved: whether there is room on the ledger for the session.
+        heard: how it ended, where the release was heard and is kept.
     """
 
     answered: tuple[tuple[Request, Report], ...] = ()
-    acknowledged: frozenset[int] = frozenset()
+    acknowledged: Mapping[int, bytes] = {}
     has_reserved: bool = False
+    heard: Left | None = None
 
 
 def replay_client(
@@ -57,19 +59,13 @@ def replay_client(
 ) -> ClientPast:
     """Run by a client: return what its records say.
 
-    Args:
-        records: all that it has kept of this session.
-        protocol: what is run.
-        party: its name.
-        session: the session's name.
-        chosen: what the party chooses of its public row.
-
     Raises:
         JournalError: they are not of this party, session and protocol, or the party chose otherwise before.
     """
     answered: list[tuple[Request, Report]] = []
-    acknowledged: set[int] = set()
+    acknowledged: dict[int, bytes] = {}
     has_reserved = False
+    heard: Left | None = None
     for record in records:
         match record:
             case Reserved():
@@ -87,23 +83,19 @@ def replay_client(
                     raise JournalError(f"has a report of phase {record.phase} where {len(answered)} is next")
                 answered.append((request, report))
             case Acknowledged(phase):
-                acknowledged.add(phase)
+                acknowledged[phase] = record.receipt
             case Left():
                 has_reserved = False  # whoever left may come back, and say again what it has said
+                heard = record if record.release else heard
     if len(answered) > len(protocol.phases):
         raise JournalError(f"has reports of {len(answered)} phases, and {protocol.name!r} fewer")
-    return ClientPast(tuple(answered), frozenset(acknowledged), has_reserved)
+    return ClientPast(tuple(answered), acknowledged, has_reserved, heard)
 
 
 def replay_server(
     records: Sequence[ServerRecord], phase_reports: PhaseReports, admission: Admission
 ) -> msgspec.Struct | QuorumError | None:
     """Run by a server that has started: take its session up where the records end; everybody's connection is lost.
-
-    Args:
-        records: all that it has kept of this session.
-        phase_reports: the session's, at its beginning.
-        admission: its door.
 
     Returns:
         What the phase published that was closed last; or the error by which the session has ended.

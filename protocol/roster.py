@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from .arrays import IntArray
-from .errors import ConfigurationError, StrangerError, quote
+from .errors import ConfigurationError, StrangerError, quote, require
 from .roles import check_party_name
 
 __all__ = ["Roster"]
@@ -31,8 +31,7 @@ class Roster:
         self.public = public
         self.fingerprints = None if fingerprints is None else tuple(fingerprints)
         self.places = {name: place for place, name in enumerate(self.names)}
-        if not self.names:
-            raise ConfigurationError(field="roster", value=[], allowed="at least one party")
+        require(self.names, "roster", [], "at least one party")
         for name in self.names:
             check_party_name(name)
         if len(self.places) < len(self.names):
@@ -50,14 +49,9 @@ class Roster:
         return hashlib.sha256(msgspec.msgpack.encode([self.names, self.fingerprints, rows])).hexdigest()
 
     def check(self, party: str, fingerprint: str) -> int:
-        """Return a party's place, if it is on the roster and the certificate is its own.
+        """Return the place of a party of this name, or raise StrangerError.
 
-        Args:
-            party: the name that a connection gives.
-            fingerprint: of the certificate by which it came; empty where it came without.
-
-        Raises:
-            StrangerError: it is not.
+        It is on the roster, and came by its own certificate; without a certificate the fingerprint is empty.
         """
         place = self.places.get(party)
         if place is None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .errors import ConfigurationError, one_of
+from .errors import one_of, refuse, require
 from .phases import PhasedProtocol
 
 __all__ = ["DEFAULT_RULES", "JOIN", "PhaseRules", "SessionRules", "hidden_phases"]
@@ -35,20 +35,18 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     quorum: int | float | None = None
 
     def __post_init__(self) -> None:
-        if not self.deadline_seconds > 0:
-            raise ConfigurationError(field="deadline_seconds", value=self.deadline_seconds, allowed="positive")
+        require(self.deadline_seconds > 0, "deadline_seconds", self.deadline_seconds, "positive")
         if self.quorum is None:
             return
         is_count = isinstance(self.quorum, int) and not isinstance(self.quorum, bool) and self.quorum >= 1
-        if not is_count and not (isinstance(self.quorum, float) and 0 < self.quorum <= 1):
-            allowed = "a number of parties (an integer >= 1) or a share (a float in (0, 1])"
-            raise ConfigurationError(field="quorum", value=self.quorum, allowed=allowed)
+        is_share = isinstance(self.quorum, float) and 0 < self.quorum <= 1
+        allowed = "a number of parties (an integer >= 1) or a share (a float in (0, 1])"
+        require(is_count or is_share, "quorum", self.quorum, allowed)
 
     def required(self, num_parties: int, *, hides_participation: bool = False) -> int:
         """Return the quorum among `num_parties`, rounded up.
 
         Args:
-            num_parties: on the roster.
             hides_participation: whether it is private who reports; then there is no quorum, which is 0.
 
         Raises:
@@ -56,20 +54,17 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 at all, or no end to the waiting.
         """
         if hides_participation:
-            if self.quorum is not None:
-                allowed = "left out: participation is private here, and a quorum would reveal how many took part"
-                raise ConfigurationError(field="quorum", value=self.quorum, allowed=allowed)
-            if math.isinf(self.deadline_seconds):
-                allowed = "finite: participation is private here, so every phase lasts until its deadline"
-                raise ConfigurationError(field="deadline_seconds", value=self.deadline_seconds, allowed=allowed)
+            allowed = "left out: participation is private here, and a quorum would reveal how many took part"
+            require(self.quorum is None, "quorum", self.quorum, allowed)
+            allowed = "finite: participation is private here, so every phase lasts until its deadline"
+            refuse(math.isinf(self.deadline_seconds), "deadline_seconds", self.deadline_seconds, allowed)
             return 0
         if self.quorum is None:
             return num_parties
         if isinstance(self.quorum, float):
             # 0.6 * 5 is 3.0000000000000004 in floating point, and means three.
             return max(1, int(-(-(self.quorum * num_parties - 1e-9) // 1)))
-        if self.quorum > num_parties:
-            raise ConfigurationError(field="quorum", value=self.quorum, allowed=f"at most the {num_parties} parties")
+        require(self.quorum <= num_parties, "quorum", self.quorum, f"at most the {num_parties} parties")
         return self.quorum
 
 
@@ -100,19 +95,14 @@ class SessionRules(PhaseRules, frozen=True, kw_only=True):
     def required_by_phase(self, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> dict[str, int]:
         """Return how many reports each phase needs, by name; 0 where it is private who reports.
 
-        Args:
-            protocol: what is run.
-            num_parties: on the roster.
-
         Raises:
             ConfigurationError: a phase has the name of the time before the first one, a rule names no phase, or it asks
                 for more parties than there are, or for any where it is private who reports.
         """
         names = (JOIN, *(phase.name for phase in protocol.phases))
-        if JOIN in names[1:]:
-            raise ConfigurationError(field="phase", value=JOIN, allowed="named otherwise")
-        if unknown := sorted(set(self.phases) - set(names)):
-            raise ConfigurationError(field="rules", value=unknown[0], allowed=one_of(names, unknown[0]))
+        refuse(JOIN in names[1:], "phase", JOIN, "named otherwise")
+        for name in sorted(self.phases):
+            require(name in names, "rules", name, one_of(names, name))
         hidden = hidden_phases(protocol)
         return {name: self.of(name).required(num_parties, hides_participation=name in hidden) for name in names}
 

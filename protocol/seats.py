@@ -18,7 +18,6 @@ class Seat(Position[State, Move]):
     """One party's conversation, as the server has it.
 
     Args:
-        party: the party's name.
         place: its place in the roster.
 
     Attributes:
@@ -44,9 +43,6 @@ class Seat(Position[State, Move]):
 class Seats:
     """The seats of one session.
 
-    Args:
-        names: the parties, in roster order.
-
     Attributes:
         by_party: the seats, in roster order.
         num_awaited: how many parties can still report in the open phase, or join before the first.
@@ -66,11 +62,7 @@ class Seats:
         return iter(self.by_party.values())
 
     def at(self, place: int) -> Seat:
-        """Return the seat of the party at this place of the roster.
-
-        Raises:
-            IndexError: there is none.
-        """
+        """Return the seat of the party at this place of the roster; IndexError where there is none."""
         return self.by_party[self._names[place]]
 
     def clear(self, seat: Seat) -> Seat:

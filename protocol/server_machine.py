@@ -17,12 +17,14 @@ tells of it. It is made again from these records after a restart. In its session
 the party is waited for until the deadline, may come back in any phase, and is told again what it has to know.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
 from .admission import Admission
 from .effects import Drop, Effect, Keep, Send, send
 from .errors import (
+    JournalError,
     LocalProtocolError,
     MalformedMessageError,
     QuorumError,
@@ -48,7 +50,7 @@ from .messages import (
 )
 from .phase_reports import Attendance, PhaseReports, draws_for_releases
 from .phases import PhasedProtocol
-from .records import Accepted, Chosen, PhaseClosed, ServerRecord
+from .records import Accepted, Chosen, PhaseClosed, ServerRecord, receipt_of
 from .replay import replay_server
 from .roles import Side
 from .roster import Roster
@@ -71,14 +73,12 @@ class ServerMachine:
     """The server's side of one session.
 
     Args:
-        protocol: the protocol with its public parameters.
-        roster: who may take part.
-        mode: the session's.
         rules: deadlines and quorums.
         view: records what the server sees; simulations only.
         records: what the server has kept of this session, if it keeps records; None if it does not.
         kept: the reports of earlier sessions, by phase and party, in phases that keep theirs. A party that has one is
             told so as it joins, so that it draws none again; one that reports something else is refused.
+        secret: by which it knows its own acknowledgements again, and so an older copy of its records; nobody else's.
 
     Raises:
         JournalError: the records are none of this session.
@@ -98,6 +98,7 @@ class ServerMachine:
         view: View | None = None,
         records: Sequence[ServerRecord] | None = None,
         kept: ReceivedReports | None = None,
+        secret: bytes = b"",
     ) -> None:
         check_kept_names(kept or {}, protocol.kept_scopes)
         draws = draws_for_releases(protocol, mode.noise)
@@ -108,6 +109,7 @@ class ServerMachine:
         self._view = view
         self._is_durable = records is not None
         self._records = records or ()
+        self._receipt_of = functools.partial(receipt_of, secret, session_id=mode.charter.id)
         self._kept = {name: dict(reports) for name, reports in (kept or {}).items()}
         self._admission = Admission(protocol, roster, mode)
         transcript = Transcript(
@@ -202,10 +204,6 @@ class ServerMachine:
     def answer(self, inquiry: Inquiry, *, fingerprint: str = "") -> Terms:
         """Return what a party would take part in; change nothing.
 
-        Args:
-            inquiry: what a connection says first.
-            fingerprint: of the certificate by which it came; empty where it came without.
-
         Raises:
             StrangerError, RemoteProtocolError: as `Admission.answer`.
         """
@@ -214,10 +212,6 @@ class ServerMachine:
     def admit(self, hello: Hello, *, fingerprint: str = "") -> None:
         """Check whether a connection may speak for the party that it names; change nothing.
 
-        Args:
-            hello: what it says first, or after its inquiry.
-            fingerprint: of the certificate by which it came; empty where it came without.
-
         A party whose connection was lost before it reported anything may come back while the first phase is open. One
         that has reported may not: it would have to draw again, which would tell more, and its first report stands.
         Where the session is durable, a party may come back in any phase, also to hear the release, and one that comes
@@ -225,12 +219,17 @@ class ServerMachine:
         that it draws nothing again.
 
         Raises:
-            StrangerError, RemoteProtocolError: as `Admission.check`.
+            StrangerError, RemoteProtocolError: as `Admission.check`; or the party lacks reports of its own that are
+                here, and could draw them again.
             UnexpectedMessageError: it has spoken before, or comes too late.
         """
         self._admission.check(hello, fingerprint=fingerprint)
         seat, session = self._seats.by_party[hello.party], self._phase_reports.position.state
         reason = ""
+        if self._is_durable and hello.num_reports < seat.num_reports:
+            known = f"{seat.num_reports} of its reports are here, and its own journal has {hello.num_reports}"
+            reason = f"{hello.party!r} came with an older copy of its journal, or with none: {known}. Nothing was drawn"
+            raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
         if seat.state in _TO_BE_TAKEN_UP and self._takes_back(seat):
             return
         if seat.num_reports and not self._is_durable:
@@ -251,6 +250,12 @@ class ServerMachine:
         may_return = self._is_durable and seat.state in _TO_BE_TAKEN_UP and (seat.is_lost or has_certificate)
         return may_return and self.state is not SessionState.ABORTED
 
+    def _is_outdated(self, seat: Seat, shown: Acknowledgement) -> bool:
+        """Return whether this side has acknowledged a report that its records do not have."""
+        receipt = self._receipt_of(party=seat.party, phase=shown.phase)
+        is_missing = seat.num_reports <= shown.phase < len(self._protocol.phases)
+        return is_missing and self._phase_reports.is_under_way and receipt != b"" and receipt == shown.receipt
+
     def _admits(self, hello: Hello) -> bool:
         try:
             self.admit(hello, fingerprint=self._roster.fingerprint_of(hello.party))
@@ -265,6 +270,14 @@ class ServerMachine:
         """
         seat = self._seats.by_party[sender]
         moves = seat.moves
+        if type(message) is Hello and message.shown is not None and self._is_outdated(seat, message.shown):
+            phase = self._protocol.phases[message.shown.phase].name
+            reason = (
+                f"is an older copy: a party shows this server's own word that it has a report of phase {phase!r}, and "
+                "there is none in it. Noise would be drawn a second time: put the newest copy back"
+            )
+            told = SessionAborted(reason="its journal is an older copy, which its operator has to replace", by="server")
+            return self._flow.end(JournalError(reason), told=told)
         comes_back = (
             type(message) is Hello and seat.state is not State.NEW and message.party == sender and self._admits(message)
         )
@@ -371,7 +384,8 @@ class ServerMachine:
     def _acknowledge(self, seat: Seat) -> list[Effect]:
         if not self._is_durable or not seat.num_reports:
             return []
-        return [self._send(seat, Acknowledgement(seat.num_reports - 1))]
+        phase = seat.num_reports - 1
+        return [self._send(seat, Acknowledgement(phase, self._receipt_of(party=seat.party, phase=phase)))]
 
     def _on_report(self, seat: Seat, message: Report) -> list[Effect]:
         if seat.state is State.LATE:
@@ -392,9 +406,8 @@ class ServerMachine:
             return self._drop(seat, error)
         if self._kept and self._kept.get(phase_reports.name, {}).get(seat.party, values) != values:
             scope = self._protocol.phases[phase_reports.phase].kept
-            return self._drop(
-                seat, conflicting_report(sender=seat.party, phase=phase_reports.name, state=seat.state, scope=scope)
-            )
+            name = phase_reports.name
+            return self._drop(seat, conflicting_report(sender=seat.party, phase=name, state=seat.state, scope=scope))
         phase_reports.count(seat, payload, values)
         effects: list[Effect] = []
         if self._is_durable:

@@ -5,25 +5,25 @@ ends, and both sides name the missing parties. Where it is private who takes par
 What is decided is kept before anybody is told.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from .effects import Closed, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline, send
-from .errors import PsephosError, QuorumError, RemoteProtocolError
-from .messages import NIL, Abort, Message, encode_payload
+from .errors import LocalProtocolError, PsephosError, QuorumError, RemoteProtocolError
+from .messages import NIL, Abort, Message, Release, encode, encode_payload
 from .phase_reports import PhaseReports
 from .phases import PhasedProtocol
 from .plugin_checks import checked_outcome, checked_own_outcomes
 from .records import Broken, KeptTally, PhaseClosed, PhaseOpened
-from .releases import Releases
 from .rules import SessionRules, hidden_phases
+from .seats import Seat
 from .states import Move, State
 from .tally import Tally
 from .views import View
 
-__all__ = ["SessionFlow", "SessionResult"]
+__all__ = ["Releases", "SessionFlow", "SessionResult"]
 
 
 class SessionResult(msgspec.Struct, frozen=True):
@@ -47,13 +47,59 @@ class SessionResult(msgspec.Struct, frozen=True):
     num_told: int | None = None
 
 
+class Releases(msgspec.Struct, frozen=True):
+    """What the parties that are still there are told.
+
+    Args:
+        to_all: the outcome, as everybody is told it who is told no more.
+        to_some: what each party is told that is told more, by its name.
+    """
+
+    to_all: Release
+    to_some: Mapping[str, Release]
+
+    @classmethod
+    def of(
+        cls, outcome: msgspec.Struct, own_outcomes: Mapping[int, msgspec.Struct], hearing: Iterable[Seat]
+    ) -> "Releases":
+        """Return what is said.
+
+        Args:
+            outcome: the session's.
+            own_outcomes: what single parties are told, by place.
+            hearing: who is still there.
+
+        Raises:
+            LocalProtocolError: it does not fit into a message.
+        """
+        to_some: dict[str, Release] = {}
+        told = outcome
+        try:
+            to_all = Release(encode_payload(outcome))
+            encode(to_all)
+            for seat in hearing:
+                if seat.state is State.LATE:
+                    to_some[seat.party] = msgspec.structs.replace(to_all, is_late=True)
+                if seat.place in own_outcomes:
+                    told = own = own_outcomes[seat.place]
+                    more = to_some.get(seat.party, to_all)
+                    to_some[seat.party] = msgspec.structs.replace(more, own=encode_payload(own))
+            if to_some:
+                encode(max(to_some.values(), key=lambda each: len(bytes(each.own))))  # if the longest fits, all do
+        except (TypeError, ValueError) as error:
+            reason = f"the outcome, of type {type(told).__name__}, does not fit into a message: {error}"
+            raise LocalProtocolError(reason, role="server", message_type="Release") from error
+        return cls(to_all, to_some)
+
+    def to(self, party: str) -> Release:
+        """Return what one party is told."""
+        return self.to_some.get(party, self.to_all)
+
+
 class SessionFlow:
     """The flow of one session from phase to phase.
 
     Args:
-        protocol: what is run.
-        phase_reports: the session's.
-        rules: the session's.
         is_durable: whether the server keeps records.
         view: records what the server sends; simulations only.
 
@@ -142,22 +188,13 @@ class SessionFlow:
         return effects
 
     def follow(self, outcome: msgspec.Struct | None) -> list[Effect]:
-        """Open the next phase, or release after the last.
-
-        Args:
-            outcome: what the phase published that has closed.
-        """
+        """Open the next phase, or release after the last; `outcome` is what the phase published that has closed."""
         if self._phase_reports.phase + 1 == len(self._protocol.phases):
             return self._release()
         return self._open_next(encode_payload(outcome))
 
     def end(self, error: PsephosError, *, told: PsephosError | None = None) -> list[Effect]:
-        """End the session with an error, on every side.
-
-        Args:
-            error: the server's.
-            told: what the clients are told in its place.
-        """
+        """End the session with an error, on every side; clients may be told another one."""
         return [self._send(self._phase_reports.abort(), Abort.because(told or error)), Fail(error)]
 
     def _open_next(self, payload: msgspec.Raw) -> list[Effect]:

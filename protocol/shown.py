@@ -57,11 +57,7 @@ def _way(name: str) -> Callable[[object], Any]:
 
 
 def exact_line(value: Any) -> str:
-    """Return a struct's fields in one line: none is rounded or cut, and of what is long the line says how much it is.
-
-    Args:
-        value: a struct.
-    """
+    """Return a struct's fields in one line: none is rounded or cut, and of what is long it says how much there is."""
     fields = ", ".join(f"{name}={brief(getattr(value, name))}" for name in value.__struct_fields__)
     return f"{type(value).__name__}({fields})"
 

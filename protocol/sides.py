@@ -22,7 +22,6 @@ class SessionMode:
     """Which session it is, and where one side's randomness comes from; of agents a `Simulation` or a `Deployment`.
 
     Args:
-        session: the session's name.
         noise: of a client for its reports, of a server for the noise that a protocol leaves to it. Its kind is the
             session's: a peer of the other kind is refused.
         charter: what makes the session this one, as far as it was agreed to beforehand.
@@ -44,7 +43,6 @@ class Party:
     """One party of a session: who it is, and what it holds. All but its name, its place and its public row is private.
 
     Args:
-        name: the party's name.
         place: its place in the roster, from 0; addresses simulated noise.
         row: its private row, as `PhasedProtocol.encode` makes it.
         public: its public row; without one, what the server says is taken where it fits the private row, which is right

@@ -149,10 +149,7 @@ class SessionMove(enum.Enum):
 
 SESSION: Final[Mapping[SessionState, Mapping[SessionMove, SessionState]]] = {
     SessionState.IDLE: {SessionMove.START: SessionState.GATHERING},
-    SessionState.GATHERING: {
-        SessionMove.OPEN_PHASE: SessionState.COLLECTING,
-        SessionMove.ABORT: SessionState.ABORTED,
-    },
+    SessionState.GATHERING: {SessionMove.OPEN_PHASE: SessionState.COLLECTING, SessionMove.ABORT: SessionState.ABORTED},
     SessionState.COLLECTING: {
         SessionMove.OPEN_PHASE: SessionState.COLLECTING,
         SessionMove.RELEASE: SessionState.RELEASED,
@@ -183,11 +180,7 @@ class Position(Generic[StateT, MoveT]):
         self.moves: Mapping[MoveT, StateT] = table[state]
 
     def move(self, move: MoveT) -> None:
-        """Make a move.
-
-        Raises:
-            KeyError: the table forbids it from here.
-        """
+        """Make a move; KeyError where the table forbids it from here."""
         self.state = self.moves[move]
         self.moves = self._table[self.state]
 

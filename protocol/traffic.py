@@ -65,11 +65,7 @@ class PhaseTraffic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrafficMeter:
-    """Counts the messages that pass a server.
-
-    Args:
-        protocol: what is run.
-    """
+    """Counts the messages that pass a server."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any]) -> None:
         self._names = _rows_of(protocol)
@@ -77,13 +73,7 @@ class TrafficMeter:
         self._num_phases = len(protocol.phases)
 
     def note(self, message: Message, num_bytes: int, *, times: int | None = None) -> None:
-        """Count a message of a party, or one that the server sends to so many parties.
-
-        Args:
-            message: what is said.
-            num_bytes: of it, encoded.
-            times: to how many parties; None for a message of a party.
-        """
+        """Count a message of a party, of so many encoded bytes; or one that the server sends to `times` parties."""
         match message:
             case Request(phase=phase) | Report(phase=phase) | Acknowledgement(phase=phase):
                 counts = self._counts[1 + phase if 0 <= phase < self._num_phases else -1]
@@ -108,11 +98,7 @@ class ExpectedTraffic:
     """What a session of agents says in which all parties take part, and nobody keeps a journal.
 
     Args:
-        protocol: what is run.
-        names: the parties.
         public: their public rows, shape (n, public columns).
-        session: the session's name.
-        kind: where its randomness comes from.
         charter: what makes it the session that it is.
 
     Raises:
@@ -151,16 +137,7 @@ class ExpectedTraffic:
     def of(
         self, tallies: Sequence[Tally], outcome: msgspec.Struct, own_outcomes: Mapping[int, msgspec.Struct]
     ) -> tuple[PhaseTraffic, ...]:
-        """Return what is said where a session leaves this.
-
-        Args:
-            tallies: each phase's.
-            outcome: what is released.
-            own_outcomes: what single parties are told, by place.
-
-        Raises:
-            ValueError: the release would be larger than a message may be.
-        """
+        """Return what is said where a session leaves this; ValueError for a release larger than a message may be."""
         number, protocol = self._number, self._protocol
         counts = [self._join]
         payload = NIL
@@ -181,11 +158,4 @@ def _rows_of(protocol: PhasedProtocol[Any, Any]) -> tuple[str, ...]:
 
 
 def _made(phase: str, counts: Sequence[int]) -> PhaseTraffic:
-    messages_up, bytes_up, messages_down, bytes_down = counts
-    return PhaseTraffic(
-        phase=phase,
-        messages_up=messages_up,
-        bytes_up=bytes_up,
-        messages_down=messages_down,
-        bytes_down=bytes_down,
-    )
+    return PhaseTraffic(phase=phase, **dict(zip(PhaseTraffic.__struct_fields__[1:], counts, strict=True)))

@@ -27,8 +27,6 @@ class Transcript:
     """Digests what a server tells everybody, in the order in which each client hears it.
 
     Args:
-        session: the session's name.
-        protocol: the protocol's.
         kind: deployment or simulation.
         num_phases: how many requests there are in all.
 

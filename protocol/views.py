@@ -9,7 +9,7 @@ import enum
 
 import msgspec
 
-from .errors import ConfigurationError
+from .errors import require
 from .messages import Charter, Message
 from .roles import SessionKind, Side
 
@@ -46,7 +46,6 @@ class View(msgspec.Struct):
     Args:
         party: its name.
         side: the machine that it ran.
-        session: the session's name.
         kind: must be a simulation.
         private_row: a client's own input, as integers; empty for a server.
 
@@ -62,8 +61,8 @@ class View(msgspec.Struct):
     observations: list[Observation] = msgspec.field(default_factory=list[Observation])
 
     def __post_init__(self) -> None:
-        if self.kind is not SessionKind.SIMULATION:
-            raise ConfigurationError(field="kind", value=self.kind.value, allowed="a simulation, to record a view")
+        is_simulated = self.kind is SessionKind.SIMULATION
+        require(is_simulated, "kind", self.kind.value, "a simulation, to record a view")
 
     def record(self, happening: Happening, peer: str, message: Message | None = None, *, reason: str = "") -> None:
         """Append one observation."""
@@ -71,13 +70,9 @@ class View(msgspec.Struct):
 
 
 def check_view(view: View | None, kind: SessionKind) -> None:
-    """Refuse a view in a session of another kind.
-
-    Raises:
-        ConfigurationError: it is of another kind.
-    """
-    if view is not None and view.kind is not kind:
-        raise ConfigurationError(field="view", value=view.kind.value, allowed=f"of a {kind.value}")
+    """Raise ConfigurationError for a view in a session of another kind."""
+    if view is not None:
+        require(view.kind is kind, "view", view.kind.value, f"of a {kind.value}")
 
 
 def describe(message: Message) -> dict[str, object]:

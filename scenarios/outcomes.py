@@ -19,26 +19,18 @@ from ..protocol.estimators import Estimate
 
 __all__ = ["Field", "Line", "Lines", "estimates_in", "number_of", "plain", "tables_of", "truth_of"]
 
-Field: TypeAlias = object
-"""A number, a text, an `Estimate`, or anything else that stands in one cell."""
+Field: TypeAlias = object  # a number, a text, an `Estimate`, or anything else that stands in one cell
 
-VALUE: Final = "value"
-"""The column of what is no struct."""
+VALUE: Final = "value"  # the column of what is no struct
 
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """One line of a table.
+    """One line of a table."""
 
-    Args:
-        names: what it is called, and before that what it is a part of; none for the outcome's own fields.
-        keys: those of the names that stand in no cell, by column.
-        cells: by column.
-    """
-
-    names: tuple[str, ...]
-    keys: Mapping[str, str]
-    cells: Mapping[str, Field]
+    names: tuple[str, ...]  # what it is called, and before that what it is a part of; none for the outcome's own fields
+    keys: Mapping[str, str]  # those of the names that stand in no cell, by column
+    cells: Mapping[str, Field]  # by column
 
     @property
     def name(self) -> str:
@@ -48,15 +40,10 @@ class Line:
 
 @dataclasses.dataclass(frozen=True)
 class Lines:
-    """Lines that belong together.
+    """Lines that belong together."""
 
-    Args:
-        name: the fields that lead there; empty for the outcome's own.
-        lines: at least one.
-    """
-
-    name: str
-    lines: Sequence[Line]
+    name: str  # the fields that lead there; empty for the outcome's own
+    lines: Sequence[Line]  # at least one
 
     @functools.cached_property
     def keys(self) -> list[str]:
@@ -140,13 +127,7 @@ def plain(field: Field) -> str:
 
 
 class _Called(NamedTuple):
-    """What one of several is called.
-
-    Args:
-        column: of its name.
-        name: the name.
-        is_shown: whether the column is needed, since no cell has the name.
-    """
+    """What one of several is called, by the column of its name; that column is shown where no cell has the name."""
 
     column: str
     name: str
@@ -156,13 +137,9 @@ class _Called(NamedTuple):
 def _gather(
     value: object, path: tuple[str, ...], called: tuple[_Called, ...], found: dict[tuple[str, ...], list[Line]]
 ) -> None:
-    """Put a value into its table, and what it holds several of into tables of their own.
+    """Put a value into its table, by the fields that lead there, and what it holds several of into others.
 
-    Args:
-        value: a struct, or what stands in one place of a collection.
-        path: the fields that lead there.
-        called: what it is called, and before that what it is a part of.
-        found: the lines by path.
+    `called` is what it is called, and before that what it is a part of.
     """
     parts = [(name, part, _elements(part)) for name, part in _parts(value)]
     cells = {name: part for name, part, elements in parts if elements is None}

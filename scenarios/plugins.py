@@ -37,16 +37,11 @@ __all__ = [
     "names_in",
 ]
 
-ARRAY: Final = "array"
-"""The path without agents, where a transport's name would stand."""
-PROTOCOLS: Final = "psephos.protocols"
-"""Entry points: name → subclass of `PhasedProtocol`."""
-TRANSPORTS: Final = "psephos.transports"
-"""Entry points: name → subclass of `Transport`, made without arguments."""
-ADVERSARIES: Final = "psephos.adversaries"
-"""Entry points: name → subclass of `adversaries.Role`."""
-ROLES: Final = "psephos.roles"
-"""Entry points: name → subclass of `Client` or `Server`."""
+ARRAY: Final = "array"  # the path without agents, where a transport's name would stand
+PROTOCOLS: Final = "psephos.protocols"  # entry points: name → subclass of `PhasedProtocol`
+TRANSPORTS: Final = "psephos.transports"  # entry points: name → subclass of `Transport`, made without arguments
+ADVERSARIES: Final = "psephos.adversaries"  # entry points: name → subclass of `adversaries.Role`
+ROLES: Final = "psephos.roles"  # entry points: name → subclass of `Client` or `Server`
 
 
 def names_in(group: str) -> tuple[str, ...]:
@@ -66,11 +61,7 @@ def check_transport(name: str) -> None:
 
 
 def make_transport(name: str) -> "Transport":
-    """Return a new transport of the kind registered as `name`.
-
-    Raises:
-        ConfigurationError: there is none, it cannot be imported or made, or it is no transport.
-    """
+    """Return a new transport of the kind registered as `name`."""
     from ..transports.abc import Transport
 
     kind = find(TRANSPORTS, name, Transport, field="transport", is_class=True)
@@ -86,22 +77,14 @@ def make_transport(name: str) -> "Transport":
 
 
 def find_client_role(name: str) -> type["Client"]:
-    """Return the client role registered as `name`.
-
-    Raises:
-        ConfigurationError: there is none, it cannot be imported, or it is no client's.
-    """
+    """Return the client role registered as `name`."""
     from ..agents.client import Client
 
     return find(ROLES, name, Client, field="client role", is_class=True)
 
 
 def find_server_role(name: str) -> type["Server"]:
-    """Return the server role registered as `name`.
-
-    Raises:
-        ConfigurationError: there is none, it cannot be imported, or it is no server's.
-    """
+    """Return the server role registered as `name`."""
     from ..agents.server import Server
 
     return find(ROLES, name, Server, field="server role", is_class=True)
@@ -140,30 +123,17 @@ def find(group: str, name: str, kind: Any, *, field: str, is_class: bool = False
 
 
 def check_registered(plugin: Any, name: str, *, field: str) -> None:
-    """Raise ConfigurationError where a class is registered under another name than its own.
-
-    Args:
-        plugin: the class.
-        name: the entry point's.
-        field: what an error calls it.
-    """
+    """Raise ConfigurationError, of `field`, where a class is registered under another name than its own."""
     own = getattr(plugin, "role" if field.endswith(" role") else "name", name)
     if own != name:
         raise _refusal(field, name, f"registered by the name that {plugin.__name__} has, {own!r}")
 
 
 def load(target: str, kind: Any, *, field: str, name: str, is_class: bool = False) -> Any:
-    """Return what a registered text names.
-
-    Args:
-        target: "module:name".
-        kind: what it names, or with `is_class` a subclass of that.
-        field: what an error calls it.
-        name: under which it is registered.
-        is_class: whether it names a class.
+    """Return what "module:name" names, registered under `name`: of a kind, or with `is_class` a subclass of that.
 
     Raises:
-        ConfigurationError: it cannot be imported, or is something else.
+        ConfigurationError: it cannot be imported, or is something else; the error calls it `field`.
     """
     try:
         found: Any = importlib.metadata.EntryPoint(name, target, field).load()

@@ -166,17 +166,10 @@ def part_of(protocol: type["PhasedProtocol[Any, Any]"], part: str, kind: Any, *,
 
 
 def load_part(system: System, part: str, kind: Any, *, name: str, is_class: bool = False) -> Any:
-    """Return a part of a system; None where it is missing.
-
-    Args:
-        system: the system.
-        part: one of `System`'s that is not a table.
-        kind: what the part is, or with `is_class` a subclass of.
-        name: the system's, for errors.
-        is_class: whether the part is a class.
+    """Return a part of a system, which is not a table; None where it is missing. See `part_of`.
 
     Raises:
-        ConfigurationError: it cannot be imported, or is something else.
+        ConfigurationError: it cannot be imported, or is something else; it names the system as given.
     """
     target: str = getattr(system, part)
     field = part.replace("_", " ").removesuffix("s")
@@ -184,10 +177,7 @@ def load_part(system: System, part: str, kind: Any, *, name: str, is_class: bool
 
 
 def commands(kind: Any) -> dict[str, Any]:
-    """Return the commands that systems bring, by name.
-
-    Args:
-        kind: what a command is.
+    """Return the commands of one kind that systems bring, by name.
 
     Raises:
         ConfigurationError: one cannot be imported, or is none.
@@ -200,12 +190,7 @@ def commands(kind: Any) -> dict[str, Any]:
 
 
 def load_each(part: str, kind: Any, *, is_imported: bool = False) -> Iterator[tuple[str, Any]]:
-    """Yield a part of every system that has it, with the system's name.
-
-    Args:
-        part: as in `load_part`.
-        kind: the same.
-        is_imported: only of systems whose protocol is imported already.
+    """Yield a part of every system that has it, with the system's name, or only of those already imported.
 
     Raises:
         ConfigurationError: as `load_part`.

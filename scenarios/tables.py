@@ -52,9 +52,7 @@ class Cell:
             return cls("yes" if value else "no")
         if isinstance(value, int):
             return cls(f"{value:,}", value)
-        if isinstance(value, float):
-            return cls(f"{value:,.6g}", value)
-        return cls(str(value))
+        return cls(f"{value:,.6g}", value) if isinstance(value, float) else cls(str(value))
 
     @property
     def written(self) -> str | float:

@@ -25,6 +25,7 @@ ITEMS: Final = (
     "an unknown scenario, key or transport",
     "an error prior that is unknown, or impossible for a quota; a level outside (0, 1/2)",
     "an unreachable or a taken address",
+    "a folder that others may write to",
     "secure noise without OpenDP, the extra `deployment`",
     "a page for monitors at no address of this machine",
     "a peer of another version, session or kind",

@@ -1,14 +1,17 @@
 """What holds for every test: the same examples in every run, long files first, and what is left out when quick."""
 
 import fcntl
+import functools
 import gc
+import inspect
 import itertools
 import os
 import signal
-from collections.abc import Generator, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import coverage
 import hypothesis
@@ -123,14 +126,62 @@ def _beyond_few(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     return left_out
 
 
+def _needs_its_values_alone(item: pytest.Item) -> bool:
+    """Whether a test is a case of a plain function that asks for no fixture, and is to pass."""
+    return (
+        isinstance(item, pytest.Function)
+        and item.cls is None
+        and hasattr(item, "callspec")
+        and set(item.fixturenames) <= item.callspec.params.keys()
+        and not inspect.iscoroutinefunction(item.obj)
+        and not hasattr(item.obj, "hypothesis")
+        and not any(item.get_closest_marker(name) for name in ("skip", "skipif", "xfail"))
+    )
+
+
+def _put_together(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return tests with all such cases of a function in its first one, which says of which case an error is.
+
+    What pytest and pytest-xdist do for a test takes longer than most cases.
+    """
+    cases: dict[str, list[pytest.Function]] = {}
+    kept: list[pytest.Item] = []
+    for item in items:
+        own = cases.setdefault(item.nodeid.partition("[")[0], [])
+        is_case = _needs_its_values_alone(item)
+        if not is_case or not own:
+            kept.append(item)
+        if is_case:
+            own.append(cast("pytest.Function", item))
+    for own in cases.values():
+        if len(own) > 1:
+            own[0].obj = functools.partial(_run_all, own[0].obj, [case.callspec for case in own])
+            setattr(own[0], "_nodeid", own[0].nodeid.partition("[")[0])  # noqa: B010  checkers know no such name
+    return kept
+
+
+def _run_all(check: Callable[..., None], cases: Sequence[Any], **_first: object) -> None:
+    for case in cases:
+        try:
+            check(**case.params)
+        except BaseException as error:
+            error.add_note(f"The case is [{case.id}].")
+            raise
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only `make verify` runs, and put the longest files first: pytest-xdist hands out in this order."""
+    """Leave out what only `make verify` runs, and put the longest files first: pytest-xdist hands out in this order.
+
+    Where it does, and quickly, cases that need nothing but their values are one test.
+    """
     if not IS_FULL:
         left_out = [item for item in items if item.get_closest_marker("full")]
         left_out += _beyond_few([item for item in items if not item.get_closest_marker("full")])
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
         config.hook.pytest_deselected(items=left_out)
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            items[:] = _put_together(items)
     folder = Path(__file__).parent
     places = {folder / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
@@ -155,29 +206,30 @@ def pytest_sessionfinish() -> None:
     measuring = coverage.Coverage.current()
     if measuring is not None:
         measuring.save()
+    _folders.cleanup()
 
 
 def _empty_folders(parent: Path) -> Iterator[Path]:
     """Yield a folder as long as nobody leaves anything in it, and then another one."""
     for number in itertools.count():
         folder = parent / str(number)
-        folder.mkdir()
+        folder.mkdir(parents=True)
         while not any(folder.iterdir()):
             yield folder
 
 
-@pytest.fixture(scope="session")
-def journals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Empty folders for journals, of this worker's tests."""
-    return _empty_folders(tmp_path_factory.mktemp("journals"))
+_folders: Final = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+_journals: Final = _empty_folders(Path(_folders.name, "journals"))
+_witnesses: Final = _empty_folders(Path(_folders.name, "witnesses"))
 
 
-@pytest.fixture(autouse=True)
-def own_journals(journals: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a journal for each name: no test writes into that of whoever runs it, or of another test."""
-    folder = next(journals)
-    monkeypatch.setenv("PSEPHOS_JOURNAL", str(folder))
-    return folder
+def pytest_runtest_setup() -> None:
+    """Give each test folders of journals and their witnesses: none writes into those of whoever runs it, or of another.
+
+    A fixture of all tests would take as long as many a test does.
+    """
+    os.environ["PSEPHOS_JOURNAL"] = str(next(_journals))
+    os.environ["PSEPHOS_WITNESS"] = str(next(_witnesses))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -28,6 +28,7 @@ from typing import IO, Any, Final, Self, cast
 import msgspec
 import pytest
 import trio
+from openssl_calls import ask_for_new_keys
 from psephos.agents.driver import Observers
 from psephos.agents.events import Log
 from psephos.agents.standing import Standing
@@ -165,6 +166,11 @@ class Peer:
     def send_bytes(self, data: bytes) -> None:
         """Send bytes as they are."""
         self._socket.sendall(data)
+
+    def ask_for_new_keys(self, number: int) -> None:
+        """Change the keys of TLS so many times, and ask for the other side's each time."""
+        assert isinstance(self._socket, ssl.SSLSocket)
+        ask_for_new_keys(self._socket, number)
 
     def hello(self, party: str, **fields: Any) -> None:
         """Send the Hello of a partner of `write_vote`'s simulation, or one that differs in some fields."""
@@ -564,7 +570,7 @@ class Terminal:
 
 
 def with_journals(folder: Path) -> dict[str, str]:
-    """Return this environment, with a folder of journals: a test's (`own_journals`), or else one in `folder`."""
+    """Return this environment, with a folder of journals: a test's, or else one in `folder`."""
     journals = Path(os.environ.get("PSEPHOS_JOURNAL", folder / "journals"))
     journals.mkdir(exist_ok=True)
     return {**os.environ, "PSEPHOS_JOURNAL": str(journals)}

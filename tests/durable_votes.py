@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import msgspec
 import numpy as np
-from deployments import AHEAD, ENTRIES, Process, read_json, write_vote
+from deployments import AHEAD, ENTRIES, Ending, Process, read_json, write_vote
 from psephos.agents.journal_format import read_journal
 from psephos.agents.person_journal import SessionRecords, read_sessions
 from psephos.agents.session_journal import SESSION
@@ -24,7 +24,7 @@ from psephos.scenarios.deployment.journals import journal_file
 from psephos.scenarios.deployment.server import JOURNAL_FILE
 from relays import Relay
 
-__all__ = ["DURABLE_STEPS", "PHASES", "Dying", "Vote", "partners"]
+__all__ = ["DURABLE_STEPS", "PHASES", "Dying", "Vote", "check_ended", "partners"]
 
 PHASES: Final = ("weights", "opinions")
 DURABLE_STEPS: Final = ("reserved", "drawn", "acknowledged", "drawn", "acknowledged", "left")
@@ -38,6 +38,16 @@ _of_server: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(Serv
 def partners(number: int) -> dict[str, dict[str, str]]:
     """Return so many partners with what is their own."""
     return {f"p{place:02}": {"weight": str(1 + place % 3), "merger": str(place % 2)} for place in range(number)}
+
+
+def check_ended(ending: Ending, words: str, *, status: int) -> None:
+    """Check that a process ended with this line, whatever connections it lost before, and where no page had room."""
+    lines = ending.err.splitlines()
+    assert (ending.status, ending.out.count("Traceback")) == (status, 0), ending
+    before = ("trying again: ", "warning: ", "psephos: no report.html: ")
+    assert all(line.startswith(before) for line in lines[:-1]), ending
+    assert lines[-1].startswith("psephos: ")
+    assert words in lines[-1]
 
 
 class Vote:
@@ -82,7 +92,12 @@ class Vote:
         assert (ended.status, ended.err) == (0, "")
 
     def start(
-        self, *words: object, dying: Dying | None = None, ahead: float | None = None, ulimit: str = ""
+        self,
+        *words: object,
+        dying: Dying | None = None,
+        ahead: float | None = None,
+        ulimit: str = "",
+        prefix: Sequence[str] = (),
     ) -> Process:
         """Start a process, which dies at a step of its own, or whose clock SIGCONT sets forward by so many seconds."""
         program: Sequence[object] = ("-m", "psephos.scenarios.cli")
@@ -90,9 +105,8 @@ class Vote:
             program = (_DYING, *dying)
         elif ahead is not None:
             program = (AHEAD, ahead)
-        return self._stack.enter_context(
-            Process(*words, folder=self._folder, is_measured=False, ulimit=ulimit, program=program, prefix=self._prefix)
-        )
+        options: dict[str, Any] = {"ulimit": ulimit, "program": program, "prefix": (*self._prefix, *prefix)}
+        return self._stack.enter_context(Process(*words, folder=self._folder, is_measured=False, **options))
 
     def serve(
         self, *words: object, dying: Dying | None = None, ahead: float | None = None, ulimit: str = ""
@@ -110,11 +124,13 @@ class Vote:
         dying: Dying | None = None,
         ahead: float | None = None,
         ulimit: str = "",
+        prefix: Sequence[str] = (),
     ) -> Process:
         """Let a party take part, again or for the first time."""
         where = () if relay is None else ("--address", relay.address)
         own = (self.roster / "invitations", "--as", party, "--input", f"{party}.csv", *where, *words)
-        return self.start("join", *own, *self._out(party), dying=dying, ahead=ahead, ulimit=ulimit)
+        own = (*own, *self._out(party))
+        return self.start("join", *own, dying=dying, ahead=ahead, ulimit=ulimit, prefix=prefix)
 
     def _out(self, name: str) -> tuple[str, Path]:
         self._num_started += 1
@@ -170,6 +186,10 @@ class Vote:
     def run_of(self, name: str) -> dict[str, Any]:
         """Return how the last process of a party, or of the server, says that it ran."""
         return read_json(self._last_folders[name] / "run.json")
+
+    def events_of(self, name: str) -> list[dict[str, Any]]:
+        """Return the events of the last process of a party, or of the server."""
+        return [json.loads(line) for line in (self._last_folders[name] / "events.jsonl").read_bytes().splitlines()]
 
     def check_files(self, *, absent: Sequence[str] = ()) -> None:
         """Check what is left when all has ended."""

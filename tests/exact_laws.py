@@ -26,7 +26,7 @@ from psephos.protocol.mechanisms import (
 )
 from scipy.special import chdtrc, pdtrc
 
-__all__ = ["Law", "exact_law", "exact_log", "exact_moment", "lattice_law", "law_of_rows", "least_tail"]
+__all__ = ["Law", "exact_law", "exact_log", "exact_moment", "lattice_law", "law_of_rows", "least_tail", "support_of"]
 
 ReportT = TypeVar("ReportT")
 Law: TypeAlias = dict[ReportT, Fraction]
@@ -140,6 +140,22 @@ def exact_law(draw: Callable[[Below], ReportT]) -> Law[ReportT]:
 def law_of_rows(draw: Callable[[Below], Sequence[Any]]) -> Law[tuple[int, ...]]:
     """Return P[row of numbers] of a sampler of rows."""
     return exact_law(lambda below: tuple(int(number) for number in draw(below)))
+
+
+def support_of(hyper: HyperDistribution) -> tuple[float, float]:
+    """Return the least and the greatest flip probability that may be drawn."""
+    match hyper:
+        case PointMass():
+            flips = (hyper.probability,)
+        case Discrete():
+            flips = hyper.probabilities
+        case Moments():
+            flips, _ = hyper.points
+        case Piecewise():
+            flips = hyper.edges
+        case Uniform() | Beta() | TruncatedNormal():
+            flips = (hyper.low, hyper.high)
+    return min(flips), max(flips)
 
 
 def exact_moment(hyper: HyperDistribution, num_answers: int, num_flips: int) -> Fraction:

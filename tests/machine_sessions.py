@@ -131,9 +131,18 @@ class Session:
         *,
         noise: NoiseSource | None = None,
         records: Sequence[ServerRecord] | None = None,
+        secret: bytes = b"",
     ) -> ServerMachine:
         """Return a new server for the session; with records one that keeps them, and goes on from these."""
-        return ServerMachine(self.protocol, self.roster, self.mode(noise), rules=self.rules, view=view, records=records)
+        return ServerMachine(
+            self.protocol,
+            self.roster,
+            self.mode(noise),
+            rules=self.rules,
+            view=view,
+            records=records,
+            secret=secret,
+        )
 
     def server_view(self) -> View:
         """Return an empty view for the server."""

@@ -10,21 +10,53 @@ the same invariant is printed, to be kept by name in `simulation/test_world.py`.
 # ruff: noqa: T201  a program
 
 import argparse
+import dataclasses
 import random
 import sys
 import time
-from typing import cast
+from collections.abc import Callable, Mapping
+from typing import Final, cast
 
 from simulation.invariants import Broke
-from simulation.plans import Plan, draw_plan, smaller
+from simulation.plans import GAME, OtherChoice, Plan, choosing, draw_plan, smaller, storming
 from simulation.world import run_plan
 
-__all__ = ["broken_by", "main", "plan_of", "shrink"]
+__all__ = ["KINDS", "broken_by", "main", "of_choices", "of_game", "of_storm", "plan_of", "shrink"]
+
+_SEEDS_A_LINE: Final = 500
 
 
 def plan_of(seed: int) -> Plan:
     """Return a seed's plan."""
     return draw_plan(random.Random(seed))
+
+
+def of_game(seed: int) -> Plan:
+    """Return a seed's plan in which all sessions are of one game."""
+    plan = plan_of(seed)
+    return dataclasses.replace(plan, sessions=(GAME,) * (2 + seed % 2))
+
+
+def of_choices(seed: int) -> Plan:
+    """Return a seed's plan in all sessions of which voters choose their ε."""
+    plan = plan_of(seed)
+    events = tuple(event for event in plan.events if not isinstance(event, OtherChoice))
+    sessions = ("moral-preferences",) * len(plan.sessions)
+    return choosing(dataclasses.replace(plan, sessions=sessions, events=events), share=1.0)
+
+
+def of_storm(seed: int) -> Plan:
+    """Return a seed's plan in which processes die by the dozen."""
+    return storming(plan_of(seed))
+
+
+KINDS: Final[Mapping[str, Callable[[int], Plan]]] = {
+    "drawn": plan_of,
+    "game": of_game,
+    "choices": of_choices,
+    "storm": of_storm,
+}
+"""What is made of a seed."""
 
 
 def broken_by(plan: Plan) -> Broke | None:
@@ -55,40 +87,46 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to go on")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="run this one alone, and say what it does")
+    parser.add_argument(
+        "--kind", choices=KINDS, help="what is made of a seed (by default each in turn; of --seed: drawn)"
+    )
     given = parser.parse_args()
     if given.seed is not None:
-        return _show(given.seed)
+        return _show(given.seed, given.kind or "drawn")
+    kinds = tuple(KINDS) if given.kind is None else (given.kind,)
     begun = time.monotonic()
-    seed, failed = given.first, 0
-    while time.monotonic() - begun < given.seconds:
-        broke = broken_by(plan_of(seed))
-        if broke is not None:
-            failed += 1
-            _tell(seed, broke)
+    seed, num_sessions, failed = given.first, 0, 0
+    while (seconds := time.monotonic() - begun) < given.seconds:
+        for kind in kinds:
+            plan = KINDS[kind](seed)
+            num_sessions += len(plan.sessions)
+            broke = broken_by(plan)
+            if broke is not None:
+                failed += 1
+                _tell(seed, kind, broke)
         seed += 1
-    count = seed - given.first
-    seconds = time.monotonic() - begun
-    print(f"{count} runs, seeds {given.first} to {seed - 1}, {count / seconds:.1f} a second, {failed} failed")
+        if seed % _SEEDS_A_LINE == 0:
+            print(f"{num_sessions} sessions, seeds {given.first} to {seed - 1}, {failed} failed", flush=True)
+    told = f"seeds {given.first} to {seed - 1} of {', '.join(kinds)}"
+    print(f"{num_sessions} sessions, {told}, {num_sessions / seconds:.1f} a second, {failed} failed")
     return 1 if failed else 0
 
 
-def _tell(seed: int, broke: Broke) -> None:
-    print(f"seed {seed}: {broke.invariant}: {broke.detail}")
-    plan, smallest = shrink(plan_of(seed), broke)
-    print(
-        f"  smallest: {smallest.detail}\n  {plan!r}\n  again: .venv/bin/python tests/simulate.py --seed {seed}",
-        flush=True,
-    )
+def _tell(seed: int, kind: str, broke: Broke) -> None:
+    print(f"seed {seed}, {kind}: {broke.invariant}: {broke.detail}")
+    plan, smallest = shrink(KINDS[kind](seed), broke)
+    again = f".venv/bin/python tests/simulate.py --seed {seed} --kind {kind}"
+    print(f"  smallest: {smallest.detail}\n  {plan!r}\n  again: {again}", flush=True)
 
 
-def _show(seed: int) -> int:
-    plan = plan_of(seed)
+def _show(seed: int, kind: str) -> int:
+    plan = KINDS[kind](seed)
     print(plan)
     broke = broken_by(plan)
     if broke is None:
         print("nothing is broken")
         return 0
-    _tell(seed, broke)
+    _tell(seed, kind, broke)
     return 1
 
 

@@ -3,8 +3,6 @@
 They stand in a module of their own, since a new process computes their outcomes again and has to import them.
 """
 
-# ruff: noqa: ARG002  a planted fault is its few lines, and its name says which
-
 import dataclasses
 import datetime as dt
 import math

@@ -1,5 +1,7 @@
 """What is public: every module says so in `__all__`, which is true, and what is public is documented."""
 
+import ast
+import functools
 import importlib
 import importlib.metadata
 import inspect
@@ -7,13 +9,14 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("protocol", "transports", "agents", "scenarios")
 VERSION = "__version__"
+METHODS = (FunctionType, property, functools.cached_property, classmethod, staticmethod)
 
 
 def module_names() -> list[str]:
@@ -38,14 +41,22 @@ def own_definitions(module: ModuleType) -> dict[str, object]:
     }
 
 
+def own_classes(modules: Sequence[ModuleType]) -> Iterator[tuple[str, type]]:
+    """Yield each class that a module defines at its top, with the module's name."""
+    for module in modules:
+        for value in vars(module).values():
+            if inspect.isclass(value) and value.__module__ == module.__name__ and "." not in value.__qualname__:
+                yield module.__name__, value
+
+
 def undocumented(name: str, value: object) -> Iterator[str]:
     """Yield what of one public definition has no docstring: itself, and its public members."""
     if not (value.__doc__ or "").strip():
         yield name
     if inspect.isclass(value):
         for inner, member in vars(value).items():
-            is_method = inspect.isfunction(member) or isinstance(member, (property, classmethod, staticmethod))
-            if is_method and not inner.startswith("_") and not inspect.getdoc(getattr(value, inner)):
+            told = (vars(kind)[inner].__doc__ for kind in value.__mro__ if inner in vars(kind))
+            if isinstance(member, METHODS) and not inner.startswith("_") and not any(told):
                 yield f"{name}.{inner}"
 
 
@@ -82,6 +93,38 @@ def test_every_public_definition_has_a_docstring(modules: list[ModuleType]) -> N
         for name, value in own_definitions(module).items()
         if not name.startswith("_")
         for silent in undocumented(name, value)
+    ] == []
+
+
+def unused(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Return the arguments that no line of a method mentions; of one that is only declared, none."""
+    body = [
+        line for line in function.body if not isinstance(line, ast.Expr) or not isinstance(line.value, ast.Constant)
+    ]
+    own = function.args
+    given = {each.arg for each in (*own.posonlyargs, *own.args, *own.kwonlyargs)} - {"self", "cls", "_"}
+    return (
+        given - {each.id for line in body for each in ast.walk(line) if isinstance(each, ast.Name)} if body else set()
+    )
+
+
+def test_an_argument_that_a_method_does_not_use_is_one_that_a_contract_names(modules: list[ModuleType]) -> None:
+    """A class may take what it has no use for where a class above or below it has the method, too."""
+    nodes = {
+        (module.__name__, node.name): node
+        for module in modules
+        for node in ast.parse(Path(inspect.getfile(module)).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    }
+    found = [(value, nodes[name, value.__qualname__]) for name, value in own_classes(modules)]
+    overridden = {(kind, method) for value, _ in found for kind in value.__mro__[1:] for method in vars(value)}
+    assert [
+        f"{value.__qualname__}.{method.name}: {argument}"
+        for value, node in found
+        for method in node.body
+        if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) and not method.name.startswith("__")
+        if not any(method.name in vars(kind) for kind in value.__mro__[1:]) and (value, method.name) not in overridden
+        for argument in sorted(unused(method))
     ] == []
 
 

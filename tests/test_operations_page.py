@@ -145,7 +145,7 @@ def test_every_command_of_the_page_ends_as_the_page_says(operated: Operated) -> 
     }
     assert {line: ended.status for line, ended in operated.ended.items()} == expected, operated.ended
     words = {line.split()[1] for line in expected if line.startswith("psephos ")}
-    assert words == {"rehearse", "enroll", "roster", "serve", "join", "ledger"}
+    assert words == {"rehearse", "enroll", "roster", "serve", "revoke", "join", "ledger"}
 
 
 def test_a_rehearsal_prints_what_it_runs_and_says_who_heard(operated: Operated) -> None:

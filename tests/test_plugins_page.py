@@ -134,13 +134,10 @@ def test_the_audit_finds_no_loss_above_what_is_stated(package: Package, command:
     assert "\nNo proof is refuted. " in said
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(command, marks=pytest.mark.full("its transport is slow") if "slow:" in command else ())
-        for command in commands("pytest")
-    ],
+@pytest.mark.full(
+    "a process that checks for many seconds, as it does with a stranger's module in test_pytest_plugin.py"
 )
+@pytest.mark.parametrize("command", commands("pytest"))
 def test_all_that_the_page_defines_passes_its_checks(package: Package, command: str) -> None:
     said = package.run(f"{command} -q -p no:cacheprovider")
     assert re.search(rf"^{command.count('--psephos-')} passed", said, re.MULTILINE)

@@ -8,7 +8,6 @@ invitation. So its subject is drawn at random, which also lets a store of thousa
 import dataclasses
 import datetime as dt
 import hashlib
-import os
 import secrets
 import ssl
 import warnings
@@ -22,6 +21,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from cryptography.utils import CryptographyDeprecationWarning
 from cryptography.x509.oid import NameOID
 
+from .own_files import write_private
+
 __all__ = [
     "VALID_DAYS",
     "Identity",
@@ -30,7 +31,6 @@ __all__ = [
     "make_identity",
     "make_signature_key",
     "read_certificate",
-    "write_private",
 ]
 
 VALID_DAYS: Final = 365
@@ -83,16 +83,6 @@ class Identity:
     def write(self, path: Path) -> None:
         """Write both into one new file, which its owner alone can read."""
         write_private(path, self.text.encode())
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Write a new file that nobody but its owner can read, at no moment.
-
-    Raises:
-        OSError: it is there already, or cannot be written.
-    """
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
 
 
 def fingerprint_of(certificate: bytes) -> str:

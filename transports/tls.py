@@ -18,10 +18,10 @@ Source: RFC 8446.
 import contextlib
 import copy
 import functools
+import os
 import socket
 import ssl
-import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import ClassVar, Final
@@ -48,6 +48,10 @@ _RECORD_HEADER: Final = Struct(">BHH")
 """Of what a client begins with: type, version, length."""
 _HANDSHAKE_RECORD: Final = 22
 _MAX_RECORD_BYTES: Final = 1 << 14
+_MOST_OWED: Final = 1 << 12
+"""Bytes of answers to the other end's new keys, of which it needs one in hours: some 150 before anything was sent."""
+_MAX_KEY_BYTES: Final = 1 << 14
+"""Of a key, or a certificate: what any system's pipe holds."""
 _NOT_AGREED: Final = "is not one of those that were agreed"
 _OURS: Final = {9: "is not valid yet", 10: "has expired"} | dict.fromkeys((18, 19, 20, 21), _NOT_AGREED)
 """What we have against a certificate, by OpenSSL's code (X509_V_ERR_…)."""
@@ -152,12 +156,14 @@ class _TLSChannel(SocketChannel):
             raise trio.ClosedResourceError("this end of the channel is closed")
 
     def _seal(self, frames: bytes) -> bytes:
-        if frames:
-            try:
-                self._tls.write(frames)
-            except ssl.SSLError as error:
-                raise trio.BrokenResourceError(f"the connection is broken: {error}") from error
-        return self._said.read()
+        sealed = [self._said.read()]
+        try:
+            for begin in range(0, len(frames), _MAX_RECORD_BYTES):  # what OpenSSL has once held it holds for good
+                self._tls.write(frames[begin : begin + _MAX_RECORD_BYTES])
+                sealed.append(self._said.read())
+        except ssl.SSLError as error:
+            raise trio.BrokenResourceError(f"the connection is broken: {error}") from error
+        return b"".join(sealed)
 
     def _payloads_in(self, data: bytes) -> list[bytes]:
         if not data:
@@ -187,6 +193,8 @@ class _TLSChannel(SocketChannel):
                 self._stream.socket.close()  # the other end waits for that
             else:
                 self._failure = trio.BrokenResourceError(f"the connection is broken: {error}")
+        if self._said.pending > _MOST_OWED:
+            self._failure = HandshakeError("the other end asks for new keys again and again")
         payloads = self._decoder.feed(b"".join(parts))
         if has_ended:
             self._failure = self._end()
@@ -297,15 +305,6 @@ class TLSTransport(TCPTransport):
         if identity is None or not peers:
             missing = "identity" if identity is None else "peers"
             raise ConfigurationError(field=missing, value="left out", allowed="given, as the other of the two is")
-        if isinstance(identity, Path):
-            self._load(identity, peers)
-        else:
-            with tempfile.TemporaryDirectory(prefix="psephos-") as folder:  # OpenSSL reads keys from files alone
-                file = Path(folder) / "key.pem"
-                identity.write(file)
-                self._load(file, peers)
-
-    def _load(self, identity: Path, peers: Collection[bytes]) -> None:
         self._agreed = frozenset(map(fingerprint_of, peers))
         make = functools.partial(_make_context, identity, b"".join(peers))
         self._server, self._client = make(ssl.PROTOCOL_TLS_SERVER), make(ssl.PROTOCOL_TLS_CLIENT)
@@ -317,7 +316,7 @@ class TLSTransport(TCPTransport):
         return _TLSChannel(stream, peer, self._client, self._agreed, is_server=False)
 
 
-def _make_context(identity: Path, peers: bytes, kind: int) -> ssl.SSLContext:
+def _make_context(identity: Identity | Path, peers: bytes, kind: int) -> ssl.SSLContext:
     context = ssl.SSLContext(kind)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False  # a certificate is known by itself, wherever its owner is
@@ -327,13 +326,40 @@ def _make_context(identity: Path, peers: bytes, kind: int) -> ssl.SSLContext:
         # Who does not read them before it closes would cut off what it has sent; nobody comes back so often.
         context.num_tickets = 0
     try:
-        context.load_cert_chain(identity, password=_NO_PASSWORD)
+        if isinstance(identity, Path):
+            context.load_cert_chain(identity, password=_NO_PASSWORD)
+        else:
+            with _as_file(identity.certificate_pem.encode()) as own, _as_file(identity.private_key) as key:
+                context.load_cert_chain(own, key, password=_NO_PASSWORD)
         context.load_verify_locations(cadata=peers)
-    except (ssl.SSLError, ValueError) as error:
+    except (OSError, ValueError) as error:
+        if isinstance(identity, Path) and not isinstance(error, (ssl.SSLError, ValueError)):
+            raise
         reason = (error.reason if isinstance(error, ssl.SSLError) else None) or error
         allowed = f"a private key with its certificate, and certificates ({reason})"
         raise ConfigurationError(field="identity", value=str(identity), allowed=allowed) from None
     return context
+
+
+@contextlib.contextmanager
+def _as_file(data: bytes) -> Generator[str]:
+    """Yield a name under which data can be read that are on no disk: OpenSSL takes keys from files alone.
+
+    A key that went through one would stay there if its process is killed meanwhile. It is memory with a name where the
+    system has that, and else a pipe.
+    """
+    if len(data) > _MAX_KEY_BYTES:
+        raise ValueError("it is longer than any key")
+    if hasattr(os, "memfd_create"):
+        reading = writing = os.memfd_create("key")
+    else:
+        reading, writing = os.pipe()
+    try:
+        with os.fdopen(writing, "wb", closefd=reading != writing) as file:
+            file.write(data)
+        yield f"/dev/fd/{reading}"
+    finally:
+        os.close(reading)
 
 
 def _first_record(beginning: bytes) -> int:

@@ -17,13 +17,7 @@ from .parameters import VARIANTS, Parameters
 from .signed import OptimalVariant, signed_weights
 from .variant import Offer
 
-__all__ = [
-    "decide",
-    "make_offers",
-    "make_paper_offer",
-    "make_public_offer",
-    "worst_variance_of",
-]
+__all__ = ["decide", "make_offers", "make_paper_offer", "make_public_offer", "worst_variance_of"]
 
 # So many signed weights, of those that are symmetric about 0 so many, and such an ε take half a second at most.
 _QUICK_VALUES = 6
@@ -65,8 +59,7 @@ def make_paper_offer(parameters: Parameters) -> Offer:
 def make_public_offer(parameters: Parameters) -> Offer:
     """Return what `joint` offers with public weights, of which opinions alone are reported: all of ε for each.
 
-    Args:
-        parameters: any; variant and split are not used. A partner of weight w adds w² times the variance that is told.
+    A partner of weight w adds w² times the variance that is told; variant and split of the parameters are not used.
     """
     response = GeneralizedRandomizedResponse(parameters.epsilon, 2)
     return Offer(
@@ -92,10 +85,7 @@ def decide(parameters: Parameters) -> Parameters:
     best = next(offer for offer in offers if offer.worst_variance <= least * (1 + _ALIKE))
     if best.variant == "joint":
         return msgspec.structs.replace(
-            parameters,
-            variant="joint",
-            epsilon_weight=best.epsilon_weight,
-            epsilon_opinion=best.epsilon_opinion,
+            parameters, variant="joint", epsilon_weight=best.epsilon_weight, epsilon_opinion=best.epsilon_opinion
         )
     return msgspec.structs.replace(parameters, variant=best.variant)
 
@@ -103,9 +93,7 @@ def decide(parameters: Parameters) -> Parameters:
 def worst_variance_of(parameters: Parameters) -> float:
     """Return the greatest variance of what a partner adds to the unbiased margin of one candidate, by its own variant.
 
-    Args:
-        parameters: of a variant that is chosen. Where weights are public, a partner of weight w adds w² times the
-            variance that is told.
+    Where weights are public, a partner of weight w adds w² times the variance that is told.
     """
     if parameters.public_weights:
         return max(debiased_variances(parameters.make_opinion_mechanism(), (0.0, 1.0)))

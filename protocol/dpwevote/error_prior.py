@@ -57,10 +57,7 @@ def unit_of(numbers: Iterable[Fraction]) -> Fraction:
 def threshold_of(margin: Fraction, unit: Fraction, *, tie_passes: bool) -> Fraction:
     """Return what lies halfway between the greatest margin that fails and the least one that passes.
 
-    Args:
-        margin: a possible one.
-        unit: the others are multiples of it away.
-        tie_passes: whether a margin of 0 passes.
+    `margin` is a possible one, the others are multiples of the unit away, and a margin of 0 may pass or not.
     """
     steps = -margin / unit
     first = math.ceil(steps) if tie_passes else math.floor(steps) + 1
@@ -68,13 +65,9 @@ def threshold_of(margin: Fraction, unit: Fraction, *, tie_passes: bool) -> Fract
 
 
 def error_probability(margin: Estimate, electorate: Electorate, *, prior: ErrorPrior, passed: bool) -> float:
-    """Return the probability that a decision is wrong.
+    """Return the probability that a decision is wrong, by an unbiased estimate of the margin.
 
-    Args:
-        margin: an unbiased estimate.
-        electorate: which margins are possible.
-        prior: which of them are likely.
-        passed: the decision; where it contradicts the estimate, the probability exceeds ½.
+    Where the decision contradicts the estimate, the probability exceeds ½.
     """
     error, threshold = margin.standard_error, electorate.threshold
     if not error:

@@ -15,7 +15,7 @@ and τ·ŵ(g) to the quota (equation 4b with τ = 1/2). Where weights are public
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -28,10 +28,10 @@ from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
 from ..estimators.sum_tests import Alike, worst_variance_of
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse
 from ..phases import Phase
-from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..privacy import local_loss
 from ..tally import Tally
 from .outcome import DecisionVerdict, WeightCount, WeightsOutcome
-from .variant import Offer, TwoReports
+from .variant import Offer, PublishedWeights, TwoReports
 from .worst_case import MOST_SCHEMERS, greatest_chance
 
 if TYPE_CHECKING:
@@ -51,37 +51,15 @@ _OPINIONS = (0, 1)
 _SPLITS = range(1, 100)
 
 
-class WeightsPhase(Phase):
+class WeightsPhase(PublishedWeights):
     """Randomized weights: every partner reports its group by k-RR.
 
     The tally counts the reports of each group, shape (groups,).
     """
 
-    def __init__(
-        self, name: str, *, column: int, parameters: "Parameters", publish: Callable[[Sequence[Tally]], WeightsOutcome]
-    ) -> None:
-        mechanism = parameters.make_weight_mechanism()
-        loss = PrivacyLoss(
-            mechanism="a matrix of one's own" if isinstance(mechanism, FiniteChannel) else "k-RR",
-            event=mechanism.event,
-            unit="weight",
-            relation=NeighboringRelation.REPLACE_ONE,
-            model=TrustModel.LOCAL,
-            claimed=parameters.loss_of_weight,
-        )
-        columns = range(column, column + 1)
-        super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss], kept=parameters.scope)
-        self._publish = publish
-
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count the reports of each group."""
-        del earlier, public
         num_groups = self.mechanism.report_range[1] + 1
         return Tally(len(reports), np.bincount(reports[:, 0], minlength=num_groups).astype(np.int64))
-
-    def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        """Publish the approximate quota."""
-        return self._publish(tallies[-1:])
 
 
 class OpinionsPhase(Phase):
@@ -93,20 +71,13 @@ class OpinionsPhase(Phase):
 
     def __init__(self, name: str, *, columns: range, parameters: "Parameters") -> None:
         mechanism = parameters.make_opinion_mechanism()
-        loss = PrivacyLoss(
-            mechanism="a matrix of one's own" if isinstance(mechanism, FiniteChannel) else "randomized response",
-            event=mechanism.event,
-            unit="opinion",
-            relation=NeighboringRelation.REPLACE_ONE,
-            model=TrustModel.LOCAL,
-            claimed=parameters.loss_of_opinion,
-        )
+        law = _named(mechanism, "randomized response")
+        loss = local_loss(law, mechanism.event, unit="opinion", claimed=parameters.loss_of_opinion)
         super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss] * len(columns))
         self._num_groups = len(parameters.group_means)
         self._public_weights = parameters.public_weights
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count the reports by candidate, group and opinion."""
         groups = public[:, 0] if self._public_weights else earlier[-1][:, 0]
         cells = 2 * groups
         counts = [
@@ -121,9 +92,6 @@ class JointVariant(TwoReports):
     """The variant `joint`: the two phases above and all estimates from their tallies.
 
     Contributions are fractions of the exact channel probabilities, so that a tie is decided as a tie.
-
-    Args:
-        parameters: the session's.
     """
 
     name: "ClassVar[VariantName]" = "joint"
@@ -168,11 +136,13 @@ class JointVariant(TwoReports):
         return _joint_worst_variance(self._parameters, self._weight, self._opinion)
 
     def make_weights_phase(self, name: str, *, column: int) -> Phase:
-        """Return a phase of randomized weights."""
-        return WeightsPhase(name, column=column, parameters=self._parameters, publish=self.weights_of)
+        mechanism = self._parameters.make_weight_mechanism()
+        loss = local_loss(
+            _named(mechanism, "k-RR"), mechanism.event, unit="weight", claimed=self._parameters.loss_of_weight
+        )
+        return WeightsPhase(name, column, mechanism, loss, scope=self._parameters.scope, publish=self.weights_of)
 
     def make_opinions_phase(self, name: str, *, columns: range) -> Phase:
-        """Return a phase of randomized opinions."""
         return OpinionsPhase(name, columns=columns, parameters=self._parameters)
 
     def encode_weights(self, places: IntArray) -> IntArray:
@@ -180,7 +150,6 @@ class JointVariant(TwoReports):
         return np.array(self._parameters.group_of_weight, dtype=np.int64)[places]
 
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        """Return quota, total weight and group sizes from one weights phase, or the average of several."""
         counts: list[int] = functools.reduce(Tally.merge, tallies).totals.tolist()
         total = self.total_weight_of(tallies)
         return WeightsOutcome(
@@ -188,14 +157,12 @@ class JointVariant(TwoReports):
         )
 
     def total_weight_of(self, tallies: Sequence[Tally]) -> Estimate:
-        """Return the total weight from one weights phase, or the average of several."""
         pooled = self._total_weight.estimate(functools.reduce(Tally.merge, tallies).totals.tolist())
         # The reports of several rounds are independent given the weights, so the average of `rounds` has the pooled
         # sum's standard error divided by their number.
         return Estimate(pooled.value / len(tallies), pooled.standard_error / len(tallies))
 
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
-        """Return the verdict on an unbiased margin."""
         if weights is None:
             numbers, table = self.voters_by_weight(opinions), totals.tolist()
             if (verdict := self._on_lattice(margin, table, numbers)) is not None:
@@ -212,7 +179,6 @@ class JointVariant(TwoReports):
         return [self._margin.reports(voted), self._share_of_quota.reports(absent)]
 
     def voters_by_weight(self, opinions: Tally) -> list[int]:
-        """Return how many of those who reported opinions have each public weight."""
         numbers: list[int] = opinions.totals[0].sum(axis=1).tolist()
         return numbers
 
@@ -250,7 +216,6 @@ class JointVariant(TwoReports):
         self, totals: IntArray, weights: Tally | None, opinions: Tally
     ) -> tuple[Estimate, Estimate, Estimate]:
         """Return support, margin and unbiased margin from one candidate's counts, shape (groups, 2)."""
-        del opinions
         # Whoever reported a weight and then no opinion counts in the quota alone.
         absent: list[int] = [] if weights is None else (weights.totals - totals.sum(axis=1)).tolist()
         total, variance = _add_up(self._support, totals)
@@ -265,7 +230,6 @@ class JointVariant(TwoReports):
         return support, margin, unbiased
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
-        """Return what one pair of reports adds to each candidate's margin."""
         rows = self._rows(self._deciding, fraction=self._fraction)
         groups = public[:, :1] if weights is None else weights
         return np.array([[float(number) for number in row] for row in rows])[groups, opinions]
@@ -369,10 +333,8 @@ def joint_worst_variance(parameters: "Parameters", *, epsilon_weight: float, eps
 
 def _joint_worst_variance(parameters: "Parameters", of_weight: Invertible, of_opinion: Invertible) -> float:
     weights = parameters.group_means
-    second_moments = [
-        variance + square(weight)
-        for weight, variance in zip(weights, debiased_variances(of_weight, weights), strict=True)
-    ]
+    variances = zip(weights, debiased_variances(of_weight, weights), strict=True)
+    second_moments = [variance + square(weight) for weight, variance in variances]
     spread = debiased_variances(of_opinion, (0.0, 1.0))
     share = parameters.fraction
     return max(
@@ -395,6 +357,10 @@ def debiased_variances(mechanism: Invertible, values: Sequence[float]) -> list[f
     return [
         (keep - lie) * square(number) + of_lies - square(value) for number, value in zip(debiased, values, strict=True)
     ]
+
+
+def _named(mechanism: Invertible, otherwise: str) -> str:
+    return "a matrix of one's own" if isinstance(mechanism, FiniteChannel) else otherwise
 
 
 class _SumsByWeight:

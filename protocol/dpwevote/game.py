@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import exact_arguments, make_fields_exact
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, require
 from ..estimators.frequencies import debiased_values
 from .error_prior import unit_of
 from .parameters import Parameters
@@ -81,19 +81,14 @@ class WeightedGame:
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        if not self.weights or min(self.weights) < 0 or not any(self.weights):
-            raise ConfigurationError(field="weights", value=list(self.weights)[:10], allowed=">= 0, and not all 0")
-        if not 1 <= self.quota <= self.total:
-            allowed = f"in [1, {self.total}], so that all together win and nobody does not"
-            raise ConfigurationError(field="quota", value=self.quota, allowed=allowed)
+        are_weights = any(self.weights) and min(self.weights) >= 0
+        require(are_weights, "weights", list(self.weights)[:10], ">= 0, and not all 0")
+        allowed = f"in [1, {self.total}], so that all together win and nobody does not"
+        require(1 <= self.quota <= self.total, "quota", self.quota, allowed)
 
     @classmethod
     def of_vote(cls, parameters: Parameters, weights: Sequence[float]) -> Self:
         """Return the game of a vote: a coalition wins whose "yes" passes a candidate where all others say "no".
-
-        Args:
-            parameters: the vote's, for its quota.
-            weights: the partners'.
 
         Raises:
             ConfigurationError: not even all together pass a candidate.
@@ -120,12 +115,9 @@ class WeightedGame:
 
     @functools.cached_property
     def num_minimal_winning(self) -> int:
-        """How many minimal winning coalitions there are.
+        """How many minimal winning coalitions there are; ConfigurationError where counting would take too long.
 
         Each is counted at its lightest member: those before it in the order weigh q − w to q − 1 together.
-
-        Raises:
-            ConfigurationError: it would take too long.
         """
         order = self._heaviest_first()
 
@@ -171,11 +163,7 @@ class WeightedGame:
 
     @functools.cached_property
     def powers(self) -> tuple[MemberPower, ...]:
-        """What each member's opinion decides.
-
-        Raises:
-            ConfigurationError: not even the Banzhaf measure can be counted within some seconds.
-        """
+        """What each member's opinion decides; ConfigurationError if not even Banzhaf's measure can be counted soon."""
         number = len(self.weights)
         quota = min(self.quota, self.total - self.quota + 1)
         by_size = self._is_quick(quota * number)
@@ -241,10 +229,9 @@ class WeightedGame:
         return num_cells <= _MOST_CELLS and steps <= _MOST_STEPS
 
     def _check_work(self, num_cells: int, quota: int) -> None:
-        if not self._is_quick(num_cells):
-            allowed = "fewer, or multiples of a greater unit: their coalitions take too long to count"
-            value = f"{len(self.weights):,} with a quota of {quota:,} units"
-            raise ConfigurationError(field="weights", value=value, allowed=allowed)
+        allowed = "fewer, or multiples of a greater unit: their coalitions take too long to count"
+        value = f"{len(self.weights):,} with a quota of {quota:,} units"
+        require(self._is_quick(num_cells), "weights", value, allowed)
 
     def _heaviest_first(self) -> list[int]:
         return sorted(range(len(self.weights)), key=lambda place: -self.weights[place])
@@ -291,8 +278,7 @@ def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[fl
     chance = (channel[0][told] + channel[1][told]) / 2
     if chance > 1 / 2:  # counted by those who do not report it: the sums below then alternate with falling terms
         chance, needed = 1 - chance, total - needed + 1
-    if needed * len(units) > _MOST_STEPS:
-        raise ConfigurationError(field="weights", value=f"a quota of {needed:,} units", allowed="of a greater unit")
+    require(needed * len(units) <= _MOST_STEPS, "weights", f"a quota of {needed:,} units", "of a greater unit")
     law = np.zeros(needed)
     law[0] = 1.0
     for unit in units:
@@ -347,10 +333,7 @@ def _sum(numbers: NDArray[np.uint64]) -> int:
 def _taken_out(lighter: NDArray[np.int64], quota: int, weight: int) -> list[int]:
     """Return how many coalitions a member swings that is in the product, by their size.
 
-    Args:
-        lighter: coalitions of all of less weight than s, shape (quota + 1, sizes).
-        quota: what they do not reach.
-        weight: the member's, positive. Who wins alone is in no such coalition.
+    `lighter` counts all coalitions of less weight than s, shape (quota + 1, sizes). Who wins alone is in no such one.
     """
     if weight >= quota:
         return lighter[quota].tolist()

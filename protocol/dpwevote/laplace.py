@@ -10,7 +10,7 @@ Reports are in grid steps above the least value: w̃ = w_min + step·v and φ̃ 
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -23,16 +23,17 @@ from ..estimators.noise_tails import NoisePart, reach_of_noise
 from ..estimators.sum_tests import reach_of_products
 from ..mechanisms import CLAMP_IN_SCALES, DiscreteLaplace
 from ..phases import Phase
-from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..privacy import local_loss
 from ..tally import Tally
 from .outcome import DecisionVerdict, WeightsOutcome
-from .variant import TwoReports
+from .variant import PublishedWeights, TwoReports
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
 __all__ = ["LaplaceGrids", "LaplaceOpinionsPhase", "LaplaceVariant", "LaplaceWeightsPhase"]
 
+_NOISE: Final = "discrete Laplace"
 _MAX_REPORT: Final = 2**19
 
 # Columns of an opinions tally: the opinions, what the reporters had reported as weights, and the products.
@@ -43,11 +44,7 @@ _MOMENTS: Final = 17
 
 
 class LaplaceGrids:
-    """The public grids and randomizers of a session's reports.
-
-    Args:
-        parameters: the session's.
-    """
+    """The public grids and randomizers of a session's reports."""
 
     def __init__(self, parameters: "Parameters") -> None:
         self._parameters = parameters
@@ -56,7 +53,8 @@ class LaplaceGrids:
     @functools.cached_property
     def weight_step(self) -> float:
         """The weights' grid step."""
-        return _finest_step(self._spread, epsilon=self._parameters.loss_of_weight)
+        weights = self._parameters.weights
+        return _finest_step(weights[-1] - weights[0], epsilon=self._parameters.loss_of_weight)
 
     @functools.cached_property
     def weight(self) -> DiscreteLaplace:
@@ -84,10 +82,6 @@ class LaplaceGrids:
         pairs = zip(self._parameters.weights, self.weights_on_grid, strict=True)
         return float(max(abs(Fraction(weight) - least - steps * step) for weight, steps in pairs))
 
-    @property
-    def _spread(self) -> float:
-        return self._parameters.weights[-1] - self._parameters.weights[0]
-
 
 def _finest_step(spread: float, *, epsilon: float) -> float:
     """Return the least power of two that keeps values over `spread` with their noise below `_MAX_REPORT`.
@@ -98,37 +92,11 @@ def _finest_step(spread: float, *, epsilon: float) -> float:
     return power_of_two_above(spread / ((_MAX_REPORT - 1) / (CLAMP_IN_SCALES / epsilon + 1) - 0.5))
 
 
-def _loss(mechanism: DiscreteLaplace, *, unit: str, claimed: float) -> PrivacyLoss:
-    return PrivacyLoss(
-        mechanism="discrete Laplace",
-        event=mechanism.event,
-        unit=unit,
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=claimed,
-    )
-
-
-class LaplaceWeightsPhase(Phase):
+class LaplaceWeightsPhase(PublishedWeights):
     """Noisy weights. The tally is (Σ v, Σ v²), in grid steps."""
 
-    def __init__(
-        self, name: str, *, column: int, parameters: "Parameters", publish: Callable[[Sequence[Tally]], WeightsOutcome]
-    ) -> None:
-        mechanism = LaplaceGrids(parameters).weight
-        loss = _loss(mechanism, unit="weight", claimed=parameters.loss_of_weight)
-        columns = range(column, column + 1)
-        super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss], kept=parameters.scope)
-        self._publish = publish
-
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up the weights and their squares."""
-        del earlier, public
         return Tally(len(reports), exact_column_sums(np.hstack([reports, reports**2])))
-
-    def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        """Publish the approximate quota."""
-        return self._publish(tallies[-1:])
 
 
 class LaplaceOpinionsPhase(Phase):
@@ -140,13 +108,12 @@ class LaplaceOpinionsPhase(Phase):
 
     def __init__(self, name: str, *, columns: range, parameters: "Parameters") -> None:
         mechanism = LaplaceGrids(parameters).opinion
-        loss = _loss(mechanism, unit="opinion", claimed=parameters.loss_of_opinion)
+        loss = local_loss(_NOISE, mechanism.event, unit="opinion", claimed=parameters.loss_of_opinion)
         super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss] * len(columns))
         self._num_weights = len(parameters.weights)
         self._public_weights = parameters.public_weights
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up opinions, weights, and products."""
         if self._public_weights:
             return self._tally_by_weight(reports, public[:, 0])
         weights = earlier[-1][:, :1]
@@ -170,9 +137,6 @@ class LaplaceVariant(TwoReports):
     """The variant `laplace`: the two phases above and all estimates from their tallies.
 
     Values are computed as fractions, so that a tie is a tie.
-
-    Args:
-        parameters: the session's.
     """
 
     name: "ClassVar[VariantName]" = "laplace"
@@ -180,7 +144,7 @@ class LaplaceVariant(TwoReports):
     takes_groups: ClassVar[bool] = False
     least_epsilon: ClassVar[float] = 0.001
     """Below, noise on a grid fine enough for the values would not leave room for exact sums of products."""
-    law_of_weights: ClassVar[str] = "discrete Laplace"
+    law_of_weights: ClassVar[str] = _NOISE
 
     def __init__(self, parameters: "Parameters") -> None:
         super().__init__(parameters)
@@ -210,11 +174,11 @@ class LaplaceVariant(TwoReports):
         return self._grids.opinion.greatest
 
     def make_weights_phase(self, name: str, *, column: int) -> Phase:
-        """Return a phase of noisy weights."""
-        return LaplaceWeightsPhase(name, column=column, parameters=self._parameters, publish=self.weights_of)
+        mechanism = self._grids.weight
+        loss = local_loss(_NOISE, mechanism.event, unit="weight", claimed=self._parameters.loss_of_weight)
+        return LaplaceWeightsPhase(name, column, mechanism, loss, scope=self._parameters.scope, publish=self.weights_of)
 
     def make_opinions_phase(self, name: str, *, columns: range) -> Phase:
-        """Return a phase of noisy opinions."""
         return LaplaceOpinionsPhase(name, columns=columns, parameters=self._parameters)
 
     def encode_weights(self, places: IntArray) -> IntArray:
@@ -222,12 +186,10 @@ class LaplaceVariant(TwoReports):
         return np.array(self._grids.weights_on_grid, dtype=np.int64)[places]
 
     def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        """Return quota and total weight from one weights phase, or the average of several."""
         total = self.total_weight_of(tallies)
         return WeightsOutcome(quota=self.quota(total), total_weight=total, weight_counts=())
 
     def total_weight_of(self, tallies: Sequence[Tally]) -> Estimate:
-        """Return the total weight from one weights phase, or the average of several."""
         rounds = len(tallies)
         total = sum((self._total_weight(tally) for tally in tallies), start=Fraction(0)) / rounds
         num_reports = sum(tally.num_reports for tally in tallies)
@@ -236,13 +198,7 @@ class LaplaceVariant(TwoReports):
     def support_and_margins(
         self, totals: IntArray, weights: Tally | None, opinions: Tally
     ) -> tuple[Estimate, Estimate, Estimate]:
-        """Return support and margin, twice, since it is unbiased.
-
-        Args:
-            totals: one candidate's four sums; where weights are public, (number, Σ u) for each weight.
-            weights: the tally of the weights phase before; None where weights are public.
-            opinions: the tally of that opinions phase.
-        """
+        """Return support and margin, twice, since it is unbiased."""
         if weights is None:
             support, margin = self._by_weight(totals, self.public_total(opinions))
         else:
@@ -250,8 +206,6 @@ class LaplaceVariant(TwoReports):
         return support, margin, margin
 
     def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
-        """Return the verdict on an unbiased margin."""
-        del totals
         number, level = opinions.num_reports, self._parameters.level
         if weights is None:
             step = self._grids.opinion_step
@@ -264,13 +218,11 @@ class LaplaceVariant(TwoReports):
         return self.judge_reach(margin, self._unit * reach, num_partners=weights.num_reports)
 
     def voters_by_weight(self, opinions: Tally) -> list[int]:
-        """Return how many of those who reported opinions have each public weight."""
         numbers: list[int] = opinions.totals[0, :, 0].tolist()
         return numbers
 
     @property
     def worst_variance(self) -> float:
-        """The greatest variance of what a partner with a private weight adds to a candidate's margin."""
         return square(self._unit) * self._moments[2]
 
     @property
@@ -298,7 +250,6 @@ class LaplaceVariant(TwoReports):
         ]
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
-        """Return what one pair of reports adds to each candidate's margin."""
         yes = opinions.astype(np.float64) * self._grids.opinion_step
         if weights is None:
             held = np.array(self._parameters.weights)[public[:, :1]]
@@ -319,10 +270,8 @@ class LaplaceVariant(TwoReports):
         margin = support - self._fraction * self._total_weight(weights) - self._fixed_quota
         num_absent = weights.num_reports - num_reports
         of_absent = square(self._parameters.fraction) * num_absent * self._weight_noise
-        own, held = (
-            self._variance(num_reports, float(yes), float(squares), fraction=fraction)
-            for fraction in (0.0, self._parameters.fraction)
-        )
+        fractions = (0.0, self._parameters.fraction)
+        own, held = (self._variance(num_reports, float(yes), float(squares), fraction=own) for own in fractions)
         return Estimate(float(support), math.sqrt(own)), Estimate(float(margin), math.sqrt(held + of_absent))
 
     def _by_weight(self, sums: IntArray, total_weight: Fraction) -> tuple[Estimate, Estimate]:

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 
 import msgspec
 
-from ..errors import ConfigurationError
+from ..errors import refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..kept_reports import Scope
 from ..mechanisms import FiniteChannel, GeneralizedRandomizedResponse, check_epsilon
@@ -23,14 +23,7 @@ __all__ = ["DEFAULT_EPSILON", "LEFT_OUT", "VARIANTS", "Parameters", "VariantName
 VariantName: TypeAlias = Literal["joint", "printed", "laplace", "two_point", "signed_rr", "optimal", "auto"]
 VARIANTS: Final[Mapping[VariantName, type[Variant]]] = {
     kind.name: kind
-    for kind in (
-        JointVariant,
-        PrintedVariant,
-        LaplaceVariant,
-        TwoPointVariant,
-        SignedResponseVariant,
-        OptimalVariant,
-    )
+    for kind in (JointVariant, PrintedVariant, LaplaceVariant, TwoPointVariant, SignedResponseVariant, OptimalVariant)
 }
 """By name; "auto" is one of them."""
 _OPINIONS: Final = 2
@@ -116,34 +109,15 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_losses()
         self._check_quota()
         check_level(self.level)
-        if self.error_prior == "mixed" and not self.is_majority:
-            allowed = (
-                "'uniform', since the quota is not half of all weight and fair coins say nothing about other quotas"
-            )
-            raise ConfigurationError(field="error_prior", value=self.error_prior, allowed=allowed)
+        allowed = "'uniform', since the quota is not half of all weight and fair coins say nothing about other quotas"
+        refuse(self.error_prior == "mixed" and not self.is_majority, "error_prior", self.error_prior, allowed)
 
     def as_variant(self, variant: VariantName, **others: Any) -> Self:
-        """Return the same vote by another variant, without what only some variants have.
-
-        Args:
-            variant: which.
-            others: parameters that are others as well.
-        """
-        return msgspec.structs.replace(
-            self,
-            **{
-                "variant": variant,
-                "prior": None,
-                "epsilon_weight": None,
-                "epsilon_opinion": None,
-                "weight_matrix": msgspec.UNSET,
-                "opinion_matrix": msgspec.UNSET,
-                "weight_collection": "once",
-                "game": msgspec.UNSET,
-                "project_counts": False,
-                **others,
-            },
-        )
+        """Return the same vote by another variant, without what only some variants have, but for what is given."""
+        only_some = dict.fromkeys(("prior", "epsilon_weight", "epsilon_opinion"))
+        only_some |= dict.fromkeys(("weight_matrix", "opinion_matrix", "game"), msgspec.UNSET)
+        only_some |= {"weight_collection": "once", "project_counts": False}
+        return msgspec.structs.replace(self, variant=variant, **(only_some | others))
 
     @property
     def group_of_weight(self) -> tuple[int, ...]:
@@ -263,45 +237,35 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.error_prior or ("mixed" if self.is_majority else "uniform")
 
     def _check_candidates(self) -> None:
-        if not 0 < len(self.candidates) <= MAX_CANDIDATES or len(set(self.candidates)) < len(self.candidates):
-            allowed = f"1 to {MAX_CANDIDATES} distinct names"
-            raise ConfigurationError(field="candidates", value=list(self.candidates)[:10], allowed=allowed)
+        are_distinct = len(set(self.candidates)) == len(self.candidates) and 0 < len(self.candidates) <= MAX_CANDIDATES
+        require(are_distinct, "candidates", list(self.candidates)[:10], f"1 to {MAX_CANDIDATES} distinct names")
+        reserved = ", ".join(sorted(RESERVED_NAMES))
+        allowed = f"names of up to {MAX_NAME_LENGTH} printable characters, other than {reserved}"
         for name in self.candidates:
-            printable = 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name.strip() == name
-            if not printable or name in RESERVED_NAMES:
-                reserved = ", ".join(sorted(RESERVED_NAMES))
-                allowed = f"names of up to {MAX_NAME_LENGTH} printable characters, other than {reserved}"
-                raise ConfigurationError(field="candidates", value=name, allowed=allowed)
+            require(_is_name(name) and name not in RESERVED_NAMES, "candidates", name, allowed)
 
     def _check_weights(self) -> None:
-        rising = all(a < b for a, b in itertools.pairwise(self.weights))
-        if (
-            not 0 < len(self.weights) <= MAX_WEIGHTS
-            or not rising
-            or not LEAST_WEIGHT <= self.weights[0] <= self.weights[-1] <= GREATEST_WEIGHT
-        ):
-            allowed = f"1 to {MAX_WEIGHTS} numbers from {LEAST_WEIGHT:g} to {GREATEST_WEIGHT:g} in increasing order"
-            raise ConfigurationError(field="weights", value=list(self.weights)[:10], allowed=allowed)
+        is_rising = all(a < b for a, b in itertools.pairwise(self.weights))
+        are_some = is_rising and 0 < len(self.weights) <= MAX_WEIGHTS
+        are_weights = are_some and LEAST_WEIGHT <= self.weights[0] <= self.weights[-1] <= GREATEST_WEIGHT
+        allowed = f"1 to {MAX_WEIGHTS} numbers from {LEAST_WEIGHT:g} to {GREATEST_WEIGHT:g} in increasing order"
+        require(are_weights, "weights", list(self.weights)[:10], allowed)
         if self.groups:
             members = tuple(weight for group in self.groups for weight in group)
-            if members != self.weights or not all(self.groups):
-                allowed = "a partition of weights into non-empty groups of neighbors, in order"
-                raise ConfigurationError(field="groups", value=[list(group) for group in self.groups], allowed=allowed)
-            if self.public_weights:
-                raise ConfigurationError(field="groups", value="given", allowed="left out where weights are public")
-            if not self.kind.takes_groups:
-                allowed = f"left out in variant {self.variant!r}"
-                raise ConfigurationError(field="groups", value="given", allowed=allowed)
-        if not self.public_weights and len(self.group_means) > MAX_GROUPS:
+            allowed = "a partition of weights into non-empty groups of neighbors, in order"
+            is_partition = members == self.weights and all(self.groups)
+            require(is_partition, "groups", [list(group) for group in self.groups], allowed)
+            refuse(self.public_weights, "groups", "given", "left out where weights are public")
+            require(self.kind.takes_groups, "groups", "given", f"left out in variant {self.variant!r}")
+        if not self.public_weights:
+            number = len(self.group_means)
             allowed = f"at most {MAX_GROUPS} groups, since weights are private"
-            raise ConfigurationError(field="weights", value=f"{len(self.group_means)} groups", allowed=allowed)
-        if not self.public_weights and len(self.group_means) < 2:  # noqa: PLR2004  one weight is no secret
-            allowed = "at least two groups, or public_weights = true"
-            raise ConfigurationError(field="weights", value=list(self.weights), allowed=allowed)
+            require(number <= MAX_GROUPS, "weights", f"{number} groups", allowed)
+            require(number > 1, "weights", list(self.weights), "at least two groups, or public_weights = true")
 
     def _check_variant(self) -> None:
-        if self.prior is not None and not self.kind.takes_prior:
-            raise ConfigurationError(field="prior", value=self.prior, allowed="left out but in variant 'optimal'")
+        is_idle = self.prior is not None and not self.kind.takes_prior
+        refuse(is_idle, "prior", self.prior, "left out but in variant 'optimal'")
         if not self.reports_signed_weights:
             return
         left_out = {
@@ -311,12 +275,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             "project_counts": self.project_counts,
         }
         for field, is_given in left_out.items():
-            if is_given:
-                allowed = f"left out in variant {self.variant!r}"
-                raise ConfigurationError(field=field, value=getattr(self, field), allowed=allowed)
-        if self.public_weights and self.variant != "auto":
-            allowed = "'joint' or 'auto', since weights are public and only opinions are reported"
-            raise ConfigurationError(field="variant", value=self.variant, allowed=allowed)
+            refuse(is_given, field, getattr(self, field), f"left out in variant {self.variant!r}")
+        allowed = "'joint' or 'auto', since weights are public and only opinions are reported"
+        refuse(self.public_weights and self.variant != "auto", "variant", self.variant, allowed)
 
     def _check_matrices(self) -> None:
         """Refuse a matrix that is ignored or none, and a loss stated beside it; set `epsilon` to what matrices cost."""
@@ -326,50 +287,39 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         for kind, matrix in given.items():
             if isinstance(matrix, msgspec.UnsetType):
                 continue
-            if not self.kind.counts_by_group:
-                allowed = f"left out in variant {self.variant!r}: 'joint' and 'printed' report by a matrix"
-                raise ConfigurationError(field=f"{kind}_matrix", value="given", allowed=allowed)
-            if kind == "weight" and self.public_weights:
-                raise ConfigurationError(
-                    field="weight_matrix", value="given", allowed="left out where weights are public"
-                )
-            if (loss := getattr(self, f"epsilon_{kind}")) is not None:
-                allowed = f"left out beside {kind}_matrix, whose loss is its own"
-                raise ConfigurationError(field=f"epsilon_{kind}", value=loss, allowed=allowed)
+            allowed = f"left out in variant {self.variant!r}: 'joint' and 'printed' report by a matrix"
+            require(self.kind.counts_by_group, f"{kind}_matrix", "given", allowed)
+            is_idle = kind == "weight" and self.public_weights
+            refuse(is_idle, "weight_matrix", "given", "left out where weights are public")
+            loss = getattr(self, f"epsilon_{kind}")
+            require(loss is None, f"epsilon_{kind}", loss, f"left out beside {kind}_matrix, whose loss is its own")
         for kind, is_reported in (("weight", not self.public_weights), ("opinion", True)):
-            if is_reported and isinstance(given[kind], msgspec.UnsetType) and getattr(self, f"epsilon_{kind}") is None:
-                other = "opinion" if kind == "weight" else "weight"
-                allowed = f"given beside {other}_matrix, whose loss is its own, unless there is {kind}_matrix"
-                raise ConfigurationError(field=f"epsilon_{kind}", value="left out", allowed=allowed)
+            is_unset = isinstance(given[kind], msgspec.UnsetType) and getattr(self, f"epsilon_{kind}") is None
+            other = "opinion" if kind == "weight" else "weight"
+            allowed = f"given beside {other}_matrix, whose loss is its own, unless there is {kind}_matrix"
+            refuse(is_reported and is_unset, f"epsilon_{kind}", "left out", allowed)
         price = self.loss_of_weight + self.loss_of_opinion
-        if self.epsilon not in {DEFAULT_EPSILON, price}:
-            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=LEFT_OUT)
+        require(self.epsilon in {DEFAULT_EPSILON, price}, "epsilon", self.epsilon, LEFT_OUT)
         msgspec.structs.force_setattr(self, "epsilon", price)
 
     def _check_game(self) -> None:
         if isinstance(self.game, msgspec.UnsetType):
             return
-        allowed = f"1 to {MAX_NAME_LENGTH} printable characters"
-        if not 0 < len(self.game) <= MAX_NAME_LENGTH or not self.game.isprintable() or self.game.strip() != self.game:
-            raise ConfigurationError(field="game", value=self.game, allowed=allowed)
-        if self.public_weights:
-            allowed = "left out where weights are public: nothing is paid for them, and nothing need be kept"
-            raise ConfigurationError(field="game", value=self.game, allowed=allowed)
-        if self.reports_signed_weights:
-            allowed = f"left out in variant {self.variant!r}: weight and opinion are one report, new in each vote"
-            raise ConfigurationError(field="game", value=self.game, allowed=allowed)
-        if self.weight_collection == "per_candidate":
-            allowed = "'once' in a game, which draws each weight once"
-            raise ConfigurationError(field="weight_collection", value=self.weight_collection, allowed=allowed)
+        require(_is_name(self.game), "game", self.game, f"1 to {MAX_NAME_LENGTH} printable characters")
+        allowed = "left out where weights are public: nothing is paid for them, and nothing need be kept"
+        refuse(self.public_weights, "game", self.game, allowed)
+        allowed = f"left out in variant {self.variant!r}: weight and opinion are one report, new in each vote"
+        refuse(self.reports_signed_weights, "game", self.game, allowed)
+        is_once = self.weight_collection == "once"
+        allowed = "'once' in a game, which draws each weight once"
+        require(is_once, "weight_collection", self.weight_collection, allowed)
 
     def _check_losses(self) -> None:
-        if self.public_weights and self.epsilon_weight not in {None, 0.0}:
-            allowed = "left out where weights are public"
-            raise ConfigurationError(field="epsilon_weight", value=self.epsilon_weight, allowed=allowed)
-        if self.public_weights and self.weight_collection == "per_candidate":
-            raise ConfigurationError(
-                field="weight_collection", value="per_candidate", allowed="'once' where weights are public"
-            )
+        if self.public_weights:
+            is_free = self.epsilon_weight in {None, 0.0}
+            require(is_free, "epsilon_weight", self.epsilon_weight, "left out where weights are public")
+            is_once = self.weight_collection == "once"
+            require(is_once, "weight_collection", self.weight_collection, "'once' where weights are public")
         if not self.has_matrices:
             check_epsilon(self.epsilon)
         # The halves of a small epsilon may be too small, so what is paid is checked rather than what was given.
@@ -380,15 +330,15 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             paid = {"epsilon_opinion": self.loss_of_opinion}
             paid |= {} if self.public_weights else {"epsilon_weight": self.loss_of_weight}
             for field, loss in paid.items():
-                if loss < least:
-                    raise ConfigurationError(
-                        field=field, value=loss, allowed=f"at least {least} in variant {self.variant!r}"
-                    )
+                require(loss >= least, field, loss, f"at least {least} in variant {self.variant!r}")
 
     def _check_quota(self) -> None:
-        if self.quota is not None and self.quota_fraction is not None:
-            raise ConfigurationError(field="quota_fraction", value=self.quota_fraction, allowed="left out beside quota")
-        if self.quota is not None and not 0 < self.quota < math.inf:
-            raise ConfigurationError(field="quota", value=self.quota, allowed="positive and finite")
-        if self.quota_fraction is not None and not 0 < self.quota_fraction <= 1:
-            raise ConfigurationError(field="quota_fraction", value=self.quota_fraction, allowed="in (0, 1]")
+        if self.quota is not None:
+            require(self.quota_fraction is None, "quota_fraction", self.quota_fraction, "left out beside quota")
+            require(0 < self.quota < math.inf, "quota", self.quota, "positive and finite")
+        if self.quota_fraction is not None:
+            require(0 < self.quota_fraction <= 1, "quota_fraction", self.quota_fraction, "in (0, 1]")
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name.strip() == name

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..columns import CodedColumn
-from ..errors import ConfigurationError, refuse
+from ..errors import ConfigurationError, refuse, require
 from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
 from ..tally import Tally
 from .choice import decide
@@ -71,7 +71,6 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return parameters
 
     def make_phases(self) -> Iterator[Phase]:
-        """Return the variant's phases."""
         return self._variant.make_phases()
 
     def columns(self) -> tuple[Column, ...]:
@@ -88,10 +87,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         self.check_columns(table)
         places = _places(table["weight"], parameters.weights, field="weight")
         opinions = [_places(table[name], (0.0, 1.0), field=name, words=OPINIONS) for name in parameters.candidates]
-        if any(len(column) != len(places) for column in opinions):
-            raise ConfigurationError(
-                field="table", value="columns of different length", allowed="columns of one length"
-            )
+        is_table = all(len(column) == len(places) for column in opinions)
+        require(is_table, "table", "columns of different length", "columns of one length")
         return self._variant.encode(Holdings(places, np.stack(opinions, axis=1)))
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
@@ -108,18 +105,18 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         self.check_public(public)
         weight = self.parameters.weights[public[1]]
         inputs = self.encode({name: [entry] for name, entry in {"weight": weight, **entries}.items()})
-        if inputs.public[0].tolist() != list(public):
-            allowed = f"{weight:g}, as the server has it"
-            raise ConfigurationError(field="weight", value=entries["weight"], allowed=allowed)
+        if inputs.public[0].tolist() != list(public):  # only if the weight was given
+            raise ConfigurationError(
+                field="weight", value=entries["weight"], allowed=f"{weight:g}, as the server has it"
+            )
         return tuple(inputs.private[0].tolist())
 
     def check_public(self, public: Sequence[int]) -> None:
         """Refuse what is not a group and a weight's place. See `PhasedProtocol.check_public`."""
         groups = self.parameters.group_of_weight
         rows = [(group, place) for place, group in enumerate(groups)] if self.parameters.public_weights else [()]
-        if tuple(public) not in rows:
-            allowed = "a weight of the public set" if self.parameters.public_weights else "empty: weights are private"
-            raise ConfigurationError(field="the server's public row", value=list(public), allowed=allowed)
+        allowed = "a weight of the public set" if self.parameters.public_weights else "empty: weights are private"
+        require(tuple(public) in rows, "the server's public row", list(public), allowed)
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse a fixed quota that all partners together cannot reach. See `PhasedProtocol.check_roster`."""
@@ -130,11 +127,9 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             total, shown = math.fsum(np.array(weights)[public[:, 1]].tolist()), "the weight of all partners"
         else:
             total, shown = len(public) * weights[-1], "the greatest weight of so many partners"
-        if quota > total:
-            raise ConfigurationError(field="quota", value=quota, allowed=f"at most {shown}, {total:g}")
+        require(quota <= total, "quota", quota, f"at most {shown}, {total:g}")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
-        """Return the release: for each candidate whether it passes, with the estimates behind it."""
         return self._variant.outcome(tallies)
 
     def weights_of(self, inputs: Inputs) -> tuple[float, ...]:
@@ -175,11 +170,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 def _places(
     entries: Entries, allowed: Sequence[float], *, field: str, words: Mapping[str, float] = _NO_WORDS
 ) -> IntArray:
-    """Return the place in `allowed` of each entry: a number, its text, or one of the words.
-
-    Raises:
-        ConfigurationError: an entry is not allowed.
-    """
+    """Return the place in `allowed` of each entry: a number, its text, or a word; ConfigurationError for any other."""
     choices = np.array(allowed)
     numbers = _numbers(entries, words)
     refuse(numbers.ndim != 1, field, f"shape {numbers.shape}", "one entry for each party")

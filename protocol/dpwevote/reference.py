@@ -17,16 +17,7 @@ __all__ = ["reference_run"]
 
 
 def reference_run(vote: DPWeVote, inputs: Inputs, *, noise: SimulatedNoise) -> Outcome:
-    """Run a session of any variant but `laplace` in which every partner answers.
-
-    Args:
-        vote: the protocol with its parameters.
-        inputs: every partner's row.
-        noise: the simulation's.
-
-    Raises:
-        ValueError: the variant is another one.
-    """
+    """Run a session of any variant but `laplace` in which every partner answers; ValueError for that one."""
     parameters = vote.parameters
     if not parameters.kind.has_finite_reports:
         raise ValueError(f"the reference run does not cover the variant {parameters.variant!r}")

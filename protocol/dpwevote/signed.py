@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..errors import ConfigurationError
+from ..errors import require
 from ..estimators import Estimate, LinearEstimator, Verdict, binomial_bounds
 from ..estimators.frequencies import inverse_matrix
 from ..mechanisms import (
@@ -30,7 +30,7 @@ from ..mechanisms import (
     two_point,
 )
 from ..phases import Inputs, Phase
-from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
+from ..privacy import local_loss
 from ..tally import Tally
 from .outcome import DecisionVerdict
 from .variant import Holdings, Offer, Sums, Variant
@@ -87,20 +87,12 @@ class VotesPhase(Phase):
     """
 
     def __init__(self, name: str, *, columns: range, report: UnbiasedReport) -> None:
-        loss = PrivacyLoss(
-            mechanism=f"{report.name} of signed weights",
-            event=report.mechanism.event,
-            unit="weight and opinion",
-            relation=NeighboringRelation.REPLACE_ONE,
-            model=TrustModel.LOCAL,
-            claimed=report.epsilon,
-        )
+        law, event = f"{report.name} of signed weights", report.mechanism.event
+        loss = local_loss(law, event, unit="weight and opinion", claimed=report.epsilon)
         super().__init__(name, columns=columns, mechanism=report.mechanism, losses=[loss] * len(columns))
         self._num_reports = len(report.estimates)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Count the reports by candidate."""
-        del earlier, public
         counts = [np.bincount(column, minlength=self._num_reports) for column in reports.T]
         return Tally(len(reports), np.array(counts, dtype=np.int64).reshape(self.num_values, self._num_reports))
 
@@ -109,9 +101,6 @@ class SignedVariant(Variant):
     """One phase of signed weights, and the margins from its tally.
 
     A private row is (the place of the signed weight for each candidate, the weight's place in the public set).
-
-    Args:
-        parameters: the session's.
     """
 
     reports_signed_weights: ClassVar[bool] = True
@@ -142,7 +131,6 @@ class SignedVariant(Variant):
 
     @property
     def worst_variance(self) -> float:
-        """That of the report."""
         return self.report.worst_variance
 
     @functools.cached_property
@@ -151,11 +139,9 @@ class SignedVariant(Variant):
         return make_report(self._parameters)
 
     def make_phases(self) -> Iterator[Phase]:
-        """Yield the only phase."""
         yield VotesPhase("votes", columns=range(len(self._parameters.candidates)), report=self.report)
 
     def encode(self, holdings: Holdings) -> Inputs:
-        """Return the rows of partners with these holdings."""
         groups = np.array(self._parameters.group_of_weight, dtype=np.int64)[holdings.places]
         votes = self._place_of_vote[groups[:, None], holdings.opinions]
         return Inputs(np.hstack([votes, holdings.places[:, None]]), np.empty((len(votes), 0), dtype=np.int64))
@@ -167,7 +153,6 @@ class SignedVariant(Variant):
 
     def weights_outcome(self, tallies: Sequence[Tally]) -> None:
         """Return nothing: signed weights do not tell how many hold which weight."""
-        del tallies
 
     def sums(self, number: int, tallies: Sequence[Tally]) -> Sums:
         """Return the margin of one candidate; with a fixed quota its support as well."""
@@ -204,7 +189,6 @@ class SignedVariant(Variant):
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return what each report stands for."""
-        del public
         return np.array([float(estimate) for estimate in self.report.estimates])[reports[0]]
 
     @functools.cached_property
@@ -223,7 +207,6 @@ class TwoPointVariant(SignedVariant):
 
     @classmethod
     def report_of(cls, values: Sequence[Fraction], parameters: "Parameters") -> UnbiasedReport:
-        """Return two points."""
         return two_point(values, epsilon=parameters.loss_of_opinion)
 
 
@@ -234,7 +217,6 @@ class SignedResponseVariant(SignedVariant):
 
     @classmethod
     def report_of(cls, values: Sequence[Fraction], parameters: "Parameters") -> UnbiasedReport:
-        """Return k-RR."""
         return randomized_response(values, epsilon=parameters.loss_of_opinion)
 
 
@@ -247,9 +229,8 @@ class OptimalVariant(SignedVariant):
     @classmethod
     def report_of(cls, values: Sequence[Fraction], parameters: "Parameters") -> UnbiasedReport:
         """Return the optimal channel, where there are not more weights than `OPTIMAL_LIMITS` says."""
-        if not has_optimal(values):
-            value = f"{len(parameters.group_means)} in variant 'optimal'"
-            raise ConfigurationError(field="weights", value=value, allowed=OPTIMAL_LIMITS)
+        value = f"{len(parameters.group_means)} in variant 'optimal'"
+        require(has_optimal(values), "weights", value, OPTIMAL_LIMITS)
         prior = (1 / len(values),) * len(values) if parameters.prior == "uniform" else parameters.prior
         return optimal(values, epsilon=parameters.loss_of_opinion, prior=prior or ())
 

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,7 +17,10 @@ from ..arrays import FloatArray, IntArray
 from ..elementary import square
 from ..estimators import Estimate, Verdict
 from ..estimators.sum_tests import Alike, decisive_reach
+from ..kept_reports import Scope
+from ..mechanisms import RowMechanism
 from ..phases import Inputs, Phase
+from ..privacy import PrivacyLoss
 from ..tally import Tally
 from .error_prior import Electorate, error_probability, threshold_of, unit_of
 from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges, WeightsOutcome
@@ -25,7 +28,7 @@ from .outcome import CandidateOutcome, DecisionVerdict, Outcome, PossibleRanges,
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
-__all__ = ["Holdings", "Offer", "Sums", "TwoReports", "Variant"]
+__all__ = ["Holdings", "Offer", "PublishedWeights", "Sums", "TwoReports", "Variant"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -114,7 +117,6 @@ class Variant(abc.ABC):
         Args:
             parameters: any with private weights; variant and split are not used.
         """
-        del parameters
         return None
 
     @property
@@ -257,6 +259,36 @@ class Variant(abc.ABC):
         )
 
 
+class PublishedWeights(Phase):
+    """Weights are reported, each by itself, and the approximate quota is published. Subclasses tally.
+
+    Args:
+        column: of the private row.
+        mechanism: by which weights are reported.
+        loss: what that costs.
+        scope: where reports are kept for later votes.
+        publish: computes the quota, from the tally.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        column: int,
+        mechanism: RowMechanism,
+        loss: PrivacyLoss,
+        *,
+        scope: Scope | None,
+        publish: Callable[[Sequence[Tally]], WeightsOutcome],
+    ) -> None:
+        columns = range(column, column + 1)
+        super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss], kept=scope)
+        self._publish = publish
+
+    def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
+        """Publish the approximate quota."""
+        return self._publish(tallies[-1:])
+
+
 class TwoReports(Variant):
     """Variants in which weights and opinions are reported apart: `joint`, `printed` and `laplace`.
 
@@ -348,7 +380,6 @@ class TwoReports(Variant):
         yield self.make_opinions_phase("opinions", columns=opinions)
 
     def encode(self, holdings: Holdings) -> Inputs:
-        """Return the rows of partners with these holdings."""
         places = holdings.places[:, None]
         opinions = holdings.opinions * self.greatest_opinion
         if self._parameters.public_weights:
@@ -358,7 +389,6 @@ class TwoReports(Variant):
         return Inputs(table, np.empty((len(table), 0), dtype=np.int64))
 
     def decode(self, inputs: Inputs) -> Holdings:
-        """Return what rows were made of."""
         places = inputs.public[:, 1] if self._parameters.public_weights else inputs.private[:, -1]
         columns = self._opinion_columns
         yes: NDArray[np.bool_] = inputs.private[:, columns.start : columns.stop] > 0
@@ -372,7 +402,6 @@ class TwoReports(Variant):
         return self.weights_of(tallies[::2] if self._is_per_candidate else tallies[:1])
 
     def sums(self, number: int, tallies: Sequence[Tally]) -> Sums:
-        """Return what is estimated of one candidate."""
         weights: Tally | None
         if self._is_per_candidate:
             weights, opinions, place = tallies[2 * number], tallies[2 * number + 1], 0
@@ -412,7 +441,6 @@ class TwoReports(Variant):
         )
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
-        """Return what each partner's reports add to each candidate's margin."""
         if self._is_per_candidate:
             pairs = zip(reports[::2], reports[1::2], strict=True)
             return np.hstack([self.contributions_of(weights, opinions, public) for weights, opinions in pairs])

@@ -23,11 +23,7 @@ Invertible: TypeAlias = GeneralizedRandomizedResponse | FiniteChannel
 
 
 def inverse_matrix(mechanism: Invertible) -> tuple[tuple[float, ...], ...]:
-    """Return M⁻¹ as rows, one for each value; columns are reports.
-
-    Raises:
-        ValueError: the channel has no inverse.
-    """
+    """Return M⁻¹ as rows, one for each value; columns are reports. ValueError for a channel without an inverse."""
     if isinstance(mechanism, FiniteChannel):
         return tuple(tuple(map(float, numbers)) for numbers in zip(*_inverse_of(mechanism), strict=True))
     keep, lie, choices = mechanism.keep_probability, mechanism.lie_probability, range(mechanism.num_choices)
@@ -57,7 +53,6 @@ def estimate_counts(mechanism: Invertible, counts: Sequence[int]) -> tuple[Estim
     """Return how many parties hold each value.
 
     Args:
-        mechanism: the randomizer that all of them used.
         counts: how many reported each value, shape (k,).
 
     Returns:

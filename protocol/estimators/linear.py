@@ -59,11 +59,7 @@ class LinearEstimator:
 
     @exact_arguments
     def total(self, counts: Sequence[int]) -> Fraction:
-        """Return the estimate's value exactly, so that a tie is a tie.
-
-        Args:
-            counts: how often each report came in.
-        """
+        """Return the estimate's value exactly, so that a tie is a tie, from how often each report came in."""
         return sum((count * d for count, d in zip(counts, self._exact, strict=True)), start=Fraction(0))
 
     @exact_arguments
@@ -72,9 +68,6 @@ class LinearEstimator:
 
         As the true n_x are not negative and sum to n, it is kept between n times the least and the greatest term; where
         the n_x cannot be estimated, it is the latter.
-
-        Args:
-            counts: how often each report came in.
         """
         num_reports = sum(counts)
         if (of_report := self._variance_of_report) is None:
@@ -84,11 +77,7 @@ class LinearEstimator:
 
     @exact_arguments
     def estimate(self, counts: Sequence[int]) -> Estimate:
-        """Return the estimate with its standard error.
-
-        Args:
-            counts: how often each report came in.
-        """
+        """Return the estimate with its standard error."""
         return Estimate(float(self.total(counts)), math.sqrt(self.total_variance(counts)))
 
     @property

@@ -27,6 +27,6 @@ class Verdict(enum.Enum):
 
 
 @exact_arguments
-def check_level(level: float, *, field: str = "level") -> None:
+def check_level(level: float) -> None:
     """Raise ConfigurationError unless a test can have this level: above 0, below ½."""
-    require(0 < level < _HALF, field, level, "a number in (0, 0.5)")
+    require(0 < level < _HALF, "level", level, "a number in (0, 0.5)")

@@ -53,9 +53,6 @@ def assurance_of_estimates(
     """Return how sure a winner is that was found from estimates.
 
     Args:
-        parameters: the session's.
-        utilities: the estimates.
-        winner: its place.
         noise: of the estimates; None where a group has no report, and nothing is known of it.
         key: of the draws, where there are any: public, < 2**128.
     """
@@ -73,14 +70,7 @@ def assurance_of_estimates(
             chance = chance_by_differences(values[0] - values[1], winner, noise, greatest=greatest - least)
         else:
             chance = chance_by_utilities(
-                values,
-                winner,
-                noise,
-                objective=objective,
-                sizes=sizes,
-                least=least,
-                greatest=greatest,
-                key=key,
+                values, winner, noise, objective=objective, sizes=sizes, least=least, greatest=greatest, key=key
             )
         p_value = p_value_of(values, winner, noise, objective=objective, sizes=sizes)
     return Assurance(
@@ -94,12 +84,7 @@ def assurance_of_estimates(
 
 
 def assurance_of_choice(parameters: Parameters, choice: Choice) -> Assurance:
-    """Return how sure a winner is that alone is released: the same for all of them.
-
-    Args:
-        parameters: the session's.
-        choice: what elects.
-    """
+    """Return how sure a winner is that alone is released: the same for all of them."""
     shortfall = None
     if isinstance(choice, ExponentialChoice):
         deficit_of = greatest_flip_deficit if choice.is_flipped else greatest_choice_deficit

@@ -69,7 +69,7 @@ class Choice(ExactMechanism):
 
     @property
     def num_alternatives(self) -> int:
-        """How many alternatives there are: m."""
+        """How many there are: m."""
         return self.scoring.num_alternatives
 
     @property
@@ -83,13 +83,10 @@ class Choice(ExactMechanism):
         return 0, self.num_alternatives - 1
 
     def num_reports_of(self, num_values: int) -> int:
-        """One number."""
-        del num_values
         return 1
 
     def event_of(self, num_values: int) -> PrivacyEvent:
         """What the voter pays who pays most."""
-        del num_values
         return self.event_of_group(max(range(len(self.proven)), key=self.proven.__getitem__))
 
     def event_of_group(self, group: int) -> PrivacyEvent:
@@ -98,7 +95,7 @@ class Choice(ExactMechanism):
         return NonPrivate() if math.isinf(proven) else PureMechanism(epsilon=proven)
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Elect, each row on its own. See `RowMechanism.randomize_rows`."""
+        """Elect, each row on its own."""
         rows = [self.randomize_row(row, own) for row, own in zip(values.tolist(), uniforms.tolist(), strict=True)]
         return np.array(rows, dtype=np.int64).reshape(-1, 1)
 
@@ -109,10 +106,7 @@ class Choice(ExactMechanism):
 
     @abc.abstractmethod
     def log_laws(self, values: IntArray) -> FloatArray:
-        """Return ln P[winner | sums], shape (c, m), of rows of sums.
-
-        Args:
-            values: int64, shape (c, w).
+        """Return ln P[winner | sums], shape (c, m), of rows of sums, shape (c, w).
 
         Raises:
             NotImplementedError: the law takes too long.
@@ -120,11 +114,7 @@ class Choice(ExactMechanism):
         """
 
     def groups_of(self, values: Sequence[int]) -> list[Sequence[int]]:
-        """Return the sums of each group.
-
-        Raises:
-            ValueError: there are not m numbers for each group.
-        """
+        """Return the sums of each group; ValueError unless there are m numbers for each."""
         size = self.num_alternatives
         if len(values) != size * len(self.group_sizes):
             raise ValueError(f"expected {size} sums for each of {len(self.group_sizes)} groups, got {len(values)}")
@@ -142,8 +132,6 @@ class SampledChoice(Choice):
     Ŵ_k = S_k·m·range/(2·n_s) + least (reading F3); ties fall at random.
 
     Args:
-        scoring: the utilities.
-        group_sizes: how many voters are on the roster, group by group.
         objective: what is elected; comparisons with welfare take Ŵ or W̃ for utilities.
         num_samples: n_s ≥ 1.
         sum_sizes: how many voters the sums are of, group by group: all of the roster, or n_s where voters are sampled
@@ -180,19 +168,14 @@ class SampledChoice(Choice):
         return 2 + num_values
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Elect. See `RowMechanism.randomize_row`."""
         coin, of_ties, *of_counts = uniforms
         if coin < self.gamma:
             return [min(int(coin / self.gamma * self.num_alternatives), self.num_alternatives - 1)]
-        left = iter(of_counts)
-        counts = [
-            [draw_binomial(self.num_samples, chance, next(left)) for chance in group]
-            for group in self.hit_probabilities(values)
-        ]
+        left, chances = iter(of_counts), self.hit_probabilities(values)
+        counts = [[draw_binomial(self.num_samples, chance, next(left)) for chance in group] for group in chances]
         return [draw_lot(self._best(counts), of_ties)]
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        """Elect, drawing without any rounding. See `ExactMechanism`."""
         chances = self.hit_probabilities(values)
         counts = [[draw_binomial_exactly(self.num_samples, chance, below) for chance in group] for group in chances]
         tied = self._best(counts)
@@ -201,7 +184,6 @@ class SampledChoice(Choice):
         return [below(self.num_alternatives) if is_random else tied[below(len(tied))]]
 
     def log_laws(self, values: IntArray) -> FloatArray:
-        """Return the logarithms of `probabilities`, row by row. See `Choice.log_laws`."""
         laws = np.array([self.probabilities(row) for row in values.tolist()], dtype=np.float64)
         return log_of(laws.reshape(-1, self.num_alternatives))
 
@@ -260,10 +242,7 @@ class SampledChoice(Choice):
 
         A floor is the least rank of a welfare that is at or above it.
         """
-        outcomes = (self.num_samples + 1) ** len(self.group_sizes)
-        if outcomes > _MAX_OUTCOMES_WITH_FLOOR:
-            told = f"{self.num_samples + 1}^{len(self.group_sizes)} outcomes for each alternative"
-            raise NotImplementedError(f"the law of {type(self).__name__} takes too long: {told}")
+        self._check_outcomes(_MAX_OUTCOMES_WITH_FLOOR)
         counts = itertools.product(range(self.num_samples + 1), repeat=len(self.group_sizes))
         columns = [self.utilities_of([[own] for own in each]) for each in counts]
         welfare = [welfare_of(column, self.group_sizes, 0) for column in columns]
@@ -271,6 +250,12 @@ class SampledChoice(Choice):
         in_order = sorted(set(welfare))
         floors = [bisect.bisect_left(in_order, self._of_counts.floor_below(greatest)) for greatest in in_order]
         return _ranks_of(welfare), _ranks_of(disparity), floors
+
+    def _check_outcomes(self, most: int) -> None:
+        number, groups = self.num_samples + 1, len(self.group_sizes)
+        if number**groups > most:
+            outcomes = f"{number}^{groups} outcomes for each alternative"
+            raise NotImplementedError(f"the law of {type(self).__name__} takes too long: {outcomes}")
 
     @functools.cached_property
     def _laws_of_rank(self) -> dict[tuple[Fraction, ...], FloatArray]:
@@ -284,22 +269,15 @@ class SampledChoice(Choice):
         utilities, as the least score is, changes no comparison.
         """
         num_groups, objective = len(self.group_sizes), self.objective
-        if (self.num_samples + 1) ** num_groups > _MAX_OUTCOMES:
-            outcomes = f"{self.num_samples + 1}^{num_groups} outcomes for each alternative"
-            raise NotImplementedError(f"the law of {type(self).__name__} takes too long: {outcomes}")
-        steps = [
-            more - none
-            for (more,), (none,) in zip(
-                self.utilities_of([[1]] * num_groups), self.utilities_of([[0]] * num_groups), strict=True
-            )
-        ]
+        self._check_outcomes(_MAX_OUTCOMES)
+        of_one, of_none = (self.utilities_of([[number]] * num_groups) for number in (1, 0))
+        steps = [more - none for (more,), (none,) in zip(of_one, of_none, strict=True)]
         whole = math.lcm(*(step.denominator for step in steps))
         unit = Fraction(math.gcd(*(int(step * whole) for step in steps)), whole)
         weight = objective.fairness_weight * sum(self.group_sizes)
         parts = math.lcm(*map(self._size_of, itertools.chain.from_iterable(objective.partitions)))
-        greatest = (
-            self.num_samples * max(steps) / unit * (sum(self.group_sizes) * weight.denominator + weight.numerator)
-        ) * parts
+        most = sum(self.group_sizes) * weight.denominator + weight.numerator
+        greatest = (self.num_samples * max(steps) / unit * most) * parts
         # Python's integers have no limit, and take ten times as long.
         counts = np.arange(self.num_samples + 1).astype(np.int64 if greatest < _GREATEST else object)
         utilities = [
@@ -340,11 +318,7 @@ class SampledChoice(Choice):
         return sum(self.group_sizes[place] for place in places)
 
     def hit_probabilities(self, values: Sequence[int]) -> list[list[Fraction]]:
-        """Return θ_k(a), group by group.
-
-        Raises:
-            ValueError: a sum is none of utilities of so many voters.
-        """
+        """Return θ_k(a), group by group; ValueError for sums that are none of utilities of so many voters."""
         least = self.scoring.steps[-1]
         chances = [
             [Fraction(2 * (total - size * least), self.num_alternatives * size * self.scoring.range) for total in group]
@@ -361,9 +335,8 @@ class SampledChoice(Choice):
         As printed S_k/n_k; for other scores than Borda's these are in its unit all the same.
         """
         if self.scale == "printed":
-            return [
-                [Fraction(count, size) for count in group] for group, size in zip(counts, self.group_sizes, strict=True)
-            ]
+            groups = zip(counts, self.group_sizes, strict=True)
+            return [[Fraction(count, size) for count in group] for group, size in groups]
         step = Fraction(self.scoring.step)
         each = Fraction(self.num_alternatives * self.scoring.range, 2 * self.num_samples) * step
         least = (self.scoring.steps[-1] + self.scoring.center) * step
@@ -375,8 +348,6 @@ class ExponentialChoice(Choice):
     """Elect by the objective's quality q: with probability ∝ e^(ε·q/(2Δ)), Δ its greatest sensitivity, or by flips.
 
     Args:
-        scoring: the utilities.
-        group_sizes: how many voters are on the roster, group by group.
         objective: whose quality counts.
         epsilon: of a voter of the group that moves qualities most: the smallest.
         relation: which profiles are neighbors.
@@ -405,12 +376,10 @@ class ExponentialChoice(Choice):
     def __post_init__(self) -> None:
         sensitivities = self._sensitivities()
         most = max(sensitivities)
-        proven = tuple(self.epsilon * float(own / most) for own in sensitivities)
-        object.__setattr__(self, "proven", proven)
+        object.__setattr__(self, "proven", tuple(self.epsilon * float(own / most) for own in sensitivities))
 
     def slots_of(self, num_values: int) -> int:
         """One uniform, or two for each alternative."""
-        del num_values
         return 2 * self.num_alternatives if self.is_flipped else 1
 
     @functools.cached_property
@@ -420,11 +389,11 @@ class ExponentialChoice(Choice):
 
     def qualities(self, values: Sequence[int]) -> list[Fraction]:
         """Return the quality of each alternative, in steps."""
-        utilities = [
-            [Fraction(total, size) for total in group]
-            for group, size in zip(self.groups_of(values), self.group_sizes, strict=True)
-        ]
-        in_steps = self._in_steps()
+        groups = zip(self.groups_of(values), self.group_sizes, strict=True)
+        utilities = [[Fraction(total, size) for total in group] for group, size in groups]
+        limit = self.objective.max_disparity / Fraction(self.scoring.step)
+        least = Fraction(self.scoring.steps[-1])
+        in_steps = dataclasses.replace(self.objective, max_disparity=limit, least_utility=least)
         return in_steps.qualities(utilities, self.group_sizes)
 
     def log_laws(self, values: IntArray) -> FloatArray:
@@ -442,27 +411,18 @@ class ExponentialChoice(Choice):
         return law(self.qualities(values), self.rate)
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Elect. See `RowMechanism.randomize_row`."""
         qualities = self.qualities(values)
         if self.is_flipped:
             return [flip(qualities, self.rate, uniforms)]
         return [choose(qualities, self.rate, uniforms[0])]
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        """Elect, drawing without any rounding. See `ExactMechanism`."""
         draw = flip_exactly if self.is_flipped else choose_exactly
         return [draw(self.qualities(values), self.rate, below)]
 
-    def _in_steps(self) -> Objective:
-        limit = self.objective.max_disparity / Fraction(self.scoring.step)
-        return dataclasses.replace(self.objective, max_disparity=limit, least_utility=Fraction(self.scoring.steps[-1]))
-
     def _sensitivities(self) -> list[Fraction]:
-        change = self.scoring.greatest_change(self.relation)
-        return [
-            self.objective.quality_sensitivity(change, self.group_sizes, group)
-            for group in range(len(self.group_sizes))
-        ]
+        change, sizes = self.scoring.greatest_change(self.relation), self.group_sizes
+        return [self.objective.quality_sensitivity(change, sizes, group) for group in range(len(sizes))]
 
 
 def _ranks_of(values: Sequence[Fraction]) -> IntArray:

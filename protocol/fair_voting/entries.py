@@ -9,18 +9,11 @@ from collections.abc import Container, Sequence
 from typing import Any, Final, cast
 
 from ..columns import CodedColumn
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, refuse, require
 from ..phases import Entries
 from .parameters import SEPARATOR
 
-__all__ = [
-    "MOST_NAMED",
-    "alternatives_of",
-    "check_order",
-    "groups_of",
-    "names_of",
-    "names_two_groups",
-]
+__all__ = ["MOST_NAMED", "alternatives_of", "check_order", "groups_of", "names_of", "names_two_groups"]
 
 MOST_NAMED: Final = 20
 """Names in an error message."""
@@ -32,10 +25,6 @@ def names_two_groups(name: str, groups: Container[str]) -> bool:
     """Return whether a name is made of names of several groups, with a sign of separation between them.
 
     A voter is in one group, and an entry that names two of them is no third one.
-
-    Args:
-        name: what stands for a voter's group.
-        groups: all names that stand for voters' groups.
     """
     parts = [part.strip() for part in re.split(r"[;,|/+&]", name)]
     return len(parts) > 1 and all(part in groups for part in parts)
@@ -71,10 +60,8 @@ def alternatives_of(entries: Entries) -> list[str]:
     sets = Counter(frozenset(names_of(entry)) - {""} for entry in entries[:_RANKINGS_LOOKED_AT])
     del sets[frozenset()]  # of empty entries, which `encode` refuses
     usual: frozenset[str] = sets.most_common(1)[0][0] if sets else frozenset()
-    if len(usual) == 1:
-        (text,) = usual
-        allowed = f"two names or more, the best first, with {SEPARATOR!r} between them"
-        raise ConfigurationError(field="ranking in row 1", value=text, allowed=allowed)
+    allowed = f"two names or more, the best first, with {SEPARATOR!r} between them"
+    refuse(len(usual) == 1, "ranking in row 1", next(iter(usual), ""), allowed)
     return sorted(usual)
 
 
@@ -91,10 +78,7 @@ def check_order(order: Sequence[str], names: Sequence[str], *, field: str) -> No
     """Raise ConfigurationError unless an order has each alternative once."""
     allowed = f"each of {', '.join(names[:MOST_NAMED])} once, the best first, with {SEPARATOR!r} between them"
     for place, name in enumerate(order):
-        if name not in names:
-            raise ConfigurationError(field=f"{field}: unknown alternative", value=name, allowed=allowed)
-        if name in order[:place]:
-            raise ConfigurationError(field=f"{field}: repeated alternative", value=name, allowed=allowed)
+        require(name in names, f"{field}: unknown alternative", name, allowed)
+        refuse(name in order[:place], f"{field}: repeated alternative", name, allowed)
     for name in names:
-        if name not in order:
-            raise ConfigurationError(field=f"{field}: missing alternative", value=name, allowed=allowed)
+        require(name in order, f"{field}: missing alternative", name, allowed)

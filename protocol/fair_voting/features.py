@@ -12,7 +12,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..errors import ConfigurationError, require
+from ..arguments import NAMES, is_name
+from ..errors import require
 
 __all__ = ["MAX_FEATURES", "Feature", "Partition", "check_features"]
 
@@ -20,8 +21,6 @@ MAX_FEATURES: Final = 16
 
 Partition: TypeAlias = tuple[tuple[int, ...], ...]
 """For each group of a feature the places of its crossings among the session's groups."""
-
-_MAX_NAME_LENGTH: Final = 256
 
 
 class Feature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,36 +45,20 @@ class Feature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return tuple(tuple(place for place, own in enumerate(self.of) if own == name) for name in self.groups)
 
     def sizes(self, group_sizes: Sequence[int]) -> tuple[int, ...]:
-        """Return how many voters each of its groups has.
-
-        Args:
-            group_sizes: of the session's groups.
-        """
+        """Return how many voters each of its groups has."""
         return tuple(sum(group_sizes[place] for place in places) for places in self.partition)
 
 
 def check_features(features: Sequence[Feature], groups: Sequence[str]) -> None:
-    """Raise ConfigurationError unless each feature puts all groups into two or more of its own.
-
-    Args:
-        features: at least one.
-        groups: the session's.
-    """
+    """Raise ConfigurationError unless each feature puts all groups into two or more of its own."""
     require(1 <= len(features) <= MAX_FEATURES, "features", f"{len(features)} features", f"1 to {MAX_FEATURES}")
     for number, feature in enumerate(features):
-        if not _is_name(feature.name) or feature.name in {other.name for other in features[:number]}:
-            allowed = f"distinct names of 1 to {_MAX_NAME_LENGTH} printable characters, without blanks around"
-            raise ConfigurationError(field="features", value=feature.name, allowed=allowed)
+        is_new = feature.name not in {other.name for other in features[:number]}
+        require(is_name(feature.name) and is_new, "features", feature.name, f"distinct {NAMES}")
         field = f"feature {feature.name!r}"
-        if len(feature.of) != len(groups):
-            allowed = f"a group of it for each of the {len(groups)} groups of the session: {', '.join(groups[:12])}"
-            raise ConfigurationError(field=field, value=list(feature.of[:12]), allowed=allowed)
-        if wrong := [name for name in feature.of if not _is_name(name)]:
-            allowed = f"names of 1 to {_MAX_NAME_LENGTH} printable characters, without blanks around"
-            raise ConfigurationError(field=field, value=wrong[0], allowed=allowed)
-        if len(feature.groups) < 2:  # noqa: PLR2004  one group has nobody to be treated alike
-            raise ConfigurationError(field=field, value=list(feature.groups), allowed="two groups of it or more")
-
-
-def _is_name(name: str) -> bool:
-    return 0 < len(name) <= _MAX_NAME_LENGTH and name.isprintable() and name == name.strip()
+        allowed = f"a group of it for each of the {len(groups)} groups of the session: {', '.join(groups[:12])}"
+        require(len(feature.of) == len(groups), field, list(feature.of[:12]), allowed)
+        for name in feature.of:
+            require(is_name(name), field, name, NAMES)
+        # One group has nobody to be treated alike.
+        require(len(feature.groups) > 1, field, list(feature.groups), "two groups of it or more")

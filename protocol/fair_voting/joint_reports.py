@@ -30,17 +30,10 @@ import numpy as np
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..elementary import square
 from ..estimators import Estimate
-from ..mechanisms import (
-    MAX_RANKED,
-    JointPair,
-    JointPosition,
-    JointRanking,
-    JointScores,
-    rankings_of_codes,
-)
+from ..mechanisms import JointPair, JointPosition, JointRanking, JointScores, rankings_of_codes
 from .parameters import JOINT, MechanismName, Parameters
 from .report_laws import ReportLaw, law_of_pairs, law_of_positions, law_of_rankings
-from .reports import LocalReport, estimates_of_positions
+from .reports import ByPositions, ByScores, LocalReport, is_possible
 from .scoring import Scoring
 
 __all__ = ["JointReport", "make_joint_report", "possible_joint_reports"]
@@ -53,8 +46,6 @@ class JointReport(LocalReport):
     """One local mechanism for group and ranking together, its tally and its estimator.
 
     Args:
-        scoring: the utilities.
-        epsilon: of the mechanism.
         group_sizes: how many voters each group has, as the public knows.
 
     Attributes:
@@ -76,39 +67,21 @@ class JointReport(LocalReport):
         return len(self.group_sizes)
 
     def check(self, report: Sequence[int]) -> None:
-        """Raise ValueError for a report that nobody sends, though its numbers are in range.
-
-        Args:
-            report: as it was received.
-        """
-        del report
+        """Raise ValueError for a report that nobody sends, though its numbers are in range."""
 
     @abc.abstractmethod
     def totals_of(self, reports: IntArray) -> IntArray:
-        """Return the tally of some reports: int64, shape (G, width).
-
-        Args:
-            reports: int64, shape (n, numbers of a report).
-        """
+        """Return the tally of some reports, shape (n, numbers of a report): int64, shape (G, width)."""
 
     @abc.abstractmethod
-    def estimates(self, totals: Sequence[int], size: int) -> Iterator[Fraction]:
-        """Yield for each alternative the estimated mean utility of a group, about the scores' mean.
-
-        Args:
-            totals: the group's tally.
-            size: how many voters it has, at least 1.
-        """
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
+        """Yield for each alternative the mean utility of a group of `count` ≥ 1 voters, about the scores' mean."""
 
     def error_of(self, group: int, count: int) -> float:
-        """Return the standard error of a group's mean utility.
+        """Return the standard error of a group's mean utility, from so many reports.
 
         How many of the reports are the group's own is not known where somebody has not reported; it is the larger
         error that is returned.
-
-        Args:
-            group: its place.
-            count: how many reports there are.
         """
         size = self.group_sizes[group]
         most, least = min(size, count), max(count - sum(self.group_sizes) + size, 0)
@@ -139,23 +112,19 @@ class _JointPairReport(JointReport):
         super().__init__(scoring, epsilon, group_sizes)
         share = min(group_sizes) / sum(group_sizes)
         numbers = range(1, self.num_groups + 1)
-        self._mechanism = min(
+        self.mechanism = self._randomizer = min(
             (JointPair(epsilon, self.size, self.num_groups, number) for number in numbers),
             key=lambda mechanism: _squares(mechanism, share),
         )
-        self.width = self._mechanism.num_questions
+        self.width = self._randomizer.num_questions
         gap = (self.centered[0] - self.centered[-1]) / (self.size - 1)
-        told, opposed, of_other = _sign_chances(self._mechanism)
+        told, opposed, of_other = _sign_chances(self._randomizer)
         self._factor = gap * self.width / 2 / (told - opposed)
         of_any = square(float(self._factor)) * 2 / self.size  # an alternative is in 2/m of all pairs
         self.own, self.other = of_any * float(told + opposed) - self.spread, of_any * float(of_other)
 
-    @property
-    def mechanism(self) -> JointPair:
-        return self._mechanism
-
     def law(self, group: int) -> ReportLaw | None:
-        groups, number = self.num_groups, self._mechanism.num_signs
+        groups, number = self.num_groups, self._randomizer.num_signs
         if math.comb(groups, number) * 2**number > _MOST_ANSWERS:
             return None
         answers = [
@@ -163,7 +132,7 @@ class _JointPairReport(JointReport):
             for places in itertools.combinations(range(groups), number)
             for own in itertools.product((1, -1), repeat=number)
         ]
-        told, signs = self._mechanism.agree_probability, np.array(answers, dtype=np.int64)
+        told, signs = self._randomizer.agree_probability, np.array(answers, dtype=np.int64)
 
         def chances_of(sign: int) -> FloatArray:
             """Return the probability of each answer from a voter whose group has the sign."""
@@ -173,7 +142,7 @@ class _JointPairReport(JointReport):
         return law_of_pairs(self.size, float(self._factor), signs, chances_of(1), chances_of(-1))
 
     def check(self, report: Sequence[int]) -> None:
-        if not self._mechanism.is_report(report):
+        if not self._randomizer.is_report(report):
             raise ValueError("it is no question with a sign for as many groups as are told of")
 
     def totals_of(self, reports: IntArray) -> IntArray:
@@ -184,35 +153,31 @@ class _JointPairReport(JointReport):
                 totals[group] += sign * np.bincount(questions, minlength=self.width).astype(np.int64)
         return totals
 
-    def estimates(self, totals: Sequence[int], size: int) -> Iterator[Fraction]:
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
         wins = [0] * self.size
-        firsts, seconds = (side.tolist() for side in self._mechanism.pairs)
+        firsts, seconds = (side.tolist() for side in self._randomizer.pairs)
         for first, second, total in zip(firsts, seconds, totals, strict=True):
             wins[first] += total
             wins[second] -= total
         for won in wins:
-            yield self._factor * won / size
+            yield self._factor * won / count
 
 
-class _JointPositionReport(JointReport):
+class _JointPositionReport(ByPositions, JointReport):
     name: ClassVar[MechanismName] = "joint_position"
 
     def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
         super().__init__(scoring, epsilon, group_sizes)
-        self._mechanism = JointPosition(epsilon, self.size, self.num_groups)
+        self.mechanism = self._randomizer = JointPosition(epsilon, self.size, self.num_groups)
         self.width = self.size * self.size
-        keep, lie = _chances_of(self._mechanism.response.keep_probability, self.num_groups * self.size)
+        keep, lie = _chances_of(self._randomizer.response.keep_probability, self.num_groups * self.size)
         self._factor = self.size / (keep - lie)
         gap, of_any = float(keep - lie), float(lie * self.size) * self.spread
         of_one = square(float(self._factor)) / self.size
         self.own, self.other = of_one * (gap * self.spread + of_any) - self.spread, of_one * of_any
 
-    @property
-    def mechanism(self) -> JointPosition:
-        return self._mechanism
-
     def law(self, group: int) -> ReportLaw | None:
-        response = self._mechanism.response
+        response = self._randomizer.response
         return law_of_positions(self.centered, self._factor, response, group=group, groups=self.num_groups)
 
     def totals_of(self, reports: IntArray) -> IntArray:
@@ -221,31 +186,24 @@ class _JointPositionReport(JointReport):
         places = (groups * self.size + alternatives) * self.size + positions
         return _counts(places, self.num_groups, self.width)
 
-    def estimates(self, totals: Sequence[int], size: int) -> Iterator[Fraction]:
-        return estimates_of_positions(totals, self.centered, self._factor, size)
 
-
-class _JointRankingReport(JointReport):
+class _JointRankingReport(ByPositions, JointReport):
     name: ClassVar[MechanismName] = "joint_ranking"
     is_balanced = True
 
     def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
         super().__init__(scoring, epsilon, group_sizes)
-        self._mechanism = JointRanking(epsilon, self.size, self.num_groups)
+        self.mechanism = self._randomizer = JointRanking(epsilon, self.size, self.num_groups)
         self.width = self.size * self.size
         self._number = math.factorial(self.size)
-        response = self._mechanism.response
+        response = self._randomizer.response
         keep, lie = _chances_of(response.keep_probability, response.num_choices)
         self._factor = 1 / (keep - lie)
         of_one, of_any = square(float(self._factor)) * self.spread, float(lie * self._number)
         self.own, self.other = of_one * (float(keep - lie) + of_any) - self.spread, of_one * of_any
 
-    @property
-    def mechanism(self) -> JointRanking:
-        return self._mechanism
-
     def law(self, group: int) -> ReportLaw | None:
-        response = self._mechanism.response
+        response = self._randomizer.response
         return law_of_rankings(self.centered, self._factor, response, group=group, groups=self.num_groups)
 
     def totals_of(self, reports: IntArray) -> IntArray:
@@ -254,32 +212,19 @@ class _JointRankingReport(JointReport):
         places = (groups[:, None] * self.size + np.arange(self.size)) * self.size + positions
         return _counts(places.reshape(-1), self.num_groups, self.width)
 
-    def estimates(self, totals: Sequence[int], size: int) -> Iterator[Fraction]:
-        return estimates_of_positions(totals, self.centered, self._factor, size)
 
-
-class _JointScoresReport(JointReport):
+class _JointScoresReport(ByScores, JointReport):
     name: ClassVar[MechanismName] = "joint_scores"
 
     def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
         super().__init__(scoring, epsilon, group_sizes)
-        self._mechanism = JointScores(epsilon, scoring.steps, self.num_groups)
-        self.laplace = self._mechanism.laplace
+        self.mechanism = self._randomizer = JointScores(epsilon, scoring.steps, self.num_groups)
+        self.laplace = self._randomizer.laplace
         self.width = self.size
-        self._step = Fraction(scoring.step)
-        self._center = scoring.center * self._step - self.mean
-        self.own = self.other = self._mechanism.laplace.noise_variance * square(float(self._step))
-
-    @property
-    def mechanism(self) -> JointScores:
-        return self._mechanism
+        self.own = self.other = self._randomizer.laplace.noise_variance * square(float(self._step))
 
     def totals_of(self, reports: IntArray) -> IntArray:
         return exact_column_sums(reports).reshape(self.num_groups, self.width)
-
-    def estimates(self, totals: Sequence[int], size: int) -> Iterator[Fraction]:
-        for total in totals:
-            yield total * self._step / size + self._center
 
 
 _REPORTS: Final[tuple[type[JointReport], ...]] = (
@@ -292,15 +237,7 @@ _REPORTS: Final[tuple[type[JointReport], ...]] = (
 
 def possible_joint_reports(scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> list[JointReport]:
     """Return a report by each joint mechanism that these utilities allow."""
-    possible: list[JointReport] = []
-    for kind in _REPORTS:
-        is_possible = {
-            "joint_pair": scoring.is_equally_spaced,
-            "joint_ranking": scoring.num_alternatives <= MAX_RANKED,
-        }.get(kind.name, True)
-        if is_possible:
-            possible.append(kind(scoring, epsilon, group_sizes))
-    return possible
+    return [kind(scoring, epsilon, group_sizes) for kind in _REPORTS if is_possible(kind.name, scoring)]
 
 
 def make_joint_report(parameters: Parameters) -> JointReport:

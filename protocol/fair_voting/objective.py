@@ -36,14 +36,7 @@ def welfare_of(utilities: Utilities, sizes: Sequence[int], alternative: int) -> 
 
 
 def joined(utilities: Utilities, sizes: Sequence[int], partition: Partition, alternative: int) -> list[Fraction]:
-    """Return the mean utility of an alternative to each group of a feature: the mean of its crossings', by their sizes.
-
-    Args:
-        utilities: of the crossings.
-        sizes: theirs.
-        partition: which crossings each group has.
-        alternative: whose.
-    """
+    """Return the mean utility of an alternative to each group of a feature: that of its crossings, by their sizes."""
     return [
         sum((utilities[place][alternative] * sizes[place] for place in places), Fraction(0))
         / sum(sizes[place] for place in places)
@@ -82,12 +75,7 @@ class Objective:
         return max(max(own) - min(own) for own in of_features)
 
     def best(self, utilities: Utilities, sizes: Sequence[int]) -> list[int]:
-        """Return the alternatives that are best, more than one where they tie, in their order.
-
-        Args:
-            utilities: of G groups and m alternatives.
-            sizes: the groups', for welfare.
-        """
+        """Return the alternatives that are best, more than one where they tie, in order; `sizes` are the groups'."""
         places = range(len(utilities[0]))
         floor = None
         if self.name == "welfare_constrained":
@@ -95,10 +83,6 @@ class Objective:
         merits = [self._merit(utilities, sizes, place, floor) for place in places]
         most = max(merits)
         return [place for place, merit in enumerate(merits) if merit == most]
-
-    def quality(self, utilities: Utilities, sizes: Sequence[int], alternative: int) -> Fraction:
-        """Return one of `qualities`."""
-        return self.qualities(utilities, sizes)[alternative]
 
     def qualities(self, utilities: Utilities, sizes: Sequence[int]) -> list[Fraction]:
         """Return one number for each alternative that a single voter changes little, for the exponential mechanism.

@@ -3,7 +3,7 @@
 import msgspec
 
 from ..arguments import check_aligned
-from ..errors import ConfigurationError, refuse
+from ..errors import refuse, require
 from ..estimators import Estimate
 from ..shown import Shown
 from .assurance import Assurance
@@ -104,10 +104,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         """Raise ConfigurationError unless a candidate wins, and all or none have a utility for each group."""
         refuse(self.winner not in self.candidates, "winner", self.winner, "one of the candidates")
         names = [alternative.name for alternative in self.alternatives]
-        if names and sorted(names) != sorted(self.candidates):
-            raise ConfigurationError(
-                field="alternatives", value=names, allowed=f"{', '.join(self.candidates)}, or none"
-            )
+        is_complete = not names or sorted(names) == sorted(self.candidates)
+        require(is_complete, "alternatives", names, f"{', '.join(self.candidates)}, or none")
         check_aligned(groups=self.groups, group_sizes=self.group_sizes)
         for feature in self.features:
             check_aligned(groups=self.groups, of=feature.of)

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from ..arguments import check_names
 from ..errors import ConfigurationError, refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
@@ -89,10 +90,7 @@ MECHANISMS: Final[Mapping[MechanismName, Mechanism]] = {
     for each in (
         Mechanism(name="laplace", model=TrustModel.CENTRAL, releases_sums=True, calibrations=("tight", "printed")),
         Mechanism(
-            name="sampling",
-            model=TrustModel.CENTRAL,
-            is_sampled=True,
-            calibrations=("tight", "printed", "proven"),
+            name="sampling", model=TrustModel.CENTRAL, is_sampled=True, calibrations=("tight", "printed", "proven")
         ),
         Mechanism(name="exponential", model=TrustModel.CENTRAL, is_by_quality=True),
         Mechanism(name="permute_and_flip", model=TrustModel.CENTRAL, is_by_quality=True),
@@ -134,7 +132,7 @@ MAX_DRAWS: Final = 1 << 26
 """Of Algorithm 2 in all: exact sampling draws them one by one, and takes about a minute for so many."""
 MAX_SAMPLED_FROM: Final = 20
 """Alternatives of Algorithm 2 where it samples voters first: their rankings are kept as numbers of 64 bits."""
-MAX_NAME_LENGTH: Final = 256
+
 DEFAULT_GAMMA: Final = 0.05
 DEFAULT_WELFARE_SHARE: Final = 0.9
 SEPARATOR: Final = ">"
@@ -205,18 +203,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     features: tuple[Feature, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
-        if not 2 <= len(self.alternatives) <= MAX_ALTERNATIVES:  # noqa: PLR2004  one alternative is no choice
-            value = _counted(self.alternatives, "alternative")
-            raise ConfigurationError(field="alternatives", value=value, allowed=f"2 to {MAX_ALTERNATIVES}")
-        _check_names("alternatives", self.alternatives, without=SEPARATOR)
+        _check_number("alternative", self.alternatives, MAX_ALTERNATIVES)
+        check_names("alternatives", self.alternatives, without=SEPARATOR)
         self._check_groups()
-        if not MIN_EPSILON <= self.epsilon <= MAX_EPSILON:
-            allowed = f"in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]"
-            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
+        in_range = MIN_EPSILON <= self.epsilon <= MAX_EPSILON
+        require(in_range, "epsilon", self.epsilon, f"in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]")
         make_scores(self.scores, len(self.alternatives))
         for field, value in (("max_disparity", self.max_disparity), ("fairness_weight", self.fairness_weight)):
-            if not 0 <= value <= MAX_SCORE:
-                raise ConfigurationError(field=field, value=value, allowed=f"in [0, {MAX_SCORE:g}]")
+            require(0 <= value <= MAX_SCORE, field, value, f"in [0, {MAX_SCORE:g}]")
         if self.features is not msgspec.UNSET:
             check_features(self.features, self.groups)
         self._check_welfare_share()
@@ -314,44 +308,36 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return min(most, *self.group_sizes) if self.reading == "subsample" else most
 
     def _check_groups(self) -> None:
-        if not 2 <= len(self.groups) <= MAX_GROUPS:  # noqa: PLR2004  one group has nobody to be treated alike
-            value = _counted(self.groups, "group")
-            raise ConfigurationError(field="groups", value=value, allowed=f"2 to {MAX_GROUPS}")
-        _check_names("groups", self.groups)
-        if len(self.group_sizes) != len(self.groups):
-            allowed = f"{len(self.groups)} numbers of voters, one for each of {', '.join(self.groups[:12])}"
-            raise ConfigurationError(field="group_sizes", value=list(self.group_sizes), allowed=allowed)
+        _check_number("group", self.groups, MAX_GROUPS)
+        check_names("groups", self.groups)
+        allowed = f"{len(self.groups)} numbers of voters, one for each of {', '.join(self.groups[:12])}"
+        require(len(self.group_sizes) == len(self.groups), "group_sizes", list(self.group_sizes), allowed)
         for group, size in zip(self.groups, self.group_sizes, strict=True):
-            if size < 1:
-                raise ConfigurationError(field=f"group {group!r}", value=f"{size} voters", allowed="at least one voter")
+            require(size >= 1, f"group {group!r}", f"{size} voters", "at least one voter")
         refuse(self.num_voters > MAX_VOTERS, "group_sizes", self.num_voters, f"{MAX_VOTERS} voters at most")
 
     def _check_relation(self) -> None:
         is_exact = self.model.trusts_server and not self.kind.is_sampled
-        if is_exact or self.relation is NeighboringRelation.REPLACE_ONE:
-            return
+        is_had = is_exact or self.relation is NeighboringRelation.REPLACE_ONE
         allowed = f"{NeighboringRelation.REPLACE_ONE.value!r} for mechanism {self.mechanism!r}"
-        raise ConfigurationError(field="relation", value=self.relation.value, allowed=allowed)
+        require(is_had, "relation", self.relation.value, allowed)
 
     def _check_welfare_share(self) -> None:
         share = self.welfare_share
         if isinstance(share, msgspec.UnsetType):
             return
-        if self.objective != "welfare_constrained":
-            allowed = "left out, except with objective 'welfare_constrained'"
-            raise ConfigurationError(field="welfare_share", value=share, allowed=allowed)
+        has_floor = self.objective == "welfare_constrained"
+        require(has_floor, "welfare_share", share, "left out, except with objective 'welfare_constrained'")
         require(0 < share <= 1, "welfare_share", share, "in (0, 1]")
 
     def _check_calibration(self) -> None:
         """Refuse a calibration that the mechanism ignores."""
-        if self.calibration not in self.kind.calibrations:
-            allowed = "'tight' or 'printed' with mechanism 'laplace': the tight noise is proven"
-            if not self.kind.releases_sums:
-                allowed = f"'tight' or left out with mechanism {self.mechanism!r}, which has no other"
-            raise ConfigurationError(field="calibration", value=self.calibration, allowed=allowed)
-        if self.calibration == "proven" and self.gamma != DEFAULT_GAMMA:
-            allowed = "left out with calibration 'proven', which chooses it"
-            raise ConfigurationError(field="gamma", value=self.gamma, allowed=allowed)
+        allowed = "'tight' or 'printed' with mechanism 'laplace': the tight noise is proven"
+        if not self.kind.releases_sums:
+            allowed = f"'tight' or left out with mechanism {self.mechanism!r}, which has no other"
+        require(self.calibration in self.kind.calibrations, "calibration", self.calibration, allowed)
+        is_chosen = self.calibration == "proven" and self.gamma != DEFAULT_GAMMA
+        refuse(is_chosen, "gamma", self.gamma, "left out with calibration 'proven', which chooses it")
 
     def _least_label(self) -> float:
         """Return the least ε, in thousandths, at which Algorithm 2 has enough voters for its samples."""
@@ -365,55 +351,48 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def _check_local(self) -> None:
         size = len(self.alternatives)
-        if self.is_joint and len(self.groups) > MAX_JOINT_GROUPS:
-            allowed = f"at most {MAX_JOINT_GROUPS} with mechanism {self.mechanism!r}: each report tells of every group"
-            raise ConfigurationError(field="groups", value=_counted(self.groups, "group"), allowed=allowed)
-        if self.kind.ranks_whole and size > MAX_RANKED:
-            allowed = f"another one for more than {MAX_RANKED} alternatives: there are {size}"
-            raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
-        if self.kind.compares_pairs and not self.make_scoring(is_centered=False).is_equally_spaced:
-            allowed = "another one, or equally spaced scores: comparisons of pairs estimate no other scores"
-            raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
+        allowed = f"at most {MAX_JOINT_GROUPS} with mechanism {self.mechanism!r}: each report tells of every group"
+        are_too_many = self.is_joint and len(self.groups) > MAX_JOINT_GROUPS
+        refuse(are_too_many, "groups", _counted(self.groups, "group"), allowed)
+        allowed = f"another one for more than {MAX_RANKED} alternatives: there are {size}"
+        refuse(self.kind.ranks_whole and size > MAX_RANKED, "mechanism", self.mechanism, allowed)
+        allowed = "another one, or equally spaced scores: comparisons of pairs estimate no other scores"
+        is_spaced = not self.kind.compares_pairs or self.make_scoring(is_centered=False).is_equally_spaced
+        require(is_spaced, "mechanism", self.mechanism, allowed)
 
     def _check_sampling(self) -> None:
         require(0 <= self.gamma < 1, "gamma", self.gamma, "in [0, 1)")
         require(0 < self.delta < 1, "delta", self.delta, "in (0, 1)")
-        if self.num_samples is not None and not 1 <= self.num_samples <= MAX_SAMPLES:
-            raise ConfigurationError(field="num_samples", value=self.num_samples, allowed=f"in [1, {MAX_SAMPLES}]")
+        if self.num_samples is not None:
+            in_range = 1 <= self.num_samples <= MAX_SAMPLES
+            require(in_range, "num_samples", self.num_samples, f"in [1, {MAX_SAMPLES}]")
         if not self.kind.is_sampled:
             return
-        if self.samples > MAX_SAMPLES:
-            allowed = f"larger: this one takes {self.samples} samples of at most {MAX_SAMPLES}"
-            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
-        draws = self.samples * len(self.groups) * len(self.alternatives)
-        if draws > MAX_DRAWS:
-            allowed = f"fewer: with these groups and alternatives they take {draws} draws of at most {MAX_DRAWS}"
-            raise ConfigurationError(field="num_samples", value=self.samples, allowed=allowed)
+        samples = self.samples
+        allowed = f"larger: this one takes {samples} samples of at most {MAX_SAMPLES}"
+        require(samples <= MAX_SAMPLES, "epsilon", self.epsilon, allowed)
+        draws = samples * len(self.groups) * len(self.alternatives)
+        allowed = f"fewer: with these groups and alternatives they take {draws} draws of at most {MAX_DRAWS}"
+        require(draws <= MAX_DRAWS, "num_samples", samples, allowed)
         least = min(self.group_sizes)
         is_label = self.num_samples is None and self.calibration != "proven"
-        if is_label and not is_feasible(self.samples, self.epsilon, self.group_sizes):
+        if is_label and not is_feasible(samples, self.epsilon, self.group_sizes):
             allowed = (
-                f"at least {self._least_label():g} for a group of {least} (N/A below): this label takes {self.samples} "
+                f"at least {self._least_label():g} for a group of {least} (N/A below): this label takes {samples} "
                 f"samples, and ε·min n_k = {math.floor(self.epsilon * least)}"
             )
             raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
         if self.samples_voters_first:
-            if self.samples > least:
-                allowed = f"at most {least}, the voters of the smallest group, since they are sampled first"
-                raise ConfigurationError(field="num_samples", value=self.samples, allowed=allowed)
-            if len(self.alternatives) > MAX_SAMPLED_FROM:
-                allowed = f"'group' for more than {MAX_SAMPLED_FROM} alternatives"
-                raise ConfigurationError(field="reading", value=self.reading, allowed=allowed)
+            allowed = f"at most {least}, the voters of the smallest group, since they are sampled first"
+            require(samples <= least, "num_samples", samples, allowed)
+            allowed = f"'group' for more than {MAX_SAMPLED_FROM} alternatives"
+            require(len(self.alternatives) <= MAX_SAMPLED_FROM, "reading", self.reading, allowed)
 
 
 def _counted(names: tuple[str, ...], what: str) -> str:
     return f"1 {what}: {names[0]}" if len(names) == 1 else f"{len(names)} {what}s"
 
 
-def _check_names(field: str, names: tuple[str, ...], *, without: str = "") -> None:
-    for number, name in enumerate(names):
-        is_name = 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name == name.strip()
-        if not is_name or name in names[:number] or (without and without in name):
-            allowed = f"distinct names of 1 to {MAX_NAME_LENGTH} printable characters, without blanks around"
-            allowed += f" and without {without!r}" if without else ""
-            raise ConfigurationError(field=field, value=name, allowed=allowed)
+def _check_number(what: str, names: tuple[str, ...], most: int) -> None:
+    """Raise ConfigurationError unless there are two or more: one alternative is no choice, one group nobody's equal."""
+    require(1 < len(names) <= most, f"{what}s", _counted(names, what), f"2 to {most}")

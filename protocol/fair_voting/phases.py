@@ -15,7 +15,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..mechanisms import RowMechanism, VectorLaplace, code_of_rankings, rankings_of_codes
 from ..phases import CentralPhase, Draw, Phase
-from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel
+from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel, local_loss
 from ..tally import Tally
 from .choices import Choice, ExponentialChoice, SampledChoice
 from .joint_reports import JointReport, make_joint_report
@@ -23,7 +23,6 @@ from .parameters import Parameters
 from .rankings import cells_of_members, check_ranking, some_rankings
 from .reports import LocalReport, RankingReport, make_report
 from .sampling_bounds import proven_epsilon
-from .sampling_plans import SamplingPlan
 from .scoring import Scoring
 from .subsample import Subsample
 
@@ -44,11 +43,7 @@ class DisclosedRankings(CentralPhase):
     samples voters first, its rows have each voter's group and the code of its ranking. As the phase closes, Laplace
     noise is added to the sums, or they are replaced by the winner, shape (1,).
 
-    Args:
-        parameters: the session's.
-
     Attributes:
-        scoring: the utilities.
         choice: what elects on the sums; None where noise is added to them.
     """
 
@@ -71,18 +66,10 @@ class DisclosedRankings(CentralPhase):
         )
 
     def elects_by(self, kind: type[ChoiceT]) -> ChoiceT:
-        """Return what elects on the sums.
-
-        Args:
-            kind: what it is known to be.
-
-        Raises:
-            ConfigurationError: it is something else.
-        """
+        """Return what elects on the sums, which is to be of this kind: ConfigurationError otherwise."""
         if not isinstance(self.choice, kind):
-            raise ConfigurationError(
-                field="mechanism", value=self._parameters.mechanism, allowed=f"one that elects by a {kind.__name__}"
-            )
+            allowed = f"one that elects by a {kind.__name__}"
+            raise ConfigurationError(field="mechanism", value=self._parameters.mechanism, allowed=allowed)
         return self.choice
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
@@ -108,29 +95,22 @@ class DisclosedRankings(CentralPhase):
         return super().release_event_of(public)
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        """Return rankings. See `Phase.rows_of`."""
-        del public
         return some_rankings(self.num_values)
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
-        """Return the groups. See `Phase.kinds_of`."""
         groups = np.flatnonzero(np.bincount(public[:, 0]))
         return [np.flatnonzero(public[:, 0] == group) for group in groups]
 
     def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
-        """Return the law of the noise, or of the winner. See `CentralPhase.log_laws`."""
         if self._subsample is not None or (isinstance(self.choice, SampledChoice) and not self.choice.is_small):
             raise NotImplementedError("the law of a sample's winner takes too long")
         return super().log_laws(tallies)
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what is no ranking: it would weigh more than a voter. See `Phase.check_report`."""
-        del public
         check_ranking(report)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up the utilities, group by group."""
-        del earlier
         totals = self.sums_of(reports, public[:, 0])
         if self._subsample is None:
             return Tally(len(reports), totals)
@@ -138,14 +118,9 @@ class DisclosedRankings(CentralPhase):
         return Tally(len(reports), totals, rows[np.lexsort(rows.T[::-1])])
 
     def sums_of(self, positions: IntArray, groups: IntArray) -> IntArray:
-        """Return the groups' sums of utilities, in steps from the center.
+        """Return the groups' sums of utilities, int64 of shape (G, m), in steps from the center.
 
-        Args:
-            positions: rankings, shape (n, m).
-            groups: the places of their voters' groups, shape (n,).
-
-        Returns:
-            int64, shape (G, m).
+        Rankings have the shape (n, m), the places of their voters' groups (n,).
         """
         num_groups, size = len(self._parameters.groups), self.num_values
         # How often each group has each alternative at each position: counting is faster than adding up utilities.
@@ -154,7 +129,6 @@ class DisclosedRankings(CentralPhase):
         return counts.reshape(num_groups, size, size) @ np.array(self.scoring.steps, dtype=np.int64)
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
-        """Run by the server as the phase closes, once. See `CentralPhase.randomize_tally`."""
         if self.choice is None:
             return super().randomize_tally(tally, draw)
         sums = tally.totals if self._subsample is None else self._sums_of_sampled(tally.rows, self._subsample, draw)
@@ -173,46 +147,23 @@ class DisclosedRankings(CentralPhase):
         return sums
 
 
-def _local_loss(report: LocalReport, size: int) -> PrivacyLoss:
-    """Return what a voter pays who reports by a local mechanism."""
-    return PrivacyLoss(
-        mechanism=report.name,
-        event=report.mechanism.event_of(size),
-        unit=UNIT,
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=report.epsilon,
-    )
-
-
 class RandomizedRankings(Phase):
     """Voters randomize their rankings (the local model).
 
     The tally has for each group the number of its reports, then what the mechanism's estimator needs: shape
     (G, 1 + width).
-
-    Args:
-        parameters: the session's.
-
-    Attributes:
-        report: the local mechanism with its estimator.
     """
 
     def __init__(self, parameters: Parameters) -> None:
         self.report: RankingReport = make_report(parameters)
         self._num_groups = len(parameters.groups)
-        size = len(parameters.alternatives)
-        loss = _local_loss(self.report, size)
-        super().__init__(PHASE, columns=range(size), mechanism=self.report.mechanism, losses=[loss])
+        columns, mechanism = range(len(parameters.alternatives)), self.report.mechanism
+        super().__init__(PHASE, columns=columns, mechanism=mechanism, losses=[_local_loss(self.report)])
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        """Return rankings. See `Phase.rows_of`."""
-        del public
         return some_rankings(self.num_values)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Tally the reports of each group by itself."""
-        del earlier
         totals = np.zeros((self._num_groups, 1 + self.report.width), dtype=np.int64)
         present = np.unique(public[:, 0]).tolist()
         for group in present:
@@ -227,36 +178,30 @@ class JointRankings(Phase):
 
     A private row has for each alternative its cell, group·m + position; there is no public one. The tally has for each
     group what the mechanism's estimator needs: shape (G, width).
-
-    Args:
-        parameters: the session's.
-
-    Attributes:
-        report: the local mechanism with its estimator.
     """
 
     def __init__(self, parameters: Parameters) -> None:
         self.report: JointReport = make_joint_report(parameters)
-        size = len(parameters.alternatives)
-        loss = _local_loss(self.report, size)
-        super().__init__(PHASE, columns=range(size), mechanism=self.report.mechanism, losses=[loss])
+        columns, mechanism = range(len(parameters.alternatives)), self.report.mechanism
+        super().__init__(PHASE, columns=columns, mechanism=mechanism, losses=[_local_loss(self.report)])
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        """Return rankings of some groups. See `Phase.rows_of`."""
-        del public
         rankings = some_rankings(self.num_values)
         groups = range(min(self.report.num_groups, _GROUPS_LOOKED_AT))
         return np.concatenate([cells_of_members(np.full(len(rankings), group), rankings) for group in groups])
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what nobody reports: it would weigh more than a voter. See `Phase.check_report`."""
-        del public
         self.report.check(report)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Tally all reports: nobody knows whose group they are of."""
-        del earlier, public
         return Tally(len(reports), self.report.totals_of(reports))
+
+
+def _local_loss(report: LocalReport) -> PrivacyLoss:
+    event = report.mechanism.event_of(report.size)
+    return local_loss(report.name, event, unit=UNIT, claimed=report.epsilon)
 
 
 def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
@@ -286,6 +231,19 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
             is_flipped=parameters.mechanism == "permute_and_flip",
         )
     sizes, plan = parameters.group_sizes, parameters.plan
+
+    def proven_of(group: int) -> float:
+        return proven_epsilon(
+            scoring,
+            group_sizes=sizes,
+            group=group,
+            samples=plan.num_samples,
+            reading=parameters.reading,
+            gamma=plan.gamma,
+            objective=parameters.objective,
+            scale=parameters.scale,
+        )
+
     return SampledChoice(
         scoring,
         sizes,
@@ -294,21 +252,7 @@ def _make_choice(parameters: Parameters, scoring: Scoring) -> Choice:
         sum_sizes=sizes if parameters.reading == "group" else (plan.num_samples,) * len(sizes),
         gamma=plan.gamma,
         scale=parameters.scale,
-        proven=tuple(_proven_of_sampling(parameters, plan, scoring, group) for group in range(len(sizes))),
-    )
-
-
-def _proven_of_sampling(parameters: Parameters, plan: SamplingPlan, scoring: Scoring, group: int) -> float:
-    """Return the proven ε of Algorithm 2 for a voter of a group."""
-    return proven_epsilon(
-        scoring,
-        group_sizes=parameters.group_sizes,
-        group=group,
-        samples=plan.num_samples,
-        reading=parameters.reading,
-        gamma=plan.gamma,
-        objective=parameters.objective,
-        scale=parameters.scale,
+        proven=tuple(map(proven_of, range(len(sizes)))),
     )
 
 

@@ -145,7 +145,7 @@ def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) ->
 
 
 def qualities_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:
-    """Return `Objective.quality` of each alternative: shape (K, m) of utilities of shape (K, G, m)."""
+    """Return `Objective.qualities` of each alternative: shape (K, m) of utilities of shape (K, G, m)."""
     disparities = ranges_of(utilities, objective, sizes)
     if objective.name == "parity":
         return -disparities

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..columns import CodedColumn
-from ..errors import ConfigurationError, refuse
+from ..errors import ConfigurationError, refuse, require
 from ..estimators import Estimate, Verdict
 from ..mechanisms import VectorLaplace
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
@@ -49,9 +49,6 @@ _GREATEST_SUM: Final = 2**61
 
 class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | RandomizedRankings | JointRankings]):
     """A winner that treats groups of voters alike, and reveals little of any voter's ranking.
-
-    Args:
-        parameters: the session's.
 
     Privacy:
         Unit: the voter, whose group is public but in the joint mechanisms. Central model ("laplace", "sampling",
@@ -98,7 +95,6 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         return completed
 
     def make_phase(self) -> DisclosedRankings | RandomizedRankings | JointRankings:
-        """Return the one phase."""
         if self.parameters.is_joint:
             return JointRankings(self.parameters)
         trusts = self.parameters.model.trusts_server
@@ -106,15 +102,10 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
 
     @property
     def disclosed(self) -> DisclosedRankings:
-        """The phase of a vote in the central model.
-
-        Raises:
-            ConfigurationError: the model is the local one.
-        """
+        """The phase of a vote in the central model; ConfigurationError in the local one."""
         if not isinstance(self.phase, DisclosedRankings):
-            raise ConfigurationError(
-                field="mechanism", value=self.parameters.mechanism, allowed="one of the central model"
-            )
+            allowed = "one of the central model"
+            raise ConfigurationError(field="mechanism", value=self.parameters.mechanism, allowed=allowed)
         return self.phase
 
     def columns(self) -> tuple[Column, ...]:
@@ -162,9 +153,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         refuse(len(entries) != num_parties, "group", f"{len(entries)} entries", f"{num_parties} entries")
         if isinstance(entries, np.ndarray) and np.issubdtype(entries.dtype, np.integer):
             codes = entries.astype(np.int64).reshape(-1, 1)
-            if num_parties and not (int(codes.min()) >= 0 and int(codes.max()) < len(self.parameters.groups)):
-                allowed = f"places among the {len(self.parameters.groups)} groups"
-                raise ConfigurationError(field="group", value=f"{codes.min()} to {codes.max()}", allowed=allowed)
+            least, most = (int(codes.min()), int(codes.max())) if num_parties else (0, 0)
+            allowed = f"places among the {len(self.parameters.groups)} groups"
+            require(least >= 0 and most < len(self.parameters.groups), "group", f"{least} to {most}", allowed)
             return codes
         column = CodedColumn.of(entries)
         places = {name: place for place, name in enumerate(self.parameters.groups)}
@@ -187,7 +178,6 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
 
         Args:
             entries: `ranking`; `group` may be given, and must then be the server's. Where groups are private, both.
-            public: its public row.
         """
         self.check_public(public)
         if self.parameters.is_joint:
@@ -206,18 +196,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
 
     def check_public(self, public: Sequence[int]) -> None:
         """Refuse what is no group, and any where groups are private. See `PhasedProtocol.check_public`."""
-        if self.parameters.is_joint:
-            if len(public):
-                allowed = "empty: groups are private here"
-                raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
-            return
-        if len(public) != 1 or not 0 <= public[0] < len(self.parameters.groups):
-            allowed = f"the place of a group, in [0, {len(self.parameters.groups) - 1}]"
-            raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
+        number = len(self.parameters.groups)
+        is_fine, allowed = len(public) == 0, "empty: groups are private here"
+        if not self.parameters.is_joint:
+            is_fine = len(public) == 1 and 0 <= public[0] < number
+            allowed = f"the place of a group, in [0, {number - 1}]"
+        require(is_fine, "the server's public row", list(public[:12]), allowed)
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what is no ranking: its neighbors might be farther away than the noise is made for."""
-        del public
         if not self.parameters.is_joint:
             check_ranking(row)
             return
@@ -237,23 +224,16 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse another number of voters in a group than the parameters say, or more than sums have room for."""
-        if self.parameters.is_joint:
-            if len(public) != self.parameters.num_voters:
-                allowed = f"the {self.parameters.num_voters} of group_sizes together"
-                raise ConfigurationError(field="voters", value=len(public), allowed=allowed)
+        parameters = self.parameters
+        if parameters.is_joint:
+            allowed = f"the {parameters.num_voters} of group_sizes together"
+            require(len(public) == parameters.num_voters, "voters", len(public), allowed)
         else:
-            self._check_groups(public[:, 0])
-        bound = self.parameters.make_scoring(is_centered=self.parameters.is_centered).bound
-        if len(public) * bound > _GREATEST_SUM:
-            most = _GREATEST_SUM // bound
-            raise ConfigurationError(field="voters", value=len(public), allowed=f"at most {most} with these scores")
-
-    def _check_groups(self, groups: IntArray) -> None:
-        numbers: list[int] = np.bincount(groups, minlength=len(self.parameters.groups)).tolist()
-        for name, number, size in zip(self.parameters.groups, numbers, self.parameters.group_sizes, strict=True):
-            if number != size:
-                allowed = f"the {size} of group_sizes"
-                raise ConfigurationError(field=f"group {name!r}", value=f"{number} voters", allowed=allowed)
+            numbers: list[int] = np.bincount(public[:, 0], minlength=len(parameters.groups)).tolist()
+            for name, number, size in zip(parameters.groups, numbers, parameters.group_sizes, strict=True):
+                require(number == size, f"group {name!r}", f"{number} voters", f"the {size} of group_sizes")
+        most = _GREATEST_SUM // parameters.make_scoring(is_centered=parameters.is_centered).bound
+        require(len(public) <= most, "voters", len(public), f"at most {most} with these scores")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the winner, and the estimates where they are private too."""
@@ -300,13 +280,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         longest = max(range(len(names)), key=lambda place: len(names[place].encode()))
         counts = (num_parties,) * len(of_groups)
         name = self.parameters.mechanism if isinstance(phase, DisclosedRankings) else phase.report.name
+        verdict = Verdict.TOO_CLOSE.value
         assurance = Assurance(
-            probability=0.1,
-            prior=DIFFERENCES,
-            verdict=Verdict.TOO_CLOSE.value,
-            level=0.1,
-            p_value=0.1,
-            shortfall=0.1,
+            probability=0.1, prior=DIFFERENCES, verdict=verdict, level=0.1, p_value=0.1, shortfall=0.1
         )
         return self._release(longest, told, assurance, name=name, counts=counts)
 
@@ -340,12 +316,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         return told
 
     def mean_utilities(self, sums: IntArray, scoring: Scoring) -> list[list[Fraction]]:
-        """Return the groups' mean utilities in units of the scores.
-
-        Args:
-            sums: in steps from the center, shape (G, m).
-            scoring: whose steps, and whose center.
-        """
+        """Return the groups' mean utilities in units of the scores, of sums in steps from the center, shape (G, m)."""
         step = Fraction(scoring.step)
         rows: list[list[int]] = sums.tolist()
         return [
@@ -456,9 +427,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, DisclosedRankings | Rando
         """Return rankings as positions, checked against the alternatives; `field` names the row."""
         names = self.parameters.alternatives
         if isinstance(entries, Rankings):
-            if entries.num_alternatives != len(names):
-                value = f"of {entries.num_alternatives} alternatives"
-                raise ConfigurationError(field="ranking", value=value, allowed=f"of {len(names)} alternatives")
+            number = entries.num_alternatives
+            allowed = f"of {len(names)} alternatives"
+            require(number == len(names), "ranking", f"of {number} alternatives", allowed)
             return entries.positions
         distinct = entries.names if isinstance(entries, CodedColumn) else entries
         known: dict[tuple[str, ...], list[int]] = {}

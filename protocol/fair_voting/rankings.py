@@ -78,14 +78,7 @@ class Rankings(Sequence[IntArray]):
 
 
 def are_rankings(positions: IntArray) -> NDArray[np.bool_]:
-    """Return which rows have each position once.
-
-    Args:
-        positions: int64, shape (n, m), of any content.
-
-    Returns:
-        bool, shape (n,).
-    """
+    """Return which rows, of any content, have each position once: bool, shape (n,), of int64, shape (n, m)."""
     num_alternatives = positions.shape[1]
     fine: NDArray[np.bool_] = np.empty(len(positions), dtype=np.bool_)
     every = (1 << num_alternatives) - 1 if num_alternatives < 63 else 0  # noqa: PLR2004  bits of a number
@@ -114,19 +107,12 @@ def cells_of_members(groups: IntArray, positions: IntArray) -> IntArray:
     Args:
         groups: the places of the voters' groups, shape (n,).
         positions: rankings, shape (n, m).
-
-    Returns:
-        int64, shape (n, m).
     """
     return groups[:, None] * positions.shape[1] + positions
 
 
 def members_of_cells(cells: IntArray) -> tuple[IntArray, IntArray]:
-    """Return groups and rankings of rows of cells: the inverse of `cells_of_members`.
-
-    Args:
-        cells: int64, shape (n, m).
-    """
+    """Return groups and rankings of rows of cells: the inverse of `cells_of_members`."""
     size = cells.shape[1]
     return cells[:, 0] // size, cells % size
 
@@ -148,9 +134,6 @@ def positions_of_orders(orders: IntArray) -> IntArray:
 
 def some_rankings(num_alternatives: int) -> IntArray:
     """Return all rankings of few alternatives; of more, one with what turns it round, shifts it and swaps its ends.
-
-    Args:
-        num_alternatives: m.
 
     Returns:
         int64, shape (n, m): positions.

@@ -22,11 +22,6 @@ __all__ = ["reference_run"]
 def reference_run(protocol: FairVoting, inputs: Inputs, *, noise: SimulatedNoise) -> Outcome:
     """Run a session of any mechanism in which every voter answers.
 
-    Args:
-        protocol: with its parameters.
-        inputs: every voter's ranking and group.
-        noise: the simulation's.
-
     Source:
         Mohsin, Fair and Private Voting Rules, Algorithms 1 and 2; readings F1 to F6.
     """
@@ -66,11 +61,7 @@ def _sums(phase: DisclosedRankings, rankings: list[list[int]], groups: list[int]
 
 
 def _sums_of_sampled(
-    protocol: FairVoting,
-    phase: DisclosedRankings,
-    rankings: list[list[int]],
-    groups: list[int],
-    noise: SimulatedNoise,
+    protocol: FairVoting, phase: DisclosedRankings, rankings: list[list[int]], groups: list[int], noise: SimulatedNoise
 ) -> list[int]:
     parameters = protocol.parameters
     subsample = Subsample(parameters.group_sizes, parameters.samples)

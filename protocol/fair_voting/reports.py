@@ -34,19 +34,24 @@ from ..mechanisms import (
     WholeRanking,
     rankings_of_codes,
 )
-from .parameters import LOCAL, MechanismName, Parameters
+from .parameters import LOCAL, MECHANISMS, MechanismName, Parameters
 from .report_laws import ReportLaw, law_of_pairs, law_of_positions, law_of_rankings
 from .scoring import Scoring
 
-__all__ = ["LocalReport", "RankingReport", "best_report", "estimates_of_positions", "make_report", "possible_reports"]
+__all__ = [
+    "ByPositions",
+    "ByScores",
+    "LocalReport",
+    "RankingReport",
+    "best_report",
+    "is_possible",
+    "make_report",
+    "possible_reports",
+]
 
 
 class LocalReport(abc.ABC):
     """One local mechanism by which voters report, and the scores that it tells something of.
-
-    Args:
-        scoring: the utilities.
-        epsilon: of the mechanism.
 
     Attributes:
         name: the mechanism's.
@@ -55,6 +60,7 @@ class LocalReport(abc.ABC):
         width: how many numbers a group's tally has, beside the number of its reports where that is told.
         size: how many alternatives there are: m.
         step: of the scores' grid.
+        mechanism: the local randomizer.
         mean: of the scores.
         centered: the scores, about their mean.
         spread: their mean square.
@@ -63,30 +69,48 @@ class LocalReport(abc.ABC):
     name: ClassVar[MechanismName]
     is_balanced: ClassVar[bool] = False
     laplace: VectorLaplace | None = None
+    mechanism: RowMechanism
     width: int
 
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         self.epsilon = epsilon
         self.size = scoring.num_alternatives
         self.step = scoring.step
-        step = Fraction(scoring.step)
-        scores = [(own + scoring.center) * step for own in scoring.steps]
+        self._step = Fraction(scoring.step)
+        scores = [(own + scoring.center) * self._step for own in scoring.steps]
         self.mean = sum(scores, Fraction(0)) / self.size
+        self._center = scoring.center * self._step - self.mean
         self.centered = [score - self.mean for score in scores]
         self.spread = math.fsum(square(float(score)) for score in self.centered) / self.size
 
-    @property
-    @abc.abstractmethod
-    def mechanism(self) -> RowMechanism:
-        """The local randomizer."""
-
-    def law(self, group: int) -> ReportLaw | None:
+    def law(self, group: int) -> ReportLaw | None:  # noqa: B027  most mechanisms have one
         """Return the law of the report of a voter of this group; None where noise is added, or it takes too long.
 
         Args:
             group: its place; 0 where reports are of one group alone.
         """
-        del group
+
+
+class ByPositions(LocalReport):
+    """The tally has how often each alternative was reported at each position: m² numbers, one alternative's first."""
+
+    _factor: Fraction
+    """What takes out the mechanism's lies."""
+
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
+        """Yield for each alternative the estimated mean utility of so many voters, about the scores' mean."""
+        for start in range(0, self.size * self.size, self.size):
+            numbers = zip(totals[start : start + self.size], self.centered, strict=True)
+            yield self._factor * sum((number * score for number, score in numbers), Fraction(0)) / count
+
+
+class ByScores(LocalReport):
+    """The tally has noisy sums of scores, in steps of the scoring's grid, from its center."""
+
+    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
+        """Yield for each alternative the estimated mean utility of so many voters, about the scores' mean."""
+        for total in totals:
+            yield total * self._step / count + self._center
 
 
 class RankingReport(LocalReport):
@@ -99,20 +123,11 @@ class RankingReport(LocalReport):
 
     @abc.abstractmethod
     def totals_of(self, reports: IntArray) -> IntArray:
-        """Return the tally of some reports: int64, shape (width,).
-
-        Args:
-            reports: int64, shape (n, numbers of a report).
-        """
+        """Return the tally of some reports, shape (n, numbers of a report): int64, shape (width,)."""
 
     @abc.abstractmethod
     def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
-        """Yield for each alternative the estimated mean utility, about the scores' mean.
-
-        Args:
-            totals: a group's tally.
-            count: of its reports, at least 1.
-        """
+        """Yield for each alternative the mean utility, about the scores' mean, that `count` ≥ 1 reports estimate."""
 
     def utilities(self, totals: Sequence[int], count: int) -> tuple[list[Fraction], list[Estimate]]:
         """Return a group's mean utilities, exact and with standard errors, in units of the scores.
@@ -134,24 +149,19 @@ class _PairReport(RankingReport):
 
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         super().__init__(scoring, epsilon)
-        self._mechanism = SampledPair(epsilon, self.size)
-        self.width = 2 * self._mechanism.num_questions
+        self.mechanism = self._randomizer = SampledPair(epsilon, self.size)
+        self.width = 2 * self._randomizer.num_questions
         gap = (self.centered[0] - self.centered[-1]) / (self.size - 1)
-        keep = Fraction(self._mechanism.response.keep_probability)
+        keep = Fraction(self._randomizer.response.keep_probability)
         # A preferred alternative has half a gap more than its mean from this pair, and one pair of all is asked.
-        self._factor = gap * self._mechanism.num_questions / 2 / (2 * keep - 1)
-
-    @property
-    def mechanism(self) -> SampledPair:
-        return self._mechanism
+        self._factor = gap * self._randomizer.num_questions / 2 / (2 * keep - 1)
 
     @property
     def mean_variance(self) -> float:
         return square(float(self._factor)) * 2 / self.size - self.spread
 
     def law(self, group: int) -> ReportLaw | None:
-        del group
-        keep = self._mechanism.response.keep_probability
+        keep = self._randomizer.response.keep_probability
         right = np.array([keep, 1 - keep])
         return law_of_pairs(self.size, float(self._factor), np.array([[1], [-1]]), right, right[::-1])
 
@@ -160,7 +170,7 @@ class _PairReport(RankingReport):
 
     def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
         wins = [0] * self.size
-        firsts, seconds = (side.tolist() for side in self._mechanism.pairs)
+        firsts, seconds = (side.tolist() for side in self._randomizer.pairs)
         for question, (first, second) in enumerate(zip(firsts, seconds, strict=True)):
             for_first, for_second = totals[2 * question], totals[2 * question + 1]
             wins[first] += for_first - for_second
@@ -169,105 +179,80 @@ class _PairReport(RankingReport):
             yield self._factor * won / count
 
 
-class _PositionReport(RankingReport):
+class _PositionReport(ByPositions, RankingReport):
     name: ClassVar[MechanismName] = "sampled_position"
 
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         super().__init__(scoring, epsilon)
-        self._mechanism = SampledPosition(epsilon, self.size)
+        self.mechanism = self._randomizer = SampledPosition(epsilon, self.size)
         self.width = self.size * self.size
-        self._factor = self.size / _gap_of(self._mechanism.response.keep_probability, self.size)
-
-    @property
-    def mechanism(self) -> SampledPosition:
-        return self._mechanism
+        self._factor = self.size / _gap_of(self._randomizer.response.keep_probability, self.size)
 
     @property
     def mean_variance(self) -> float:
         return self.spread * square(float(self._factor)) / self.size - self.spread
 
     def law(self, group: int) -> ReportLaw | None:
-        return law_of_positions(self.centered, self._factor, self._mechanism.response, group=group, groups=1)
+        return law_of_positions(self.centered, self._factor, self._randomizer.response, group=group, groups=1)
 
     def totals_of(self, reports: IntArray) -> IntArray:
         return np.bincount(reports[:, 0], minlength=self.width).astype(np.int64)
 
-    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
-        return estimates_of_positions(totals, self.centered, self._factor, count)
 
-
-class _WholeReport(RankingReport):
+class _WholeReport(ByPositions, RankingReport):
     name: ClassVar[MechanismName] = "whole_ranking"
     is_balanced = True
 
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         super().__init__(scoring, epsilon)
-        self._mechanism = WholeRanking(epsilon, self.size)
+        self.mechanism = self._randomizer = WholeRanking(epsilon, self.size)
         self.width = self.size * self.size
-        response = self._mechanism.response
+        response = self._randomizer.response
         self._factor = 1 / _gap_of(response.keep_probability, response.num_choices)
-
-    @property
-    def mechanism(self) -> WholeRanking:
-        return self._mechanism
 
     @property
     def mean_variance(self) -> float:
         return self.spread * square(float(self._factor)) - self.spread
 
     def law(self, group: int) -> ReportLaw | None:
-        return law_of_rankings(self.centered, self._factor, self._mechanism.response, group=group, groups=1)
+        return law_of_rankings(self.centered, self._factor, self._randomizer.response, group=group, groups=1)
 
     def totals_of(self, reports: IntArray) -> IntArray:
         positions = rankings_of_codes(reports[:, 0], self.size)
         cells = positions + np.arange(self.size) * self.size
         return np.bincount(cells.reshape(-1), minlength=self.width).astype(np.int64)
 
-    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
-        return estimates_of_positions(totals, self.centered, self._factor, count)
 
-
-class _ScoresReport(RankingReport):
+class _ScoresReport(ByScores, RankingReport):
     name: ClassVar[MechanismName] = "noisy_scores"
 
     def __init__(self, scoring: Scoring, epsilon: float) -> None:
         super().__init__(scoring, epsilon)
-        self._mechanism = NoisyScores(epsilon, scoring.steps)
-        self.laplace = self._mechanism.laplace
+        self.mechanism = self._randomizer = NoisyScores(epsilon, scoring.steps)
+        self.laplace = self._randomizer.laplace
         self.width = self.size
-        self._step = Fraction(scoring.step)
-        self._center = scoring.center * self._step - self.mean
-
-    @property
-    def mechanism(self) -> NoisyScores:
-        return self._mechanism
 
     @property
     def mean_variance(self) -> float:
-        return self._mechanism.laplace.noise_variance * square(float(self._step))
+        return self._randomizer.laplace.noise_variance * square(float(self._step))
 
     def totals_of(self, reports: IntArray) -> IntArray:
         return exact_column_sums(reports)
-
-    def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
-        for total in totals:
-            yield total * self._step / count + self._center
 
 
 _REPORTS: Final[tuple[type[RankingReport], ...]] = (_PairReport, _PositionReport, _WholeReport, _ScoresReport)
 
 
+def is_possible(name: MechanismName, scoring: Scoring) -> bool:
+    """Return whether a mechanism can be had for these utilities."""
+    kind = MECHANISMS[name]
+    is_estimated = scoring.is_equally_spaced or not kind.compares_pairs
+    return is_estimated and (scoring.num_alternatives <= MAX_RANKED or not kind.ranks_whole)
+
+
 def possible_reports(scoring: Scoring, epsilon: float) -> list[RankingReport]:
     """Return a report by each local mechanism that these utilities allow."""
-    possible: list[RankingReport] = []
-    for kind in _REPORTS:
-        is_possible = {
-            "sampled_pair": scoring.is_equally_spaced,
-            "whole_ranking": scoring.num_alternatives <= MAX_RANKED,
-        }.get(kind.name, True)
-        if is_possible:
-            possible.append(kind(scoring, epsilon))
-    return possible
+    return [kind(scoring, epsilon) for kind in _REPORTS if is_possible(kind.name, scoring)]
 
 
 def best_report(scoring: Scoring, epsilon: float) -> RankingReport:
@@ -287,21 +272,3 @@ def _gap_of(keep_probability: float, num_choices: int) -> Fraction:
     """Return p − q of randomized response."""
     keep = Fraction(keep_probability)
     return keep - (1 - keep) / (num_choices - 1)
-
-
-def estimates_of_positions(
-    totals: Sequence[int], centered: Sequence[Fraction], factor: Fraction, count: int
-) -> Iterator[Fraction]:
-    """Yield estimates from how often each alternative was reported at each position.
-
-    Args:
-        totals: these numbers, alternative by alternative, shape (m²,).
-        centered: the positions' scores about their mean.
-        factor: what takes out the mechanism's lies.
-        count: of the voters whose mean is estimated.
-    """
-    size = len(centered)
-    for start in range(0, size * size, size):
-        numbers = totals[start : start + size]
-        value = sum((number * score for number, score in zip(numbers, centered, strict=True)), Fraction(0))
-        yield factor * value / count

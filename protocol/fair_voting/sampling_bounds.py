@@ -8,7 +8,8 @@ One voter of group k is replaced. The winner has probability P(a) = γ/m + (1 �
 - ln P(a) itself is followed while θ moves: a small Q(a) changes little, and the change of a large one hardly counts
   (`spread_bound`).
 
-docs/fair-voting-proofs.md has the proofs.
+docs/fair-voting-proofs.md has the proofs. Here `samples` is n_s, `gamma` γ in [0, 1), `group` the voter's, k, and
+`group_size` its n_k.
 
 Source: the paper, Result 2, claims ε itself; readings F2 and F4, where the first kind is from. The second is ours.
 """
@@ -92,14 +93,7 @@ def delta_of_hit(hit: float, *, gamma: float) -> float:
 
 
 def hit_bound(scoring: Scoring, *, group_size: int, samples: int, reading: SampleReading) -> float:
-    """Return the least bound on h that is proven.
-
-    Args:
-        scoring: the utilities.
-        group_size: n_k of the voter's group.
-        samples: n_s.
-        reading: whom voters are drawn from.
-    """
+    """Return the least bound on h that is proven."""
     simple = simple_hit_bound(scoring.num_alternatives, group_size=group_size, samples=samples, reading=reading)
     if reading == "subsample":
         return simple
@@ -222,18 +216,7 @@ def proven_epsilon(
     objective: ObjectiveName,
     scale: SampleScale,
 ) -> float:
-    """Return the least ε that is proven for a voter of a group; infinite at γ = 0.
-
-    Args:
-        scoring: the utilities.
-        group_sizes: n_k of all groups.
-        group: the voter's, k.
-        samples: n_s.
-        reading: whom voters are drawn from.
-        gamma: γ in [0, 1).
-        objective: what is elected.
-        scale: which estimates are compared.
-    """
+    """Return the least ε that is proven for a voter of a group; infinite at γ = 0."""
     size = scoring.num_alternatives
     hit = hit_bound(scoring, group_size=group_sizes[group], samples=samples, reading=reading)
     proven = epsilon_of_hit(hit, gamma=gamma, num_alternatives=size)
@@ -243,26 +226,17 @@ def proven_epsilon(
     # Two groups are the groups of any feature, so that features that overlap change nothing there.
     if objective == "parity" and len(group_sizes) == 2:  # noqa: PLR2004  the paper's groups
         comparison = "counts" if scale == "unbiased" or len(set(group_sizes)) == 1 else "weighted counts"
-    by_spread = spread_bound(
-        scoring, group_size=group_sizes[group], samples=samples, gamma=gamma, comparison=comparison
-    )
-    return min(proven, by_spread)
+    size = group_sizes[group]
+    return min(proven, spread_bound(scoring, group_size=size, samples=samples, gamma=gamma, comparison=comparison))
 
 
 @functools.lru_cache(maxsize=256)
 def spread_bound(scoring: Scoring, *, group_size: int, samples: int, gamma: float, comparison: Comparison) -> float:
-    """Return an ε that follows from how far S spreads; infinite where it is not known to.
+    """Return an ε that follows from how far S spreads, at γ > 0; infinite where it is not known to.
 
     The alternative z that the other voters of the group like least may have no spread. Where θ(z) is below a cut, z is
     followed by itself (`_Followed`), and where it is above, with all others: if n_s·Σ δ²/θ(1 − θ) = I bounds the Fisher
     information, ln P changes by ½√(I/(g(1 + g))) at most, g = γ/(m(1 − γ)).
-
-    Args:
-        scoring: the utilities.
-        group_size: n_k of the voter's group.
-        samples: n_s.
-        gamma: γ in (0, 1).
-        comparison: what is known of the objective.
     """
     size = scoring.num_alternatives
     least = scoring.steps[-1]
@@ -298,11 +272,8 @@ def spread_bound(scoring: Scoring, *, group_size: int, samples: int, gamma: floa
 
 def _length(moves: Sequence[float], chances: Sequence[float], num_alternatives: int) -> float:
     """Return √(Σ δ²/θ(1 − θ)), the largest moves at the smallest θ."""
-    return math.sqrt(
-        math.fsum(
-            square(move) / _variance(chance, num_alternatives) for move, chance in zip(moves, chances, strict=True)
-        )
-    )
+    pairs = zip(moves, chances, strict=True)
+    return math.sqrt(math.fsum(square(move) / _variance(chance, num_alternatives) for move, chance in pairs))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -310,13 +281,11 @@ class _Followed:
     """How ln P moves with θ(z) alone, which is below the cut.
 
     Args:
-        samples: n_s.
         floor: g = γ/(m(1 − γ)).
         move: the greatest δ.
         chances: what the other θ of the voter's group are at least, rising.
         shares: what the θ of a group that ranks alike are, rising.
         cut: θ(z) of the other voters is at most.
-        comparison: what is known of the objective.
     """
 
     samples: int

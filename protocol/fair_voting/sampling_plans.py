@@ -2,7 +2,7 @@
 
 More samples tell the groups' utilities better, and reveal more; a likelier random winner hides more, and serves worse.
 For each n_s that is tried the least γ is taken with which a bound of `sampling_bounds` is no more than ε, for a voter
-of every group. Among these pairs the one is chosen whose winner has the most quality on average (`Objective.quality`:
+of every group. Among these pairs the one is chosen whose winner has the most quality on average (`Objective.qualities`:
 for parity the least ΔW), where each group's mean utility of each alternative is anywhere between the least and the
 greatest score: the prior `uniform utilities` of `posteriors`.
 
@@ -75,12 +75,8 @@ def plan_for(
     """Return the γ and n_s that serve best of those for which ε is proven.
 
     Args:
-        scoring: the utilities.
         group_sizes: n_k of all groups.
         epsilon: what a voter of any group may lose at most, by what is proven.
-        reading: whom voters are drawn from.
-        objective: what is elected.
-        scale: which estimates are compared.
         most_samples: the greatest n_s that is allowed, ≥ 1.
         num_samples: n_s, where it is not to be chosen.
 
@@ -149,12 +145,7 @@ class _Search:
     def least_steps(self, number: int, epsilon: float, *, start: int = 0) -> int | None:
         """Return about the least γ, in steps, with which ε is proven for the smallest group; None where there is none.
 
-        One voter counts most there.
-
-        Args:
-            number: n_s.
-            epsilon: ε.
-            start: so many steps are the least with fewer samples.
+        One voter counts most there. With fewer samples than `number`, n_s, so many steps as `start` were the least.
         """
         smallest = self.group_sizes.index(min(self.group_sizes))
 
@@ -221,12 +212,7 @@ class _Worth:
         self.margin = round(self._range / _CLEARLY / unit) * draws * size * _GAMMA_STEPS
 
     def of(self, steps: int, number: int) -> int:
-        """Return the mean quality, in units of a public grid.
-
-        Args:
-            steps: γ.
-            number: n_s.
-        """
+        """Return the mean quality, in units of a public grid, at γ of so many steps and n_s = `number`."""
         estimates = self._shares + self._noise / math.sqrt(number)
         if self._scale == "printed":
             estimates = estimates * (2 * number / self._num_alternatives) / self._sizes[:, None]

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..elementary import power_of_two_below
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, require
 from ..privacy import NeighboringRelation
 from .rankings import Rankings
 
@@ -37,7 +37,6 @@ def make_scores(scores: ScoreName | Sequence[float], num_alternatives: int) -> t
     Args:
         scores: a name, or the scores themselves. Borda: m − 1 down to 0; plurality: 1 for the best; veto: 0 for the
             worst, 1 for all others.
-        num_alternatives: m ≥ 2.
 
     Raises:
         ConfigurationError: there are not m scores, one is larger than the one before it or out of range, or all are
@@ -56,8 +55,7 @@ def make_scores(scores: ScoreName | Sequence[float], num_alternatives: int) -> t
         allowed = f"{num_alternatives} numbers, one for each position"
         raise ConfigurationError(field="scores", value=list(scores), allowed=allowed)
     for score in scores:
-        if not -MAX_SCORE <= score <= MAX_SCORE:
-            raise ConfigurationError(field="scores", value=score, allowed=f"in [-{MAX_SCORE:g}, {MAX_SCORE:g}]")
+        require(-MAX_SCORE <= score <= MAX_SCORE, "scores", score, f"in [-{MAX_SCORE:g}, {MAX_SCORE:g}]")
     is_falling = all(later <= score for score, later in itertools.pairwise(scores))
     if not is_falling or scores[0] - scores[-1] < MIN_RANGE * max(1.0, *map(abs, scores)):
         allowed = f"decreasing from the best position to the worst, and not all equal (to {MIN_RANGE:g})"

@@ -43,32 +43,24 @@ class Subsample(ExactMechanism):
 
     def slots_of(self, num_values: int) -> int:
         """One uniform for each draw."""
-        del num_values
         return self.num_samples * len(self.group_sizes)
 
     def num_reports_of(self, num_values: int) -> int:
-        """One number for each draw."""
         return self.slots_of(num_values)
 
     def event_of(self, num_values: int) -> NoRelease:
         """No ranking is looked at."""
-        del num_values
         return NoRelease()
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Draw, each row on its own. See `RowMechanism.randomize_rows`."""
         rows = [self.randomize_row(row, own) for row, own in zip(values.tolist(), uniforms.tolist(), strict=True)]
         return np.array(rows, dtype=np.int64).reshape(len(values), self.slots_of(1))
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Draw. See `RowMechanism.randomize_row`."""
-        del values
         left = iter(uniforms)
         return self._draw(lambda number: min(int(next(left) * number), number - 1))
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        """Draw without rounding. See `ExactMechanism`."""
-        del values
         return self._draw(below)
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:

@@ -12,7 +12,7 @@ from .answer_perturbation import (
 )
 from .certificate import Certificate
 from .disclosure import Disclosure
-from .discrete_laplace import CLAMP_IN_SCALES, DiscreteLaplace, laplace_grid
+from .discrete_laplace import CLAMP_IN_SCALES, DiscreteLaplace, VectorLaplace, laplace_grid
 from .exact import Below, ExactMechanism, has_happened, has_happened_exp
 from .finite_channel import FiniteChannel
 from .hyper import (
@@ -60,7 +60,6 @@ from .unbiased import (
     randomized_response,
     two_point,
 )
-from .vector_laplace import VectorLaplace
 
 __all__ = [
     "CLAMP_IN_SCALES",

@@ -2,7 +2,8 @@
 
 A private row holds one value for each place: `NO_ANSWER`, or a code. The answer sets of different sizes s_0, s_1, …
 lie one after another (blocks), so that a code names both its set and its label; a report stays in the block. Which
-places are answered, and from which set, is public: neighbors differ in labels alone.
+places are answered, and from which set, is public: neighbors differ in labels alone. `sizes` are those of the blocks,
+each at least 2, and `hyper` is the distribution of a two-layer mechanism's flip probability.
 
 Three mechanisms share Definition 5.1 (another label with the flip probability p, each with p/(s − 1)):
 
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp
-from ..errors import ConfigurationError
+from ..errors import refuse, require
 from ..privacy.events import (
     Composed,
     LocalRandomizer,
@@ -44,7 +45,7 @@ from ..privacy.events import (
 from .hyper import HyperDistribution
 from .joint_law import loss_of_all_answers, loss_of_flip_probability, loss_of_longest_row, loss_of_mean
 from .logarithms import log_of
-from .mechanism import FiniteMechanism, RowMechanism, check_batch, check_candidates
+from .mechanism import FiniteMechanism, RowMechanism, check_batch, check_candidates, check_numbers
 from .randomized_response import MAX_EPSILON
 
 __all__ = [
@@ -75,15 +76,11 @@ def flip_probability_of(epsilon: float, num_labels: int) -> float:
     Returns:
         p, rounded up, so that ε stays an upper bound; (s − 1)/s for ε = 0.
 
-    Raises:
-        ConfigurationError: a parameter is out of range.
-
     Source:
         The truth discovery paper, Theorem 6.2, solved for p.
     """
     _check_num_labels("num_labels", num_labels)
-    if not 0 <= epsilon <= MAX_EPSILON:
-        raise ConfigurationError(field="epsilon", value=epsilon, allowed=f"in [0, {MAX_EPSILON:g}]")
+    require(0 <= epsilon <= MAX_EPSILON, "epsilon", epsilon, f"in [0, {MAX_EPSILON:g}]")
     others = num_labels - 1
     even = others / num_labels
     if epsilon == 0:
@@ -145,16 +142,11 @@ class _InBlocks(RowMechanism):
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """`NO_ANSWER` and all codes."""
         return self.value_range
 
     @abc.abstractmethod
     def event_of_answers(self, counts: Sequence[int]) -> PrivacyEvent:
-        """Return what a row costs that has so many answers from each block.
-
-        Args:
-            counts: one for each block.
-        """
+        """Return what a row costs that has so many answers from each block."""
 
     def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
         """`event_of_answers`, where no column may hold answers from two blocks. See `RowMechanism.event_among`."""
@@ -177,16 +169,60 @@ class _InBlocks(RowMechanism):
         return alike
 
 
+class _EachByItself(_InBlocks, FiniteMechanism):
+    """A mechanism that flips each answer independently, with a flip probability and a loss that its block has."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def _flips(self) -> Sequence[float]:
+        """Return p of each block."""
+
+    @abc.abstractmethod
+    def _losses(self) -> Sequence[float]:
+        """Return what an answer costs, for each block."""
+
+    @property
+    def epsilon(self) -> float:
+        """The loss of one answer of the worst block, in nats; ∞ if one is not perturbed."""
+        return max(self._losses())
+
+    def event_of_answers(self, counts: Sequence[int]) -> PrivacyEvent:
+        """A local randomizer for each answer, at its own block's ε."""
+        numbered = [(loss, count) for loss, count in zip(self._losses(), counts, strict=True) if count]
+        if any(math.isinf(loss) for loss, _ in numbered):
+            return NonPrivate()
+        return Composed(tuple(SelfComposed(LocalRandomizer(epsilon=loss), count) for loss, count in numbered))
+
+    def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
+        """Return P[report | value], `NO_ANSWER` first: 1 − p on the diagonal, p/(s − 1) elsewhere in a block."""
+        codes, flips = _codes(self.sizes), self._flips()
+        rows: list[tuple[float, ...]] = []
+        for value in codes:
+            flip = flips[value.block] if value.size > 1 else 0.0
+            lie = flip / max(value.size - 1, 1)
+            chances = (1.0 - flip if each == value else lie if each.offset == value.offset else 0.0 for each in codes)
+            rows.append(tuple(chances))
+        return tuple(rows)
+
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        """Give ln(1 − p) for the answer itself, ln(p/(s − 1)) for others of its set. See `Mechanism`."""
+        (offsets, all_sizes), of_blocks = _tables(self.sizes), self._flips()
+        flips = np.array((0.0, *(of_blocks[code.block] for code in _codes(self.sizes)[1:])))
+        log_keeps: FloatArray = sp.special.log1p(-flips)
+        log_lies = log_of(flips) - log_of(np.maximum(all_sizes - 1.0, 1.0))
+        of_values = values - NO_ANSWER
+        is_in_block = offsets[of_values][:, None] == offsets[reports - NO_ANSWER]
+        others = np.where(is_in_block, log_lies[of_values][:, None], -np.inf)
+        return np.where(values[:, None] == reports, log_keeps[of_values][:, None], others).T
+
+
 @dataclasses.dataclass(frozen=True)
-class OneLayer(_InBlocks, FiniteMechanism):
+class OneLayer(_EachByItself):
     """Perturb each answer by itself, with a flip probability that depends on its answer set's size alone.
 
     Args:
-        sizes: s of each block, ≥ 2.
         flip_probabilities: p of each block: 0, or in [`MIN_FLIP_PROBABILITY`, (s − 1)/s].
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
 
     Privacy:
         ε-LDP, replace-one, unit: one answer, with ε the greatest `epsilon_of` of a block; see `channel_matrix`. That an
@@ -203,49 +239,31 @@ class OneLayer(_InBlocks, FiniteMechanism):
     def __post_init__(self) -> None:
         make_fields_exact(self)
         _check_blocks(self.sizes)
-        if len(self.flip_probabilities) != len(self.sizes):
-            allowed = f"one for each block ({len(self.sizes)})"
-            raise ConfigurationError(field="flip_probabilities", value=self.flip_probabilities, allowed=allowed)
+        field, number = "flip_probabilities", len(self.sizes)
+        is_for_each = len(self.flip_probabilities) == number
+        require(is_for_each, field, self.flip_probabilities, f"one for each block ({number})")
         for flip, size in zip(self.flip_probabilities, self.sizes, strict=True):
-            _check_flip_probability("flip_probabilities", flip, size)
-            if 0 < flip < MIN_FLIP_PROBABILITY:
-                allowed = f"0 or at least {MIN_FLIP_PROBABILITY:g}"
-                raise ConfigurationError(field="flip_probabilities", value=flip, allowed=allowed)
+            _check_flip_probability(field, flip, size)
+            refuse(0 < flip < MIN_FLIP_PROBABILITY, field, flip, f"0 or at least {MIN_FLIP_PROBABILITY:g}")
 
     @classmethod
     @exact_arguments
     def of_epsilon(cls, sizes: Sequence[int], epsilon: float) -> "OneLayer":
-        """Return the mechanism whose answers cost ε each, whatever their answer set.
-
-        Args:
-            sizes: s of each block, ≥ 2.
-            epsilon: ε, in [0, `MAX_EPSILON`], in nats.
-
-        Raises:
-            ConfigurationError: a parameter is out of range.
-        """
+        """Return the mechanism whose answers cost ε each, in [0, `MAX_EPSILON`] nats, whatever their answer set."""
         _check_blocks(tuple(sizes))
         return cls(tuple(sizes), tuple(flip_probability_of(epsilon, size) for size in sizes))
 
     @classmethod
     @exact_arguments
     def of_flip_probability(cls, sizes: Sequence[int], flip_probability: float) -> "OneLayer":
-        """Return the mechanism that flips every answer with the same probability, whatever its answer set.
-
-        Args:
-            sizes: s of each block, ≥ 2.
-            flip_probability: p, in [0, (s − 1)/s] for the smallest s.
-
-        Raises:
-            ConfigurationError: a parameter is out of range.
-        """
+        """Return the mechanism that flips every answer with the same p, at most (s − 1)/s for the smallest s."""
         return cls(tuple(sizes), (flip_probability,) * len(sizes))
 
-    @property
-    def epsilon(self) -> float:
-        """The loss of one answer of the worst block, in nats; ∞ if one is not perturbed."""
-        pairs = zip(self.flip_probabilities, self.sizes, strict=True)
-        return max(epsilon_of(flip, size) for flip, size in pairs)
+    def _flips(self) -> Sequence[float]:
+        return self.flip_probabilities
+
+    def _losses(self) -> Sequence[float]:
+        return [epsilon_of(flip, size) for flip, size in zip(self.flip_probabilities, self.sizes, strict=True)]
 
     @property
     def event(self) -> PrivacyEvent:
@@ -257,44 +275,20 @@ class OneLayer(_InBlocks, FiniteMechanism):
             return NonPrivate()
         return RandomizedResponse(epsilon=self.epsilon, num_choices=min(self.sizes))
 
-    def event_of_answers(self, counts: Sequence[int]) -> PrivacyEvent:
-        """A local randomizer for each answer, at its own block's ε."""
-        losses = [epsilon_of(flip, size) for flip, size in zip(self.flip_probabilities, self.sizes, strict=True)]
-        return _event_of_blocks(losses, counts)
-
-    def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
-        """Return P[report | value], `NO_ANSWER` first: 1 − p on the diagonal, p/(s − 1) elsewhere in a block."""
-        return _channel_matrix(self.flip_probabilities, self.sizes)
-
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Give another label where the uniform is below p; its place in [0, p) names the label.
-
-        See `Mechanism.randomize` for shapes and errors.
-        """
+        """Give another label where the uniform is below p; its place in [0, p) names the label."""
         check_batch(self, values, uniforms)
         flips = np.array((0.0, *(self.flip_probabilities[code.block] for code in _codes(self.sizes)[1:])))
         return _perturb(values, uniforms[:, 0], flips[values - NO_ANSWER], self.sizes)
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Return `randomize` of one value, bit for bit."""
         code = _code_of(value, self.sizes)
         return value if value == NO_ANSWER else _perturb_one(code, uniforms[0], self.flip_probabilities[code.block])
-
-    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Give ln(1 − p) for the answer itself, ln(p/(s − 1)) for others of its set. See `Mechanism`."""
-        return _log_probabilities(reports, values, self.flip_probabilities, self.sizes)
 
 
 @dataclasses.dataclass(frozen=True)
 class TwoLayer(_InBlocks):
     """Draw one flip probability, and perturb all answers of the row with it.
-
-    Args:
-        sizes: s of each block, ≥ 2.
-        hyper: the distribution of the flip probability.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
 
     Privacy:
         J-LDP, replace-one, unit: all answers of a worker; R-LDP, unit: one answer, the others known. Both from
@@ -336,15 +330,12 @@ class TwoLayer(_InBlocks):
         if values.ndim != 2 or uniforms.shape != (len(values), self.slots_of(values.shape[1])):  # noqa: PLR2004  rows
             expected = f"values of shape (n, w) and uniforms of shape (n, {self.hyper.slots} + w)"
             raise ValueError(f"expected {expected}, got {values.shape} and {uniforms.shape}")
-        low, high = self.value_range
-        if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
-            raise ValueError(f"values must be in [{low}, {high}], got {int(values.min())} to {int(values.max())}")
+        check_numbers("values", values, self.value_range)
         slots, width = self.hyper.slots, values.shape[1]
         flips = np.repeat(self.hyper.draw(uniforms[:, :slots]), width)
         return _perturb(values.reshape(-1), uniforms[:, slots:].reshape(-1), flips, self.sizes).reshape(values.shape)
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return `randomize_rows` of one row, bit for bit."""
         slots = self.hyper.slots
         flip = self.hyper.draw_one(uniforms[:slots])
         return [
@@ -378,21 +369,14 @@ class TwoLayer(_InBlocks):
 
 
 @dataclasses.dataclass(frozen=True)
-class FreshTwoLayer(_InBlocks, FiniteMechanism):
+class FreshTwoLayer(_EachByItself):
     """Draw a flip probability for each answer anew, and perturb it with that.
 
     The draws are independent and used once, so that each answer is flipped with the mean, independently: the law of
     `OneLayer` with that flip probability, for whole rows too. What the second layer was to gain is gone.
 
-    Args:
-        sizes: s of each block, ≥ 2.
-        hyper: the distribution of the flip probability.
-
     Attributes:
         slots: the draw's, and one.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
 
     Privacy:
         ε-LDP, replace-one, unit: one answer, with ε = abs(ln((1 − p)(s − 1)/p)) for the mean p and the worst s: losses
@@ -413,10 +397,11 @@ class FreshTwoLayer(_InBlocks, FiniteMechanism):
         _check_blocks(self.sizes)
         object.__setattr__(self, "slots", self.hyper.slots + 1)
 
-    @property
-    def epsilon(self) -> float:
-        """The loss of one answer of the worst block, in nats."""
-        return max(loss_of_mean(self.hyper, size) for size in self.sizes)
+    def _flips(self) -> Sequence[float]:
+        return (self.hyper.mean,) * len(self.sizes)
+
+    def _losses(self) -> Sequence[float]:
+        return [loss_of_mean(self.hyper, size) for size in self.sizes]
 
     @property
     def event(self) -> PrivacyEvent:
@@ -428,35 +413,13 @@ class FreshTwoLayer(_InBlocks, FiniteMechanism):
             return RandomizedResponse(epsilon=self.epsilon, num_choices=size)
         return LocalRandomizer(epsilon=self.epsilon)
 
-    def event_of_answers(self, counts: Sequence[int]) -> PrivacyEvent:
-        """A local randomizer for each answer, at its own block's ε."""
-        losses = [loss_of_mean(self.hyper, size) for size in self.sizes]
-        return _event_of_blocks(losses, counts)
-
-    def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
-        """Return P[report | value], `NO_ANSWER` first: 1 − mean on the diagonal, mean/(s − 1) elsewhere in a block."""
-        return _channel_matrix((self.hyper.mean,) * len(self.sizes), self.sizes)
-
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Perturb each value with a flip probability of its own. See `Mechanism.randomize`."""
         check_batch(self, values, uniforms)
         return _perturb(values, uniforms[:, -1], self.hyper.draw(uniforms[:, :-1]), self.sizes)
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Return `randomize` of one value, bit for bit."""
         return _perturb_one(_code_of(value, self.sizes), uniforms[-1], self.hyper.draw_one(uniforms[:-1]))
-
-    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Those of `OneLayer` at the mean. See `Mechanism.log_probabilities`."""
-        return _log_probabilities(reports, values, (self.hyper.mean,) * len(self.sizes), self.sizes)
-
-
-def _event_of_blocks(losses: Sequence[float], counts: Sequence[int]) -> PrivacyEvent:
-    """Return what independent answers cost, of which each block's have one loss."""
-    numbered = [(loss, count) for loss, count in zip(losses, counts, strict=True) if count]
-    if any(math.isinf(loss) for loss, _ in numbered):
-        return NonPrivate()
-    return Composed(tuple(SelfComposed(LocalRandomizer(epsilon=loss), count) for loss, count in numbered))
 
 
 class _Code(NamedTuple):
@@ -514,46 +477,16 @@ def _perturb_one(code: _Code, uniform: float, flip: float) -> int:
     return code.offset + label + (label >= code.label)
 
 
-def _channel_matrix(flip_probabilities: Sequence[float], sizes: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
-    """Return P[report | value], where each block's answers are flipped independently with its p."""
-    codes = _codes(sizes)
-    rows: list[tuple[float, ...]] = []
-    for value in codes:
-        flip = flip_probabilities[value.block] if value.size > 1 else 0.0
-        lie = flip / max(value.size - 1, 1)
-        rows.append(
-            tuple(1.0 - flip if report == value else lie if report.offset == value.offset else 0.0 for report in codes)
-        )
-    return tuple(rows)
-
-
-def _log_probabilities(
-    reports: IntArray, values: IntArray, flip_probabilities: Sequence[float], sizes: tuple[int, ...]
-) -> FloatArray:
-    """Return ln P[report | value], shape (n, c), where each block's answers are flipped independently with its p."""
-    offsets, all_sizes = _tables(sizes)
-    flips = np.array((0.0, *(flip_probabilities[code.block] for code in _codes(sizes)[1:])))
-    log_keeps: FloatArray = sp.special.log1p(-flips)
-    log_lies = log_of(flips) - log_of(np.maximum(all_sizes - 1.0, 1.0))
-    of_values = values - NO_ANSWER
-    is_in_block = offsets[of_values][:, None] == offsets[reports - NO_ANSWER]
-    others = np.where(is_in_block, log_lies[of_values][:, None], -np.inf)
-    return np.where(values[:, None] == reports, log_keeps[of_values][:, None], others).T
-
-
 def _check_num_labels(field: str, num_labels: int) -> None:
-    if num_labels < 2:  # noqa: PLR2004  one label has nothing to hide
-        raise ConfigurationError(field=field, value=num_labels, allowed="at least 2")
+    require(num_labels >= 2, field, num_labels, "at least 2")  # noqa: PLR2004  one label has nothing to hide
 
 
 def _check_blocks(sizes: tuple[int, ...]) -> None:
-    if not sizes:
-        raise ConfigurationError(field="sizes", value=sizes, allowed="at least one")
+    require(sizes, "sizes", sizes, "at least one")
     for size in sizes:
         _check_num_labels("sizes", size)
 
 
 def _check_flip_probability(field: str, flip_probability: float, num_labels: int) -> None:
-    if not 0 <= flip_probability <= (num_labels - 1) / num_labels:
-        allowed = f"in [0, {num_labels - 1}/{num_labels}] for {num_labels} labels"
-        raise ConfigurationError(field=field, value=flip_probability, allowed=allowed)
+    allowed = f"in [0, {num_labels - 1}/{num_labels}] for {num_labels} labels"
+    require(0 <= flip_probability <= (num_labels - 1) / num_labels, field, flip_probability, allowed)

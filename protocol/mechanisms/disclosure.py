@@ -31,9 +31,6 @@ class Disclosure(Mechanism):
     Args:
         bound: 1 ≤ bound < 2**62: the greatest value, and the least with its sign changed.
 
-    Raises:
-        ConfigurationError: the bound is out of range.
-
     Privacy:
         None: the loss towards everybody who gets the report is infinite.
     """
@@ -52,7 +49,6 @@ class Disclosure(Mechanism):
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """[−bound, bound]."""
         return self.value_range
 
     @property
@@ -61,18 +57,13 @@ class Disclosure(Mechanism):
         return NonPrivate()
 
     def event_of(self, num_values: int) -> NonPrivate:
-        """The same for any number of values."""
-        del num_values
         return self.event
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Return a copy of the values. See `Mechanism.randomize`."""
         check_batch(self, values, uniforms)
         return values.copy()
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Return the value."""
-        del uniforms
         if not -self.bound <= value <= self.bound:
             raise ValueError(f"value must be in [{-self.bound}, {self.bound}], got {value}")
         return value

@@ -4,103 +4,75 @@ The textbook's Laplace mechanism adds a real number, and a computer's reals leak
 bits (Mironov, 2012). Here values and reports are multiples of a public power of two, and the noise is the
 discrete Laplace (two-sided geometric) law on that grid; as the grid gets finer it becomes the printed one.
 
-Source: Ghosh, Roughgarden and Sundararajan (2009) for the law and its privacy.
+Source: Ghosh, Roughgarden and Sundararajan (2009) for the law and its privacy; Dwork, McSherry, Nissim and Smith (2006)
+for calibration to the l1 sensitivity of a row.
 """
 
+import abc
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 import scipy as sp
+from numpy.typing import NDArray
 
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, expm1, ln, log1p, power_of_two_below, square
-from ..errors import ConfigurationError
+from ..errors import require
 from ..estimate import Estimate
 from ..privacy import events
 from .mechanism import Mechanism, check_batch, sums_of
 
-__all__ = ["CLAMP_IN_SCALES", "DiscreteLaplace", "laplace_grid"]
+__all__ = ["CLAMP_IN_SCALES", "DiscreteLaplace", "VectorLaplace", "laplace_grid"]
 
 # Grid steps per scale: the variance then differs from the continuous law's by a factor of 1 - 1/(12 * 128**2).
-_STEPS_PER_SCALE = 128
+_STEPS_PER_SCALE: Final = 128
 # Reports are clamped so many scales beyond the values; that happens with probability below e**-60, and
 # clamping is post-processing.
 CLAMP_IN_SCALES = 60
-_TOO_LARGE = 2**62
+_TOO_LARGE: Final = 2**62
 # The least uniform above 0 that a simulation can draw is 2**-53; 0 itself stands for the interval below it.
-_LEAST_UNIFORM = 2.0**-54
+_LEAST_UNIFORM: Final = 2.0**-54
 # Of a logarithm, relatively: 64 times as much as two libraries may differ by, a few units in the last place.
-_ROUNDING = 2.0**-44
+_ROUNDING: Final = 2.0**-44
 
 
 @exact_arguments
 def laplace_grid(*, scale: float) -> float:
-    """Return the grid step for noise of this scale: the power of two in (scale/256, scale/128].
-
-    Args:
-        scale: > 0, in the value's own unit.
-    """
-    if not 0 < scale < math.inf:
-        raise ConfigurationError(field="scale", value=scale, allowed="positive and finite")
+    """Return the grid step for noise of this scale, in the value's unit: the power of two in (scale/256, scale/128]."""
+    require(0 < scale < math.inf, "scale", scale, "positive and finite")
     return power_of_two_below(scale / _STEPS_PER_SCALE)
 
 
-@dataclasses.dataclass(frozen=True)
-class DiscreteLaplace(Mechanism):
-    """Add an integer x with P[x] = (1 − a)/(1 + a)·a^|x|, a = e^(−1/scale).
+class _Laplace(Mechanism):
+    """Add an integer x with P[x] = (1 − a)/(1 + a)·a^|x|, a = e^(−1/scale), to a value from a range."""
 
-    Args:
-        scale: > 0, in grid steps.
-        least: the least value, in grid steps.
-        greatest: the greatest value, in grid steps.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
-
-    Privacy:
-        ε-LDP with ε = (greatest − least)/scale, replace-one, unit: the value. Exact.
-
-    Source:
-        Yan, Liu and Liu (2018), Section 5.1.3 (their baseline, on the continuum); reading W3.
-    """
-
-    is_drawn_ahead: ClassVar[bool] = True
+    __slots__ = ()
     scale: float
-    least: int
-    greatest: int
-
-    def __post_init__(self) -> None:
-        make_fields_exact(self)
-        if not 0 < self.scale < 2**40:
-            raise ConfigurationError(field="scale", value=self.scale, allowed="in (0, 2**40) grid steps")
-        if self.greatest <= self.least:
-            raise ConfigurationError(field="greatest", value=self.greatest, allowed=f"above least = {self.least}")
-        if max(map(abs, self.report_range)) >= _TOO_LARGE:  # beyond, arrays would wrap around
-            raise ConfigurationError(field="least, greatest", value=self.value_range, allowed="within 2**62 with noise")
 
     @property
-    def value_range(self) -> tuple[int, int]:
-        """[least, greatest]."""
-        return self.least, self.greatest
+    @abc.abstractmethod
+    def value_range(self) -> tuple[int, int]: ...
+
+    def _check_scale(self) -> None:
+        require(0 < self.scale < 2**40, "scale", self.scale, "in (0, 2**40) grid steps")
+
+    def _check_reach(self) -> None:
+        fits = max(map(abs, self.report_range)) < _TOO_LARGE  # beyond, arrays would wrap around
+        require(fits, "least, greatest", self.value_range, "within 2**62 with noise")
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """The values' range, widened by sixty scales on either side."""
-        reach = math.ceil(CLAMP_IN_SCALES * self.scale)
-        return self.least - reach, self.greatest + reach
-
-    @property
-    def event(self) -> events.DiscreteLaplaceNoise:
-        """Discrete Laplace noise of this scale over this range."""
-        return events.DiscreteLaplaceNoise(scale=self.scale, sensitivity=self.greatest - self.least)
+        """The values' range, widened by `CLAMP_IN_SCALES` scales on either side."""
+        reach, (least, greatest) = math.ceil(CLAMP_IN_SCALES * self.scale), self.value_range
+        return least - reach, greatest + reach
 
     @property
     def noise_variance(self) -> float:
-        """Var[x] = 2a/(1 − a)², in squared grid steps."""
+        """Var[x] = 2a/(1 − a)² of a value, in squared grid steps."""
         return 2 * exp(-1 / self.scale) / square(expm1(-1 / self.scale))
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
@@ -108,7 +80,7 @@ class DiscreteLaplace(Mechanism):
         return sums_of(reports, self.noise_variance)
 
     def noise_probability(self, noise: int) -> float:
-        """Return P[x = noise], before clamping."""
+        """Return P[x = noise] of a value, before clamping."""
         at_zero = -expm1(-1 / self.scale) / (1 + exp(-1 / self.scale))
         return at_zero * exp(-abs(noise) / self.scale)
 
@@ -129,16 +101,16 @@ class DiscreteLaplace(Mechanism):
         return np.clip(values + (np.floor(steps) * np.copysign(1.0, signs)).astype(np.int64), low, high)
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Return `randomize` of one value, bit for bit."""
-        if not self.least <= value <= self.greatest:
-            raise ValueError(f"value must be in [{self.least}, {self.greatest}], got {value}")
+        least, greatest = self.value_range
+        if not least <= value <= greatest:
+            raise ValueError(f"value must be in [{least}, {greatest}], got {value}")
         spread = 1 + exp(-1 / self.scale)
         draw = max(uniforms[0], _LEAST_UNIFORM)
         below = draw * spread < spread - 1
         tail = (draw if below else 1 - draw) * spread
         steps = math.floor(-self.scale * float(sp.special.xlogy(1.0, tail)))
-        low, high = self.report_range
-        return min(max(value + (-steps if below else steps), low), high)
+        reach = math.ceil(CLAMP_IN_SCALES * self.scale)
+        return min(max(value + (-steps if below else steps), least - reach), greatest + reach)
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the exact law's logarithms, clamping included. See `Mechanism.log_probabilities`.
@@ -152,3 +124,97 @@ class DiscreteLaplace(Mechanism):
         low, high = self.report_range
         logs[:, (reports == low) | (reports == high)] -= ln(gap)
         return logs.T
+
+
+@dataclasses.dataclass(frozen=True)
+class DiscreteLaplace(_Laplace):
+    """Add an integer x with P[x] = (1 − a)/(1 + a)·a^|x|, a = e^(−1/scale).
+
+    Args:
+        scale: in (0, 2**40) grid steps.
+        least: the least value, in grid steps.
+        greatest: the greatest value, in grid steps.
+
+    Privacy:
+        ε-LDP with ε = (greatest − least)/scale, replace-one, unit: the value. Exact.
+
+    Source:
+        Yan, Liu and Liu (2018), Section 5.1.3 (their baseline, on the continuum); reading W3.
+    """
+
+    is_drawn_ahead: ClassVar[bool] = True
+    scale: float
+    least: int
+    greatest: int
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        self._check_scale()
+        require(self.greatest > self.least, "greatest", self.greatest, f"above least = {self.least}")
+        self._check_reach()
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """[least, greatest]."""
+        return self.least, self.greatest
+
+    @property
+    def event(self) -> events.DiscreteLaplaceNoise:
+        """Discrete Laplace noise of this scale over this range."""
+        return events.DiscreteLaplaceNoise(scale=self.scale, sensitivity=self.greatest - self.least)
+
+
+@dataclasses.dataclass(frozen=True)
+class VectorLaplace(_Laplace):
+    """Add to each coordinate of a row noise of its own, that of `DiscreteLaplace`, with privacy for the whole row.
+
+    The row's loss follows from the l1 distance of neighboring rows, and is not the sum of its coordinates' losses.
+
+    Args:
+        scale: in (0, 2**40) grid steps.
+        sensitivity: 1 ≤ sensitivity < 2**62, in grid steps: the l1 distance of neighboring rows at most. The ranges
+            of single values do not bound it; the caller makes sure that no row is randomized which might have a
+            neighbor farther away (the protocol's check of a row).
+        bound: ≥ 1: the greatest value of a coordinate, in grid steps, and the least with its sign changed.
+
+    Privacy:
+        ε-DP with ε = sensitivity/scale, unit: the row, for the relation in which rows differ by `sensitivity` at most:
+        ln(P[r | v]/P[r | v']) = (‖r − v'‖₁ − ‖r − v‖₁)/scale ≤ ‖v − v'‖₁/scale. Claimed and proven are the same, and
+        exact where two rows are that far apart. Clamping is post-processing. With simulated noise there is none, since
+        the seed is known.
+    """
+
+    is_drawn_ahead: ClassVar[bool] = True
+    scale: float
+    sensitivity: int
+    bound: int
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        require(1 <= self.sensitivity < _TOO_LARGE, "sensitivity", self.sensitivity, "in [1, 2**62) grid steps")
+        require(self.bound >= 1, "bound", self.bound, "at least 1 grid step")
+        self._check_scale()
+        self._check_reach()
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """[−bound, bound]."""
+        return -self.bound, self.bound
+
+    @property
+    def event(self) -> events.PureMechanism:
+        """ε = sensitivity/scale, for one coordinate as for all."""
+        return events.PureMechanism(epsilon=self.sensitivity / self.scale)
+
+    def event_of(self, num_values: int) -> events.PureMechanism:
+        """ε = sensitivity/scale, however many values the row has."""
+        return self.event
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Rows whose l1 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
+        distances = np.zeros((len(values), len(others)), dtype=np.int64)
+        for column, of_others in zip(values.T, others.T, strict=True):
+            # Beyond the sensitivity it does not matter by how much, and sums stay within 64 bits.
+            distances += np.minimum(np.abs(column[:, None] - of_others), self.sensitivity + 1)
+            np.minimum(distances, self.sensitivity + 1, out=distances)
+        return distances <= self.sensitivity

@@ -32,7 +32,6 @@ class ExactMechanism(RowMechanism):
 
         Args:
             values: a row, in `value_range`.
-            below: where randomness comes from.
 
         Raises:
             ValueError: the row is not allowed.

@@ -51,13 +51,7 @@ def choice_probabilities(qualities: Sequence[Fraction], rate: Fraction) -> tuple
 
 
 def choose(qualities: Sequence[Fraction], rate: Fraction, uniform: float) -> int:
-    """Return the choice that a uniform in [0, 1) names, by the inverse of the cumulative law.
-
-    Args:
-        qualities: see `choice_probabilities`.
-        rate: see there.
-        uniform: in [0, 1).
-    """
+    """Return the choice that a uniform in [0, 1) names, by the inverse of the cumulative law."""
     masses = _masses(qualities, rate)
     left = uniform * math.fsum(masses)
     for place, mass in enumerate(masses):
@@ -71,11 +65,6 @@ def choose_exactly(qualities: Sequence[Fraction], rate: Fraction, below: Below) 
     """Return a choice, drawn without rounding: any one, kept with probability e^(−rate·(best − its quality)).
 
     The best is always kept, so that as many draws as there are choices are enough on average.
-
-    Args:
-        qualities: see `choice_probabilities`.
-        rate: see there.
-        below: where randomness comes from.
     """
     best = max(qualities)
     while True:
@@ -89,10 +78,6 @@ def flip_probabilities(qualities: Sequence[Fraction], rate: Fraction) -> tuple[f
 
     Let choices come at independent uniform times. One that comes at t wins when it is kept and none before it is, so
     that P = p ∫ Π (1 − t·p_other) dt over [0, 1].
-
-    Args:
-        qualities: see `choice_probabilities`.
-        rate: see there.
     """
     masses = [Fraction(mass) for mass in _masses(qualities, rate)]
     law: list[float] = []
@@ -120,16 +105,10 @@ def log_choice_probabilities(deficits: FloatArray) -> FloatArray:
 
 
 def log_flip_probabilities(deficits: FloatArray) -> FloatArray:
-    """Return ln P[choice] of permute-and-flip for many laws: also where P is below the least float.
+    """Return ln P[choice] of permute-and-flip for many laws, as `log_choice_probabilities` does.
 
     The integral of `flip_probabilities` is the mean of a polynomial of a uniform t, and a Gauss-Legendre rule gives it
     exactly; 1 − t·p is a sum of positive terms, (1 − t) + t·(1 − p), so that no digits are lost.
-
-    Args:
-        deficits: rate·(best quality − quality) ≥ 0 of each choice, with a 0 in each row; shape (c, m).
-
-    Returns:
-        shape (c, m).
     """
     times, rests, log_shares = Uniform(0.0, 1.0).mixture(deficits.shape[1] - 1)
     fallen = -sp.special.expm1(-deficits)  # 1 − p
@@ -155,10 +134,6 @@ def greatest_flip_deficit(num_choices: int, level: float) -> float:
     """Return `greatest_choice_deficit` of permute-and-flip.
 
     The probability is at most 1 − (1 − (1 − e^(−x))^m)/(m·e^(−x)): the best is reached when all before it have failed.
-
-    Args:
-        num_choices: m ≥ 2.
-        level: in (0, 1).
     """
     below, above = 0.0, greatest_choice_deficit(num_choices, level)
     while below < (middle := (below + above) / 2) < above:
@@ -170,13 +145,7 @@ def greatest_flip_deficit(num_choices: int, level: float) -> float:
 
 
 def flip(qualities: Sequence[Fraction], rate: Fraction, uniforms: Sequence[float]) -> int:
-    """Return the choice that uniforms in [0, 1) name by permute-and-flip.
-
-    Args:
-        qualities: see `choice_probabilities`.
-        rate: see there.
-        uniforms: two for each choice: for the order, and for whether it is kept.
-    """
+    """Return the choice that uniforms in [0, 1) name by permute-and-flip: two each, for its turn and for keeping it."""
     masses = _masses(qualities, rate)
     left = list(range(len(masses)))
     for turn in range(len(masses)):
@@ -187,13 +156,7 @@ def flip(qualities: Sequence[Fraction], rate: Fraction, uniforms: Sequence[float
 
 
 def flip_exactly(qualities: Sequence[Fraction], rate: Fraction, below: Below) -> int:
-    """Return a choice by permute-and-flip, drawn without rounding.
-
-    Args:
-        qualities: see `choice_probabilities`.
-        rate: see there.
-        below: where randomness comes from.
-    """
+    """Return a choice by permute-and-flip, drawn without rounding."""
     best = max(qualities)
     left = list(range(len(qualities)))
     while True:

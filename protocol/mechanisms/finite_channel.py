@@ -6,6 +6,7 @@ operating system, so what is sampled is this law exactly, and whether it is ε-L
 
 import dataclasses
 import functools
+import itertools
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
@@ -16,7 +17,7 @@ import numpy as np
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, require
 from ..estimate import Estimate
 from ..privacy.events import LocalRandomizer
 from .logarithms import log_of
@@ -72,9 +73,9 @@ class FiniteChannel(FiniteMechanism):
             raise ConfigurationError(field="masses", value=f"{len(self.masses)} rows", allowed=allowed)
         ratio = least_ratio_of(self.epsilon)
         for report, column in enumerate(zip(*self.masses, strict=True)):
-            if min(column) * ratio.denominator < max(column) * ratio.numerator:
-                allowed = f"within a factor of e^epsilon of each other in column {report}"
-                raise ConfigurationError(field="masses", value=(min(column), max(column)), allowed=allowed)
+            is_private = min(column) * ratio.denominator >= max(column) * ratio.numerator
+            allowed = f"within a factor of e^epsilon of each other in column {report}"
+            require(is_private, "masses", (min(column), max(column)), allowed)
 
     def __repr__(self) -> str:
         return f"FiniteChannel(epsilon={self.epsilon!r}, masses=<{len(self.masses)} rows of {len(self.masses[0])}>)"
@@ -112,7 +113,6 @@ class FiniteChannel(FiniteMechanism):
         )
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Return `randomize` of one value, bit for bit."""
         return self.report_at(value, int(uniforms[0] * TOTAL_MASS))
 
     def report_at(self, value: int, place: int) -> int:
@@ -131,7 +131,7 @@ class FiniteChannel(FiniteMechanism):
         return bisect_right(self._bounds[value], place)
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Look up the table's logarithms. See `Mechanism.log_probabilities`."""
+        """Look up the table's logarithms."""
         return self._log_channel[values][:, reports].T
 
     @functools.cached_property
@@ -142,14 +142,7 @@ class FiniteChannel(FiniteMechanism):
     @functools.cached_property
     def _bounds(self) -> tuple[tuple[int, ...], ...]:
         """For each value, where the part of each report ends."""
-        bounds: list[tuple[int, ...]] = []
-        for row in self.masses:
-            total, ends = 0, list[int]()
-            for mass in row:
-                total += mass
-                ends.append(total)
-            bounds.append(tuple(ends))
-        return tuple(bounds)
+        return tuple(tuple(itertools.accumulate(row)) for row in self.masses)
 
     @functools.cached_property
     def _all_bounds(self) -> IntArray:

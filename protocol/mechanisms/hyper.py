@@ -63,9 +63,6 @@ class PointMass(HyperQuantiles, frozen=True):
 
     Args:
         probability: in [0, 1].
-
-    Raises:
-        ConfigurationError: it is not.
     """
 
     probability: float
@@ -76,36 +73,23 @@ class PointMass(HyperQuantiles, frozen=True):
 
     @property
     def slots(self) -> int:
-        """None."""
         return 0
 
     @property
     def exact_mean(self) -> Fraction:
-        """The probability."""
         return Fraction(self.probability)
 
-    @property
-    def support(self) -> tuple[float, float]:
-        """The probability, twice."""
-        return self.probability, self.probability
-
     def draw(self, uniforms: FloatArray) -> FloatArray:
-        """Return the probability for each row. See the base class."""
         return np.full(len(uniforms), float(self.probability))
 
     def draw_one(self, uniforms: Sequence[float]) -> float:
-        """Return the probability."""
-        del uniforms
         return float(self.probability)
 
     def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
-        """Return the probability, exactly."""
-        del uniforms
         return Fraction(self.probability)
 
     def mixture(self, degree: int) -> Mixture:
         """Return the one point, for any degree."""
-        del degree
         return mixture_of_points((self.probability,), (1.0,))
 
 
@@ -115,9 +99,6 @@ class Uniform(HyperQuantiles, frozen=True):
     Args:
         low: a, in [0, 1].
         high: b, in [a, 1].
-
-    Raises:
-        ConfigurationError: they are not.
     """
 
     low: float
@@ -128,30 +109,18 @@ class Uniform(HyperQuantiles, frozen=True):
         check_range(self.low, self.high)
 
     @property
-    def slots(self) -> int:
-        """One."""
-        return 1
-
-    @property
     def exact_mean(self) -> Fraction:
         """(a + b) / 2."""
         return (Fraction(self.low) + Fraction(self.high)) / 2
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """[low, high]."""
-        return self.low, self.high
 
     def draw(self, uniforms: FloatArray) -> FloatArray:
         """Return a + (b − a)·u, and b at most. See the base class."""
         return _scale(uniforms[:, 0], self.low, self.high)
 
     def draw_one(self, uniforms: Sequence[float]) -> float:
-        """Return `draw` of one row, bit for bit."""
         return min(self.low + (self.high - self.low) * uniforms[0], float(self.high))
 
     def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
-        """Return a + (b − a)·u, exactly."""
         return scale_exactly(uniforms[0], self.low, self.high)
 
     def mixture(self, degree: int) -> Mixture:
@@ -174,9 +143,6 @@ class Beta(HyperQuantiles, frozen=True):
         beta: β, in [0.01, 1000].
         low: in [0, 1].
         high: in [low, 1].
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
 
     Source:
         David and Nagaraja (2003), Order Statistics, Section 2.1, for the order statistic; Blackwell and MacQueen (1973)
@@ -210,11 +176,6 @@ class Beta(HyperQuantiles, frozen=True):
         alpha, beta = Fraction(self.alpha), Fraction(self.beta)
         return scale_exactly(alpha / (alpha + beta), self.low, self.high)
 
-    @property
-    def support(self) -> tuple[float, float]:
-        """[low, high]."""
-        return self.low, self.high
-
     def draw(self, uniforms: FloatArray) -> FloatArray:
         """Return the α-th smallest of each row, or the quantile, scaled to the range. See the base class."""
         if (order := self._order) is not None:
@@ -224,17 +185,12 @@ class Beta(HyperQuantiles, frozen=True):
         return _scale(snapped(np.asarray(places, dtype=np.float64)), self.low, self.high)
 
     def draw_one(self, uniforms: Sequence[float]) -> float:
-        """Return `draw` of one row, bit for bit."""
         if (order := self._order) is None:
-            return float(self.draw(np.array([uniforms]))[0])
+            return super().draw_one(uniforms)
         return min(self.low + (self.high - self.low) * sorted(uniforms)[order[0] - 1], float(self.high))
 
     def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
-        """Return the α-th smallest, scaled to the range, exactly.
-
-        Raises:
-            ValueError: draws of these parameters are no order statistics.
-        """
+        """Return the α-th smallest, scaled to the range, exactly; ValueError for parameters of no order statistic."""
         if (order := self._order) is None:
             raise ValueError(f"a draw of {self} is no order statistic of uniforms")
         return scale_exactly(sorted(uniforms)[order[0] - 1], self.low, self.high)
@@ -306,22 +262,14 @@ def _mixture_on_range(low: float, high: float, alpha: int, beta: int, num_nodes:
     places, complements, log_shares = legendre_rule(num_nodes)
     if alpha + beta > 2:  # noqa: PLR2004  the uniform density is 1
         # 1/B(α, β) is an integer, since α and β are.
-        log_scale = float(sp.special.xlogy(1.0, float(beta * math.comb(alpha + beta - 1, beta))))
-        log_shares = (
-            log_shares + sp.special.xlogy(alpha - 1, places) + sp.special.xlogy(beta - 1, complements) + log_scale
-        )
+        scale = float(sp.special.xlogy(1.0, float(beta * math.comb(alpha + beta - 1, beta))))
+        log_shares = log_shares + sp.special.xlogy(alpha - 1, places) + sp.special.xlogy(beta - 1, complements) + scale
     return mixture_on(Rule(places, complements, log_shares), low, high)
 
 
 @functools.lru_cache(maxsize=64)
 def _rule_of_beta(alpha: float, beta: float, num_nodes: int) -> Rule:
-    """Return a Gauss rule: of canonical moments (α + j − 1)/(α + β + 2j − 2) in odd places, j/(α + β + 2j − 1) in even.
-
-    Args:
-        alpha: see `Beta`.
-        beta: see `Beta`.
-        num_nodes: n.
-    """
+    """Return the Gauss rule of canonical moments (α + j − 1)/(α + β + 2j − 2), then j/(α + β + 2j − 1), j = 1, …, n."""
     canonical: list[float] = []
     for j in range(1, num_nodes + 1):
         canonical += [(alpha + j - 1) / (alpha + beta + 2 * j - 2), j / (alpha + beta + 2 * j - 1)]

@@ -19,7 +19,7 @@ import scipy as sp
 
 from ..arguments import exact_arguments
 from ..arrays import FloatArray
-from ..errors import ConfigurationError
+from ..errors import require
 from .exact import Below, has_happened
 from .logarithms import log_of, log_sums
 from .quadrature import Rule
@@ -62,12 +62,12 @@ class Mixture(NamedTuple):
 
 
 class HyperLaw(msgspec.Struct, frozen=True, tag=True):
-    """What all hyper-distributions have."""
+    """What all hyper-distributions have; each refuses parameters that are out of range by a ConfigurationError."""
 
     @property
-    @abc.abstractmethod
     def slots(self) -> int:
         """Uniforms that one draw takes."""
+        return 1
 
     @property
     @abc.abstractmethod
@@ -79,25 +79,13 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
         """Two numbers between which E[P] lies: the mean itself, twice, where it is rational."""
         return self.exact_mean, self.exact_mean
 
-    @property
-    @abc.abstractmethod
-    def support(self) -> tuple[float, float]:
-        """The least and the greatest flip probability."""
-
     @abc.abstractmethod
     def draw(self, uniforms: FloatArray) -> FloatArray:
-        """Return one flip probability for each row of uniforms.
+        """Return one flip probability for each row of uniforms, shape (n, slots): float64 in [0, 1], shape (n,)."""
 
-        Args:
-            uniforms: float64 in [0, 1), shape (n, slots).
-
-        Returns:
-            float64 in [0, 1], shape (n,).
-        """
-
-    @abc.abstractmethod
     def draw_one(self, uniforms: Sequence[float]) -> float:
-        """Return `draw` of one row, bit for bit, without the cost of arrays."""
+        """Return `draw` of one row, bit for bit; where that is plain, without the cost of arrays."""
+        return float(self.draw(np.array([uniforms]))[0])
 
     @abc.abstractmethod
     def flips_exactly(self, below: Below) -> Iterator[bool]:
@@ -105,9 +93,6 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
 
         This is what deployments draw by. Given P, each is flipped with probability P independently; so the chance that
         k given ones of m are flipped, and the others are not, is L(k).
-
-        Args:
-            below: where randomness comes from.
         """
 
     @abc.abstractmethod
@@ -145,12 +130,7 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
         return log_moments
 
     def log_moment(self, num_answers: int, num_flips: int) -> float:
-        """Return entry k of `log_moments`, by itself.
-
-        Args:
-            num_answers: m ≥ 0.
-            num_flips: k, in [0, m].
-        """
+        """Return entry k = `num_flips` of `log_moments`, by itself."""
         flips, keeps, log_shares = self.mixture(num_answers)
         terms = sp.special.xlogy(num_flips, flips) + sp.special.xlogy(num_answers - num_flips, keeps) + log_shares
         return float(log_sums(terms[None, :], axis=1)[0])
@@ -190,7 +170,7 @@ class HyperQuantiles(HyperLaw, frozen=True):
         """Return `draw` of one row in exact arithmetic, for uniforms of more digits than a float has."""
 
     def flips_exactly(self, below: Below) -> Iterator[bool]:
-        """Draw P of uniforms of `UNIFORM_BITS` bits, and compare. See the base class."""
+        """Draw P of uniforms of `UNIFORM_BITS` bits, and compare."""
         whole = 1 << UNIFORM_BITS
         flip = self.draw_exact([Fraction(below(whole), whole) for _ in range(self.slots)])
         while True:
@@ -199,16 +179,14 @@ class HyperQuantiles(HyperLaw, frozen=True):
 
 def check_probability(field: str, value: float) -> None:
     """Raise ConfigurationError unless it is a probability."""
-    if not 0 <= value <= 1:
-        raise ConfigurationError(field=field, value=value, allowed="in [0, 1]")
+    require(0 <= value <= 1, field, value, "in [0, 1]")
 
 
 def check_range(low: float, high: float) -> None:
     """Raise ConfigurationError unless flip probabilities can be from this range."""
     check_probability("hyper.low", low)
     check_probability("hyper.high", high)
-    if low > high:
-        raise ConfigurationError(field="hyper.low", value=low, allowed=f"at most high = {high}")
+    require(low <= high, "hyper.low", low, f"at most high = {high}")
 
 
 def scale_exactly(place: Fraction, low: float, high: float) -> Fraction:

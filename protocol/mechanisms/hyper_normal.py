@@ -18,7 +18,7 @@ and each report's probability is that of the truncated normal law up to 2⁻²�
 import decimal
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
@@ -27,7 +27,7 @@ import scipy as sp
 
 from ..arguments import make_fields_exact
 from ..arrays import FloatArray
-from ..errors import ConfigurationError
+from ..errors import require
 from .exact import Below, has_happened, has_happened_exp
 from .hyper_law import UNIFORM_BITS, HyperLaw, Mixture, check_range, mixture_on, scale_exactly, snapped
 from .logarithms import log_sums
@@ -53,9 +53,6 @@ class TruncatedNormal(HyperLaw, frozen=True):
             farther end.
         low: in [0, 1).
         high: in (low, 1].
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
     """
 
     location: float
@@ -66,23 +63,12 @@ class TruncatedNormal(HyperLaw, frozen=True):
     def __post_init__(self) -> None:
         make_fields_exact(self, prefix="hyper.")
         check_range(self.low, self.high)
-        if self.low == self.high:
-            raise ConfigurationError(field="hyper.high", value=self.high, allowed=f"above low = {self.low}")
-        if not abs(self.location) <= _MOST_AWAY:
-            raise ConfigurationError(
-                field="hyper.location", value=self.location, allowed=f"in [{-_MOST_AWAY:g}, {_MOST_AWAY:g}]"
-            )
+        require(self.low < self.high, "hyper.high", self.high, f"above low = {self.low}")
+        away = f"in [{-_MOST_AWAY:g}, {_MOST_AWAY:g}]"
+        require(abs(self.location) <= _MOST_AWAY, "hyper.location", self.location, away)
         least = max(abs(self.low - self.location), abs(self.high - self.location)) / _MOST_SCALES
-        if not least <= self.scale < math.inf:
-            allowed = (
-                f"finite, and at least {least:g}: the location is at most {_MOST_SCALES} of it from the range's ends"
-            )
-            raise ConfigurationError(field="hyper.scale", value=self.scale, allowed=allowed)
-
-    @property
-    def slots(self) -> int:
-        """One."""
-        return 1
+        allowed = f"finite, and at least {least:g}: the location is at most {_MOST_SCALES} of it from the range's ends"
+        require(least <= self.scale < math.inf, "hyper.scale", self.scale, allowed)
 
     @property
     def exact_mean(self) -> Fraction:
@@ -93,11 +79,6 @@ class TruncatedNormal(HyperLaw, frozen=True):
     def mean_bounds(self) -> tuple[Fraction, Fraction]:
         """Two numbers around location + scale·(φ(a) − φ(b))/(Φ(b) − Φ(a)), 10⁻⁶⁰ apart."""
         return _mean_bounds(self.location, self.scale, self.low, self.high)
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """[low, high]."""
-        return self.low, self.high
 
     def draw(self, uniforms: FloatArray) -> FloatArray:
         """Return the quantile of each uniform. See the base class."""
@@ -111,10 +92,6 @@ class TruncatedNormal(HyperLaw, frozen=True):
         places = sign * sp.special.ndtri_exp(log_stop + sp.special.xlogy(1.0, below + shares * (1.0 - below)))
         flips = snapped(self.location + self.scale * np.asarray(places, dtype=np.float64))
         return np.clip(flips, self.low, self.high)
-
-    def draw_one(self, uniforms: Sequence[float]) -> float:
-        """Return `draw` of one row, bit for bit."""
-        return float(self.draw(np.array([uniforms]))[0])
 
     def flips_exactly(self, below: Below) -> Iterator[bool]:
         """Draw P by rejection, and compare. See the base class."""

@@ -43,12 +43,7 @@ _GRID: Final = 2.0**40
 
 @exact_arguments
 def least_uniform_loss(sizes: Sequence[int], *, unit: LossUnit, most_flips: float) -> float:
-    """Return the least loss that `uniform_of_loss` can find, rounded up as all proven losses are.
-
-    Args:
-        sizes: the size of each answer's set, each at least 2.
-        unit: of what.
-        most_flips: e, as there.
+    """Return the least loss that `uniform_of_loss` can find for sets of these sizes, rounded up as all losses are.
 
     Raises:
         ValueError: a size is below 2, or `most_flips` is not in (0, 1).

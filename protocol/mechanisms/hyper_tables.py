@@ -22,7 +22,7 @@ import scipy as sp
 
 from ..arguments import make_fields_exact
 from ..arrays import FloatArray
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, require
 from .hyper_law import (
     HyperQuantiles,
     Mixture,
@@ -58,22 +58,10 @@ class _Points(HyperQuantiles, frozen=True):
         """The flip probabilities, and their shares."""
 
     @property
-    def slots(self) -> int:
-        """One."""
-        return 1
-
-    @property
     def exact_mean(self) -> Fraction:
-        """The mean of the probabilities, by their shares."""
         flips, shares = ([Fraction(number) for number in numbers] for numbers in self.points)
         total = sum((flip * share for flip, share in zip(flips, shares, strict=True)), Fraction())
         return total / sum(shares)
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """The least and the greatest of the probabilities."""
-        flips, _ = self.points
-        return min(flips), max(flips)
 
     def draw(self, uniforms: FloatArray) -> FloatArray:
         """Return the probability in whose share each uniform falls. See the base class."""
@@ -83,19 +71,16 @@ class _Points(HyperQuantiles, frozen=True):
         return np.array(flips, dtype=np.float64)[places]
 
     def draw_one(self, uniforms: Sequence[float]) -> float:
-        """Return `draw` of one row, bit for bit."""
         flips, shares = self.points
         bounds = [float(bound) for bound in _bounds(shares)]
         return float(flips[bisect_right(bounds, uniforms[0])])
 
     def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
-        """Return the probability in whose share the uniform falls, exactly."""
         flips, shares = self.points
         return Fraction(flips[bisect_right(_bounds(shares), uniforms[0])])
 
     def mixture(self, degree: int) -> Mixture:
         """Return the distribution itself, for any degree."""
-        del degree
         return mixture_of_points(*self.points)
 
 
@@ -105,9 +90,6 @@ class Discrete(_Points, frozen=True):
     Args:
         probabilities: 1 to 1,000, each in [0, 1].
         shares: how often each comes, at least 1e-9; they sum to 1 up to rounding, and are divided by their sum.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
     """
 
     probabilities: tuple[float, ...]
@@ -115,19 +97,15 @@ class Discrete(_Points, frozen=True):
 
     def __post_init__(self) -> None:
         make_fields_exact(self, prefix="hyper.")
-        if not 0 < len(self.probabilities) <= _MAX_POINTS:
-            value = f"{len(self.probabilities)} of them"
-            raise ConfigurationError(field="hyper.probabilities", value=value, allowed=f"1 to {_MAX_POINTS}")
+        number = len(self.probabilities)
+        require(0 < number <= _MAX_POINTS, "hyper.probabilities", f"{number} of them", f"1 to {_MAX_POINTS}")
         for probability in self.probabilities:
             check_probability("hyper.probabilities", probability)
-        if len(self.shares) != len(self.probabilities):
-            allowed = f"as many as probabilities ({len(self.probabilities)})"
-            raise ConfigurationError(field="hyper.shares", value=self.shares, allowed=allowed)
+        require(len(self.shares) == number, "hyper.shares", self.shares, f"as many as probabilities ({number})")
         _check_shares(self.shares, "")
 
     @property
     def points(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """The flip probabilities, and their shares."""
         return self.probabilities, self.shares
 
 
@@ -155,11 +133,9 @@ class Moments(_Points, frozen=True):
     def __post_init__(self) -> None:
         make_fields_exact(self, prefix="hyper.")
         check_range(self.low, self.high)
-        if self.low == self.high:
-            raise ConfigurationError(field="hyper.high", value=self.high, allowed=f"above low = {self.low}")
-        if not 0 < len(self.moments) <= MAX_MOMENTS:
-            value = f"{len(self.moments)} of them"
-            raise ConfigurationError(field="hyper.moments", value=value, allowed=f"1 to {MAX_MOMENTS}")
+        require(self.low < self.high, "hyper.high", self.high, f"above low = {self.low}")
+        given = len(self.moments)
+        require(0 < given <= MAX_MOMENTS, "hyper.moments", f"{given} of them", f"1 to {MAX_MOMENTS}")
         for moment in self.moments:
             check_probability("hyper.moments", moment)
         found = canonical_moments(_moments_of_place(self.moments, self.low, self.high))
@@ -187,9 +163,6 @@ class Piecewise(HyperQuantiles, frozen=True):
         edges: 2 to 101, rising, in [0, 1].
         shares: how often P is in each piece: 0, or at least 1e-9; they sum to 1 up to rounding, and are divided by
             their sum.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
     """
 
     edges: tuple[float, ...]
@@ -197,34 +170,21 @@ class Piecewise(HyperQuantiles, frozen=True):
 
     def __post_init__(self) -> None:
         make_fields_exact(self, prefix="hyper.")
-        if not 1 < len(self.edges) <= _MAX_PIECES + 1:
-            value = f"{len(self.edges)} of them"
-            raise ConfigurationError(field="hyper.edges", value=value, allowed=f"2 to {_MAX_PIECES + 1}")
+        pieces = len(self.edges) - 1
+        require(0 < pieces <= _MAX_PIECES, "hyper.edges", f"{pieces + 1} of them", f"2 to {_MAX_PIECES + 1}")
         for edge in self.edges:
             check_probability("hyper.edges", edge)
-        if not all(low < high for low, high in itertools.pairwise(self.edges)):
-            raise ConfigurationError(field="hyper.edges", value=self.edges, allowed="rising")
-        if len(self.shares) != len(self.edges) - 1:
-            allowed = f"one for each piece between two edges ({len(self.edges) - 1})"
-            raise ConfigurationError(field="hyper.shares", value=self.shares, allowed=allowed)
+        is_rising = all(low < high for low, high in itertools.pairwise(self.edges))
+        require(is_rising, "hyper.edges", self.edges, "rising")
+        allowed = f"one for each piece between two edges ({pieces})"
+        require(len(self.shares) == pieces, "hyper.shares", self.shares, allowed)
         _check_shares(self.shares, "0, or ")
 
     @property
-    def slots(self) -> int:
-        """One."""
-        return 1
-
-    @property
     def exact_mean(self) -> Fraction:
-        """The mean of the pieces' middles, by their shares."""
         shares = [Fraction(share) for share in self.shares]
         middles = [(Fraction(low) + Fraction(high)) / 2 for low, high in itertools.pairwise(self.edges)]
         return sum((middle * share for middle, share in zip(middles, shares, strict=True)), Fraction()) / sum(shares)
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """The first and the last edge."""
-        return self.edges[0], self.edges[-1]
 
     def draw(self, uniforms: FloatArray) -> FloatArray:
         """Return the place in its piece's share of each uniform, scaled to the piece. See the base class."""
@@ -235,12 +195,7 @@ class Piecewise(HyperQuantiles, frozen=True):
         places = (uniforms[:, 0] - starts) / (bounds[pieces + 1] - starts)
         return np.minimum(lows + (highs - lows) * places, highs)
 
-    def draw_one(self, uniforms: Sequence[float]) -> float:
-        """Return `draw` of one row, bit for bit."""
-        return float(self.draw(np.array([uniforms]))[0])
-
     def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
-        """Return `draw` of one row, exactly."""
         bounds = [Fraction(0), *_bounds(self.shares), Fraction(1)]
         piece = bisect_right(bounds, uniforms[0], 1, len(bounds) - 1) - 1
         place = (uniforms[0] - bounds[piece]) / (bounds[piece + 1] - bounds[piece])
@@ -254,9 +209,8 @@ class Piecewise(HyperQuantiles, frozen=True):
 def _check_shares(shares: tuple[float, ...], or_else: str) -> None:
     """Raise ConfigurationError unless shares sum to 1, and are large enough, or 0 where that is allowed."""
     are_large = all(share >= _MIN_SHARE or (or_else and share == 0) for share in shares)
-    if not are_large or abs(math.fsum(shares) - 1) > _SHARES_TOLERANCE:
-        allowed = f"{or_else}at least {_MIN_SHARE:g}, with the sum 1"
-        raise ConfigurationError(field="hyper.shares", value=shares, allowed=allowed)
+    allowed = f"{or_else}at least {_MIN_SHARE:g}, with the sum 1"
+    require(are_large and abs(math.fsum(shares) - 1) <= _SHARES_TOLERANCE, "hyper.shares", shares, allowed)
 
 
 @functools.lru_cache(maxsize=256)

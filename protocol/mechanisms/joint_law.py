@@ -17,7 +17,9 @@ fall when an answer is added; a protocol may charge its longest row to all.
 Neither the ε of Theorem 6.3 nor m·ε is such a loss: Theorem 6.3 holds for one answer by itself. A claim that the
 uniform distribution is the most private one is not proved in the paper: `compare_hypers` shows what holds.
 
-Every loss returned is an upper bound: it is rounded up by about 1e-9, more than all rounding errors of its moments.
+Every loss returned is an upper bound, in nats: it is rounded up by about 1e-9, more than all rounding errors of its
+moments, and is ∞ where some report is impossible for some row. `sizes` are those of the answers' sets, in any order,
+each at least 2; a ValueError refuses others.
 
 Source: the truth discovery paper, Section 6.1; readings T3, T4 and T9.
 """
@@ -116,10 +118,6 @@ def loss_of_mean(hyper: HyperDistribution, num_labels: int) -> float:
     """Return the loss of one answer by itself: `loss_of_flip_probability` of E[P].
 
     Where the mean is known by two bounds, the loss is the greater one of theirs: between them it is convex.
-
-    Args:
-        hyper: the distribution of P.
-        num_labels: s ≥ 2.
     """
     return max(loss_of_flip_probability(mean, num_labels) for mean in set(hyper.mean_bounds))
 
@@ -127,16 +125,6 @@ def loss_of_mean(hyper: HyperDistribution, num_labels: int) -> float:
 @exact_arguments
 def loss_of_all_answers(sizes: Sequence[int], hyper: HyperDistribution) -> float:
     """Return J: the loss of a whole row, any of whose answers may differ between neighbors.
-
-    Args:
-        sizes: the size of each answer's set, each at least 2, in any order.
-        hyper: the distribution of P.
-
-    Returns:
-        J, in nats, rounded up; ∞ if some report is impossible for some row.
-
-    Raises:
-        ValueError: a size is below 2.
 
     Privacy:
         Replace-one; unit: all of one worker's answers.
@@ -148,16 +136,6 @@ def loss_of_all_answers(sizes: Sequence[int], hyper: HyperDistribution) -> float
 @exact_arguments
 def loss_of_one_answer(sizes: Sequence[int], hyper: HyperDistribution) -> float:
     """Return R: the greatest loss of one answer of a row, when all the others are known.
-
-    Args:
-        sizes: the size of each answer's set, each at least 2, in any order.
-        hyper: the distribution of P.
-
-    Returns:
-        R, in nats, rounded up; ∞ if some report is impossible for some row.
-
-    Raises:
-        ValueError: a size is below 2.
 
     Privacy:
         Replace-one; unit: one answer, against whoever knows the others. For a range [0, b] it grows like ln m.
@@ -175,29 +153,19 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
     largest. It is attained when all sizes are equal; or when a row with no flips is at least as likely as one with all,
     since then D is empty and all answers may have the largest size.
 
-    Args:
-        num_answers: m ≥ 0.
-        sizes: at least one size, each at least 2.
-        hyper: the distribution of P.
-
-    Returns:
-        The bound, in nats, rounded up.
-
     Raises:
-        ValueError: a parameter is out of range.
+        ValueError: there is no size, or the number of answers is negative.
     """
     _check_sizes(sizes)
     if not sizes or num_answers < 0:
         raise ValueError(f"expected num_answers >= 0 and at least one size, got {num_answers} and {tuple(sizes)}")
     if num_answers == 0:
         return 0.0
-    ends = [((size, num_answers),) for size in (min(sizes), max(sizes))]
-    simple = [_simple_loss(counts, hyper) for counts in ends]
-    losses = [loss for loss in simple if loss is not None]
+    smallest, largest = (((size, num_answers),) for size in (min(sizes), max(sizes)))
+    losses = [loss for end in (smallest, largest) for loss in _simple_losses(end, hyper) or ()]
     if losses:
         # The odds are monotone in the size, so that the greatest |ln| is at one of the two ends.
         return num_answers * max(losses)
-    smallest, largest = ends
     greatest = max(_log_chances_at_borders(smallest, hyper))
     return _round_up(greatest - _least_log_chance(largest, hyper), num_answers)
 
@@ -259,7 +227,6 @@ def compare_hypers(
 
 @functools.lru_cache(maxsize=1 << 14)
 def _loss_of_all(counts: _Counts, hyper: HyperDistribution) -> float:
-    """Return J for so many answers of each size."""
     if (simple := _simple_losses(counts, hyper)) is not None:
         return sum((count * loss for (_, count), loss in zip(counts, simple, strict=True)), 0.0)
     num_answers = sum(count for _, count in counts)
@@ -269,7 +236,6 @@ def _loss_of_all(counts: _Counts, hyper: HyperDistribution) -> float:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _loss_of_one(counts: _Counts, hyper: HyperDistribution) -> float:
-    """Return R for so many answers of each size."""
     if (simple := _simple_losses(counts, hyper)) is not None:
         return max(simple, default=0.0)
     num_answers = sum(count for _, count in counts)
@@ -285,12 +251,6 @@ def _simple_losses(counts: _Counts, hyper: HyperDistribution) -> list[float] | N
     if num_answers > 1 and not isinstance(hyper, PointMass):
         return [math.inf for _ in counts] if hyper.is_certain else None
     return [loss_of_mean(hyper, size) for size, _ in counts]
-
-
-def _simple_loss(counts: _Counts, hyper: HyperDistribution) -> float | None:
-    """Return `_simple_losses` where there is one size."""
-    losses = _simple_losses(counts, hyper)
-    return None if losses is None else losses[0]
 
 
 def _log_chances_at_borders(counts: _Counts, hyper: HyperDistribution) -> list[float]:

@@ -1,7 +1,8 @@
 """Local randomizers of a voter's group and ranking together: both are private, at one ε.
 
 A row is a ranking within a group: for each alternative its *cell*, group·m + position. The group is that of the first
-cell; a client makes sure that all cells are of one group, and that the positions are a ranking.
+cell; a client makes sure that all cells are of one group, and that the positions are a ranking. ε is in nats for each
+voter, m in [2, `MAX_ALTERNATIVES`], and the number of groups, G, in [2, `MAX_JOINT_GROUPS`].
 
 `JointPair` draws a pair of alternatives, without a look at the row, and reports a sign for some groups: that of the
 voter's group, if it is among them, is likely to be its preference, and all other signs are fair coins. `JointPosition`
@@ -14,9 +15,8 @@ it is Ye and Barg's (2018) subset selection among those subsets that never hold 
 """
 
 import dataclasses
-import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 import numpy as np
@@ -24,13 +24,13 @@ import numpy as np
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, ln
-from ..errors import ConfigurationError, require
+from ..errors import require
 from ..privacy.events import LocalRandomizer, PrivacyEvent
+from .discrete_laplace import VectorLaplace
 from .exact import Below, ExactMechanism
 from .mechanism import Prepared, RowMechanism, check_candidates
 from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
-from .rankings import MAX_ALTERNATIVES, MAX_RANKED, SampledPosition, code_of_rankings
-from .vector_laplace import VectorLaplace
+from .rankings import MAX_ALTERNATIVES, MAX_RANKED, Pairs, SampledPosition, check_number, code_of_rankings
 
 __all__ = ["MAX_JOINT_GROUPS", "JointPair", "JointPosition", "JointRanking", "JointScores"]
 
@@ -40,10 +40,10 @@ _CELLS: Final = "cells, each group·m + position"
 
 
 @dataclasses.dataclass(frozen=True)
-class JointPair(ExactMechanism):
+class JointPair(Pairs, ExactMechanism):
     """Say of a pair of alternatives, drawn uniformly, and of some groups, a sign each.
 
-    Questions are those of `SampledPair`. Reports are all choices of `num_signs` groups with a sign each: +1 for the
+    Reports are all choices of `num_signs` groups with a sign each: +1 for the
     pair's first alternative, −1 for the second. A report in which the voter's group has the sign of its preference is
     e^ε times as likely as one in which it has not: it is told with p = s·e^ε/(s·e^ε + 2G − s), s = `num_signs`, and all
     reports that tell it, and all that do not, are alike.
@@ -51,16 +51,10 @@ class JointPair(ExactMechanism):
     A report is the question, then for each group its sign, or 0.
 
     Args:
-        epsilon: in nats, per voter.
-        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
-        num_groups: 2 ≤ G ≤ `MAX_JOINT_GROUPS`.
         num_signs: 1 ≤ s ≤ G.
 
     Attributes:
         agree_probability: p, rounded down, so that ε stays an upper bound.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
 
     Privacy:
         ε-LDP, replace-one, unit: the voter's group and ranking together, against everybody. Exact: of one question a
@@ -91,17 +85,6 @@ class JointPair(ExactMechanism):
         return (2 * self.num_groups - self.num_signs) / self.num_signs
 
     @property
-    def num_questions(self) -> int:
-        """m(m − 1)/2."""
-        return self.num_alternatives * (self.num_alternatives - 1) // 2
-
-    @functools.cached_property
-    def pairs(self) -> tuple[IntArray, IntArray]:
-        """The first and the second alternative of each question."""
-        first, second = np.triu_indices(self.num_alternatives, 1)
-        return first.astype(np.int64), second.astype(np.int64)
-
-    @property
     def value_range(self) -> tuple[int, int]:
         """Cells: [0, G·m − 1]."""
         return 0, self.num_groups * self.num_alternatives - 1
@@ -113,17 +96,13 @@ class JointPair(ExactMechanism):
 
     def slots_of(self, num_values: int) -> int:
         """One uniform for the question, one for each group."""
-        del num_values
         return 1 + self.num_groups
 
     def num_reports_of(self, num_values: int) -> int:
-        """The question, and a sign of each group."""
-        del num_values
         return 1 + self.num_groups
 
     def event_of(self, num_values: int) -> PrivacyEvent:
         """The ε of the signs: the question does not depend on the row."""
-        del num_values
         return LocalRandomizer(epsilon=self.epsilon)
 
     @exact_arguments
@@ -161,24 +140,17 @@ class JointPair(ExactMechanism):
         return reports
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return `randomize_rows` of one row, bit for bit."""
         group, positions = self._group_of(values)
         question = min(int(uniforms[0] * self.num_questions), self.num_questions - 1)
         own = uniforms[1 + group]
         answer = self._answer(positions, question)
         told = answer if own < self.agree_probability else -answer if own < self._told_below else 0
-        signs: list[int] = []
-        needed, left = self.num_signs - abs(told), self.num_groups - 1
-        for other in range(self.num_groups):
-            if other == group:
-                signs.append(told)
-                continue
+
+        def draw(other: int, needed: int, left: int) -> int:
             place = uniforms[1 + other] * left
-            is_chosen = place < needed
-            signs.append((1 if place * 2 < needed else -1) if is_chosen else 0)
-            needed -= is_chosen
-            left -= 1
-        return [question, *signs]
+            return 0 if place >= needed else 1 if place * 2 < needed else -1
+
+        return [question, *self._signs(group, told, draw)]
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Draw without rounding, but for that of the probability itself. See `ExactMechanism`."""
@@ -189,17 +161,20 @@ class JointPair(ExactMechanism):
         told = answer
         if below(of) >= agree:
             told = -answer if below(2 * self.num_groups - self.num_signs) < self.num_signs else 0
-        signs: list[int] = []
-        needed, left = self.num_signs - abs(told), self.num_groups - 1
+
+        def draw(_: int, needed: int, left: int) -> int:
+            return 2 * below(2) - 1 if below(left) < needed else 0
+
+        return [question, *self._signs(group, told, draw)]
+
+    def _signs(self, group: int, told: int, draw: Callable[[int, int, int], int]) -> list[int]:
+        """Return what each group's sign is: `told` of the own one, of others what is drawn for so many still needed."""
+        signs, needed, left = list[int](), self.num_signs - abs(told), self.num_groups - 1
         for other in range(self.num_groups):
-            if other == group:
-                signs.append(told)
-                continue
-            is_chosen = below(left) < needed
-            signs.append(2 * below(2) - 1 if is_chosen else 0)
-            needed -= is_chosen
-            left -= 1
-        return [question, *signs]
+            signs.append(told if other == group else draw(other, needed, left))
+            if other != group:
+                needed, left = needed - abs(signs[-1]), left - 1
+        return signs
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the exact law. See `RowMechanism.log_likelihoods`."""
@@ -253,14 +228,6 @@ class JointPair(ExactMechanism):
 class JointPosition(SampledPosition):
     """Say of an alternative, drawn uniformly, its cell, by randomized response among all G·m of group and position.
 
-    Args:
-        epsilon: in nats, per voter.
-        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
-        num_groups: 2 ≤ G ≤ `MAX_JOINT_GROUPS`.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
-
     Privacy:
         ε-LDP, replace-one, unit: the voter's group and ranking together. Exact: see `report_probabilities`.
     """
@@ -287,12 +254,7 @@ class JointRanking(Prepared):
     A report is group·m! + the ranking's code (`code_of_rankings`).
 
     Args:
-        epsilon: in nats, per voter.
         num_alternatives: 2 ≤ m ≤ `MAX_RANKED`.
-        num_groups: 2 ≤ G ≤ `MAX_JOINT_GROUPS`.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
 
     Privacy:
         ε-LDP, replace-one, unit: the voter's group and ranking together. Exact: see
@@ -322,12 +284,9 @@ class JointRanking(Prepared):
         return 0, self.num_groups * self.num_alternatives - 1
 
     def num_prepared_of(self, num_values: int) -> int:
-        """One code."""
-        del num_values
         return 1
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        """Return the codes, shape (n, 1)."""
         size = self.num_alternatives
         _check_cells(values, size, self.num_groups)
         return (values[:, 0] // size * math.factorial(size) + code_of_rankings(values % size))[:, None]
@@ -338,15 +297,10 @@ class JointScores(Prepared):
     """Add Laplace noise to a score for each group and alternative: the voter's own in its group, 0 in all others.
 
     Args:
-        epsilon: in nats, per voter.
         steps: each position's score in steps of a public grid, the best first, falling, counted from their center.
-        num_groups: 2 ≤ G ≤ `MAX_JOINT_GROUPS`.
 
     Attributes:
         laplace: the noise.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
 
     Privacy:
         ε-LDP, replace-one, unit: the voter's group and ranking together. Within a group the scores of two rankings are
@@ -381,11 +335,9 @@ class JointScores(Prepared):
         return 0, self.num_groups * len(self.steps) - 1
 
     def num_prepared_of(self, num_values: int) -> int:
-        """A score for each group and alternative."""
         return self.num_groups * num_values
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        """Return the scores, shape (n, G·m), group by group."""
         size = len(self.steps)
         _check_cells(values, size, self.num_groups)
         scores = np.zeros((len(values), self.num_groups * size), dtype=np.int64)
@@ -396,10 +348,9 @@ class JointScores(Prepared):
 
 def _check_sizes(num_alternatives: int, most: int, num_groups: int) -> None:
     """Raise ConfigurationError unless the numbers of alternatives and of groups are allowed."""
-    if not 2 <= num_alternatives <= most:  # noqa: PLR2004  one alternative is no question
-        raise ConfigurationError(field="num_alternatives", value=num_alternatives, allowed=f"in [2, {most}]")
-    if not 2 <= num_groups <= MAX_JOINT_GROUPS:  # noqa: PLR2004  one group has nothing to hide
-        raise ConfigurationError(field="num_groups", value=num_groups, allowed=f"in [2, {MAX_JOINT_GROUPS}]")
+    check_number(num_alternatives, most)
+    is_allowed = 2 <= num_groups <= MAX_JOINT_GROUPS  # noqa: PLR2004  one group has nothing to hide
+    require(is_allowed, "num_groups", num_groups, f"in [2, {MAX_JOINT_GROUPS}]")
 
 
 def _check_cells(values: IntArray, num_alternatives: int, num_groups: int) -> None:

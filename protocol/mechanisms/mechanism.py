@@ -35,6 +35,7 @@ __all__ = [
     "RowMechanism",
     "check_batch",
     "check_candidates",
+    "check_numbers",
     "sums_of",
 ]
 
@@ -72,8 +73,13 @@ class OnArrays(NamedTuple):
 class RowMechanism(abc.ABC):
     """A local randomizer of a row of integers, whose values may share randomness.
 
-    Subclasses are frozen dataclasses: two equal mechanisms have the same law. Their methods take numbers of any width,
-    in arrays or lists (`psephos.protocol.arguments`).
+    Subclasses are frozen dataclasses: two equal mechanisms have the same law, and parameters that are out of range are
+    refused by a ConfigurationError. Their methods take numbers of any width, in arrays or lists
+    (`psephos.protocol.arguments`).
+
+    Rows of w values are int64 of shape (n, w), in `value_range`; their uniforms float64 in [0, 1), of shape
+    (n, slots_of(w)); their reports int64 of shape (n, num_reports_of(w)), in `report_range`. A ValueError refuses other
+    numbers and shapes.
     """
 
     __slots__ = ()
@@ -121,70 +127,34 @@ class RowMechanism(abc.ABC):
         """Return what one application costs at most to a row of which is public what each column may hold.
 
         As much as any row of so many values, unless overridden.
-
-        Args:
-            values: for each column all that it may hold, in `value_range`.
         """
         return self.event_of(len(values))
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
-        """Return between which rows `event_of` bounds the loss: between all, unless overridden.
+        """Return between which of c, d rows `event_of` bounds the loss, shape (c, d): between all, unless overridden.
 
         A mechanism overrides this whose loss grows with the distance of two rows, or that shows a part of a row as it
         is. Whoever uses it makes sure that two rows of one person are such neighbors, or states a loss for more.
-
-        Args:
-            values: int64, shape (c, w), in `value_range`.
-            others: int64, shape (d, w), likewise.
-
-        Returns:
-            bool, shape (c, d).
         """
         return np.ones((len(values), len(others)), dtype=np.bool_)
 
     @abc.abstractmethod
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Randomize each row on its own.
-
-        Args:
-            values: int64, shape (n, w), in `value_range`.
-            uniforms: float64 in [0, 1), shape (n, slots_of(w)).
-
-        Returns:
-            Reports: int64, shape (n, num_reports_of(w)), in `report_range`.
-
-        Raises:
-            ValueError: a value or a shape is out of range.
-        """
+        """Return a report of each row, randomized on its own."""
 
     @abc.abstractmethod
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return `randomize_rows` of one row, bit for bit, without the cost of arrays.
-
-        Args:
-            values: w of them, in `value_range`.
-            uniforms: slots_of(w) floats in [0, 1).
-
-        Raises:
-            ValueError: a value is out of range.
-        """
+        """Return `randomize_rows` of one row, bit for bit, without the cost of arrays."""
 
     def draw_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return `randomize_row` of Python's own integers and floats, without another look at what they are.
-
-        It is that method itself, whoever writes it, and what a noise source calls that has looked at the values.
-        """
+        """Return `randomize_row` of Python's own numbers: that method itself, without another look at its arguments."""
         return self.randomize_row(values, uniforms)
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Return ln P[report | values] for each report, and for each row of values that it may come from.
+        """Return ln P[report | values] for each report, and for each of c rows of values that it may come from.
 
         The law is that of a deployment's exact samplers. A simulation follows it up to its uniforms of 53 bits, of
         which none names a report rarer than 2**-53.
-
-        Args:
-            reports: int64, shape (n, num_reports_of(w)), in `report_range`.
-            values: candidates: int64, shape (c, w), in `value_range`.
 
         Returns:
             float64, shape (n, c), in nats; −∞ where a report is impossible. Between two candidates it differs by the
@@ -192,9 +162,7 @@ class RowMechanism(abc.ABC):
 
         Raises:
             NotImplementedError: the law is not written down.
-            ValueError: a number or a shape is out of range.
         """
-        del reports, values
         raise NotImplementedError(f"the law of {type(self).__name__} is not written down")
 
     def perturb(self, values: ArrayLike, *, seed: int) -> IntArray:
@@ -206,10 +174,7 @@ class RowMechanism(abc.ABC):
         return self.on_arrays.perturb(self, values, seed=seed)
 
     def estimate(self, reports: ArrayLike) -> tuple[Estimate, ...]:
-        """Return what reports tell of the values, unbiased, with standard errors.
-
-        See `psephos.protocol.on_arrays.estimate`.
-        """
+        """Return what reports tell of the values, unbiased, with errors: see `psephos.protocol.on_arrays.estimate`."""
         return self.on_arrays.estimate(self, reports)
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
@@ -218,7 +183,6 @@ class RowMechanism(abc.ABC):
         Raises:
             ConfigurationError: nothing is known of how to estimate from these.
         """
-        del reports
         allowed = "one of k-RR, a finite channel with an inverse, Laplace noise, a whole ranking or noisy scores"
         raise ConfigurationError(field="mechanism", value=type(self).__name__, allowed=allowed)
 
@@ -238,42 +202,28 @@ class PostProcessed(RowMechanism):
 
     @abc.abstractmethod
     def finish_rows(self, noisy: IntArray) -> IntArray:
-        """Compute reports from the other mechanism's, each row on its own.
-
-        Args:
-            noisy: int64, shape (n, w).
-
-        Returns:
-            int64, shape (n, num_reports_of(w)), in `report_range`.
-        """
+        """Return the reports of the other mechanism's, each row on its own."""
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """The other mechanism's."""
         return self.noise.value_range
 
     def slots_of(self, num_values: int) -> int:
-        """As many as the other mechanism takes."""
         return self.noise.slots_of(num_values)
 
     def event_of(self, num_values: int) -> PrivacyEvent:
-        """The other mechanism's."""
         return self.noise.event_of(num_values)
 
     def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
-        """The other mechanism's."""
         return self.noise.event_among(values)
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
-        """The other mechanism's neighbors. See `RowMechanism.are_neighbors`."""
         return self.noise.are_neighbors(values, others)
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Randomize by the other mechanism, then finish. See `RowMechanism.randomize_rows`."""
         return self.finish_rows(self.noise.randomize_rows(values, uniforms))
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return `randomize_rows` of one row. See `RowMechanism.randomize_row`."""
         return self.finish_row(self.noise.randomize_row(values, uniforms))
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
@@ -281,7 +231,6 @@ class PostProcessed(RowMechanism):
 
         Who has seen the noisy rows themselves asks `noise`. See `RowMechanism.log_likelihoods`.
         """
-        del reports, values
         raise NotImplementedError(f"the law of {type(self).__name__} is not written down; that of its noise may be")
 
     def finish_row(self, noisy: Sequence[int]) -> list[int]:
@@ -309,17 +258,7 @@ class Prepared(RowMechanism):
 
     @abc.abstractmethod
     def prepare_rows(self, values: IntArray) -> IntArray:
-        """Return what the other mechanism sees, each row on its own.
-
-        Args:
-            values: int64, shape (n, w), in `value_range`.
-
-        Returns:
-            int64, shape (n, num_prepared_of(w)).
-
-        Raises:
-            ValueError: a value is out of range.
-        """
+        """Return what the other mechanism sees of each row: int64, shape (n, num_prepared_of(w))."""
 
     def prepare_row(self, values: Sequence[int]) -> list[int]:
         """Return `prepare_rows` of one row."""
@@ -327,44 +266,33 @@ class Prepared(RowMechanism):
 
     @property
     def report_range(self) -> tuple[int, int]:
-        """The other mechanism's."""
         return self.noise.report_range
 
     def slots_of(self, num_values: int) -> int:
-        """As many as the other mechanism takes for what it sees."""
         return self.noise.slots_of(self.num_prepared_of(num_values))
 
     def num_reports_of(self, num_values: int) -> int:
-        """As many as the other mechanism reports."""
         return self.noise.num_reports_of(self.num_prepared_of(num_values))
 
     def event_of(self, num_values: int) -> PrivacyEvent:
-        """The other mechanism's."""
         return self.noise.event_of(self.num_prepared_of(num_values))
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
-        """Those of which the other mechanism sees neighbors. See `RowMechanism.are_neighbors`."""
         return self.noise.are_neighbors(self.prepare_rows(values), self.prepare_rows(others))
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Prepare, then randomize. See `RowMechanism.randomize_rows`."""
         return self.noise.randomize_rows(self.prepare_rows(values), uniforms)
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return `randomize_rows` of one row. See `RowMechanism.randomize_row`."""
         return self.noise.randomize_row(self.prepare_row(values), uniforms)
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """The other mechanism's, of what it sees of the candidates. See `RowMechanism.log_likelihoods`."""
         check_candidates(self, reports, values)
         return self.noise.log_likelihoods(reports, self.prepare_rows(values))
 
 
 class Mechanism(RowMechanism):
-    """A local randomizer of single integers: the values of a row are randomized independently.
-
-    Subclasses are frozen dataclasses: two equal mechanisms have the same law.
-    """
+    """A local randomizer of single integers: the values of a row are randomized independently."""
 
     __slots__ = ()
 
@@ -385,30 +313,11 @@ class Mechanism(RowMechanism):
 
     @abc.abstractmethod
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Randomize each value on its own.
-
-        Args:
-            values: int64, shape (n,), in `value_range`.
-            uniforms: float64 in [0, 1), shape (n, slots).
-
-        Returns:
-            Reports: int64, shape (n,), in `report_range`.
-
-        Raises:
-            ValueError: a value or a shape is out of range.
-        """
+        """Return a report of each value, shape (n,), randomized on its own by its uniforms, shape (n, slots)."""
 
     @abc.abstractmethod
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Return `randomize` of one value, bit for bit, without the cost of arrays.
-
-        Args:
-            value: in `value_range`.
-            uniforms: `slots` floats in [0, 1).
-
-        Raises:
-            ValueError: the value is out of range.
-        """
+        """Return `randomize` of one value, bit for bit, without the cost of arrays."""
 
     def draw_one(self, value: int, uniforms: Sequence[float]) -> int:
         """Return `randomize_one` of Python's own numbers. See `RowMechanism.draw_row`."""
@@ -417,17 +326,12 @@ class Mechanism(RowMechanism):
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return ln P[report | value] of single values, from which `log_likelihoods` of rows are added up.
 
-        Args:
-            reports: int64, shape (n,), in `report_range`.
-            values: candidates: int64, shape (c,), in `value_range`.
-
         Returns:
-            float64, shape (n, c), in nats; −∞ where a report is impossible.
+            float64, shape (n, c), for n reports and c candidates, in nats; −∞ where a report is impossible.
 
         Raises:
             NotImplementedError: the law is not written down.
         """
-        del reports, values
         raise NotImplementedError(f"the law of {type(self).__name__} is not written down")
 
     @property
@@ -449,11 +353,9 @@ class Mechanism(RowMechanism):
         return self.event_of(sum(len(column) > 1 for column in values))
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Randomize each value on its own. See `RowMechanism.randomize_rows`."""
         return self.randomize(values.reshape(-1), uniforms.reshape(-1, self.slots)).reshape(values.shape)
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Randomize each value on its own. See `RowMechanism.randomize_row`."""
         slots = self.slots
         if slots == 1:
             return [self.draw_one(value, (uniform,)) for value, uniform in zip(values, uniforms, strict=True)]
@@ -461,7 +363,7 @@ class Mechanism(RowMechanism):
         return [self.draw_one(value, uniforms[at : at + slots]) for value, at in zip(values, starts, strict=True)]
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Add up `log_probabilities`, column by column. See `RowMechanism.log_likelihoods`."""
+        """Add up `log_probabilities`, column by column."""
         check_candidates(self, reports, values)
         # Candidates are few and reports many: all arrays lie candidate by candidate, which is several times as fast.
         total = np.zeros((len(values), len(reports))).T
@@ -480,7 +382,7 @@ class FiniteMechanism(Tabled, Mechanism):
         """Return P[report | value] as rows, one for each value in order, one column for each report in order."""
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Look up the channel's matrix. See `Mechanism.log_probabilities`."""
+        """Look up the channel's matrix."""
         log_channel = log_of(np.array(self.channel_matrix(), dtype=np.float64))
         return log_channel[values - self.value_range[0]][:, reports - self.report_range[0]].T
 
@@ -496,9 +398,7 @@ def check_batch(mechanism: Mechanism, values: IntArray, uniforms: FloatArray) ->
     if values.ndim != 1 or uniforms.shape != (values.shape[0], mechanism.slots):
         expected = f"values of shape (n,) and uniforms of shape (n, {mechanism.slots})"
         raise ValueError(f"expected {expected}, got {values.shape} and {uniforms.shape}")
-    low, high = mechanism.value_range
-    if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
-        raise ValueError(f"values must be in [{low}, {high}], got {int(values.min())} to {int(values.max())}")
+    check_numbers("values", values, mechanism.value_range)
 
 
 def check_candidates(mechanism: RowMechanism, reports: IntArray, values: IntArray) -> None:
@@ -506,9 +406,12 @@ def check_candidates(mechanism: RowMechanism, reports: IntArray, values: IntArra
     if values.ndim != 2 or reports.ndim != 2 or reports.shape[1] != mechanism.num_reports_of(values.shape[1]):  # noqa: PLR2004  tables
         expected = "reports of shape (n, num_reports_of(w)) and candidates of shape (c, w)"
         raise ValueError(f"expected {expected}, got {reports.shape} and {values.shape}")
-    for name, numbers, (low, high) in (
-        ("reports", reports, mechanism.report_range),
-        ("candidates", values, mechanism.value_range),
-    ):
-        if numbers.size and not (low <= int(numbers.min()) and int(numbers.max()) <= high):
-            raise ValueError(f"{name} must be in [{low}, {high}], got {int(numbers.min())} to {int(numbers.max())}")
+    check_numbers("reports", reports, mechanism.report_range)
+    check_numbers("candidates", values, mechanism.value_range)
+
+
+def check_numbers(name: str, numbers: IntArray, limits: tuple[int, int]) -> None:
+    """Raise ValueError unless all numbers are within limits."""
+    low, high = limits
+    if numbers.size and not (low <= int(numbers.min()) and int(numbers.max()) <= high):
+        raise ValueError(f"{name} must be in [{low}, {high}], got {int(numbers.min())} to {int(numbers.max())}")

@@ -242,14 +242,8 @@ def _seen(dual: _Dual, odd: _Numbers, even: _Numbers) -> tuple[_Numbers, _Number
 def _center(program: _Program, dual: _Dual, odd: _Numbers, even: _Numbers, sharpness: Decimal) -> _Dual:
     """Return the point that minimizes sharpness·(−objective) minus the logarithms of the room in all constraints.
 
-    Newton's method; the barrier is self-concordant, so that damped steps stay inside and converge from anywhere.
-
-    Args:
-        program: what is solved.
-        dual: where to start; inside.
-        odd: coefficients of λ, shape (subsets, values).
-        even: those of π and μ.
-        sharpness: the weight of the objective.
+    Newton's method from a point inside; the barrier is self-concordant, so that damped steps stay inside and converge.
+    The coefficients of λ are `odd`, those of π and μ `even`, both of shape (subsets, values).
     """
     x, number = program.own, len(program.own)
     coefficients = (odd, even, even)
@@ -280,10 +274,8 @@ def _center(program: _Program, dual: _Dual, odd: _Numbers, even: _Numbers, sharp
 def _hessian(coefficients: Sequence[_Numbers], of_subset: Sequence[_Numbers], room: _Numbers) -> _Numbers:
     """Return the second derivatives of −Σ_S ln(4·A·M − Λ²), in blocks λ, μ, π.
 
-    Args:
-        coefficients: of λ, μ and π, shape (subsets, values) each.
-        of_subset: the logarithm's derivatives in Λ, M and A, shape (subsets,) each.
-        room: 4·A·M − Λ², shape (subsets,).
+    `coefficients` are those of λ, μ and π, shape (subsets, values) each; `of_subset` the logarithm's derivatives in Λ,
+    M and A, shape (subsets,) each, as is `room`, 4·A·M − Λ².
     """
     number = coefficients[0].shape[1]
     bends = {(0, 0): 2 / room, (1, 2): -4 / room}

@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from ..arguments import number_of
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, require
 from .finite_channel import TOTAL_MASS, FiniteChannel, least_ratio_of
 
 __all__ = ["GREATEST_INVERSE", "LEAST_ENTRY", "MOST_MATRIX_VALUES", "Matrix", "channel_of", "exact_inverse"]
@@ -61,9 +61,8 @@ def channel_of(matrix: Matrix, *, num_values: int, field: str) -> FiniteChannel:
         ε-LDP, replace-one, unit: the value, with ε the greatest ln of a ratio within a column, rounded up by less than
         1e-13. `FiniteChannel` compares every column again.
     """
-    if num_values > MOST_MATRIX_VALUES:
-        allowed = f"a matrix for at most {MOST_MATRIX_VALUES} values"
-        raise ConfigurationError(field=field, value=f"a matrix for {num_values} values", allowed=allowed)
+    most = f"a matrix for at most {MOST_MATRIX_VALUES} values"
+    require(num_values <= MOST_MATRIX_VALUES, field, f"a matrix for {num_values} values", most)
     if len(matrix) != num_values or any(len(row) != num_values for row in matrix):
         shape = f"rows of {', '.join(str(len(row)) for row in matrix[:12]) or 'nothing'}"
         allowed = f"{num_values} rows of {num_values} probabilities: true values in rows, reports in columns"
@@ -108,12 +107,11 @@ def _channel_of(matrix: Matrix, field: str) -> FiniteChannel:
         allowed = "a matrix that has an inverse: no row a mixture of others"
         raise ConfigurationError(field=field, value="a singular matrix", allowed=allowed)
     greatest = max(sum(map(abs, row), start=Fraction(0)) for row in inverse)
-    if greatest > GREATEST_INVERSE:
-        allowed = (
-            f"a matrix further from singular: each row of its inverse sums up to {GREATEST_INVERSE:g} at most, without "
-            "signs, or rounding would show in standard errors"
-        )
-        raise ConfigurationError(field=field, value=f"a sum of {float(greatest):.3g}", allowed=allowed)
+    allowed = (
+        f"a matrix further from singular: each row of its inverse sums up to {GREATEST_INVERSE:g} at most, without "
+        "signs, or rounding would show in standard errors"
+    )
+    require(greatest <= GREATEST_INVERSE, field, f"a sum of {float(greatest):.3g}", allowed)
     return FiniteChannel(_loss_of(ratio), masses)
 
 
@@ -121,9 +119,8 @@ def _masses_of(row: Sequence[float | str], place: int, field: str) -> tuple[int,
     """Return a row in units of 2**-53: rounded down, and what is left to where most was cut off."""
     where = f"{field} in row {place}"
     entries = [_entry_of(entry, where) for entry in row]
-    if sum(entries) != 1:
-        allowed = "probabilities that sum to 1 exactly, as they are written (a third is the text '1/3')"
-        raise ConfigurationError(field=where, value=f"a sum of {sum(entries)}", allowed=allowed)
+    allowed = "probabilities that sum to 1 exactly, as they are written (a third is the text '1/3')"
+    require(sum(entries) == 1, where, f"a sum of {sum(entries)}", allowed)
     exact = [entry * TOTAL_MASS for entry in entries]
     masses = [math.floor(mass) for mass in exact]
     cut_off = sorted(range(len(masses)), key=lambda report: masses[report] - exact[report])

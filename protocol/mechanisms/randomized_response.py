@@ -15,7 +15,7 @@ import numpy as np
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, ln
-from ..errors import ConfigurationError
+from ..errors import require
 from ..estimate import Estimate
 from ..privacy.events import RandomizedResponse
 from .mechanism import FiniteMechanism, check_batch
@@ -32,8 +32,7 @@ MIN_EPSILON = 1e-9
 @exact_arguments
 def check_epsilon(epsilon: float, *, field: str = "epsilon") -> None:
     """Raise ConfigurationError unless `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`."""
-    if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
-        raise ConfigurationError(field=field, value=epsilon, allowed=f"in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]")
+    require(MIN_EPSILON <= epsilon <= MAX_EPSILON, field, epsilon, f"in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,9 +48,6 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
     Attributes:
         keep_probability: p, rounded towards 1/k, so that the printed ε stays an upper bound.
         lie_probability: q = (1 − p) / (k − 1).
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
 
     Privacy:
         ε-LDP, replace-one, unit: the value. Exact: ln(p/q) ≤ ε, see `channel_matrix`. With simulated noise there
@@ -70,8 +66,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
     def __post_init__(self) -> None:
         make_fields_exact(self)
         check_epsilon(self.epsilon)
-        if self.num_choices < 2:  # noqa: PLR2004  one choice has nothing to hide
-            raise ConfigurationError(field="num_choices", value=self.num_choices, allowed="at least 2")
+        require(self.num_choices > 1, "num_choices", self.num_choices, "at least 2")  # one choice has nothing to hide
         others = self.num_choices - 1
         keep = 1 / (1 + others * exp(-self.epsilon))
         # The quotient above is right to a few units in the last place; four steps down make ln(p/q) <= epsilon sure.
@@ -92,7 +87,6 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
 
     @property
     def event(self) -> RandomizedResponse:
-        """k-RR at this ε."""
         return RandomizedResponse(epsilon=self.epsilon, num_choices=self.num_choices)
 
     @exact_arguments
@@ -117,7 +111,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         return tuple((value - constant) / gap for value in exact)
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
-        """Return how many have each value, in order. See `RowMechanism.estimate_rows`."""
+        """Return how many have each value, in order."""
         return self.on_arrays.counts(self, reports)
 
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
@@ -126,10 +120,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         return tuple(tuple(keep if report == value else lie for report in choices) for value in choices)
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Keep a value where its uniform is below p, else tell the lie that the place in [p, 1) names.
-
-        See `Mechanism.randomize` for shapes and errors.
-        """
+        """Keep a value where its uniform is below p, else tell the lie that the place in [p, 1) names."""
         check_batch(self, values, uniforms)
         place = uniforms[:, 0] - self.keep_probability
         lies = (place / self.lie_probability).astype(np.int64)
@@ -138,7 +129,6 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         return np.where(place < 0, values, lies)
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Return `randomize` of one value, bit for bit."""
         if not 0 <= value < self.num_choices:
             raise ValueError(f"value must be in [0, {self.num_choices - 1}], got {value}")
         place = uniforms[0] - self.keep_probability

@@ -2,7 +2,8 @@
 
 A row is a ranking: the position of each alternative, from 0, the best, to m − 1. `SampledPair` and `SampledPosition`
 draw what is asked, without a look at the ranking, and answer that alone by randomized response; `WholeRanking` is
-randomized response among all m! rankings; `NoisyScores` adds Laplace noise to the scores.
+randomized response among all m! rankings; `NoisyScores` adds Laplace noise to the scores. ε is in nats for each
+ranking, and m in [2, `MAX_ALTERNATIVES`].
 
 Source: Warner (1965) and Wang, Wu and Hu (2016) for randomized response; sampling one of many questions and answering
 it at the whole budget is Nguyên et al. (2016), Section III; Yan, Li and Liu (2020) randomize pairs so; Dwork, McSherry,
@@ -21,22 +22,24 @@ import numpy as np
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import ln
-from ..errors import ConfigurationError
+from ..errors import require
 from ..estimate import Estimate
 from ..privacy.events import LocalRandomizer, PrivacyEvent
+from .discrete_laplace import VectorLaplace
 from .exact import Below, ExactMechanism
 from .mechanism import Prepared, RowMechanism, check_candidates
 from .randomized_response import GeneralizedRandomizedResponse
-from .vector_laplace import VectorLaplace
 
 __all__ = [
     "MAX_ALTERNATIVES",
     "MAX_RANKED",
     "NoisyScores",
+    "Pairs",
     "SampledPair",
     "SampledPosition",
     "SampledQuestion",
     "WholeRanking",
+    "check_number",
     "code_of_rankings",
     "rankings_of_codes",
 ]
@@ -70,12 +73,6 @@ class SampledQuestion(ExactMechanism):
             questions: one for each ranking, shape (n,).
         """
 
-    def check_parameters(self) -> None:
-        """Raise ConfigurationError unless the number of alternatives is allowed."""
-        if not 2 <= self.num_alternatives <= MAX_ALTERNATIVES:  # noqa: PLR2004  one alternative is no question
-            allowed = f"in [2, {MAX_ALTERNATIVES}]"
-            raise ConfigurationError(field="num_alternatives", value=self.num_alternatives, allowed=allowed)
-
     @property
     def value_range(self) -> tuple[int, int]:
         """Positions: [0, m − 1]."""
@@ -88,26 +85,18 @@ class SampledQuestion(ExactMechanism):
 
     def slots_of(self, num_values: int) -> int:
         """One uniform for the question, one for the response."""
-        del num_values
         return 2
 
     def num_reports_of(self, num_values: int) -> int:
-        """One number."""
-        del num_values
         return 1
 
     def event_of(self, num_values: int) -> PrivacyEvent:
         """The response's ε: the question does not depend on the ranking."""
-        del num_values
         return LocalRandomizer(epsilon=self.epsilon)
 
     @exact_arguments
     def report_probabilities(self, positions: Sequence[int]) -> tuple[float, ...]:
-        """Return the exact law of a ranking's report: P[report], for all reports in order.
-
-        Args:
-            positions: a ranking, m of them.
-        """
+        """Return the exact law of a ranking's report: P[report], for all reports in order."""
         ranking = np.array([positions], dtype=np.int64)
         channel = self.response.channel_matrix()  # of the response's answers
         law: list[float] = []
@@ -126,7 +115,6 @@ class SampledQuestion(ExactMechanism):
         return (questions * self.response.num_choices + answers)[:, None]
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return `randomize_rows` of one row, bit for bit."""
         of_question, of_answer = uniforms
         question = min(int(of_question * self.num_questions), self.num_questions - 1)
         answer = self.response.randomize_one(self._answer(values, question), (of_answer,))
@@ -164,32 +152,10 @@ class SampledQuestion(ExactMechanism):
         return int(self.answers(np.array([values], dtype=np.int64), np.array([question], dtype=np.int64))[0])
 
 
-@dataclasses.dataclass(frozen=True)
-class SampledPair(SampledQuestion):
-    """Say of a pair of alternatives, drawn uniformly, which is preferred, by randomized response.
+class Pairs:
+    """Questions are the pairs (a, b) of alternatives with a < b, in lexicographic order."""
 
-    Questions are the pairs (a, b) with a < b in lexicographic order; answer 0: a is preferred, 1: b is.
-
-    Args:
-        epsilon: in nats, per ranking.
-        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
-
-    Privacy:
-        ε-LDP, replace-one, unit: the ranking. Exact: two rankings that differ in a pair attain it (see
-        `report_probabilities`).
-    """
-
-    epsilon: float
     num_alternatives: int
-    response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        make_fields_exact(self)
-        self.check_parameters()
-        object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, 2))
 
     @property
     def num_questions(self) -> int:
@@ -202,8 +168,28 @@ class SampledPair(SampledQuestion):
         first, second = np.triu_indices(self.num_alternatives, 1)
         return first.astype(np.int64), second.astype(np.int64)
 
+
+@dataclasses.dataclass(frozen=True)
+class SampledPair(Pairs, SampledQuestion):
+    """Say of a pair of alternatives, drawn uniformly, which is preferred, by randomized response.
+
+    Answer 0: the pair's first alternative is preferred, 1: the second is.
+
+    Privacy:
+        ε-LDP, replace-one, unit: the ranking. Exact: two rankings that differ in a pair attain it (see
+        `report_probabilities`).
+    """
+
+    epsilon: float
+    num_alternatives: int
+    response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        check_number(self.num_alternatives, MAX_ALTERNATIVES)
+        object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, 2))
+
     def answers(self, positions: IntArray, questions: IntArray) -> IntArray:
-        """Return 0 where the pair's first alternative is preferred, 1 where the second is."""
         first, second = (side[questions] for side in self.pairs)
         rows = np.arange(len(positions))
         return (positions[rows, first] > positions[rows, second]).astype(np.int64)
@@ -212,13 +198,6 @@ class SampledPair(SampledQuestion):
 @dataclasses.dataclass(frozen=True)
 class SampledPosition(SampledQuestion):
     """Say of an alternative, drawn uniformly, at which position it is, by randomized response among m positions.
-
-    Args:
-        epsilon: in nats, per ranking.
-        num_alternatives: 2 ≤ m ≤ `MAX_ALTERNATIVES`.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
 
     Privacy:
         ε-LDP, replace-one, unit: the ranking. Exact: see `report_probabilities`.
@@ -230,7 +209,7 @@ class SampledPosition(SampledQuestion):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        self.check_parameters()
+        check_number(self.num_alternatives, MAX_ALTERNATIVES)
         object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, self.num_alternatives))
 
     @property
@@ -239,7 +218,6 @@ class SampledPosition(SampledQuestion):
         return self.num_alternatives
 
     def answers(self, positions: IntArray, questions: IntArray) -> IntArray:
-        """Return the alternatives' positions."""
         return positions[np.arange(len(positions)), questions]
 
 
@@ -250,11 +228,7 @@ class WholeRanking(Prepared):
     A report is a ranking's code (`code_of_rankings`).
 
     Args:
-        epsilon: in nats, per ranking.
         num_alternatives: 2 ≤ m ≤ `MAX_RANKED`.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
 
     Privacy:
         ε-LDP, replace-one, unit: the ranking. Exact: see `GeneralizedRandomizedResponse.channel_matrix`.
@@ -267,9 +241,7 @@ class WholeRanking(Prepared):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        if not 2 <= self.num_alternatives <= MAX_RANKED:  # noqa: PLR2004  one alternative is no ranking
-            allowed = f"in [2, {MAX_RANKED}]"
-            raise ConfigurationError(field="num_alternatives", value=self.num_alternatives, allowed=allowed)
+        check_number(self.num_alternatives, MAX_RANKED)
         number = math.factorial(self.num_alternatives)
         object.__setattr__(self, "response", GeneralizedRandomizedResponse(self.epsilon, number))
 
@@ -284,17 +256,13 @@ class WholeRanking(Prepared):
         return 0, self.num_alternatives - 1
 
     def num_prepared_of(self, num_values: int) -> int:
-        """One code."""
-        del num_values
         return 1
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        """Return the rankings' codes, shape (n, 1)."""
         _check_positions(values, self.num_alternatives)
         return code_of_rankings(values)[:, None]
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
-        """Return what the noise's reports tell. See `RowMechanism.estimate_rows`."""
         return self.noise.estimate_rows(reports)
 
 
@@ -303,14 +271,10 @@ class NoisyScores(Prepared):
     """Add Laplace noise to the score of each alternative.
 
     Args:
-        epsilon: in nats, per ranking.
         steps: each position's score in steps of a public grid, the best first, falling.
 
     Attributes:
         laplace: the noise.
-
-    Raises:
-        ConfigurationError: a parameter is out of range.
 
     Privacy:
         ε-LDP, replace-one, unit: the ranking. In l1 norm the scores of two rankings are Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎| apart at
@@ -324,8 +288,7 @@ class NoisyScores(Prepared):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        if not 0 < self.epsilon < math.inf:
-            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed="positive and finite")
+        require(0 < self.epsilon < math.inf, "epsilon", self.epsilon, "positive and finite")
         distance = sum(abs(one - other) for one, other in zip(self.steps, reversed(self.steps), strict=True))
         bound = max(map(abs, self.steps), default=0)
         laplace = VectorLaplace(scale=distance / self.epsilon, sensitivity=distance, bound=bound)
@@ -342,17 +305,20 @@ class NoisyScores(Prepared):
         return 0, len(self.steps) - 1
 
     def num_prepared_of(self, num_values: int) -> int:
-        """A score for each alternative."""
         return num_values
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        """Return the scores, shape (n, m)."""
         _check_positions(values, len(self.steps))
         return np.array(self.steps, dtype=np.int64)[values]
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
-        """Return what the noise's reports tell. See `RowMechanism.estimate_rows`."""
         return self.noise.estimate_rows(reports)
+
+
+def check_number(num_alternatives: int, most: int) -> None:
+    """Raise ConfigurationError unless so many alternatives can be ranked."""
+    is_allowed = 2 <= num_alternatives <= most  # noqa: PLR2004  one alternative is no question
+    require(is_allowed, "num_alternatives", num_alternatives, f"in [2, {most}]")
 
 
 def _check_positions(values: IntArray, num_alternatives: int, *, most: int | None = None) -> None:

@@ -55,7 +55,6 @@ def realized_loss(
     """Return a loss that the law attains between two rows: the least ε there is, where rows and reports are few.
 
     Args:
-        mechanism: whose law is looked at.
         values: for each column all that it may hold.
         rows: those to compare, int64, shape (c, columns). By default all of these values, or some.
         are_all_neighbors: whether each is compared with each other; else with the mechanism's own neighbors of it.
@@ -105,14 +104,7 @@ def greatest_gap(log_laws: FloatArray, are_neighbors: NDArray[np.bool_]) -> Gap:
 
 
 def rows_to_try(values: Sequence[Sequence[int]]) -> IntArray:
-    """Return all rows of these values, or, where they are many, some: evenly among all, and each column's ends.
-
-    Args:
-        values: for each column all that it may hold.
-
-    Returns:
-        int64, shape (c, columns).
-    """
+    """Return all rows of these values, shape (c, columns), or, of many, some: evenly among all, and columns' ends."""
     some = _some_rows(values, _MOST_ROWS)
     if math.prod(len(column) for column in values[:_WIDEST]) <= _MOST_ROWS and len(values) <= _WIDEST:
         return np.array(some, dtype=np.int64)
@@ -126,15 +118,7 @@ def rows_to_try(values: Sequence[Sequence[int]]) -> IntArray:
 
 
 def reports_to_try(mechanism: RowMechanism, rows: IntArray) -> IntArray:
-    """Return all reports, or, where they are many, some: evenly among all, and rows themselves where they can be such.
-
-    Args:
-        mechanism: whose reports they are.
-        rows: int64, shape (c, columns).
-
-    Returns:
-        int64, shape (n, numbers of a report).
-    """
+    """Return all reports, or, of many, some: evenly among all, and these rows themselves where they can be such."""
     low, high = mechanism.report_range
     width = mechanism.num_reports_of(rows.shape[1])
     values = [range(low, high + 1)] * width

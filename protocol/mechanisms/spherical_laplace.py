@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from ..arguments import make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import square
-from ..errors import ConfigurationError
+from ..errors import require
 from ..privacy.events import PureMechanism
-from .mechanism import RowMechanism, check_candidates
+from .mechanism import RowMechanism, check_candidates, check_numbers
 
 __all__ = ["MAX_DIMENSION", "SphericalLaplace"]
 
@@ -51,9 +51,6 @@ class SphericalLaplace(RowMechanism):
         bound: ≥ 1: the greatest value of a coordinate, in grid steps, and the least with its sign changed.
         dimension: 1 ≤ d ≤ `MAX_DIMENSION`, the width of every row.
 
-    Raises:
-        ConfigurationError: a parameter is out of range.
-
     Privacy:
         ε-DP with ε = sensitivity/scale, unit: the row, for the relation in which rows differ by `sensitivity` at most:
         the logarithm of the ratio of two densities is (‖x − v'‖₂ − ‖x − v‖₂)/scale ≤ ‖v − v'‖₂/scale. Claimed and
@@ -68,16 +65,12 @@ class SphericalLaplace(RowMechanism):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        if not 0 < self.scale < 2**40:
-            raise ConfigurationError(field="scale", value=self.scale, allowed="in (0, 2**40) grid steps")
-        if not 0 < self.sensitivity < math.inf:
-            raise ConfigurationError(field="sensitivity", value=self.sensitivity, allowed="positive and finite")
-        if not 1 <= self.dimension <= MAX_DIMENSION:
-            raise ConfigurationError(field="dimension", value=self.dimension, allowed=f"in [1, {MAX_DIMENSION}]")
-        if self.bound < 1:
-            raise ConfigurationError(field="bound", value=self.bound, allowed="at least 1 grid step")
-        if self.report_range[1] >= _TOO_LARGE:  # beyond, arrays would wrap around
-            raise ConfigurationError(field="bound", value=self.bound, allowed="below 2**62 with noise")
+        require(0 < self.scale < 2**40, "scale", self.scale, "in (0, 2**40) grid steps")
+        require(0 < self.sensitivity < math.inf, "sensitivity", self.sensitivity, "positive and finite")
+        require(1 <= self.dimension <= MAX_DIMENSION, "dimension", self.dimension, f"in [1, {MAX_DIMENSION}]")
+        require(self.bound >= 1, "bound", self.bound, "at least 1 grid step")
+        fits = self.report_range[1] < _TOO_LARGE  # beyond, arrays would wrap around
+        require(fits, "bound", self.bound, "below 2**62 with noise")
 
     @property
     def value_range(self) -> tuple[int, int]:
@@ -104,7 +97,6 @@ class SphericalLaplace(RowMechanism):
 
     def event_of(self, num_values: int) -> PureMechanism:
         """ε = sensitivity/scale of the whole row."""
-        del num_values
         return PureMechanism(epsilon=self.sensitivity / self.scale)
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
@@ -115,14 +107,9 @@ class SphericalLaplace(RowMechanism):
         return squares <= square(self.sensitivity)
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Add to each row a normal vector, brought to the length that the last uniform names, and round.
-
-        See `RowMechanism.randomize_rows`; rows of another width than `dimension` are refused.
-        """
+        """Add to each row, of `dimension` values, a normal vector of the length that its last uniform names; round."""
         self._check(values.shape, uniforms.shape)
-        low, high = self.value_range
-        if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
-            raise ValueError(f"values must be in [{low}, {high}], got {int(values.min())} to {int(values.max())}")
+        check_numbers("values", values, self.value_range)
         # scipy's functions give the same bits for a number as for an array. Between processors the last bit may differ
         # where the C library's logarithm does; rounding to steps of a 128th of a scale or so hides that all but surely.
         draws = np.maximum(uniforms, _LEAST_UNIFORM)
@@ -141,7 +128,6 @@ class SphericalLaplace(RowMechanism):
         return np.clip(values + noise, low, high)
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return `randomize_rows` of one row, bit for bit."""
         self._check((1, len(values)), (1, len(uniforms)))
         if not all(-self.bound <= value <= self.bound for value in values):
             raise ValueError(f"values must be in [{-self.bound}, {self.bound}], got {min(values)} to {max(values)}")

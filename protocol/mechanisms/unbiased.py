@@ -107,11 +107,7 @@ class UnbiasedReport:
 
     @exact_arguments
     def mean_variance(self, prior: Sequence[float]) -> float:
-        """Return the variance averaged over shares of the values, which sum to 1.
-
-        Raises:
-            ConfigurationError: a share is not finite.
-        """
+        """Return the variance averaged over shares of the values, which sum to 1."""
         require(all(map(math.isfinite, prior)), "prior", list(prior), "finite shares")
         return math.fsum(share * variance for share, variance in zip(prior, self.variances, strict=True))
 
@@ -168,12 +164,7 @@ def two_point(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
 
 @exact_arguments
 def randomized_response(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
-    """Return k-RR on the values: the true one, or any other one, debiased.
-
-    Args:
-        values: at least two, increasing.
-        epsilon: `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`.
-    """
+    """Return k-RR on the values: the true one, or any other one, debiased. Arguments are those of `two_point`."""
     _range(values, epsilon)
     mechanism = GeneralizedRandomizedResponse(epsilon, len(values))
     return UnbiasedReport("k-RR", epsilon, tuple(values), mechanism, mechanism.debias(values))
@@ -191,21 +182,14 @@ def optimal(values: Sequence[Fraction], *, epsilon: float, prior: Sequence[float
     Raises:
         ConfigurationError: there are too many values, or `prior` is none.
     """
-    if not has_optimal(values):
-        allowed = f"at most {MOST_SYMMETRIC_VALUES} for the optimal mechanism"
-        if not _is_symmetric(values):
-            allowed = (
-                f"at most {MOST_VALUES} for the optimal mechanism, since these are not an even number that is "
-                "symmetric about its middle"
-            )
-        raise ConfigurationError(field="values", value=f"{len(values)} of them", allowed=allowed)
-    if prior and (
-        len(prior) != len(values)
-        or any(not share >= 0 for share in prior)
-        or abs(math.fsum(prior) - 1) > _SUM_OF_SHARES
-    ):
-        allowed = f"{len(values)} shares that sum to 1, one for each signed weight in increasing order"
-        raise ConfigurationError(field="prior", value=list(prior), allowed=allowed)
+    of_any = "since these are not an even number that is symmetric about its middle"
+    most = f"{MOST_SYMMETRIC_VALUES} for the optimal mechanism"
+    allowed = most if _is_symmetric(values) else f"{MOST_VALUES} for the optimal mechanism, {of_any}"
+    require(has_optimal(values), "values", f"{len(values)} of them", f"at most {allowed}")
+    are_shares = len(prior) == len(values) and all(share >= 0 for share in prior)
+    allowed = f"{len(values)} shares that sum to 1, one for each signed weight in increasing order"
+    is_given = are_shares and abs(math.fsum(prior) - 1) <= _SUM_OF_SHARES
+    require(not prior or is_given, "prior", list(prior), allowed)
     return _optimal(tuple(values), epsilon, tuple(prior))
 
 
@@ -215,12 +199,8 @@ def _optimal(values: tuple[Fraction, ...], epsilon: float, prior: tuple[float, .
     simple = (two_point(values, epsilon=epsilon), randomized_response(values, epsilon=epsilon))
     objectives = [_objective(report, prior) for report in simple]
     places = [(value - middle) / half for value in values]
-    solved = design(
-        [float(place) for place in places],
-        epsilon=epsilon,
-        prior=prior or None,
-        typical=min(objectives) / square(float(half)),
-    )
+    typical = min(objectives) / square(float(half))
+    solved = design([float(place) for place in places], epsilon=epsilon, prior=prior or None, typical=typical)
     exact = (_exact(values, solved, epsilon, least_probability=least) for least in _LEAST_PROBABILITIES)
     solution = next((report for report in exact if report is not None), None)
     # Where a simple mechanism is optimal, it is so without the rounding of the solution's law.

@@ -17,8 +17,7 @@ from .certainty import PRIORS, PriorName
 from .decision import Decision, decide
 from .differences import DIFFERS, MOST_COMPARED, Difference, compare_societies
 from .outcome import Ball, LevelOutcome, NoisyMaxima, Outcome, SocietyOutcome
-from .paradigms import Level, Paradigm
-from .parameters import Parameters
+from .parameters import Level, Paradigm, Parameters
 from .phases import DisclosedPhase, PerturbedPhase, SocietiesPhase
 from .protocol import MoralPreferences
 from .ranking import MOST_ALTERNATIVES, RankedAlternative, Ranking, rank

@@ -16,11 +16,11 @@ from typing import Final, Literal, TypeAlias, get_args
 from msgspec import UNSET, UnsetType
 
 from ..elementary import exp, ln, normal_tail, square
-from ..errors import ConfigurationError, one_of
+from ..errors import one_of, require
 from ..estimators.noise_tails import NoisePart, tail_of_noise
 from .maxima import EXACT, MAX_SIMULATED_LEVELS, NUM_PARTS, Answer, NoiseOfLevel, simulate_answers
 from .outcome import Ball, NoisyMaxima, Outcome
-from .paradigms import Paradigm
+from .parameters import Paradigm
 
 __all__ = [
     "PRIORS",
@@ -45,8 +45,7 @@ _SIZES: Final = tuple((place + 0.5) / 12 for place in range(12))
 
 def check_prior(prior: str) -> None:
     """Raise ConfigurationError unless there is such a prior."""
-    if prior not in PRIORS:
-        raise ConfigurationError(field="prior", value=prior, allowed=one_of(PRIORS, prior))
+    require(prior in PRIORS, "prior", prior, one_of(PRIORS, prior))
 
 
 def why_no_certainty(outcome: Outcome) -> str | None:
@@ -55,10 +54,9 @@ def why_no_certainty(outcome: Outcome) -> str | None:
         return f"the errors of {outcome.mechanism!r} have no closed form"
     if outcome.is_whitened:
         return "the errors of whitened directions hang together"
-    if outcome.maxima is not UNSET and len(outcome.levels) > MAX_SIMULATED_LEVELS:
-        return (
-            f"noisy maxima at {len(outcome.levels)} levels of ε are not simulated, at most {MAX_SIMULATED_LEVELS} are"
-        )
+    number = len(outcome.levels)
+    if outcome.maxima is not UNSET and number > MAX_SIMULATED_LEVELS:
+        return f"noisy maxima at {number} levels of ε are not simulated, at most {MAX_SIMULATED_LEVELS} are"
     return "the release does not say in which ball preferences are" if outcome.ball is None else None
 
 
@@ -81,7 +79,6 @@ def certainty_of(
     which answer a point β by aβ + shift + noise (`maxima`), τ is aτ, and s² has the shift's variance in it.
 
     Args:
-        outcome: of a session.
         differences: x, for each feature.
         margin: m = Σ β̂ᵢxᵢ, not 0.
         prior: see `PRIORS`.
@@ -147,11 +144,6 @@ def p_value_of(outcome: Outcome, differences: Sequence[float], margin: float) ->
     Where the release without noise prefers the other alternative, whatever it is, a margin is as large as this with at
     most this probability. Voters' weights, where ε differ, are taken as given.
 
-    Args:
-        outcome: of a session.
-        differences: for each feature.
-        margin: the released one.
-
     Returns:
         The probability, rounded up; None where it is not known (`why_no_verdict`).
     """
@@ -165,7 +157,6 @@ def noise_parts(outcome: Outcome, reaches: Sequence[float]) -> list[NoisePart]:
     """Return the law of noise in a sum over features, for a release that has a test (`why_no_verdict`).
 
     Args:
-        outcome: of a session.
         reaches: for each feature that is in the sum the standard deviation of its noise there.
     """
     draw = 1.0
@@ -205,15 +196,12 @@ def _spreads(
         (greatest * size * size * answer.slope * answer.slope, answer)
         for size, answer in zip(_SIZES, answers, strict=True)
     ]
+
+    def evidence(own: Sequence[float], variance: float) -> float:
+        return (math.fsum(own) / variance + len(own) * ln(variance)) / 2
+
     logs = [
-        -math.fsum(
-            (
-                math.fsum(own) / (spread + (error * error + max(answer.beside, 0.0)))
-                + len(own) * ln(spread + (error * error + max(answer.beside, 0.0)))
-            )
-            / 2
-            for error, own in squares.items()
-        )
+        -math.fsum(evidence(own, spread + (error * error + max(answer.beside, 0.0))) for error, own in squares.items())
         for spread, answer in sizes
     ]
     weights = [exp(log - max(logs)) for log in logs]

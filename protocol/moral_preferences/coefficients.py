@@ -11,6 +11,10 @@ k ≤ l, row by row. As β·linear + βᵀ·quadratic·β, half of a pair's coef
 The rule here: each record is rounded towards zero to a public grid *before* records are added, and sums are sums of
 integers. One record then changes a sum by no more than `sensitivity` says, whatever a computer's additions would do.
 
+Records are float64 of shape (records, d), finite, and their coefficients of shape (records, D), D = d + d(d + 1)/2;
+`offsets` are int64 of shape (voters + 1,): voter i has the records from offsets[i] up to offsets[i + 1]. A ValueError
+refuses what is not so, and sums that might not fit into 62 bits.
+
 Source: section 4.4 of the paper, equation (14); readings M3, M4 and M8.
 """
 
@@ -20,7 +24,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..elementary import power_of_two_below
-from ..errors import ConfigurationError
+from ..errors import require
 from .sensitivity import num_coefficients
 
 __all__ = [
@@ -52,16 +56,6 @@ def clip_items(chosen: FloatArray, rejected: FloatArray) -> tuple[FloatArray, Fl
 
     What becomes of an item depends on nothing but the item, hence on no other record (reading M4). The difference of
     two items that are scaled differently may point elsewhere than before; `clip_differences` keeps the direction.
-
-    Args:
-        chosen: float64, shape (records, d), finite.
-        rejected: the same for the other alternatives.
-
-    Returns:
-        Both, clipped.
-
-    Raises:
-        ValueError: the shapes differ or are no tables, or a number is not finite.
     """
     if chosen.shape != rejected.shape:
         raise ValueError(f"chosen and rejected must have one shape, got {chosen.shape} and {rejected.shape}")
@@ -69,29 +63,12 @@ def clip_items(chosen: FloatArray, rejected: FloatArray) -> tuple[FloatArray, Fl
 
 
 def clip_differences(differences: FloatArray) -> FloatArray:
-    """Scale each difference of two alternatives to a norm of at most 1, in its own direction.
-
-    Args:
-        differences: float64, shape (records, d), finite: chosen minus rejected.
-
-    Raises:
-        ValueError: the shape is no table, or a number is not finite.
-    """
+    """Scale each difference of two items, chosen minus rejected, to a norm of at most 1, in its own direction."""
     return _clip(differences, 1.0)
 
 
 def coefficients_of_records(differences: FloatArray) -> FloatArray:
-    """Return the coefficients of each record's expansion.
-
-    Args:
-        differences: float64, shape (records, d), of norm ≤ 1.
-
-    Returns:
-        float64, shape (records, D), D = d + d(d + 1)/2.
-
-    Raises:
-        ValueError: a difference is longer than 1, or the shape is no table.
-    """
+    """Return the coefficients of each record's expansion; ValueError for a difference longer than 1."""
     _check_norms(differences)
     return np.ascontiguousarray(_scaled_coefficients(differences, 1.0).T)
 
@@ -100,16 +77,15 @@ def sum_coefficients(differences: FloatArray, offsets: IntArray, *, step: float)
     """Return each voter's coefficients in grid steps: the sum over its records, of which each is rounded towards zero.
 
     Args:
-        differences: float64, shape (records, d), of norm ≤ 1: see `clip_items` and `clip_differences`.
-        offsets: int64, shape (voters + 1,): voter i has the records from offsets[i] up to offsets[i + 1].
+        differences: of norm ≤ 1: see `clip_items` and `clip_differences`.
         step: the grid's step, a power of two in [2⁻⁴⁰, 1].
 
     Returns:
-        int64, shape (voters, D), D = d + d(d + 1)/2. A voter without records has zeros.
+        int64, shape (voters, D). A voter without records has zeros.
 
     Raises:
         ConfigurationError: the step is not allowed.
-        ValueError: a difference is longer than 1, a shape is another, or a sum might not fit into 62 bits.
+        ValueError: a difference is longer than 1.
 
     Privacy:
         One replaced record changes a row, and a sum of rows, by at most `grid_sensitivity` in the ℓ₁ norm.
@@ -138,15 +114,11 @@ def split(coefficients: FloatArray, *, num_features: int) -> tuple[FloatArray, F
     """Return polynomials β·linear + βᵀ·quadratic·β as vectors and symmetric matrices.
 
     Args:
-        coefficients: float64, shape (m, D), D = d + d(d + 1)/2, in this module's order; noisy ones or not.
-        num_features: d.
+        coefficients: float64, shape (m, D), in this module's order; noisy ones or not.
+        num_features: d; a ConfigurationError refuses what is out of range.
 
     Returns:
         linear: float64, shape (m, d). quadratic: float64, shape (m, d, d), symmetric.
-
-    Raises:
-        ConfigurationError: d is out of range.
-        ValueError: the number of columns is another.
     """
     width = num_coefficients(num_features)
     if coefficients.ndim != _TABLE or coefficients.shape[1] != width:
@@ -166,15 +138,10 @@ def unit_directions(differences: FloatArray, *, step: float) -> IntArray:
     row that a computer's division left too long by its last bits loses a step of its greatest component.
 
     Args:
-        differences: float64, shape (records, d), finite, of any length.
-        step: the grid's step, a power of two in [2⁻³⁰, 1].
+        step: the grid's step, a power of two in [2⁻³⁰, 1]; a ConfigurationError refuses any other.
 
     Returns:
         int64, shape (records, d).
-
-    Raises:
-        ConfigurationError: the step is not allowed.
-        ValueError: the shape is no table, or a number is not finite.
 
     Privacy:
         Two rows differ by at most 2/step in the ℓ₂ norm, and so do sums of rows of which one is replaced.
@@ -186,17 +153,9 @@ def unit_directions(differences: FloatArray, *, step: float) -> IntArray:
 
 
 def sum_rows(rows: IntArray, offsets: IntArray) -> IntArray:
-    """Return each voter's sum of its rows, exactly.
+    """Return each voter's sum of its rows, of shape (records, width), exactly: int64, shape (voters, width).
 
-    Args:
-        rows: int64, shape (records, width).
-        offsets: int64, shape (voters + 1,): voter i has the rows from offsets[i] up to offsets[i + 1].
-
-    Returns:
-        int64, shape (voters, width); zeros where a voter has no row.
-
-    Raises:
-        ValueError: a shape is another, or a sum might not fit into 62 bits.
+    A voter without a row has zeros.
     """
     if rows.ndim != _TABLE:
         raise ValueError(f"expected a table (records, width), got shape {rows.shape}")
@@ -277,8 +236,8 @@ def _check_norms(differences: FloatArray) -> None:
 
 
 def _check_step(step: float, least: float) -> None:
-    if not least <= step <= 1 or power_of_two_below(step) != step:
-        raise ConfigurationError(field="step", value=step, allowed=f"a power of two in [{least!r}, 1]")
+    is_step = least <= step <= 1 and power_of_two_below(step) == step
+    require(is_step, "step", step, f"a power of two in [{least!r}, 1]")
 
 
 def _check_offsets(offsets: IntArray, num_records: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ..elementary import erfc
-from ..errors import ConfigurationError
+from ..errors import refuse, require
 from ..estimators import DEFAULT_LEVEL, Verdict, check_level
 from .certainty import PRIORS, PriorName, certainty_of, check_prior, p_value_of, why_no_certainty, why_no_verdict
 from .outcome import Outcome
@@ -78,14 +78,13 @@ def decide(
     """
     for field, alternative in (("first", first), ("second", second)):
         for name, value in alternative.items():
-            if name not in outcome.features:
-                allowed = f"described by {', '.join(outcome.features)}"
-                raise ConfigurationError(field=f"the {field} alternative", value=name, allowed=allowed)
+            allowed = f"described by {', '.join(outcome.features)}"
+            require(name in outcome.features, f"the {field} alternative", name, allowed)
             given: Any = value  # by a caller whom no type checker reads, maybe something else
             is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
-            if not is_number or not abs(value) <= GREATEST_FEATURE:  # not so for nan
-                allowed = f"in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
-                raise ConfigurationError(field=f"{name} of the {field} alternative", value=value, allowed=allowed)
+            allowed = f"in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
+            is_fine = is_number and abs(value) <= GREATEST_FEATURE  # not so for nan
+            require(is_fine, f"{name} of the {field} alternative", value, allowed)
     _check_asked(outcome, level, prior)
     differences = [first.get(name, 0.0) - second.get(name, 0.0) for name in outcome.features]
     margin = math.fsum(value * change for value, change in zip(outcome.preferences, differences, strict=True))
@@ -112,9 +111,9 @@ def decide(
 def _check_asked(outcome: Outcome, level: float | None, prior: str | None) -> None:
     if level is not None:
         check_level(level)
-        if why := why_no_verdict(outcome):
-            raise ConfigurationError(field="level", value=level, allowed=f"left out: {why}, so no test is known")
+        why = why_no_verdict(outcome)
+        refuse(why, "level", level, f"left out: {why}, so no test is known")
     if prior is not None:
         check_prior(prior)
-        if why := why_no_certainty(outcome):
-            raise ConfigurationError(field="prior", value=prior, allowed=f"left out: {why}")
+        why = why_no_certainty(outcome)
+        refuse(why, "prior", prior, f"left out: {why}")

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ..errors import ConfigurationError, refuse
+from ..errors import refuse, require
 from ..estimators import DEFAULT_LEVEL, Estimate, Verdict, check_level
 from ..estimators.noise_tails import NoisePart, reach_of_noise
 from .certainty import noise_parts, why_no_verdict
@@ -96,12 +96,10 @@ def compare_societies(
         check_level(level)
         refuse(why, "level", level, f"left out: {why}, so no test is known")
     compared = list(names) or [society.name for society in outcome.by_society if society.preferences is not None]
-    if len(set(compared)) < len(compared):
-        twice = next(name for name in compared if compared.count(name) > 1)
-        raise ConfigurationError(field="society", value=twice, allowed="named once")
-    if len(compared) > MOST_COMPARED:
-        allowed = f"at most {MOST_COMPARED} at once: name those that are compared"
-        raise ConfigurationError(field="societies", value=len(compared), allowed=allowed)
+    for name in compared:
+        require(compared.count(name) == 1, "society", name, "named once")
+    allowed = f"at most {MOST_COMPARED} at once: name those that are compared"
+    require(len(compared) <= MOST_COMPARED, "societies", len(compared), allowed)
     asked = None if why else DEFAULT_LEVEL if level is None else level
     pairs = list(itertools.combinations(compared, 2))
     parts = {name: outcome.of_society(name) for name in compared}

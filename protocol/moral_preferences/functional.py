@@ -10,7 +10,7 @@ import dataclasses
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..errors import ConfigurationError
+from ..errors import require
 from ..estimators.l1_ball import maximize_quadratics
 from ..mechanisms import PostProcessed, VectorLaplace
 from .coefficients import split
@@ -31,8 +31,6 @@ def maximize_noisy(
 
     Args:
         coefficients: shape (m, D): the linear ones, then one for each unordered pair of features (`coefficients`).
-        num_features: d.
-        radius: B > 0.
         remedy: "project" and "trim" make them concave, "nonconvex" looks for the best maximum that it can find.
         noise_scale: of the Laplace noise in each coefficient, which "trim" regularizes by.
 
@@ -83,12 +81,11 @@ class NoisyObjective(PostProcessed):
 
     def __post_init__(self) -> None:
         for field in ("num_features", "step", "radius", "report_step"):
-            if not getattr(self, field) > 0:
-                raise ConfigurationError(field=field, value=getattr(self, field), allowed="positive")
+            value = getattr(self, field)
+            require(value > 0, field, value, "positive")
 
     @property
     def noise(self) -> VectorLaplace:
-        """The coefficients' noise. See `PostProcessed.noise`."""
         return self.of_coefficients
 
     @property
@@ -99,7 +96,6 @@ class NoisyObjective(PostProcessed):
 
     def num_reports_of(self, num_values: int) -> int:
         """d, whatever the number of coefficients."""
-        del num_values
         return self.num_features
 
     def finish_rows(self, noisy: IntArray) -> IntArray:
@@ -116,10 +112,8 @@ class NoisyObjective(PostProcessed):
         Returns:
             int64, shape (n, d).
         """
-        if coefficients.shape[1] != num_coefficients(self.num_features):
-            raise ValueError(
-                f"expected {num_coefficients(self.num_features)} coefficients, got {coefficients.shape[1]}"
-            )
+        if (given := coefficients.shape[1]) != (width := num_coefficients(self.num_features)):
+            raise ValueError(f"expected {width} coefficients, got {given}")
         places = np.empty((len(coefficients), self.num_features), dtype=np.int64)
         for start in range(0, len(coefficients), _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)

@@ -77,7 +77,6 @@ def simulate_answers(
     """Return the answer that each part of the simulation finds.
 
     Args:
-        law: of the release.
         num_features: d.
         noises: of each level of ε; shares add up to 1.
         size: of the ball in which the objectives without noise are greatest, uniformly, as a share of the radius.
@@ -86,9 +85,8 @@ def simulate_answers(
         `NUM_PARTS` answers, from draws that are independent.
     """
     per_part = math.ceil(_NUM_COORDINATES / (num_features * NUM_PARTS))
-    key = stream_key(
-        seed=0, session="", round_number=0, protocol="moral-preferences", phase="maxima", purpose=f"size {size!r}"
-    )
+    purpose = f"size {size!r}"
+    key = stream_key(seed=0, session="", round_number=0, protocol="moral-preferences", phase="maxima", purpose=purpose)
     generator = np.random.Generator(np.random.Philox(key=key))
     answers: list[Answer] = []
     for _ in range(NUM_PARTS):
@@ -127,16 +125,10 @@ def _places(law: NoisyMaxima, points: FloatArray, scale: float, generator: np.ra
     mirrored[:, :, :dimension] *= -1
     noisy = np.stack([clear + drawn, clear + mirrored]).reshape(-1, width)
     block = max(1, _BLOCK_NUMBERS // (dimension * dimension))
-    found = [
-        maximize_noisy(
-            noisy[start : start + block],
-            num_features=dimension,
-            radius=law.radius,
-            remedy=law.remedy,
-            noise_scale=scale,
-        )
-        for start in range(0, len(noisy), block)
-    ]
+    maximize = functools.partial(
+        maximize_noisy, num_features=dimension, radius=law.radius, remedy=law.remedy, noise_scale=scale
+    )
+    found = [maximize(noisy[start : start + block]) for start in range(0, len(noisy), block)]
     return np.concatenate(found).reshape(2, number, _NUM_REPEATS, dimension)
 
 

@@ -6,11 +6,10 @@ from typing import Literal
 import msgspec
 
 from ..arguments import check_aligned
-from ..errors import ConfigurationError, one_of, refuse
+from ..errors import ConfigurationError, one_of, refuse, require
 from ..estimators import Estimate
 from ..shown import Shown
-from .paradigms import Paradigm
-from .parameters import MechanismName, Remedy
+from .parameters import MechanismName, Paradigm, Remedy
 
 __all__ = ["Ball", "LevelOutcome", "NoisyMaxima", "Outcome", "SocietyOutcome"]
 
@@ -126,8 +125,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless each vector has an entry for each feature."""
-        if self.paradigm not in (known := [paradigm.value for paradigm in Paradigm]):
-            raise ConfigurationError(field="paradigm", value=self.paradigm, allowed=one_of(known, self.paradigm))
+        known = [paradigm.value for paradigm in Paradigm]
+        require(self.paradigm in known, "paradigm", self.paradigm, one_of(known, self.paradigm))
         for released in (self, *self.by_society):
             vectors = {"preferences": released.preferences, "errors": released.errors}
             given = {name: vector for name, vector in vectors.items() if vector is not None}
@@ -140,9 +139,6 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     def of_society(self, name: str) -> "Outcome":
         """Return one society's part as a release by itself, which decisions can be made by.
-
-        Args:
-            name: the society's.
 
         Raises:
             ConfigurationError: there is no such society, or none of its voters reported.
@@ -168,10 +164,6 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
         The noise of two societies is independent, so the squares of their errors add up. What differs between voters is
         no part of them: they say how far noise may have moved the difference, and not how far other voters would.
-
-        Args:
-            first: a society.
-            second: another one.
 
         Returns:
             First minus second; None where errors have no closed form.

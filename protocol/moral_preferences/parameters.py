@@ -1,14 +1,16 @@
 """The public parameters of a moral preferences session."""
 
-import math
+import enum
+import itertools
 from typing import Final, Literal, TypeAlias
 
 import msgspec
 import numpy as np
 
+from ..arguments import check_names
 from ..arrays import FloatArray
-from ..errors import ConfigurationError, refuse, require
-from .paradigms import Level, Paradigm
+from ..errors import refuse, require
+from ..privacy import TrustModel
 from .whitening import GREATEST_FACTOR, Whitening
 
 __all__ = [
@@ -20,7 +22,9 @@ __all__ = [
     "MAX_SOCIETIES",
     "MIN_BOUND",
     "MIN_EPSILON",
+    "Level",
     "MechanismName",
+    "Paradigm",
     "Parameters",
     "Remedy",
 ]
@@ -41,9 +45,43 @@ MAX_VOTERS: Final = 1 << 32
 MIN_BOUND: Final = 1e-3
 """Below, the solver hardly tells the ball's points apart, and far below, squares of reports vanish."""
 MAX_BOUND: Final = 1e6
-MAX_NAME_LENGTH: Final = 256
 MAX_SOCIETIES: Final = 256
 """Of one release: there are fewer countries."""
+
+
+class Level(enum.Enum):
+    """What one of two neighboring data sets has otherwise."""
+
+    VOTER = "voter"
+    RECORD = "record"
+
+
+class Paradigm(enum.Enum):
+    """Whom a voter trusts, and what one of two neighboring data sets may change: the paper's four, by their names.
+
+    *Central*: voters show the aggregator what their reports are made of, and it perturbs what it releases; it is
+    trusted, and its view has every voter's own. *Local* (the paper says distributed): voters perturb, and nobody is
+    trusted. *Voter level*: neighbors differ in everything that one voter says. *Record level*: in one record.
+
+    Source: Wang et al. (2019), Section 4.1.
+    """
+
+    VLCP = "VLCP"
+    RLCP = "RLCP"
+    VLDP = "VLDP"
+    RLDP = "RLDP"
+
+    @property
+    def level(self) -> Level:
+        """The unit of protection that ε is stated for."""
+        return Level.VOTER if self.value.startswith("VL") else Level.RECORD
+
+    @property
+    def model(self) -> TrustModel:
+        """Whom losses are bounded against."""
+        return TrustModel.CENTRAL if self.value.endswith("CP") else TrustModel.LOCAL
+
+
 _LEVELS_OF: Final[dict[MechanismName, frozenset[Level]]] = {
     "laplace": frozenset(Level),
     "functional": frozenset({Level.RECORD}),
@@ -106,12 +144,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def __post_init__(self) -> None:
         self._check_features()
         self._check_epsilon()
-        if self.paradigm.level not in _LEVELS_OF[self.mechanism]:
-            allowed = f"'laplace' or 'direction' in {self.paradigm.value}: this one protects records, not voters"
-            raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
-        if self.mechanism == "functional" and not self.is_local:
-            allowed = "'pooled' in RLCP, where the server has every voter's coefficients"
-            raise ConfigurationError(field="mechanism", value=self.mechanism, allowed=allowed)
+        allowed = f"'laplace' or 'direction' in {self.paradigm.value}: this one protects records, not voters"
+        require(self.paradigm.level in _LEVELS_OF[self.mechanism], "mechanism", self.mechanism, allowed)
+        is_shown = self.mechanism == "functional" and not self.is_local
+        allowed = "'pooled' in RLCP, where the server has every voter's coefficients"
+        refuse(is_shown, "mechanism", self.mechanism, allowed)
         require(MIN_BOUND <= self.bound <= MAX_BOUND, "bound", self.bound, f"in [{MIN_BOUND:g}, {MAX_BOUND:g}]")
         require(1 <= self.max_records <= MAX_RECORDS, "max_records", self.max_records, f"in [1, {MAX_RECORDS}]")
         if self.covariance:
@@ -161,80 +198,59 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def _check_features(self) -> None:
         most = MAX_FEATURES if self.mechanism in {"laplace", "direction"} else MAX_FEATURES_OF_COEFFICIENTS
-        if not 1 <= len(self.features) <= most:
-            value = f"{len(self.features)} features"
-            raise ConfigurationError(field="features", value=value, allowed=f"1 to {most} for {self.mechanism}")
-        _check_names("features", self.features)
+        number = len(self.features)
+        require(1 <= number <= most, "features", f"{number} features", f"1 to {most} for {self.mechanism}")
+        check_names("features", self.features)
 
     def _check_epsilon(self) -> None:
         allowed = f"in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]"
-        if self.epsilon is not None and not MIN_EPSILON <= self.epsilon <= MAX_EPSILON:
-            raise ConfigurationError(field="epsilon", value=self.epsilon, allowed=allowed)
+        if self.epsilon is not None:
+            require(MIN_EPSILON <= self.epsilon <= MAX_EPSILON, "epsilon", self.epsilon, allowed)
         if not self.epsilons:
-            if not isinstance(self.chosen_by, msgspec.UnsetType):
-                some = "given: the levels of ε among which voters have their own (chosen_by says who chooses)"
-                raise ConfigurationError(field="epsilons", value=[], allowed=some)
+            some = "given: the levels of ε among which voters have their own (chosen_by says who chooses)"
+            require(isinstance(self.chosen_by, msgspec.UnsetType), "epsilons", [], some)
             return
         refuse(self.epsilon is not None, "epsilon and epsilons", "given", "given one of them alone")
-        if not self.is_local:
-            local = "left out: the aggregator has one ε for all (VLDP and RLDP can)"
-            raise ConfigurationError(field="epsilons", value=list(self.epsilons), allowed=local)
+        local = "left out: the aggregator has one ε for all (VLDP and RLDP can)"
+        require(self.is_local, "epsilons", list(self.epsilons), local)
         refuse(len(self.epsilons) > MAX_LEVELS, "epsilons", f"{len(self.epsilons)} levels", f"at most {MAX_LEVELS}")
         for level in self.epsilons:
-            if not MIN_EPSILON <= level <= MAX_EPSILON:
-                raise ConfigurationError(field="epsilons", value=level, allowed=allowed)
-        if any(later <= level for level, later in zip(self.epsilons, self.epsilons[1:], strict=False)):
-            raise ConfigurationError(field="epsilons", value=list(self.epsilons), allowed="distinct, ascending")
+            require(MIN_EPSILON <= level <= MAX_EPSILON, "epsilons", level, allowed)
+        is_ascending = all(level < later for level, later in itertools.pairwise(self.epsilons))
+        require(is_ascending, "epsilons", list(self.epsilons), "distinct, ascending")
 
     def _check_relation(self) -> None:
         is_given = self.public_number is not None
         if self.relation != "add-remove-one":
-            if is_given:
-                allowed = "left out: with replace-one neighbors the reports say how many voters there are"
-                raise ConfigurationError(field="num_voters", value=self.num_voters, allowed=allowed)
+            allowed = "left out: with replace-one neighbors the reports say how many voters there are"
+            refuse(is_given, "num_voters", self.num_voters, allowed)
             return
-        if self.paradigm is not Paradigm.VLCP or self.mechanism != "laplace":
-            why = "a report shows that its sender is there, and records may come or go as it is"
-            allowed = f"'replace-one', but for 'laplace' in VLCP ({why})"
-            raise ConfigurationError(field="relation", value=self.relation, allowed=allowed)
-        if not is_given or not 1 <= (self.public_number or 0) <= MAX_VOTERS:
-            allowed = f"given, in [1, {MAX_VOTERS}]: N is public, and how many come is not"
-            value = self.public_number if is_given else "left out"
-            raise ConfigurationError(field="num_voters", value=value, allowed=allowed)
+        why = "a report shows that its sender is there, and records may come or go as it is"
+        is_hidden = self.paradigm is Paradigm.VLCP and self.mechanism == "laplace"
+        require(is_hidden, "relation", self.relation, f"'replace-one', but for 'laplace' in VLCP ({why})")
+        allowed = f"given, in [1, {MAX_VOTERS}]: N is public, and how many come is not"
+        value = self.public_number if is_given else "left out"
+        require(1 <= (self.public_number or 0) <= MAX_VOTERS, "num_voters", value, allowed)
 
     def _check_societies(self) -> None:
         if isinstance(self.societies, msgspec.UnsetType):
             return
-        if not 1 < len(self.societies) <= MAX_SOCIETIES:
-            allowed = f"2 to {MAX_SOCIETIES} societies (left out, all voters are one)"
-            raise ConfigurationError(field="societies", value=list(self.societies[:12]), allowed=allowed)
-        _check_names("societies", self.societies)
-        if self.relation == "add-remove-one":
-            allowed = "left out with add-remove-one: how many voters each society has would have to be private"
-            raise ConfigurationError(field="societies", value=list(self.societies[:12]), allowed=allowed)
+        shown = list(self.societies[:12])
+        allowed = f"2 to {MAX_SOCIETIES} societies (left out, all voters are one)"
+        require(1 < len(self.societies) <= MAX_SOCIETIES, "societies", shown, allowed)
+        check_names("societies", self.societies)
+        allowed = "left out with add-remove-one: how many voters each society has would have to be private"
+        refuse(self.relation == "add-remove-one", "societies", shown, allowed)
 
     def _check_covariance(self) -> None:
         refuse(self.mechanism != "direction", "covariance", "given", "left out: only directions are whitened")
         size = self.num_features
-        if len(self.covariance) != size or any(len(row) != size for row in self.covariance):
-            value = f"{len(self.covariance)} rows"
-            raise ConfigurationError(field="covariance", value=value, allowed=f"{size} rows of {size} numbers")
+        is_square = len(self.covariance) == size and all(len(row) == size for row in self.covariance)
+        require(is_square, "covariance", f"{len(self.covariance)} rows", f"{size} rows of {size} numbers")
         matrix = self.covariance_matrix
-        is_finite = all(math.isfinite(entry) for row in self.covariance for entry in row)
-        if not is_finite or not np.array_equal(matrix, matrix.T) or not _is_positive_definite(matrix):
-            allowed = (
-                f"a symmetric, positive definite matrix that changes no number more than {GREATEST_FACTOR:g} times"
-            )
-            raise ConfigurationError(field="covariance", value="another matrix", allowed=allowed)
-
-
-def _check_names(field: str, names: tuple[str, ...]) -> None:
-    """Refuse names that cannot be printed, or told apart."""
-    for number, name in enumerate(names):
-        is_name = 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name == name.strip()
-        if not is_name or name in names[:number]:
-            allowed = f"distinct names of 1 to {MAX_NAME_LENGTH} printable characters, without blanks around"
-            raise ConfigurationError(field=field, value=name, allowed=allowed)
+        is_usable = np.isfinite(matrix).all() and np.array_equal(matrix, matrix.T) and _is_positive_definite(matrix)
+        allowed = f"a symmetric, positive definite matrix that changes no number more than {GREATEST_FACTOR:g} times"
+        require(is_usable, "covariance", "another matrix", allowed)
 
 
 def _is_positive_definite(matrix: FloatArray) -> bool:

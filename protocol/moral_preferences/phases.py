@@ -18,8 +18,7 @@ from ..privacy import NeighboringRelation, PartLoss, PrivacyEvent, PrivacyLoss, 
 from ..tally import Tally
 from .estimation import LevelSums
 from .functional import NoisyObjective
-from .paradigms import Level
-from .parameters import Parameters
+from .parameters import Level, Parameters
 from .summaries import AdditiveNoise, Summary
 
 __all__ = ["DisclosedPhase", "PerturbedPhase", "SocietiesPhase"]
@@ -70,7 +69,6 @@ class PerturbedPhase(Phase):
     next: shape (societies · levels, 2 + numbers of a report).
 
     Args:
-        parameters: the session's.
         summary: what is reported.
 
     Attributes:
@@ -104,23 +102,18 @@ class PerturbedPhase(Phase):
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return rows of voters who are far from each other. See `Phase.rows_of`."""
-        del public
         return self._summary.some_rows()
 
     def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
-        """Return that of the voter's ε. See `Phase.mechanism_of`."""
         return self.mechanisms[self._level_of(public)]
 
     def mechanism_groups(self, public: IntArray) -> MechanismGroups:
-        """Group voters by their ε. See `Phase.mechanism_groups`."""
         return [(self.mechanisms[level], places) for level, places in self._by_level(public)]
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what the voter's ε says. See `Phase.losses_of`."""
         return self._losses_of_level[self._level_of(public)]
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Group voters by their ε. See `Phase.loss_groups`."""
         groups = self._by_level(public)
         if len(groups) == 1:
             return [("", len(public), self._losses_of_level[groups[0][0]])]
@@ -137,7 +130,6 @@ class PerturbedPhase(Phase):
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Add up reports and their squares, cell by cell: society by society, and level by level."""
-        del earlier
         num_levels = len(self.mechanisms)
         totals = np.zeros((self._num_societies * num_levels, _FIRST_SUM + self.num_reported), dtype=np.int64)
         for cell, places in _places_by(self.cells_of(public)):
@@ -150,14 +142,7 @@ class PerturbedPhase(Phase):
         return Tally(len(reports), totals)
 
     def cells_of(self, public: IntArray) -> IntArray:
-        """Return for each voter the row of the tally that its report is in.
-
-        Args:
-            public: public rows, shape (n, public columns).
-
-        Returns:
-            int64, shape (n,).
-        """
+        """Return for each voter, of its public row, the row of the tally that its report is in: int64, shape (n,)."""
         cells = np.zeros(len(public), dtype=np.int64)
         if self._num_societies > 1:
             cells += public[:, 0] * len(self.mechanisms)
@@ -201,7 +186,6 @@ class DisclosedPhase(CentralPhase):
     The tally has the sums: shape (numbers of a summary,).
 
     Args:
-        parameters: the session's.
         summary: what is disclosed.
     """
 
@@ -220,18 +204,14 @@ class DisclosedPhase(CentralPhase):
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return rows of voters who are far from each other. See `Phase.rows_of`."""
-        del public
         return self._summary.some_rows()
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what no records give: it would weigh more than a voter. See `Phase.check_report`."""
-        del public
         if not self._summary.are_possible(np.array([report], dtype=np.int64)):
             raise ValueError("it is no summary of any records: it is farther out than the bound allows")
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Add up the summaries."""
-        del earlier, public
         return Tally(len(reports), exact_column_sums(reports))
 
 
@@ -253,12 +233,10 @@ class SocietiesPhase(DisclosedPhase):
         self._num_societies = len(parameters.names_of_societies)
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
-        """Return the societies. See `Phase.kinds_of`."""
         return [np.flatnonzero(public[:, 0] == society) for society in np.unique(public[:, 0])]
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Count and add up the summaries of each society."""
-        del earlier
         totals = np.zeros((self._num_societies, 1 + self.num_values), dtype=np.int64)
         for society, places in _places_by(public[:, 0]):
             totals[society, 0] = len(reports[places])
@@ -266,7 +244,6 @@ class SocietiesPhase(DisclosedPhase):
         return Tally(len(reports), totals)
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
-        """Draw noise for each society's sums. See `CentralPhase.randomize_tally`."""
         totals = tally.totals.copy()
         for society, sums in enumerate(tally.totals[:, 1:].tolist()):
             totals[society, 1:] = draw(self.tally_mechanism, sums)

@@ -21,13 +21,7 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.l1_ball import project_to_l1_ball
-from ..phases import (
-    Column,
-    Entries,
-    Inputs,
-    OnePhaseProtocol,
-    missing_column,
-)
+from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import NeighboringRelation, total_of
 from ..tally import Tally
 from .estimation import average
@@ -67,9 +61,6 @@ class _Mean:
 class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | DisclosedPhase]):
     """A society's moral preferences from its voters' pairwise choices, in four paradigms of trust.
 
-    Args:
-        parameters: the session's.
-
     Privacy:
         Replace-one, or add-remove-one where VLCP is asked for it; unit and adversary as the paradigm says. VLCP, RLCP:
         ε-DP of the release for a voter or a record, against whoever sees that; the aggregator sees every voter's
@@ -104,7 +95,6 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return make_summary(self.parameters)
 
     def make_phase(self) -> PerturbedPhase | DisclosedPhase:
-        """Return the one phase."""
         if self.parameters.is_local:
             return PerturbedPhase(self.parameters, self.summary)
         kind = SocietiesPhase if self.parameters.names_of_societies else DisclosedPhase
@@ -124,12 +114,10 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     def check_columns(self, names: Iterable[str]) -> None:
         """Refuse other columns; of what all voters have alike say why. See `PhasedProtocol.check_columns`."""
         given = list(names)
-        if "society" in given and not self.parameters.names_of_societies:
-            allowed = "left out, since all voters are one society (societies names several)"
-            raise ConfigurationError(field="society", value="a column", allowed=allowed)
-        if "epsilon" in given and not self.parameters.is_personal:
-            allowed = "left out, since everybody has the same ε"
-            raise ConfigurationError(field="epsilon", value="a column", allowed=allowed)
+        is_one = "society" in given and not self.parameters.names_of_societies
+        refuse(is_one, "society", "a column", "left out, since all voters are one society (societies names several)")
+        is_same = "epsilon" in given and not self.parameters.is_personal
+        refuse(is_same, "epsilon", "a column", "left out, since everybody has the same ε")
         super().check_columns(given)
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
@@ -155,9 +143,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
                     continue
                 raise missing_column(column)
             entries = table[column]
-            if len(entries) != num_parties:
-                allowed = f"{num_parties} entries"
-                raise ConfigurationError(field=column, value=f"{len(entries)} entries", allowed=allowed)
+            require(len(entries) == num_parties, column, f"{len(entries)} entries", f"{num_parties} entries")
             places = self._places_of_societies(entries) if column == "society" else self._places_of_levels(entries)
             public.append(np.array(places, dtype=np.int64))
         return np.stack(public, axis=1) if public else np.empty((num_parties, 0), dtype=np.int64)
@@ -199,21 +185,18 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         Args:
             entries: `records`, shape (records, 2, d); `society` and `epsilon` may be given, and must then be the
                 server's.
-            public: its public row.
         """
         self.check_public(public)
         if "records" not in entries:
             raise missing_column("records")
         if self.parameters.is_personal and "epsilon" in entries:
             (level,) = self._places_of_levels([entries["epsilon"]])
-            if level != public[-1]:
-                allowed = f"the ε that the server has: {self.parameters.levels[public[-1]]:g}"
-                raise ConfigurationError(field="epsilon", value=entries["epsilon"], allowed=allowed)
+            allowed = f"the ε that the server has: {self.parameters.levels[public[-1]]:g}"
+            require(level == public[-1], "epsilon", entries["epsilon"], allowed)
         if (names := self.parameters.names_of_societies) and "society" in entries:
             (society,) = self._places_of_societies([entries["society"]])
-            if society != public[0]:
-                allowed = f"the society that the server has: {names[public[0]]}"
-                raise ConfigurationError(field="society", value=entries["society"], allowed=allowed)
+            allowed = f"the society that the server has: {names[public[0]]}"
+            require(society == public[0], "society", entries["society"], allowed)
         (row,) = self.summary.rows_of(self._records_of([entries["records"]])).tolist()
         return tuple(row)
 
@@ -224,18 +207,13 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             numbers["a society"] = len(names)
         if self.parameters.is_personal:
             numbers["an ε"] = len(self.parameters.levels)
-        are_places = len(public) == len(numbers) and all(
-            0 <= place < number for place, number in zip(public, numbers.values(), strict=True)
-        )
-        if not are_places:
-            places = " and ".join(f"the place of {what}, in [0, {number - 1}]" for what, number in numbers.items())
-            raise ConfigurationError(
-                field="the server's public row", value=list(public[:12]), allowed=places or "empty"
-            )
+        pairs = zip(public, numbers.values(), strict=False)
+        are_places = len(public) == len(numbers) and all(0 <= place < number for place, number in pairs)
+        places = " and ".join(f"the place of {what}, in [0, {number - 1}]" for what, number in numbers.items())
+        require(are_places, "the server's public row", list(public[:12]), places or "empty")
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         """Refuse a summary whose neighbors might be farther away than the noise is made for."""
-        del public
         if not self.summary.are_possible(np.array([row], dtype=np.int64)):
             raise ValueError("it is no summary of any records")
 
@@ -247,18 +225,15 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
     def check_roster(self, public: IntArray) -> None:
         """Refuse more voters than whose sum fits into 64 bits. See `PhasedProtocol.check_roster`."""
-        if len(public) * self.summary.bound > GREATEST_SUM:
-            most = GREATEST_SUM // self.summary.bound
-            raise ConfigurationError(field="voters", value=len(public), allowed=f"at most {most} at max_records")
-
+        most = GREATEST_SUM // self.summary.bound
+        require(len(public) <= most, "voters", len(public), f"at most {most} at max_records")
         number = self.parameters.public_number
-        if number is not None and len(public) > number:
-            allowed = f"at least the {len(public)} voters of the roster, or their mean might leave the ball"
-            raise ConfigurationError(field="num_voters", value=number, allowed=allowed)
+        allowed = f"at least the {len(public)} voters of the roster, or their mean might leave the ball"
+        require(number is None or len(public) <= number, "num_voters", number, allowed)
         names = self.parameters.names_of_societies
-        if names and (missing := [name for place, name in enumerate(names) if not np.any(public[:, 0] == place)]):
-            value = f"{', '.join(missing[:12])}: a society without voters"
-            raise ConfigurationError(field="societies", value=value, allowed="societies to which voters belong")
+        missing = [name for place, name in enumerate(names) if not np.any(public[:, 0] == place)]
+        value = f"{', '.join(missing[:12])}: a society without voters"
+        refuse(missing, "societies", value, "societies to which voters belong")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the preferences of all voters, and of each society where there are several."""
@@ -421,9 +396,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         if not isinstance(entries, Records):
             voters = [_pairs_of(entry, row, self.parameters.features) for row, entry in enumerate(entries, 1)]
             entries = Records.of_voters(voters, num_features=self.parameters.num_features)
-        if entries.num_features != self.parameters.num_features:
-            allowed = f"with {self.parameters.num_features} features"
-            raise ConfigurationError(field="records", value=f"with {entries.num_features} features", allowed=allowed)
+        number, given = self.parameters.num_features, entries.num_features
+        require(given == number, "records", f"with {given} features", f"with {number} features")
         numbers = entries.num_records
         most = self.parameters.max_records
         if len(numbers) and not 1 <= int(numbers.min()) <= int(numbers.max()) <= most:
@@ -436,10 +410,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
 def _place_in(places: Mapping[Any, int], entry: Any, field: str, shown: str, *, value: Any = None) -> int:
     """Return the place of an entry among those that are allowed."""
-    place = places.get(entry)
-    if place is None:
-        raise ConfigurationError(field=field, value=entry if value is None else value, allowed=f"one of {shown}")
-    return place
+    require(entry in places, field, entry if value is None else value, f"one of {shown}")
+    return places[entry]
 
 
 def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:

@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from ..errors import ConfigurationError
+from ..errors import require
 from ..estimators import DEFAULT_LEVEL, Verdict
 from .certainty import PriorName
 from .decision import Decision, decide
@@ -33,7 +33,6 @@ class RankedAlternative(msgspec.Struct, frozen=True, kw_only=True):
     """An alternative in the society's order.
 
     Args:
-        name: its name.
         utility: β·x.
         rank: 1 for the best; of equal utilities all have the best rank that one of them could have.
         least_rank: with `greatest_rank`, where the rank without noise lies, for all alternatives at once, with a
@@ -83,7 +82,6 @@ def rank(
     """Return the society's order of several alternatives.
 
     Args:
-        outcome: of a session.
         alternatives: by name, each its features by name; those that are not named are 0. 2 to `MOST_ALTERNATIVES`.
         level: of the verdict and the ranks, in (0, ½); as for `decide`.
         prior: of the certainty; as for `decide`.
@@ -94,19 +92,16 @@ def rank(
     Privacy:
         Post-processing of a release; it costs nothing.
     """
-    if not 2 <= len(alternatives) <= MOST_ALTERNATIVES:  # noqa: PLR2004  two are a choice
-        allowed = f"2 to {MOST_ALTERNATIVES}"
-        raise ConfigurationError(field="alternatives", value=f"{len(alternatives)} given", allowed=allowed)
+    number = len(alternatives)
+    require(1 < number <= MOST_ALTERNATIVES, "alternatives", f"{number} given", f"2 to {MOST_ALTERNATIVES}")
     names = list(alternatives)
     made = {
         (one, other): decide(outcome, alternatives[one], alternatives[other], level=level, prior=prior)
         for one, other in itertools.combinations(names, 2)
     }
+    preferences = dict(zip(outcome.features, outcome.preferences, strict=True))
     utilities = {
-        name: math.fsum(
-            value * described.get(feature, 0.0)
-            for feature, value in zip(outcome.features, outcome.preferences, strict=True)
-        )
+        name: math.fsum(value * described.get(feature, 0.0) for feature, value in preferences.items())
         for name, described in alternatives.items()
     }
     above = dict.fromkeys(names, 0)
@@ -134,14 +129,13 @@ def rank(
         for name in order
     )
     winner = order[0] if above[order[1]] else None
-    return _with_winner(ranked, winner, made, level=asked)
+    return _with_winner(ranked, winner, made, asked)
 
 
 def _with_winner(
     ranked: tuple[RankedAlternative, ...],
     winner: str | None,
     made: Mapping[tuple[str, str], Decision],
-    *,
     level: float | None,
 ) -> Ranking:
     """Return the ranking with what is known of its winner."""

@@ -21,10 +21,8 @@ def reference_run(protocol: MoralPreferences, inputs: Inputs, *, noise: Simulate
     """Run a session of any paradigm and mechanism in which every voter answers.
 
     Args:
-        protocol: with its parameters.
         inputs: every voter's row: its summary, which each has computed from its own records (Algorithm 1, line 2;
             Algorithm 2, line 1; Algorithm 3, lines 1 and 2 before the noise).
-        noise: the simulation's.
 
     Source:
         Wang et al. (2019), Algorithms 1 to 3.

@@ -5,6 +5,9 @@ argmax does not exist. `remedy_project` and `remedy_trim` turn it into a concave
 `psephos.protocol.estimators.l1_ball` maximizes; `maximize_indefinite` leaves it as it is and looks for its maximum over
 the ℓ₁ ball. All of it is post-processing of noisy coefficients and costs no privacy.
 
+Each takes m polynomials: `linear`, float64 of shape (m, d), and symmetric `quadratic`, of shape (m, d, d). A ValueError
+refuses shapes that do not fit together, and numbers that are not finite.
+
 Source: reading M3; Zhang, Zhang, Xiao, Yang and Winslett (2012), section 6, for regularization and spectral trimming.
 """
 
@@ -27,15 +30,8 @@ _NUM_STEPS = 200
 def remedy_project(linear: FloatArray, quadratic: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Replace each quadratic by the nearest negative semidefinite one: positive eigenvalues become 0.
 
-    Args:
-        linear: float64, shape (m, d).
-        quadratic: float64, shape (m, d, d), symmetric.
-
     Returns:
         linear, as it is; quadratic, negative semidefinite up to rounding.
-
-    Raises:
-        ValueError: the shapes do not fit together, or a number is not finite.
 
     Source:
         Reading M3, the first choice.
@@ -56,8 +52,6 @@ def remedy_trim(
     none is kept), so that its unconstrained maximum lies in the span, and is the one of Zhang et al.
 
     Args:
-        linear: float64, shape (m, d).
-        quadratic: float64, shape (m, d, d), symmetric.
         noise_scale: the Laplace noise's scale of one coefficient, Δ/ε ≥ 0; at 0 there is trimming without a ridge.
 
     Returns:
@@ -65,7 +59,6 @@ def remedy_trim(
 
     Raises:
         ConfigurationError: the noise's scale is out of range.
-        ValueError: the shapes do not fit together, or a number is not finite.
 
     Source:
         Zhang et al. (2012), section 6, there for minima.
@@ -89,8 +82,6 @@ def maximize_indefinite(linear: FloatArray, quadratic: FloatArray, *, radius: fl
     concave one is climbed to its maximum; between the two the search may stop at a local maximum.
 
     Args:
-        linear: float64, shape (m, d).
-        quadratic: float64, shape (m, d, d), symmetric.
         radius: of the ball, > 0.
 
     Returns:
@@ -98,7 +89,6 @@ def maximize_indefinite(linear: FloatArray, quadratic: FloatArray, *, radius: fl
 
     Raises:
         ConfigurationError: the radius is out of range.
-        ValueError: the shapes do not fit together, or a number is not finite.
 
     Source:
         Reading M3, the third choice.

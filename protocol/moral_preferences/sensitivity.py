@@ -2,7 +2,8 @@
 
 Everything here is an upper bound for data sets of which one record is replaced, in the ℓ₁ norm, over all differences V
 of two alternatives with ‖V‖₂ ≤ 1. Every bound is rounded up, so that it also holds for coefficients that a computer
-calculates. `coefficients` says what they are; the documentation has the proofs (moral-preferences-proofs).
+calculates. d, the number of features, is in [1, 65536]: a ConfigurationError refuses any other. `coefficients` says
+what they are; the documentation has the proofs (moral-preferences-proofs).
 
 Source: section 4.4 of the paper for the printed bound; reading M6 for the tighter one.
 """
@@ -10,7 +11,7 @@ Source: section 4.4 of the paper for the printed bound; reading M6 for the tight
 import math
 
 from ..elementary import power_of_two_below
-from ..errors import ConfigurationError, one_of, refuse, require
+from ..errors import one_of, refuse, require
 
 __all__ = ["COEFFICIENT_BOUNDS", "grid_sensitivity", "num_coefficients", "printed_sensitivity", "tight_sensitivity"]
 
@@ -22,14 +23,7 @@ _MOST_FEATURES = 2**16
 
 
 def num_coefficients(num_features: int) -> int:
-    """Return D = d + d(d + 1)/2: the linear coefficients and one for each unordered pair of features.
-
-    Args:
-        num_features: d, in [1, 65536].
-
-    Raises:
-        ConfigurationError: d is out of range.
-    """
+    """Return D = d + d(d + 1)/2: the linear coefficients and one for each unordered pair of features."""
     _check_num_features(num_features)
     return num_features + num_features * (num_features + 1) // 2
 
@@ -38,12 +32,6 @@ def printed_sensitivity(num_features: int) -> float:
     """Return 2(√(2d/π) + d/π), twice the greatest ℓ₁ norm of one record's coefficients.
 
     The algorithm box prints the same as 2√(2d/π) + 2d/π.
-
-    Args:
-        num_features: d, in [1, 65536].
-
-    Raises:
-        ConfigurationError: d is out of range.
 
     Source:
         Section 4.4, Δ_upper; Algorithm 3, line 4.
@@ -57,12 +45,6 @@ def tight_sensitivity(num_features: int) -> float:
 
     With a = 2√(2d/π) and b = √2·d/π the derivative a·cos φ + 2b·cos 2φ vanishes where
     cos φ = (√(a² + 32b²) − a)/(8b), the only place in [0, π/2], and changes its sign there from + to −.
-
-    Args:
-        num_features: d, in [1, 65536].
-
-    Raises:
-        ConfigurationError: d is out of range.
 
     Source:
         Reading M6.
@@ -83,15 +65,13 @@ def grid_sensitivity(num_features: int, *, step: float, bound: str = "tight") ->
     D coefficients, so that the tight bound grows by less than D steps. Both hold; "tight" takes the smaller one.
 
     Args:
-        num_features: d, in [1, 65536].
         step: the grid's step, a power of two in (0, 1].
         bound: "printed" or "tight".
 
     Raises:
         ConfigurationError: a parameter is out of range.
     """
-    if bound not in COEFFICIENT_BOUNDS:
-        raise ConfigurationError(field="bound", value=bound, allowed=one_of(COEFFICIENT_BOUNDS, bound))
+    require(bound in COEFFICIENT_BOUNDS, "bound", bound, one_of(COEFFICIENT_BOUNDS, bound))
     refuse(not 0 < step <= 1 or power_of_two_below(step) != step, "step", step, "a power of two in (0, 1]")
     of_norms = math.floor(printed_sensitivity(num_features) / step)
     if bound == "printed":

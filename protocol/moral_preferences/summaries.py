@@ -22,8 +22,7 @@ from ..mechanisms import RowMechanism, SphericalLaplace, VectorLaplace, laplace_
 from .coefficients import clip_differences, clip_items, sum_coefficients, sum_rows, unit_directions
 from .functional import NoisyObjective, maximize_noisy
 from .outcome import Ball, NoisyMaxima
-from .paradigms import Level
-from .parameters import Parameters
+from .parameters import Level, Parameters
 from .records import Records
 from .sensitivity import grid_sensitivity, num_coefficients
 from .whitening import Whitening
@@ -44,9 +43,6 @@ AdditiveNoise: TypeAlias = VectorLaplace | SphericalLaplace
 
 class Summary(abc.ABC):
     """What reports are made of.
-
-    Args:
-        parameters: the session's.
 
     Attributes:
         name: what a ledger calls the mechanism.
@@ -70,18 +66,10 @@ class Summary(abc.ABC):
 
     @abc.abstractmethod
     def rows_of(self, records: Records) -> IntArray:
-        """Run by each voter: summarize its records.
-
-        Returns:
-            int64, shape (voters, num_values).
-        """
+        """Run by each voter: summarize its records, as int64 of shape (voters, num_values)."""
 
     def some_rows(self) -> IntArray:
-        """Return rows that a voter may have, farthest from each other: the bound on an axis, either way, and 0.
-
-        Returns:
-            int64, shape (rows, num_values).
-        """
+        """Return rows that a voter may have, farthest from each other: the bound on an axis, either way, and 0."""
         axes = np.eye(self.num_values, dtype=np.int64)[:_MOST_AXES] * self.bound
         return np.concatenate([0 * axes[:1], axes, -axes])
 
@@ -111,28 +99,19 @@ class Summary(abc.ABC):
 
     @abc.abstractmethod
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
-        """Run by the server: return the society's preferences, from the mean of all reports.
+        """Run by the server: return the society's preferences, float64 of shape (d,), from the mean of all reports.
 
         Args:
             mean: in units; shape as a report's.
             error: the standard error of each of its numbers, from the noise.
-
-        Returns:
-            float64, shape (d,).
         """
 
     def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
         """Return the preferences' standard errors, from that of each number of the mean; None without a closed form."""
-        del mean
         return None if error is None else np.full(self._parameters.num_features, error)
 
     def ball_of(self, mean: FloatArray) -> Ball | None:
-        """Return where the preferences would be without noise; None where what noise does is not known.
-
-        Args:
-            mean: of all reports, in units.
-        """
-        del mean
+        """Return where the preferences would be without noise; None where what noise does is not known."""
         return None
 
     @property
@@ -162,7 +141,6 @@ class PreferenceVector(Summary):
         return np.trunc(points / self.step).astype(np.int64)
 
     def are_possible(self, rows: IntArray) -> bool:
-        """Return whether all are in the ball."""
         return not rows.size or int(np.abs(rows).sum(axis=1).max()) <= self.bound
 
     def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
@@ -175,13 +153,10 @@ class PreferenceVector(Summary):
         return VectorLaplace(sensitivity / epsilon, sensitivity, GREATEST_SUM)
 
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
-        """Return the mean itself."""
-        del error
         return mean
 
     def ball_of(self, mean: FloatArray) -> Ball:
         """The ball of the bound, which has every voter's vector, and so their mean."""
-        del mean
         return Ball(norm="l1", radius=self._parameters.bound)
 
 
@@ -267,7 +242,6 @@ class Coefficients(Summary):
 
     def ball_of(self, mean: FloatArray) -> Ball:
         """The ball in which maxima are looked for."""
-        del mean
         return Ball(norm="l1", radius=self._parameters.bound)
 
     @property
@@ -332,7 +306,6 @@ class Direction(Summary):
 
     def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
         """Return the direction of the mean, in the records' own coordinates, with ℓ₂ norm 1."""
-        del error
         direction = self._whitening.unwhiten(mean)
         length = _length(direction)
         return direction / length if length else direction

@@ -39,11 +39,7 @@ class Whitening:
             raise ValueError(f"whitening must change no number by a factor above {GREATEST_FACTOR:g}")
 
     def whiten(self, differences: FloatArray) -> FloatArray:
-        """Return L⁻¹V for each row V.
-
-        Args:
-            differences: shape (records, d).
-        """
+        """Return L⁻¹V for each row V of differences, shape (records, d)."""
         if self.is_identity:
             return differences
         whitened = differences.copy()
@@ -54,11 +50,7 @@ class Whitening:
         return whitened
 
     def unwhiten(self, direction: FloatArray) -> FloatArray:
-        """Return L⁻ᵀb: the β whose Lᵀβ is b.
-
-        Args:
-            direction: b, shape (d,).
-        """
+        """Return L⁻ᵀb: the β whose Lᵀβ is b, shape (d,)."""
         if self.is_identity:
             return direction
         beta = direction.copy()

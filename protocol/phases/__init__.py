@@ -11,9 +11,8 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 
 from ..columns import Column, Entries, missing_column
 from .central_phase import CentralPhase
-from .inputs import Inputs
 from .phase import MAX_VALUES_IN_REPORT, Draw, MechanismGroups, Phase
-from .phased_protocol import OnePhaseProtocol, PhasedProtocol, Truth
+from .phased_protocol import Inputs, OnePhaseProtocol, PhasedProtocol, Truth
 
 __all__ = [
     "MAX_VALUES_IN_REPORT",

@@ -26,12 +26,10 @@ class CentralPhase(GuardedRelease, Phase):
     somebody who sees the server's view.
 
     Args:
-        name: what users call it; unique in its protocol.
         columns: which columns of a private row are disclosed.
         bound: the greatest size of a value.
         tally_mechanism: what the server randomizes the tally's totals with, as one row.
         losses: what this phase costs one person, in the central model.
-        num_parts: see `Phase`.
 
     Raises:
         ConfigurationError: as `Phase`, or a loss is stated in another model.
@@ -54,12 +52,12 @@ class CentralPhase(GuardedRelease, Phase):
 
     @property
     def tally_mechanism(self) -> RowMechanism:
-        """What the server randomizes the tally's totals with. See `Phase.tally_mechanism`."""
+        """What the server randomizes the tally's totals with."""
         return self._tally_mechanism
 
     @property
     def makes_own_release(self) -> bool:
-        """Whether `randomize_tally` is overridden. See `Phase.makes_own_release`."""
+        """Whether `randomize_tally` is overridden."""
         return type(self).randomize_tally is not CentralPhase.randomize_tally
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:

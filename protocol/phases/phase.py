@@ -8,17 +8,17 @@ import abc
 import functools
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Annotated, ClassVar, Final, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, TypeAlias, get_type_hints
 
 import msgspec
 
 from ..arrays import IntArray
-from ..errors import ConfigurationError
+from ..errors import require
 from ..guard import Guarded
 from ..integers import encode_row, width_of
 from ..kept_reports import Scope
 from ..mechanisms import FiniteMechanism, RowMechanism
-from ..messages import MAX_MESSAGE_BYTES
+from ..messages import MAX_MESSAGE_BYTES, PayloadDecoder
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally
 
@@ -36,6 +36,8 @@ MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
 
 class Phase(Guarded):
     """One step of a protocol, for clients and server alike.
+
+    Where a method takes `public`, that is a person's public row, or the rows of many, shape (n, public columns).
 
     Args:
         name: what users call it; unique in its protocol.
@@ -67,19 +69,17 @@ class Phase(Guarded):
         num_parts: int = 1,
         kept: Scope | None = None,
     ) -> None:
-        if not columns or columns.step != 1:
-            raise ConfigurationError(
-                field="columns", value=columns, allowed="at least one column, and columns next to each other"
-            )
-        if (slots := mechanism.slots_of(1)) < 1:
-            raise ConfigurationError(field="slots", value=slots, allowed="at least 1")
-        if max(len(columns), mechanism.num_reports_of(len(columns))) > MAX_VALUES_IN_REPORT:
-            allowed = f"at most {MAX_VALUES_IN_REPORT}, so that a report fits into a message"
-            raise ConfigurationError(field="columns", value=len(columns), allowed=allowed)
-        self.name = name
-        self.columns = slice(columns.start, columns.stop)
+        are_columns = len(columns) and columns.step == 1
+        require(are_columns, "columns", columns, "at least one column, and columns next to each other")
+        slots = mechanism.slots_of(1)
+        require(slots >= 1, "slots", slots, "at least 1")
         self.num_values = len(columns)
         self.num_reported = mechanism.num_reports_of(len(columns))
+        allowed = f"at most {MAX_VALUES_IN_REPORT}, so that a report fits into a message"
+        fits = max(self.num_values, self.num_reported) <= MAX_VALUES_IN_REPORT
+        require(fits, "columns", len(columns), allowed)
+        self.name = name
+        self.columns = slice(columns.start, columns.stop)
         self.mechanism = mechanism
         self.losses = tuple(losses)
         self.num_parts = num_parts
@@ -96,9 +96,10 @@ class Phase(Guarded):
         if self.kept is None:
             return
         stated = {(loss.relation, loss.model.bounds_release) for loss in self.losses}
-        if stated != {(NeighboringRelation.REPLACE_ONE, False)} or type(self).mechanism_of is not Phase.mechanism_of:
-            allowed = "a phase of replace-one neighbors in the local model, with one randomizer for all"
-            raise ConfigurationError(field="kept", value=f"phase {self.name!r}", allowed=allowed)
+        has_one = type(self).mechanism_of is Phase.mechanism_of
+        is_kept = has_one and stated == {(NeighboringRelation.REPLACE_ONE, False)}
+        allowed = "a phase of replace-one neighbors in the local model, with one randomizer for all"
+        require(is_kept, "kept", f"phase {self.name!r}", allowed)
 
     @functools.cached_property
     def decoder(self) -> msgspec.msgpack.Decoder[tuple[int, ...]]:
@@ -112,38 +113,36 @@ class Phase(Guarded):
         return msgspec.msgpack.Decoder(Annotated[tuple[number, ...], length])
 
     @functools.cached_property
+    def outcome_decoder(self) -> PayloadDecoder[Any] | None:
+        """Decodes what closing this phase publishes, by the type that `outcome` declares; None where it is nothing."""
+        if type(self).outcome is Phase.outcome:
+            return None
+        try:
+            return PayloadDecoder(get_type_hints(type(self).outcome)["return"] | None)
+        except (KeyError, NameError, TypeError):  # it declares none, or one that nobody else can read
+            return PayloadDecoder(dict[str, Any] | None)
+
+    @functools.cached_property
     def number_bytes(self) -> int:
         """How many bytes each number of a report takes: as many as the widest that anybody's can have."""
         return width_of(*self.mechanism.report_range)
 
     def encode_report(self, report: Sequence[int]) -> msgspec.Raw:
-        """Run by a client: return a report as it travels, in as many bytes as any other of this phase.
-
-        Args:
-            report: `num_reported` integers in the mechanism's report range.
-        """
+        """Run by a client: return a report as it travels, in as many bytes as any other of this phase."""
         return msgspec.Raw(encode_row(report, width=self.number_bytes))
 
     def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
         """Return the local randomizer of one person: `mechanism`, unless overridden.
 
         All of a phase are of one type, take as many uniforms and report as many numbers.
-
-        Args:
-            public: the person's public row.
         """
-        del public
         return self.mechanism
 
     def mechanism_groups(self, public: IntArray) -> MechanismGroups:
         """Return the local randomizers of many: each with the places of those who use it.
 
         A phase that overrides `mechanism_of` overrides this.
-
-        Args:
-            public: their public rows, shape (n, public columns).
         """
-        del public
         return [(self.mechanism, slice(None))]
 
     @property
@@ -157,11 +156,7 @@ class Phase(Guarded):
         return False
 
     def mechanism_faced(self, public: Sequence[int]) -> RowMechanism:
-        """Return what draws what is seen by those who are not trusted: the server's mechanism, or the person's own.
-
-        Args:
-            public: the person's public row.
-        """
+        """Return what draws what is seen by those who are not trusted: the server's mechanism, or the person's own."""
         return self.tally_mechanism or self.mechanism_of(public)
 
     def num_draws(self, num_parties: int) -> int:
@@ -175,16 +170,10 @@ class Phase(Guarded):
             tally: of all reports, with totals alone.
             draw: applies a mechanism to a row, with the server's randomness.
         """
-        del draw
         return tally
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what this phase costs one person: `losses`, or less where the public row says so.
-
-        Args:
-            public: the person's public row.
-        """
-        del public
+        """Return what this phase costs one person: `losses`, or less where the public row says so."""
         return self.losses
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
@@ -192,24 +181,13 @@ class Phase(Guarded):
 
         A phase that overrides `losses_of` overrides this.
 
-        Args:
-            public: their public rows, shape (n, public columns).
-
         Returns:
             Groups with distinct names; the name of a single one is empty.
         """
         return [("", len(public), self.losses)]
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Run by the server: refuse a report that does not fit its sender's public row.
-
-        Args:
-            report: `num_reported` integers in the mechanism's report range.
-            public: the sender's public row.
-
-        Raises:
-            ValueError: it does not fit; the message goes back to the sender.
-        """
+        """Run by the server: raise ValueError, which the sender is told, if a report does not fit the public row."""
         del report, public
 
     @abc.abstractmethod
@@ -219,19 +197,14 @@ class Phase(Guarded):
         Args:
             reports: int64, shape (n, num_reported): theirs in this phase.
             earlier: theirs in each earlier phase, in order.
-            public: int64, shape (n, public columns): their public rows.
+            public: their public rows.
 
         Returns:
             A tally such that the tallies of a partition of the clients merge into that of all.
         """
 
     def outcome(self, tallies: Sequence[Tally]) -> msgspec.Struct | None:
-        """Run by the server: what closing this phase publishes in the next request; nothing unless overridden.
-
-        Args:
-            tallies: of all phases up to this one.
-        """
-        del tallies
+        """Run by the server: what closing this phase publishes in the next request, from the tallies so far."""
         return None
 
 

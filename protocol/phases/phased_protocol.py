@@ -5,6 +5,7 @@ else. Each method says who runs it.
 """
 
 import abc
+import dataclasses
 import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,17 +16,16 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..columns import Column, Entries, check_columns
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, require
 from ..guard import Values
 from ..kept_reports import Scope
 from ..messages import MAX_CHOSEN, PayloadDecoder, encode_payload
 from ..privacy import PrivacyLoss, TrustModel
 from ..shown import exact_line
 from ..tally import Tally
-from .inputs import Inputs
 from .phase import Phase
 
-__all__ = ["OnePhaseProtocol", "PhasedProtocol", "Truth"]
+__all__ = ["Inputs", "OnePhaseProtocol", "PhasedProtocol", "Truth"]
 
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float | str]
 """What an outcome estimates, by name: numbers, labels, or both."""
@@ -37,10 +37,38 @@ OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 PhaseT = TypeVar("PhaseT", bound=Phase)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Inputs:
+    """All parties' inputs, one row each, in roster order.
+
+    Args:
+        private: int64, shape (n, private columns): known to its owner alone.
+        public: int64, shape (n, public columns): known to the server as well.
+    """
+
+    private: IntArray
+    public: IntArray
+
+    def __post_init__(self) -> None:
+        if not all(np.issubdtype(table.dtype, np.integer) for table in (self.private, self.public)):
+            # A float would leave its party with its low bits in clear.
+            raise TypeError(f"rows are integers, got {self.private.dtype} and {self.public.dtype}")
+        if self.private.ndim != 2 or self.public.ndim != 2 or len(self.private) != len(self.public):  # noqa: PLR2004  tables
+            raise ValueError(f"expected two tables of as many rows, got {self.private.shape} and {self.public.shape}")
+
+    def of_range(self, start: int, stop: int) -> "Inputs":
+        """Return the rows of the parties from `start` up to `stop`."""
+        return Inputs(self.private[start:stop], self.public[start:stop])
+
+    def __len__(self) -> int:
+        return len(self.private)
+
+
 class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     """A private collective decision: parameters, phases, and what is released at the end.
 
-    Instances are immutable and may be shared by any number of machines.
+    Instances are immutable and may be shared by any number of machines. Where a method takes `public`, that is a
+    party's public row, as the server has it, or the rows of many, shape (n, public columns).
 
     Args:
         parameters: public; both sides must hold equal ones, and a client checks that before it draws anything.
@@ -85,12 +113,12 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             field, value = f"make_phases() of protocol {self.name!r}", [type(each).__name__ for each in told]
             raise ConfigurationError(field=field, value=value, allowed="Phases, yielded or in a tuple")
         names = [phase.name for phase in phases]
-        if not phases or len(set(names)) < len(phases):
-            raise ConfigurationError(field="phases", value=names, allowed="at least one, with distinct names")
+        are_named = phases and len(set(names)) == len(phases)
+        require(are_named, "phases", names, "at least one, with distinct names")
         for phase, following in itertools.pairwise(phases):
-            if phase.hides_participation and not following.hides_participation:
-                allowed = f"before {phase.name!r}: that phase hides who reports, so no later phase may show it"
-                raise ConfigurationError(field="phases", value=following.name, allowed=allowed)
+            allowed = f"before {phase.name!r}: that phase hides who reports, so no later phase may show it"
+            is_hidden = following.hides_participation or not phase.hides_participation
+            require(is_hidden, "phases", following.name, allowed)
         return phases
 
     @functools.cached_property
@@ -137,11 +165,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         return set()
 
     def values_of(self, public: Sequence[int]) -> Sequence[Values]:
-        """Return what a person may hold, phase by phase: see `guard.Guarded.values_of`.
-
-        Args:
-            public: the person's public row; one that was asked for before is not computed again.
-        """
+        """Return what a person may hold, phase by phase: see `guard.Guarded.values_of`; a row's are computed once."""
         row = tuple(public)
         values = self._values_held.get(row)
         if values is None:
@@ -157,9 +181,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
 
     def check_loss_groups(self, public: IntArray) -> None:
         """Run by the maker of a session, before anything is charged: refuse losses of any row that are stated too low.
-
-        Args:
-            public: the parties' public rows, shape (n, public columns).
 
         Raises:
             ConfigurationError: a phase states less than it draws for one of them.
@@ -179,8 +200,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             ConfigurationError: they are more than a message carries.
         """
         number = sum(column.chosen for column in self.columns())
-        if number > MAX_CHOSEN:
-            raise ConfigurationError(field="chosen columns", value=number, allowed=f"at most {MAX_CHOSEN}")
+        require(number <= MAX_CHOSEN, "chosen columns", number, f"at most {MAX_CHOSEN}")
         return number
 
     @property
@@ -227,7 +247,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
             table: the parties' entries by column, before they are checked. A session is refused if a private one was
                 looked at that `completes_from` does not name.
         """
-        del table
         return dict(given)
 
     @abc.abstractmethod
@@ -259,18 +278,11 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         A protocol with public columns overrides this. Columns that are chosen are missing, and their places then have
         any row that is allowed: the dearest, since losses are told by these rows until parties come.
 
-        Args:
-            table: the public columns.
-            num_parties: how many are on the roster.
-
         Raises:
             ConfigurationError: an entry is not allowed, or the protocol has public columns and does not say how.
         """
-        del table
-        public = [column.name for column in self.columns() if not column.private]
-        if public:
-            allowed = "one that encodes its public columns by themselves (encode_public)"
-            raise ConfigurationError(field="protocol", value=self.name, allowed=allowed)
+        allowed = "one that encodes its public columns by themselves (encode_public)"
+        require(all(column.private for column in self.columns()), "protocol", self.name, allowed)
         return np.empty((num_parties, 0), dtype=np.int64)
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
@@ -279,38 +291,22 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         A protocol with columns that are chosen overrides this. What a party chooses is public, and no ε bounds what the
         choice itself tells of its private values.
 
-        Args:
-            entries: its own, by column.
-
         Raises:
             ConfigurationError: an entry is missing or not allowed, or the protocol has such columns and does not say
                 how.
         """
-        del entries
-        if self.num_chosen:
-            allowed = "one that encodes the columns that a party chooses (encode_chosen)"
-            raise ConfigurationError(field="protocol", value=self.name, allowed=allowed)
+        allowed = "one that encodes the columns that a party chooses (encode_chosen)"
+        require(not self.num_chosen, "protocol", self.name, allowed)
         return ()
 
     def write_public(self, public: IntArray) -> Mapping[str, Sequence[str]]:
-        """Return those public columns as a file holds them whose entries `encode_public` also takes as codes.
-
-        Args:
-            public: public rows.
-        """
-        del public
+        """Return those public columns as a file holds them whose entries `encode_public` also takes as codes."""
         return {}
 
     def check_columns(self, names: Iterable[str]) -> None:
-        """Run by whoever has a table, before it is encoded: refuse one that lacks a column, or has another.
+        """Run by whoever has a table, before it is encoded: raise ConfigurationError for a missing or unknown column.
 
         A protocol that can do without one of its columns overrides this.
-
-        Args:
-            names: the table's.
-
-        Raises:
-            ConfigurationError: a column is missing or unknown.
         """
         check_columns(self.columns(), names)
 
@@ -319,50 +315,31 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
 
         Args:
             entries: its own, by column; public ones may be missing where the protocol can do without.
-            public: its public row, as the server has it.
 
         Raises:
             ConfigurationError: an entry is missing or not allowed, or a public one is not what the server has.
         """
-        del public
         self.check_columns(entries)
         (row,) = self.encode({name: [entry] for name, entry in entries.items()}).private.tolist()
         return tuple(row)
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Run by a client, before anything else is made of it: refuse a public row that no table can have.
+        """Run by a client, before anything else is made of it: raise ConfigurationError if no table can have this row.
 
-        A protocol with public columns overrides this.
-
-        Args:
-            public: its public row, as the server has it.
-
-        Raises:
-            ConfigurationError: it is none; the message goes to the server.
+        A protocol with public columns overrides this. The server is told the message.
         """
         del public
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
-        """Run by a client, before it draws anything: refuse a public row that does not fit its private one.
+        """Run by a client, before it draws anything: raise ValueError if a public row does not fit its private one.
 
         A protocol overrides this if what a public row says decides what a client pays or sends. `check_public` has
-        passed.
-
-        Args:
-            row: its private row.
-            public: its public row, as the server has it.
-
-        Raises:
-            ValueError: they do not fit; the server learns that, and not the message.
+        passed. The server learns that they do not fit, and not the message.
         """
         del row, public
 
     def check_roster(self, public: IntArray) -> None:
-        """Run by the maker of a session: raise ConfigurationError if the parameters cannot serve these parties.
-
-        Args:
-            public: their public rows, shape (n, public columns).
-        """
+        """Run by the maker of a session: raise ConfigurationError if the parameters cannot serve these parties."""
         del public
 
     @abc.abstractmethod
@@ -378,25 +355,15 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         """Return an outcome that takes as many bytes as any; None where that is never near a message's limit.
 
         A server refuses to begin a session whose release would not fit into a message.
-
-        Args:
-            num_parties: how many are on the roster.
         """
-        del num_parties
         return None
 
     def own_outcomes(self, tallies: Sequence[Tally]) -> Mapping[int, msgspec.Struct]:
-        """Run by the server: what the release tells single clients, by their places; nothing unless overridden.
-
-        Args:
-            tallies: of all phases.
-        """
-        del tallies
+        """Run by the server: what the release tells single clients, by their places; nothing unless overridden."""
         return {}
 
     def truth(self, inputs: Inputs) -> Truth | None:
         """Return what the outcome estimates, computed without noise, for simulations; None where not offered."""
-        del inputs
         return None
 
     def check_inputs(self, inputs: Inputs) -> None:
@@ -423,5 +390,4 @@ class OnePhaseProtocol(PhasedProtocol[ParametersT, OutcomeT], Generic[Parameters
         return self.make_phase()
 
     def make_phases(self) -> Iterable[Phase]:
-        """Return the one phase."""
         return (self.phase,)

@@ -23,6 +23,7 @@ from .ledger import (
     Reservation,
     approximate_epsilon,
     compose_parallel,
+    local_loss,
 )
 from .relations import NeighboringRelation, TrustModel
 
@@ -53,5 +54,6 @@ __all__ = [
     "approximate_epsilon",
     "common_relation",
     "compose_parallel",
+    "local_loss",
     "total_of",
 ]

@@ -44,11 +44,7 @@ _LEAST_COMPOSED, _GREATEST_COMPOSED = 1e-4, 100.0
 
 
 class Accountant(abc.ABC):
-    """Adds up the loss of a sequence of events on the same data.
-
-    Args:
-        relation: which data sets count as neighbors.
-    """
+    """Adds up the loss of a sequence of events on the same data."""
 
     def __init__(self, relation: NeighboringRelation) -> None:
         self._relation = relation
@@ -224,7 +220,6 @@ class ApproximateAccountant(Accountant):
     """(ε, δ)-differential privacy by composing privacy loss distributions, never worse than the pure sum.
 
     Args:
-        relation: which data sets count as neighbors.
         delta: 0 < δ < 1, the δ at which `epsilon` is stated.
 
     Privacy:
@@ -271,12 +266,9 @@ class ApproximateAccountant(Accountant):
 
 
 def _loss_distribution(event: _Private) -> _LossDistribution:
-    """Return dp_accounting's distribution of one event.
+    """Return dp_accounting's distribution of one event; ConfigurationError where that is not installed.
 
     Its `PLDAccountant` ignores `count` for randomized response (0.6.0), so the distributions are used directly.
-
-    Raises:
-        ConfigurationError: dp_accounting is not installed.
     """
     try:
         from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: PLC0415  a second that most sessions save

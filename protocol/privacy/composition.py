@@ -84,11 +84,7 @@ def count_of(stated: NeighboringRelation, *, relation: NeighboringRelation) -> i
 
 
 def event_under(event: PrivacyEvent, stated: NeighboringRelation, *, relation: NeighboringRelation) -> PrivacyEvent:
-    """Return what an event that is stated under one relation is under another, for that one's accountants.
-
-    Raises:
-        PrivacyError: as `count_of`.
-    """
+    """Return what an event that is stated under one relation is under another; PrivacyError as `count_of`."""
     count = count_of(stated, relation=relation)
     return event if count == 1 else _of_group(event, count)
 
@@ -129,12 +125,11 @@ def total_of(losses: Iterable[Stated], *, relation: NeighboringRelation | None =
     parts = list(losses)
     relation = relation or common_relation(parts)
     counts = [count_of(loss.relation, relation=relation) for loss in parts]
+    counted = list(zip(counts, parts, strict=True))
     return Total(
         relation,
-        *(
-            math.fsum(count * number for count, number in zip(counts, numbers, strict=True))
-            for numbers in ([loss.claimed for loss in parts], [loss.proven for loss in parts])
-        ),
+        claimed=math.fsum(count * loss.claimed for count, loss in counted),
+        proven=math.fsum(count * loss.proven for count, loss in counted),
         is_converted=any(count > 1 for count in counts),
         model=TrustModel.weakest_of(loss.model for loss in parts),
     )

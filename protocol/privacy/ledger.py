@@ -16,15 +16,9 @@ from typing import Final
 import msgspec
 
 from ..arguments import make_fields_exact
-from ..errors import BudgetExceededError, ConfigurationError, PrivacyError
+from ..errors import BudgetExceededError, PrivacyError, require
 from ..shown import Shown, brief
-from .accountants import (
-    ApproximateAccountant,
-    ConcentratedAccountant,
-    PureAccountant,
-    epsilon_of_rho,
-    rho_of_epsilon,
-)
+from .accountants import ApproximateAccountant, ConcentratedAccountant, PureAccountant, epsilon_of_rho, rho_of_epsilon
 from .composition import count_of, event_under, total_of
 from .events import PrivacyEvent
 from .relations import NeighboringRelation, TrustModel
@@ -40,6 +34,7 @@ __all__ = [
     "Reservation",
     "approximate_epsilon",
     "compose_parallel",
+    "local_loss",
 ]
 
 # Budgets are decimal numbers that users type and losses are sums of quotients: 0.1 + 0.2 must fit into 0.3.
@@ -107,6 +102,12 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
     def finest(self) -> PartLoss:
         """What is lost for the smallest unit that is stated: `part`, or the whole where there is none."""
         return self.part or PartLoss(unit=self.unit, claimed=self.claimed, proven=self.proven)
+
+
+def local_loss(mechanism: str, event: PrivacyEvent, *, unit: str, claimed: float) -> PrivacyLoss:
+    """Return the loss of a report that its owner randomizes: replace-one neighbors, in the local model."""
+    relation, model = NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL
+    return PrivacyLoss(mechanism=mechanism, event=event, unit=unit, relation=relation, model=model, claimed=claimed)
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,10 +219,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        if not self.epsilon >= 0:
-            raise ConfigurationError(field="budget", value=self.epsilon, allowed="at least 0")
-        if not 0 <= self.delta < 1:
-            raise ConfigurationError(field="delta", value=self.delta, allowed="in [0, 1)")
+        require(self.epsilon >= 0, "budget", self.epsilon, "at least 0")
+        require(0 <= self.delta < 1, "delta", self.delta, "in [0, 1)")
 
     def epsilon_of(self, amount: Amount) -> float:
         """Return ε at the budget's δ of losses that are chosen as outcomes say."""
@@ -366,8 +365,7 @@ class Ledger(Shown):
         All losses are composed as one sequence, so that δ is spent once, whatever their relations and models.
 
         Args:
-            relation: as for `total`.
-            model: as for `total`.
+            relation: as for `total`; and so is `model`.
             delta: in (0, 1).
 
         Raises:

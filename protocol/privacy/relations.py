@@ -59,11 +59,7 @@ class TrustModel(enum.Enum):
         return _AGAINST[self]
 
     def trusted(self, server: str) -> str:
-        """Return who is trusted, as "nobody" or "the aggregator".
-
-        Args:
-            server: what the server is called.
-        """
+        """Return who is trusted, as "nobody" or "the aggregator", where a server is called so."""
         return f"the {server.replace('-', ' ')}" if self.trusts_server else "nobody"
 
 

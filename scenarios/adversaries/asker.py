@@ -9,19 +9,19 @@ question anew, as its system then says (`AskedAnew`).
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from ...agents.adversaries import SERVER, Asker, Deviation
-from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.arrays import IntArray
 from ...protocol.errors import BudgetExceededError, refuse
 from ...protocol.messages import Report, Request
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
 from ...protocol.roles import Side
 from ...protocol.views import Happening, View
-from ..attacks import Attack, Evaluation, find_attack, success_bound
+from ..attacks import Evaluation, find_attack, success_bound
 from ..system import part_of
 from .over_votes import beliefs_over, lesson_over
 from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, Voted, check_between
@@ -88,18 +88,15 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         """Return what repetition taught, in one session and over several."""
         targets = self._targets(scene)
         attack, secret = self.attack(scene)
-        tried = [_try(scene, targets, secret=secret, votes=votes) for votes in range(1, self.votes + 1)]
-        who = scene.coalition((SERVER,))
-        epsilons = [
-            attack.loss_of_votes(secret, scene.inputs.public, targets, who, votes=votes)
+        public, who = scene.inputs.public, scene.coalition((SERVER,))
+        tried = [
+            _try(scene, targets, secret, votes, attack.loss_of_votes(secret, public, targets, who, votes=votes))
             for votes in range(1, self.votes + 1)
         ]
-        labels = len(attack.candidates(secret).labels)
-        uniform = np.full(labels, 1 / labels)
         allowed = self._votes_answered(scene)
         answers = count_answers(happened.views)
         caveat = attack.session_caveat(secret, votes=self.votes)
-        rows = self._rows(tried, epsilons=epsilons, prior=uniform, allowed=allowed)
+        rows = self._rows(tried, allowed)
         anew = part_of(type(scene.protocol), "asking", AskedAnew)
         rows += [] if anew is None else self._rows_of_ways(scene, anew)
         return self.lesson(
@@ -107,12 +104,12 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             trust=_TRUST,
             sentences=(
                 *_say_repeated(scene, happened, answers, times=self.times),
-                *self._say_votes(tried, scene, epsilons=epsilons, prior=uniform, allowed=allowed, secret=secret),
+                *self._say_votes(tried, allowed, scene, secret),
                 *([caveat] if caveat else []),
                 *(() if anew is None else anew.say(scene.protocol)),
             ),
             rows=rows,
-            figures=(self._figure(tried, epsilons=epsilons, prior=uniform, allowed=allowed, secret=secret),),
+            figures=(self._figure(tried, allowed, secret),),
         )
 
     def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
@@ -136,69 +133,52 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         again = [loss for phase in scene.protocol.phases if phase.kept is None for loss in phase.losses_of(own)]
         return votes_answered(dearest, budget=budget, votes=self.votes, again=again)
 
-    def _rows(
-        self, tried: Sequence[Evaluation], *, epsilons: Sequence[float], prior: FloatArray, allowed: int
-    ) -> list[Row]:
+    def _rows(self, tried: Sequence["_Tried"], allowed: int) -> list[Row]:
         """Return a line for each way to ask."""
         again = f"each request {1 + self.times} times in one session"
-        rows: list[Row] = [_row(again, tried[0], epsilon=epsilons[0], prior=prior)]
+        rows: list[Row] = [_row(again, tried[0])]
         for votes in sorted({1, min(2, self.votes), max(1, self.votes // 2), self.votes}):
             way = f"{votes} session{'s' if votes > 1 else ''} with fresh noise"
-            rows.append(_row(way, tried[votes - 1], epsilon=epsilons[votes - 1], prior=prior))
+            rows.append(_row(way, tried[votes - 1]))
         if allowed < self.votes and allowed:
             way = f"{self.votes} sessions, of which a budget allows {allowed}"
-            rows.append(_row(way, tried[allowed - 1], epsilon=epsilons[allowed - 1], prior=prior))
+            rows.append(_row(way, tried[allowed - 1]))
         return rows
 
-    def _say_votes(
-        self,
-        tried: Sequence[Evaluation],
-        scene: Scene,
-        *,
-        epsilons: Sequence[float],
-        prior: FloatArray,
-        allowed: int,
-        secret: str,
-    ) -> Iterator[str]:
+    def _say_votes(self, tried: Sequence["_Tried"], allowed: int, scene: Scene, secret: str) -> Iterator[str]:
         first, last = tried[0], tried[-1]
-        bound = success_bound(epsilons[-1], prior)
         kept = [f"phase {phase.name!r} ({phase.kept})" for phase in scene.protocol.phases if phase.kept is not None]
         but = f", but for the reports of {' and '.join(kept)}, which are repeated as they are," if kept else ""
         yield (
-            f"Over {self.votes:,} sessions with fresh noise{but} it names the {secret} rightly in {last.success:.3f}, "
-            f"after one in {first.success:.3f}, by guessing in {first.baseline:.3f}. One session's proven loss of it "
-            f"is {epsilons[0]:g}, that of all {epsilons[-1]:g}: whoever sees them is right in {bound:.3f} at most."
+            f"Over {self.votes:,} sessions with fresh noise{but} it names the {secret} rightly in "
+            f"{last.found.success:.3f}, after one in {first.found.success:.3f}, by guessing in "
+            f"{first.found.baseline:.3f}. One session's proven loss of it is {first.epsilon:g}, that of all "
+            f"{last.epsilon:g}: whoever sees them is right in {last.bound:.3f} at most."
         )
         if allowed >= self.votes:
             yield "No budget refuses any of these sessions; each is on the ledger."
         elif allowed:
             yield (
                 f"A ledger with a budget answers {allowed:,} of them and refuses from session {allowed + 1:,} on, "
-                f"before anything is drawn: success stays at {tried[allowed - 1].success:.3f}, however often it asks."
+                f"before anything is drawn: success stays at {tried[allowed - 1].found.success:.3f}, however often it "
+                "asks."
             )
         else:
             yield "A ledger with this budget refuses the first session already."
 
-    def _figure(
-        self, tried: Sequence[Evaluation], *, epsilons: Sequence[float], prior: FloatArray, allowed: int, secret: str
-    ) -> Figure:
+    def _figure(self, tried: Sequence["_Tried"], allowed: int, secret: str) -> Figure:
         votes = tuple(float(number) for number in range(1, self.votes + 1))
-        held = [
-            tried[min(number, allowed) - 1].success if allowed else tried[0].baseline
-            for number in range(1, len(tried) + 1)
-        ]
+        success = tuple(own.found.success for own in tried)
+        errors = tuple(own.found.success_error for own in tried)
         series = [
-            Series(
-                name="sessions with fresh noise",
-                x=votes,
-                y=tuple(own.success for own in tried),
-                errors=tuple(own.success_error for own in tried),
-            ),
-            Series(name="asked again in one session", x=votes, y=(tried[0].success,) * len(votes)),
+            Series(name="sessions with fresh noise", x=votes, y=success, errors=errors),
+            Series(name="asked again in one session", x=votes, y=(success[0],) * len(votes)),
         ]
         if allowed < self.votes:
-            series.append(Series(name="sessions on a ledger with a budget", x=votes, y=tuple(held)))
-        bounds = tuple(success_bound(epsilon, prior) for epsilon in epsilons)
+            after = success[allowed - 1] if allowed else tried[0].found.baseline
+            held = (*success[:allowed], *[after] * (self.votes - allowed))
+            series.append(Series(name="sessions on a ledger with a budget", x=votes, y=held))
+        bounds = tuple(own.bound for own in tried)
         series.append(Series(name="proven bound", x=votes, y=bounds, style="bound"))
         return Figure(
             title=f"How often the {secret} is named rightly",
@@ -213,11 +193,9 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         rows: list[Row] = []
         for way, protocol in anew.ways(scene.protocol):
             other = dataclasses.replace(scene, protocol=protocol)
-            found = _try(other, self._targets(scene), secret=anew.unit, votes=1)
             asked = [loss for loss in protocol.losses if loss.unit == anew.unit]
             epsilon = total_of(asked, relation=NeighboringRelation.REPLACE_ONE).proven
-            labels = len(find_attack(protocol).against(scene.inputs).candidates(anew.unit).labels)
-            rows.append(_row(way, found, epsilon=epsilon, prior=np.full(labels, 1 / labels)))
+            rows.append(_row(way, _try(other, self._targets(scene), anew.unit, 1, epsilon)))
         return rows
 
 
@@ -229,13 +207,7 @@ _TRUST: Final = (
 
 @dataclasses.dataclass(frozen=True)
 class AnswerCount:
-    """What clients made of repeated requests.
-
-    Args:
-        requests: that came to all clients together.
-        reports: that left them.
-        distinct: how many of the reports, for each client and phase, were different from each other.
-    """
+    """What clients made of repeated requests: how many came, how many reports left, and how many of these differ."""
 
     requests: int
     reports: int
@@ -243,11 +215,7 @@ class AnswerCount:
 
 
 def count_answers(views: Sequence[View]) -> AnswerCount:
-    """Return what clients did, by their views.
-
-    Args:
-        views: of a session; the server's is not looked at.
-    """
+    """Return what clients did, by their views of a session; the server's is not looked at."""
     requests = reports = 0
     payloads: set[tuple[str, int, bytes]] = set()
     for view in views:
@@ -289,18 +257,27 @@ def votes_answered(
     return votes
 
 
-def _try(scene: Scene, targets: IntArray, *, secret: str, votes: int) -> Evaluation:
-    attack: Attack = find_attack(scene.protocol).against(scene.inputs)
-    return try_coalition(scene, scene.coalition((SERVER,)), attack, targets, secret=secret, votes=votes)
+class _Tried(NamedTuple):
+    """How well it does after some sessions, which prove this loss, and how well anybody could at most."""
+
+    found: Evaluation
+    epsilon: float
+    bound: float
 
 
-def _row(way: str, tried: Evaluation, *, epsilon: float, prior: FloatArray) -> Row:
+def _try(scene: Scene, targets: IntArray, secret: str, votes: int, epsilon: float) -> _Tried:
+    attack = find_attack(scene.protocol).against(scene.inputs)
+    found = try_coalition(scene, scene.coalition((SERVER,)), attack, targets, secret=secret, votes=votes)
+    return _Tried(found, epsilon, success_bound(epsilon, [1 / len(attack.candidates(secret).labels)]))
+
+
+def _row(way: str, tried: _Tried) -> Row:
     return {
         "asked": way,
-        "epsilon": epsilon,
-        "success": tried.success,
-        "proven bound": success_bound(epsilon, prior),
-        "bits": tried.information,
+        "epsilon": tried.epsilon,
+        "success": tried.found.success,
+        "proven bound": tried.bound,
+        "bits": tried.found.information,
     }
 
 

@@ -42,33 +42,23 @@ from .trials import try_coalition
 
 __all__ = ["CoalitionRole"]
 
-# Targets whose posteriors are told one by one.
-_MOST_TOLD: Final = 12
-# Of logarithms: a bound that holds with equality is not passed.
-_ROUNDING: Final = 1e-9
+_MOST_TOLD: Final = 12  # targets whose posteriors are told one by one
+_ROUNDING: Final = 1e-9  # of logarithms: a bound that holds with equality is not passed
 _NONE_OF_THESE: Final = "none of these"
-# Labels that a picture of one posterior has room for.
-_MOST_BARS: Final = 16
+_MOST_BARS: Final = 16  # labels that a picture of one posterior has room for
 
 
 class CoalitionRole(InferringRole, frozen=True, kw_only=True):
-    """Semi-honest parties that pool their views.
+    """Semi-honest parties that pool their views."""
 
-    Args:
-        members: the parties; "server" is the server.
-        target: whose secret is inferred; empty for every party that is no member.
-        prior: a probability for each of the secret's labels, by label or in order; uniform unless given.
-        votes: how many times the same parties vote on the same inputs, each time with fresh noise.
-    """
-
-    target: str = ""
+    target: str = ""  # whose secret is inferred; empty for every party that is no member
+    # A probability for each of the secret's labels, by label or in order; uniform unless given.
     prior: dict[str, float] | tuple[float, ...] = ()
-    votes: int = 1
+    votes: int = 1  # how many times the same parties vote on the same inputs, each time with fresh noise
 
     name: ClassVar[str] = "coalition"
 
     def check(self, scene: Scene) -> None:
-        """Refuse a coalition that contains its target or has no member, unknown parties, and a prior that is none."""
         coalition = scene.coalition(self.members)
         require(self.members, "members", "nobody", "at least one party")
         check_at_least("votes", self.votes, 1)
@@ -141,9 +131,8 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         if self.target:
             return np.array([scene.place_of_target(self.target, coalition, knows="its own secret")], dtype=np.int64)
         others = np.setdiff1d(np.arange(len(scene.names)), coalition.members)
-        if not len(others):
-            allowed = "fewer: no party is left about whom anything could be learnt"
-            raise ConfigurationError(field="members", value=f"all {len(scene.names)}", allowed=allowed)
+        allowed = "fewer: no party is left about whom anything could be learnt"
+        require(len(others), "members", f"all {len(scene.names)}", allowed)
         return others.astype(np.int64)
 
     def _prior(self, attack: Attack, secret: str) -> FloatArray | None:
@@ -153,8 +142,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         if isinstance(self.prior, dict):
             for label in self.prior:
                 if label not in labels:
-                    allowed = f"one of {', '.join(labels[:20])}"
-                    raise ConfigurationError(field="prior", value=label, allowed=allowed)
+                    raise ConfigurationError(field="prior", value=label, allowed=f"one of {', '.join(labels[:20])}")
             given: Sequence[float] = [self.prior.get(label, 0.0) for label in labels]
         else:
             given = self.prior
@@ -180,13 +168,7 @@ def _trust(scene: Scene, coalition: Coalition) -> str:
 
 
 def _said_of_bound(greatest: float, epsilon: float, *, is_exact: bool) -> str:
-    """Return how far evidence went, beside what is proven: no exact posterior passes a bound that is one.
-
-    Args:
-        greatest: by what factor's logarithm it moved the odds of two answers at most.
-        epsilon: what is proven.
-        is_exact: whether the posteriors are.
-    """
+    """Return how far evidence moved odds, as a logarithm, beside what is proven: no exact posterior passes a bound."""
     moved = f"moved the odds of two answers by e^{greatest:.3f}"
     if math.isinf(epsilon):
         return "No privacy loss is proven against this coalition, so nothing bounds what it learns."

@@ -24,45 +24,29 @@ __all__ = ["CollusionCase", "CollusionSweepRole"]
 _LEAST_SHARE: Final = 1 / 8
 _MOST_CASES: Final = 12
 _TARGET: Final = np.zeros(1, dtype=np.int64)
-# Smaller ones are not seen in three decimals.
-_LEAST_ERROR: Final = 0.0005
+_LEAST_ERROR: Final = 0.0005  # smaller ones are not seen in three decimals
 
 
 class CollusionCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A session whose coalitions are compared.
+    """A session whose coalitions are compared."""
 
-    Args:
-        scenario: a shipped scenario's name, or a path; empty for the one that this adversary stands in.
-        settings: "key=value" each, as on the command line.
-        title: of its panel; by default the protocol's name and model.
-        secret: what is inferred; by default the first that the protocol's attack knows.
-    """
-
-    scenario: str = ""
-    settings: tuple[str, ...] = ()
-    title: str = ""
-    secret: str = ""
+    scenario: str = ""  # a shipped scenario's name, or a path; empty for the one that this adversary stands in
+    settings: tuple[str, ...] = ()  # "key=value" each, as on the command line
+    title: str = ""  # of its panel; by default the protocol's name and model
+    secret: str = ""  # what is inferred; by default the first that the protocol's attack knows
 
 
 class CollusionSweepRole(Role, frozen=True, kw_only=True):
-    """Coalitions of every size against the first party.
+    """Coalitions of every size against the first party."""
 
-    Args:
-        cases: what is compared; by default the scenario itself.
-        epsilons: the ε of each line; by default each case's own.
-        sizes: how many other parties collude; by default some from none to all.
-        trials: made-up targets for a coalition without the server, whose success is an average over them.
-    """
-
-    cases: tuple[CollusionCase, ...] = ()
-    epsilons: tuple[float, ...] = ()
-    sizes: tuple[int, ...] = ()
-    trials: int = 300
+    cases: tuple[CollusionCase, ...] = ()  # what is compared; by default the scenario itself
+    epsilons: tuple[float, ...] = ()  # the ε of each line; by default each case's own
+    sizes: tuple[int, ...] = ()  # how many other parties collude; by default some from none to all
+    trials: int = 300  # made-up targets for a coalition without the server, whose success is an average over them
 
     name: ClassVar[str] = "collusion-sweep"
 
     def check(self, scene: Scene) -> None:
-        """Refuse members, which grow here by themselves, and sizes, ε and cases that cannot be."""
         self.check_left_out(allowed="sizes say it")
         refuse(len(self.cases) > _MOST_CASES, "cases", f"{len(self.cases)} cases", f"at most {_MOST_CASES}")
         check_at_least("trials", self.trials, 1)
@@ -165,11 +149,8 @@ def _sizes(most: int) -> tuple[int, ...]:
 def _panel(found: Mapping[tuple[bool, int], Evaluation], row: str, *, epsilon: float, bound: float) -> Figure:
     """Return what is drawn of one case at one ε: the others alone, with the server, and what is ruled out.
 
-    Args:
-        found: by whether the server is in, where a proof bounds that, and by how many others.
-        row: the title of the case's panels.
-        epsilon: of the scenario.
-        bound: the loss that is proven against all others.
+    `found` is by whether the server is in, where a proof bounds that, and by how many others; `bound` is the loss that
+    is proven against all others.
     """
     series: list[Series] = []
     for has_server, who in ((False, "others alone"), (True, "others and the server (local model)")):

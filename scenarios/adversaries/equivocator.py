@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
 
 from ...agents.adversaries import SERVER, Deviation, Equivocator
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.errors import refuse, require
 from ...protocol.messages import Release, Request, Welcome
 from ...protocol.roles import Side
 from ...protocol.transcript import Transcript, show_digest
@@ -16,29 +16,21 @@ __all__ = ["EquivocatorRole"]
 
 
 class EquivocatorRole(Role, frozen=True, kw_only=True):
-    """A server that releases the opposite of every yes and no, and another winner, to some parties.
+    """A server that releases the opposite of every yes and no, and another winner, to some parties."""
 
-    Args:
-        members: left out, or "server": the server is who deviates.
-        misled: the parties that are told otherwise.
-    """
-
-    misled: tuple[str, ...]
+    misled: tuple[str, ...]  # the parties that are told otherwise
 
     name: ClassVar[str] = "equivocator"
     needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        """Refuse other members, and misled parties that are none, or everybody."""
         self.check_server_alone()
         require(self.misled, "misled", "nobody", "at least one party")
         scene.coalition(self.misled, field="misled")
-        if len(set(self.misled)) >= len(scene.names):
-            allowed = "some parties, not all: a server that tells everybody the same does not equivocate"
-            raise ConfigurationError(field="misled", value="everybody", allowed=allowed)
+        allowed = "some parties, not all: a server that tells everybody the same does not equivocate"
+        refuse(len(set(self.misled)) >= len(scene.names), "misled", "everybody", allowed)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
-        """Return the server's."""
         del scene
         return {SERVER: Equivocator(self.misled, release=_other)}
 
@@ -72,10 +64,7 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
 def _digest(scene: Scene, view: View) -> str | None:
     """Return what a party's transcript digests to, from its view."""
     transcript = Transcript(
-        session=view.session,
-        protocol=scene.protocol.name,
-        kind=view.kind.value,
-        num_phases=len(scene.protocol.phases),
+        session=view.session, protocol=scene.protocol.name, kind=view.kind.value, num_phases=len(scene.protocol.phases)
     )
     for observation in view.observations:
         message = observation.message

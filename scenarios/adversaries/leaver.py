@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from ...agents.adversaries import Deviation, Leaver
-from ...protocol.errors import ConfigurationError, QuorumError, one_of
+from ...protocol.errors import ConfigurationError, QuorumError, one_of, refuse
 from ...protocol.privacy import NeighboringRelation, total_of
 from .role import Happened, Lesson, Role, Row, Scene
 
@@ -12,39 +12,28 @@ __all__ = ["LeaverRole"]
 
 
 class LeaverRole(Role, frozen=True, kw_only=True):
-    """Parties that leave before they report in a phase.
+    """Parties that leave before they report in a phase."""
 
-    Args:
-        members: who leaves.
-        phase: the phase in which they do not report; by default the last.
-        number: a number of what the request publishes, as a dotted path ("quota.value"); empty to leave in any case.
-        above: leave if that number is above this.
-        below: leave if it is below this.
-    """
-
-    phase: str = ""
+    phase: str = ""  # the phase in which they do not report; by default the last
+    # A number of what the request publishes, as a dotted path ("quota.value"); empty to leave in any case.
     number: str = ""
-    above: float | None = None
-    below: float | None = None
+    above: float | None = None  # leave if that number is above this
+    below: float | None = None  # leave if it is below this
 
     name: ClassVar[str] = "leaver"
     needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        """Refuse a server, nobody, a phase that there is not, and a condition without a number."""
         self.check_parties_alone(scene)
         names = [phase.name for phase in scene.protocol.phases]
         if self.phase and self.phase not in names:
             raise ConfigurationError(field="phase", value=self.phase, allowed=one_of(names, self.phase))
         has_limit = self.above is not None or self.below is not None
-        if bool(self.number) is not has_limit:
-            allowed = "given with above or below, and only then"
-            raise ConfigurationError(field="number", value=self.number or "nothing", allowed=allowed)
+        allowed = "given with above or below, and only then"
+        refuse(bool(self.number) is not has_limit, "number", self.number or "nothing", allowed)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
-        """Return each member's."""
-        leaver = Leaver(self._place(scene), self._leaves_if)
-        return dict.fromkeys(self.members, leaver)
+        return dict.fromkeys(self.members, Leaver(self._place(scene), self._leaves_if))
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return whether the vote went on without them, and what the leavers paid."""

@@ -14,20 +14,14 @@ __all__ = ["LiarRole"]
 
 
 class LiarRole(Role, frozen=True, kw_only=True):
-    """A server that names false parameters.
+    """A server that names false parameters."""
 
-    Args:
-        members: left out, or "server": the server is who deviates.
-        parameters: what it names in the place of its own, by name.
-    """
-
-    parameters: dict[str, Any]
+    parameters: dict[str, Any]  # what it names in the place of its own, by name
 
     name: ClassVar[str] = "liar"
     needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        """Refuse other members, unknown parameters, and those that are true."""
         self.check_server_alone()
         own = msgspec.msgpack.decode(scene.protocol.encoded_parameters, type=dict[str, Any])
         require(self.parameters, "parameters", "nothing", "at least one that is false")
@@ -38,7 +32,6 @@ class LiarRole(Role, frozen=True, kw_only=True):
                 raise ConfigurationError(field=f"parameters.{name}", value=value, allowed="another value than agreed")
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
-        """Return the server's."""
         del scene
         return {SERVER: Liar(self._named)}
 

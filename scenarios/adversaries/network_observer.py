@@ -26,29 +26,20 @@ from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, b
 
 __all__ = ["NetworkObserverRole"]
 
-# Made-up reports for each candidate, where not all can be listed.
-_DRAWS: Final = 500
-# Candidates, where a row is anything.
-_MOST_ROWS: Final = 64
-# Reports of a phase that are listed one by one.
-_MOST_LISTED: Final = 10_000
-# Connections whose traffic is drawn.
-_MOST_DRAWN: Final = 40
+_DRAWS: Final = 500  # made-up reports for each candidate, where not all can be listed
+_MOST_ROWS: Final = 64  # candidates, where a row is anything
+_MOST_LISTED: Final = 10_000  # reports of a phase that are listed one by one
+_MOST_DRAWN: Final = 40  # connections whose traffic is drawn
 
 
 class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
-    """Somebody on the network between all parties and the server.
-
-    Args:
-        members: left out: it is no party.
-    """
+    """Somebody on the network between all parties and the server."""
 
     name: ClassVar[str] = "network-observer"
     needs_agents: ClassVar[bool] = True
     watches_traffic: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        """Refuse members, and a secret that is none."""
         self.check_left_out(allowed="it is no party")
         self.attack(scene)
 
@@ -104,8 +95,7 @@ def _told_by_sizes(scene: Scene, phase: Phase, attack: Attack, secret: str) -> t
     Exact where reports can be listed, and else of many that are drawn.
     """
     candidates = _candidates(scene, attack, secret)
-    values = candidates.rows[:, phase.columns]
-    reports, law = _reports_of(scene, phase, values)
+    reports, law = _reports_of(scene, phase, candidates.rows[:, phase.columns])
     prior = np.full(len(candidates.labels), 1 / len(candidates.labels))
     sizes_as_sent = np.array([len(phase.encode_report(report)) for report in reports.tolist()], dtype=np.int64)
     as_sent, as_needed = (

@@ -22,23 +22,14 @@ __all__ = ["Belief", "beliefs_over", "lesson_over"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Belief:
-    """What is believed after a vote, of all targets that have voted so far.
+    """What is believed after a vote, of all targets that have voted so far."""
 
-    Args:
-        number: the vote's.
-        names: the targets.
-        labels: what may be true of each.
-        probabilities: shape (targets, labels).
-        truths: the places of the true labels, shape (targets,), to see how right that is.
-        epsilon: the proven loss of the secret over the votes so far, of whoever lost most.
-    """
-
-    number: int
-    names: tuple[str, ...]
-    labels: tuple[str, ...]
-    probabilities: FloatArray
-    truths: tuple[int, ...]
-    epsilon: float
+    number: int  # the vote's
+    names: tuple[str, ...]  # the targets
+    labels: tuple[str, ...]  # what may be true of each
+    probabilities: FloatArray  # shape (targets, labels)
+    truths: tuple[int, ...]  # the places of the true labels, shape (targets,), to see how right that is
+    epsilon: float  # the proven loss of the secret over the votes so far, of whoever lost most
 
     @property
     def success(self) -> float:
@@ -121,14 +112,7 @@ def lesson_over(
 ) -> Lesson | None:
     """Return what a role learnt over all votes of a series; None where it believes nothing.
 
-    Args:
-        role: its name.
-        secret: what it infers.
-        beliefs: after each vote.
-        votes: at least one.
-        who: the adversary, as a phrase.
-        trust: whom it has to be.
-        said: what is believed of the one target in the end; by default the likeliest label.
+    `said` is what is believed of the one target in the end; by default the likeliest label.
     """
     if not beliefs:
         return None

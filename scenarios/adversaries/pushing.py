@@ -19,30 +19,21 @@ from .role import Role, Scene
 
 __all__ = ["Pushed", "PushingRole", "others_by_lot", "poisoners"]
 
-# Honest votes from which the error of one is estimated: to 10 % of itself.
-_HONEST_VOTES: Final = 50
+_HONEST_VOTES: Final = 50  # honest votes from which the error of one is estimated: to 10 % of itself
 
 
 class PushingRole(Role, frozen=True, kw_only=True):
-    """Parties that push an estimate one way.
+    """Parties that push an estimate one way."""
 
-    Args:
-        aim: what they push: a candidate, an alternative, a label (or "TASK=LABEL"), a feature, or of any other protocol
-            the name of an estimate; the first by default.
-        direction: whether they push it up or down.
-    """
-
+    # What they push: a candidate, an alternative, a label (or "TASK=LABEL"), a feature, or of any other protocol the
+    # name of an estimate; the first by default.
     aim: str = ""
-    direction: Literal["up", "down"] = "up"
+    direction: Literal["up", "down"] = "up"  # whether they push it up or down
 
     needs_agents: ClassVar[bool] = True
 
     def pushed(self, scene: Scene) -> "Pushed":
-        """Return what the members can do to the estimate.
-
-        Raises:
-            ConfigurationError: as `find_poisoning`.
-        """
+        """Return what the members can do to the estimate; ConfigurationError as `find_poisoning`."""
         poisoning = find_poisoning(scene.protocol, self.aim, sign=1 if self.direction == "up" else -1)
         return Pushed(scene, poisoning, np.array(scene.coalition(self.members).members, dtype=np.int64))
 
@@ -53,13 +44,7 @@ class PushingRole(Role, frozen=True, kw_only=True):
 
 
 def poisoners(scene: Scene, places: IntArray, reports: Sequence[IntArray]) -> Mapping[str, Deviation]:
-    """Return what puts for each of some parties these reports in the place of those that it drew.
-
-    Args:
-        scene: what is run.
-        places: theirs.
-        reports: everybody's, for each phase.
-    """
+    """Return what puts for each of some parties these reports, everybody's by phase, in place of those it drew."""
     own: list[int] = places.tolist()
     return {
         scene.names[place]: Poisoner({number: of_phase[place].tolist() for number, of_phase in enumerate(reports)})
@@ -69,13 +54,7 @@ def poisoners(scene: Scene, places: IntArray, reports: Sequence[IntArray]) -> Ma
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Pushed:
-    """What parties of a scene can do to an estimate.
-
-    Args:
-        scene: what is run.
-        poisoning: what is pushed.
-        places: of those who push it.
-    """
+    """What the parties at some places of a scene can do to an estimate."""
 
     scene: Scene
     poisoning: Poisoning
@@ -94,13 +73,7 @@ class Pushed:
         return reports_of(self.poisoning, self.scene.inputs, noise=self.scene.noise(rerun=rerun))
 
     def reports(self, places: IntArray, strategy: StrategyName, *, rerun: int = 0) -> list[IntArray]:
-        """Return everybody's reports of the session in which these parties poison. See `reports_of`.
-
-        Args:
-            places: whose reports are chosen.
-            strategy: how.
-            rerun: how many votes later; 0 for this one.
-        """
+        """Return everybody's reports of the session, or a later vote, in which these poison. See `reports_of`."""
         noise = self.scene.noise(rerun=rerun)
         return reports_of(self.poisoning, self.scene.inputs, noise=noise, poisoners=places, strategy=strategy)
 
@@ -146,12 +119,7 @@ class Pushed:
 
 
 def others_by_lot(scene: Scene, members: Sequence[int]) -> list[int]:
-    """Return everybody but the members, by lot: the order in which further parties poison.
-
-    Args:
-        scene: what is run.
-        members: places in the roster.
-    """
+    """Return the places of everybody but the members, by lot: the order in which further parties poison."""
     uniforms = scene.noise().uniforms(
         protocol="adversary", phase="further poisoners", start=0, stop=len(scene.names), slots=1
     )

@@ -1,22 +1,28 @@
-"""A scenario's `[[adversary]]` tables become roles: members are spelled out, and everything is checked first."""
+"""A scenario's `[[adversary]]` tables become roles, and what a role's own code returns is checked.
+
+Members are spelled out, and everything is checked before anything runs; deviations, strangers and the lesson before
+anything is made of them.
+"""
 
 import contextlib
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from ...agents.adversaries import SERVER
-from ...protocol.errors import ConfigurationError
+import msgspec
+
+from ...agents.adversaries import SERVER, Deviation
+from ...protocol.errors import ConfigurationError, PluginError, refuse
+from ...protocol.messages import Hello
 from ..plugins import ADVERSARIES, find, names_in
 from ..reading.conversion import convert
-from .role import Role, Scene
+from .role import Happened, Lesson, Role, Scene
 
-__all__ = ["find_adversary", "read_adversaries"]
+__all__ = ["checked_deviations", "checked_lesson", "checked_strangers", "find_adversary", "read_adversaries"]
 
 _ROLE: Final = "role"
 _EVERYBODY: Final = "*"
-# More than any roster of agents; a slip of the pen must not fill the memory.
-_MOST_IN_RANGE: Final = 1_000_000
+_MOST_IN_RANGE: Final = 1_000_000  # more than any roster of agents; a slip of the pen must not fill the memory
 
 
 def read_adversaries(
@@ -24,22 +30,16 @@ def read_adversaries(
 ) -> tuple[Role, ...]:
     """Return a scenario's adversaries, one for each table.
 
-    Members may be ranges ("partner-2..27"), and "*" is every party of the roster but the target. Members who are away
-    are left out, unless all are. Who has no part in this vote (`Role.takes_part`) is not checked against it.
-
-    Args:
-        tables: as the scenario has them.
-        scene: what is run.
-        has_agents: whether it is run by agents.
-        away: parties of a series who are not in this vote of it.
+    Members may be ranges ("partner-2..27"), and "*" is every party of the roster but the target. Members who are away,
+    parties of a series who are not in this vote of it, are left out, unless all are. Who has no part in this vote
+    (`Role.takes_part`) is not checked against it.
 
     Raises:
         ConfigurationError: a table has no role or an unknown one, a key or a value is not allowed, or the scene cannot
             have this adversary; `field` names the table, from 1.
     """
-    if tables and SERVER in scene.names:
-        allowed = "another name, since adversaries know the server by this one"
-        raise ConfigurationError(field=f"a {scene.protocol.client_role}", value=SERVER, allowed=allowed)
+    allowed = "another name, since adversaries know the server by this one"
+    refuse(tables and SERVER in scene.names, f"a {scene.protocol.client_role}", SERVER, allowed)
     roles: list[Role] = []
     for number, table in enumerate(tables, start=1):
         place = f"adversary {number}"
@@ -116,9 +116,54 @@ def _spelled_out(members: Sequence[str], target: object, everybody: Sequence[str
 
 
 def find_adversary(name: str) -> type[Role]:
-    """Return the role registered as `name`.
-
-    Raises:
-        ConfigurationError: there is none, it cannot be imported, or it is no adversary's.
-    """
+    """Return the role registered as `name`; ConfigurationError where there is none, or it is no adversary's."""
     return find(ADVERSARIES, name, Role, field="role of an adversary", is_class=True)
+
+
+def checked_deviations(role: Role, scene: Scene) -> Mapping[str, Deviation]:
+    """Return what members do that the protocol does not say; PluginError for no mapping of names to deviations."""
+    told: Any = role.deviations(scene)
+    if not isinstance(told, Mapping):
+        raise _wrong(
+            role, "deviations", f"it returned a {type(told).__name__}, and not a mapping of names to Deviations"
+        )
+    known = {SERVER, *scene.names}
+    for name, deviation in cast("Mapping[Any, Any]", told).items():
+        if name not in known:
+            raise _wrong(role, "deviations", f"it named {name!r}, who is neither {SERVER!r} nor on the roster")
+        if not isinstance(deviation, Deviation):
+            raise _wrong(role, "deviations", f"of {name!r} it returned {_one(deviation)}, and not a Deviation")
+    return cast("Mapping[str, Deviation]", told)
+
+
+def checked_strangers(role: Role, scene: Scene) -> Sequence[Hello]:
+    """Return what connections say that are nobody's of the session; PluginError for no sequence of Hellos."""
+    told: Any = role.strangers(scene)
+    if not isinstance(told, Sequence) or not all(isinstance(each, Hello) for each in cast("Sequence[Any]", told)):
+        raise _wrong(role, "strangers", "it returned something else than a sequence of Hellos")
+    return cast("Sequence[Hello]", told)
+
+
+def checked_lesson(role: Role, scene: Scene, happened: Happened) -> Lesson:
+    """Return what a role learnt; PluginError where it is no lesson, or one that cannot be written down."""
+    if type(role).learn is Role.learn:
+        raise _wrong(role, "learn", f"{type(role).__name__} has no method of this name")
+    told: Any = role.learn(scene, happened)
+    if not isinstance(told, Lesson):
+        raise _wrong(role, "learn", f"it returned {_one(told)}, and not a Lesson")
+    try:
+        msgspec.convert(msgspec.to_builtins(told), Lesson)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        raise _wrong(role, "learn", f"what it returned is no Lesson: {error}") from error
+    keys = {tuple(row) for row in told.rows}
+    if len(keys) > 1:
+        raise _wrong(role, "learn", f"lines of its table have different columns: {', '.join(map(str, sorted(keys)))}")
+    return told
+
+
+def _one(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+
+
+def _wrong(role: Role, step: str, reason: str) -> PluginError:
+    return PluginError(plugin=f"role {role.name!r}", step=step, reason=reason)

@@ -10,27 +10,19 @@ __all__ = ["ReplayerRole"]
 
 
 class ReplayerRole(Role, frozen=True, kw_only=True):
-    """Parties that want their reports to count more than once.
+    """Parties that want their reports to count more than once."""
 
-    Args:
-        members: the parties.
-        times: how often each report is sent again, the same byte for byte.
-        altered: whether another report follows, with the least number that the phase allows in every place.
-    """
-
-    times: int = 3
-    altered: bool = False
+    times: int = 3  # how often each report is sent again, the same byte for byte
+    altered: bool = False  # whether another report follows, with the least number that the phase allows in every place
 
     name: ClassVar[str] = "replayer"
     needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        """Refuse a server, nobody, and a number of times that is none."""
         self.check_parties_alone(scene)
         check_between("times", self.times, 0, _MOST_TIMES)
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
-        """Return each member's."""
         altered: dict[int, list[int]] = {}
         if self.altered:
             phases = enumerate(scene.protocol.phases)
@@ -69,5 +61,4 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
         )
 
 
-# An outbox holds so many messages, and more would be cut off as a flood.
-_MOST_TIMES = 100
+_MOST_TIMES = 100  # an outbox holds so many messages, and more would be cut off as a flood

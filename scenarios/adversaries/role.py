@@ -21,7 +21,7 @@ import msgspec
 
 from ...agents.adversaries import SERVER, Attempt, Deviation
 from ...protocol.arrays import FloatArray
-from ...protocol.errors import ConfigurationError, PsephosError, did_you_mean
+from ...protocol.errors import ConfigurationError, PsephosError, did_you_mean, refuse, require
 from ...protocol.messages import Hello
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import Budget, LedgerEntry
@@ -80,11 +80,7 @@ class Scene:
     may_show_truth: bool = True
 
     def noise(self, *, rerun: int = 0) -> SimulatedNoise:
-        """Return the noise of the session, or of a later vote of the same parties.
-
-        Args:
-            rerun: how many votes later; 0 for this one.
-        """
+        """Return the noise of the session, or of the vote of the same parties that is so many votes later."""
         return SimulatedNoise(self.seed, session=self.session, round_number=self.round_number + rerun)
 
     def budget_of(self, epsilon: float | None) -> Budget | None:
@@ -94,11 +90,7 @@ class Scene:
         return Budget(epsilon=epsilon, delta=0.0 if self.budget is None else self.budget.delta)
 
     def place_of(self, name: str, *, field: str) -> int:
-        """Return a party's place in the roster.
-
-        Raises:
-            ConfigurationError: there is no such party.
-        """
+        """Return a party's place in the roster; ConfigurationError where there is no such party."""
         try:
             return self.names.index(name)
         except ValueError:
@@ -118,17 +110,12 @@ class Scene:
             ConfigurationError: there is no such party, or it is a member; `knows` says why that is no target.
         """
         place = self.place_of(name, field="target")
-        if place in coalition.members:
-            allowed = f"no member of the coalition{knows and f': it knows {knows}'}"
-            raise ConfigurationError(field="target", value=name, allowed=allowed)
+        allowed = f"no member of the coalition{knows and f': it knows {knows}'}"
+        refuse(place in coalition.members, "target", name, allowed)
         return place
 
     def coalition(self, members: Sequence[str], *, field: str = "members") -> "Coalition":
-        """Return the coalition of these parties, of which one may be the server.
-
-        Raises:
-            ConfigurationError: one is no party, or named twice.
-        """
+        """Return the coalition of these parties, of which one may be the server; ConfigurationError for others."""
         from ..attacks import Coalition
 
         places = [self.place_of(name, field=field) for name in members if name != SERVER]
@@ -264,39 +251,26 @@ def bars_figure(
 
 
 def success_figure(title: str, bars: Mapping[str, tuple[float, float]]) -> Figure:
-    """Return how often somebody is right, as bars.
-
-    Args:
-        title: of the panel.
-        bars: by label the height, and its standard error.
-    """
+    """Return how often somebody is right, as bars: by label the height, and its standard error."""
     heights, errors = zip(*bars.values(), strict=True)
     series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
     return Figure(title=title, x_label="", y_label="probability", series=(series,), is_share=True)
 
 
 def belief_figure(secret: str, labels: Sequence[str], beliefs: Mapping[str, FloatArray]) -> Figure:
-    """Return what is believed of a target, as bars.
-
-    Args:
-        secret: what it is believed of.
-        labels: its values.
-        beliefs: by name the probability of each value.
-    """
+    """Return what is believed of a target's secret, as bars: by name the probability of each label."""
     heights = {name: values.tolist() for name, values in beliefs.items()}
     return bars_figure(f"What is believed of the target's {secret}", "probability", labels, heights, is_share=True)
 
 
 def check_at_least(field: str, value: float, least: float) -> None:
     """Raise ConfigurationError where a number that a table gives is less."""
-    if not value >= least:
-        raise ConfigurationError(field=field, value=value, allowed=f"at least {least}")
+    require(value >= least, field, value, f"at least {least}")
 
 
 def check_between(field: str, value: float, least: float, most: float) -> None:
     """Raise ConfigurationError where a number that a table gives is out of range."""
-    if not least <= value <= most:
-        raise ConfigurationError(field=field, value=value, allowed=f"in [{least}, {most}]")
+    require(least <= value <= most, field, value, f"in [{least}, {most}]")
 
 
 class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
@@ -352,11 +326,7 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         scene.coalition(self.members)
 
     def takes_part(self, away: Collection[str]) -> bool:
-        """Return whether it has a part in a vote: its target is not away, and neither are all of its members.
-
-        Args:
-            away: parties of a series who are not in this vote of it.
-        """
+        """Return whether it has a part in a vote of a series: target and at least one member are not away."""
         is_somebody_there = not self.members or any(name not in away for name in self.members)
         return is_somebody_there and getattr(self, "target", "") not in away
 
@@ -375,10 +345,9 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         raise NotImplementedError
 
     def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
-        """Return what it learnt from all votes of a series together; None, unless overridden, for nothing of its own.
+        """Return what it learnt from all votes of a series together, or None for nothing of its own, unless overridden.
 
-        Args:
-            votes: that came to an end, in order; at least one. In some its target may be away.
+        The votes came to an end and are in order, at least one; in some its target may be away.
         """
         del votes
         return None
@@ -394,19 +363,16 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def check_parties_alone(self, scene: Scene, *, allowed: str = "parties that report, at least one") -> None:
         """Raise ConfigurationError unless members are parties of the roster, at least one, without the server."""
         scene.coalition(self.members)
-        if not self.members or SERVER in self.members:
-            value = SERVER if SERVER in self.members else "nobody"
-            raise ConfigurationError(field="members", value=value, allowed=allowed)
+        value = SERVER if SERVER in self.members else "nobody"
+        refuse(not self.members or SERVER in self.members, "members", value, allowed)
 
     def check_server_alone(self) -> None:
         """Raise ConfigurationError unless the server is the one member, or left out."""
-        if set(self.members) - {SERVER}:
-            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed="'server', or left out")
+        refuse(set(self.members) - {SERVER}, "members", list(self.members)[:3], "'server', or left out")
 
     def check_left_out(self, *, allowed: str) -> None:
         """Raise ConfigurationError where there are members, who have no place in this role."""
-        if self.members:
-            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed=f"left out: {allowed}")
+        refuse(self.members, "members", list(self.members)[:3], f"left out: {allowed}")
 
 
 class InferringRole(Role, frozen=True, kw_only=True):
@@ -419,11 +385,7 @@ class InferringRole(Role, frozen=True, kw_only=True):
     secret: str = ""
 
     def attack(self, scene: Scene) -> "tuple[Attack, str]":
-        """Return the attack on the scene's parties, and the secret that it infers.
-
-        Raises:
-            ConfigurationError: nothing is known of how to attack this protocol, or of this secret.
-        """
+        """Return the attack on the scene's parties, and its secret; ConfigurationError where neither is known."""
         from ..attacks import find_attack
 
         attack = find_attack(scene.protocol).against(scene.inputs)

@@ -20,24 +20,18 @@ __all__ = ["SelectiveAbortRole"]
 class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     """A server that serves one party and the coalition's members, and drops everybody else.
 
-    Args:
-        members: parties that collude, if any; the server deviates anyhow, and "server" says that it pools its view.
-        target: who is isolated.
-        hangs_up: whether the others are cut off before they are asked, or their reports are thrown away.
-        trials: made-up sessions that success is an average over.
+    Members are parties that collude, if any; the server deviates anyhow, and "server" says that it pools its view.
     """
 
-    target: str
-    hangs_up: bool = True
-    trials: int = 200
+    target: str  # who is isolated
+    hangs_up: bool = True  # whether the others are cut off before they are asked, or their reports are thrown away
+    trials: int = 200  # made-up sessions that success is an average over
 
     name: ClassVar[str] = "selective-abort"
     needs_agents: ClassVar[bool] = True
 
     def check(self, scene: Scene) -> None:
-        """Refuse a target that is a member or nobody, and a secret that is none."""
-        coalition = scene.coalition(self.members)
-        scene.place_of_target(self.target, coalition)
+        scene.place_of_target(self.target, scene.coalition(self.members))
         check_at_least("trials", self.trials, 1)
         self._isolation(scene, trials=1)  # what cannot be computed is said before anything runs
 

@@ -17,7 +17,7 @@ from ...agents.adversaries import SERVER, Attempt, Deviation
 from ...agents.modes import Simulation
 from ...agents.server import Server
 from ...protocol.arrays import IntArray
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import refuse, require
 from ...protocol.messages import Abort, Charter, Hello, Welcome, decode, encode
 from ...protocol.roster import Roster
 from ...transports.abc import Channel, Transport
@@ -29,12 +29,9 @@ from .role import Figure, Happened, Lesson, Row, Scene, Series, check_between
 
 __all__ = ["Rehearsal", "SybilsRole", "rehearse"]
 
-# Connections that are tried one after another before a session begins.
-_MOST_OUTSIDERS: Final = 100
-# Votes over which the shift of false values is averaged.
-_VOTES: Final = 30
-# Numbers of identities in the picture.
-_STEPS: Final = 6
+_MOST_OUTSIDERS: Final = 100  # connections that are tried one after another before a session begins
+_VOTES: Final = 30  # votes over which the shift of false values is averaged
+_STEPS: Final = 6  # numbers of identities in the picture
 
 
 class Rehearsal(NamedTuple):
@@ -49,31 +46,25 @@ class Rehearsal(NamedTuple):
 class SybilsRole(PushingRole, frozen=True, kw_only=True):
     """One person with several names.
 
-    Args:
-        members: names on the roster that this person holds by right; all of them report what it wishes, honestly
-            randomized.
-        outsiders: how many names that are not on the roster it tries.
-        impersonated: other parties' names that it tries once these have joined.
+    Members are the names on the roster that this person holds by right; all of them report what it wishes, honestly
+    randomized.
     """
 
-    outsiders: int = 0
-    impersonated: tuple[str, ...] = ()
+    outsiders: int = 0  # how many names that are not on the roster it tries
+    impersonated: tuple[str, ...] = ()  # other parties' names that it tries once these have joined
 
     name: ClassVar[str] = "sybils"
 
     def check(self, scene: Scene) -> None:
-        """Refuse a person with no name at all, unknown names, and one's own among the impersonated."""
         scene.coalition(self.members)
         refuse(SERVER in self.members, "members", SERVER, "names of parties: a seat is a party's")
         check_between("outsiders", self.outsiders, 0, _MOST_OUTSIDERS)
         scene.coalition(self.impersonated, field="impersonated")
         for name in self.impersonated:
-            if name in self.members or name == SERVER:
-                allowed = "the name of another party, not one of this person's own"
-                raise ConfigurationError(field="impersonated", value=name, allowed=allowed)
-        if not (self.members or self.outsiders or self.impersonated):
-            allowed = "names of the roster, unless outsiders or impersonated are given"
-            raise ConfigurationError(field="members", value="nobody", allowed=allowed)
+            allowed = "the name of another party, not one of this person's own"
+            refuse(name in self.members or name == SERVER, "impersonated", name, allowed)
+        allowed = "names of the roster, unless outsiders or impersonated are given"
+        require(self.members or self.outsiders or self.impersonated, "members", "nobody", allowed)
         if self.members:
             self.pushed(scene)
 
@@ -239,10 +230,7 @@ def _mean_shift(pushed: Pushed, places: IntArray) -> tuple[float, float]:
 def rehearse(scene: Scene, name: str, *, has_certificates: bool) -> Rehearsal:
     """Let an impostor ask a real server for a seat before its owner does, and see who gets it.
 
-    Args:
-        scene: whose session is begun, and goes no further.
-        name: of the seat.
-        has_certificates: whether the roster has certificates, over TLS; then the impostor holds the keys of all others.
+    With certificates on the roster, over TLS, the impostor holds the keys of all others. The session goes no further.
     """
     own, others, of_server = make_identity(), make_identity(), make_identity()
     mode = Simulation(scene.session, scene.noise())

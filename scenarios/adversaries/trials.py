@@ -25,8 +25,7 @@ from .role import Scene
 
 __all__ = ["try_coalition"]
 
-# With the server all made-up targets fit into one session; else each few take one.
-_SERVER_TARGETS: Final = 10_000
+_SERVER_TARGETS: Final = 10_000  # with the server all made-up targets fit into one session; else each few take one
 _TARGETS: Final = 200
 _LEAST_SESSIONS: Final = 8
 """That are tried, however many targets one has: those of one session share what is published of it."""

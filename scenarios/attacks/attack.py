@@ -45,6 +45,9 @@ class Candidates:
 class Attack(abc.ABC):
     """The strongest attack that is known here on parties of one protocol.
 
+    In all methods `secret` is one of `secrets`, `inputs` are everybody's, `public` everybody's public rows, `targets`
+    int64 places in the roster, none a member, and a `prior` is of the secret's labels, uniform unless given.
+
     Args:
         protocol: with its public parameters.
     """
@@ -68,10 +71,9 @@ class Attack(abc.ABC):
         return self.secrets[0]
 
     def against(self, inputs: Inputs) -> "Attack":
-        """Return this attack with what an evaluation gives its adversary from elsewhere: nothing, unless overridden.
+        """Return this attack with what an evaluation gives its adversary from elsewhere: a line-up, or a background.
 
-        Args:
-            inputs: everybody's, of which a line-up or a background is made; what is told of them, the docs say.
+        Nothing, unless overridden.
         """
         del inputs
         return self
@@ -83,11 +85,7 @@ class Attack(abc.ABC):
 
     @abc.abstractmethod
     def candidates(self, secret: str) -> Candidates:
-        """Return what a target's private row may be.
-
-        Raises:
-            ConfigurationError: this protocol, with these parameters, has no such secret, or too many candidates.
-        """
+        """Return what a target's private row may be; ConfigurationError for no such secret, or too many candidates."""
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
         """Return the places of the parties' true labels, shape (n,), to see how well an attack did.
@@ -101,11 +99,6 @@ class Attack(abc.ABC):
     def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return ln P[seen | candidate] for each target, up to a term for each target, shape (targets, c).
 
-        Args:
-            seen: by the coalition.
-            targets: places in the roster, none a member.
-            candidates: what their rows may be.
-
         Raises:
             ConfigurationError: nothing is known of what this coalition's evidence tells.
         """
@@ -118,61 +111,28 @@ class Attack(abc.ABC):
         """Return `log_likelihoods` for a coalition without the server: from what is published and its own."""
 
     def owners(self, secret: str, public: IntArray, targets: IntArray) -> IntArray:
-        """Return whose secret each row of posteriors is: one for each target, unless a protocol says otherwise.
-
-        Args:
-            secret: one of `secrets`.
-            public: everybody's public rows.
-            targets: places in the roster.
-        """
+        """Return whose secret each row of posteriors is: one for each target, unless a protocol says otherwise."""
         del secret, public
         return targets
 
     def evaluate(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
-        """Compare the guesses about some targets with the truth.
-
-        Args:
-            posteriors: what was inferred of these targets.
-            inputs: everybody's.
-            targets: places in the roster.
-            secret: as it was inferred.
-        """
+        """Compare the guesses about some targets, of whom these posteriors are, with the truth."""
         return evaluate(posteriors, self.truths(secret, inputs)[targets])
 
     def evaluate_redrawn(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
-        """Do the same for targets that `redraw` has made up, where everybody unknown was drawn as the attack believes.
-
-        Args:
-            posteriors: what was inferred of these targets.
-            inputs: everybody's, as redrawn.
-            targets: places in the roster.
-            secret: as it was inferred.
-        """
+        """Do the same for targets that `redraw` has made up, everybody unknown being drawn as the attack believes."""
         del inputs, targets, secret
         return evaluate_expected(posteriors)
 
     def draws_from_prior(self, secret: str, *, prior: FloatArray | None) -> bool:
-        """Return whether `redraw` draws secrets from what the attack believes, without which averages have no bound.
-
-        Args:
-            secret: one of `secrets`.
-            prior: as given to `redraw`.
-        """
+        """Return whether `redraw` draws secrets from what the attack believes, without which averages have no bound."""
         del secret, prior
         return True
 
     def redraw(
         self, secret: str, inputs: Inputs, targets: IntArray, *, prior: FloatArray | None, uniforms: FloatArray
     ) -> Inputs:
-        """Return inputs in which the targets have secrets that are drawn from the prior, to try an attack on.
-
-        Args:
-            secret: one of `secrets`.
-            inputs: everybody's.
-            targets: places in the roster.
-            prior: of the labels; uniform unless given.
-            uniforms: float64 in [0, 1), shape (targets,).
-        """
+        """Return inputs in which targets have secrets from the prior, drawn by uniforms, to try an attack on."""
         candidates = self.candidates(secret)
         num_labels = len(candidates.labels)
         before = np.full(num_labels, 1 / num_labels) if prior is None else prior
@@ -187,12 +147,6 @@ class Attack(abc.ABC):
 
         The whole of what a session charges, unless a protocol knows that the secret is only a part of it; ∞ against a
         coalition that sees values as they are.
-
-        Args:
-            secret: one of `secrets`.
-            public: everybody's public rows.
-            targets: places in the roster.
-            coalition: who infers.
         """
         del secret
         if coalition.has_server and self.protocol.trusts_server:
@@ -205,25 +159,13 @@ class Attack(abc.ABC):
     def loss_of_votes(
         self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition, *, votes: int
     ) -> float:
-        """Return `loss` over some sessions: what later ones repeat of the first costs nothing.
-
-        Args:
-            secret: see `loss`.
-            public: see `loss`.
-            targets: see `loss`.
-            coalition: see `loss`.
-            votes: how many sessions.
-        """
+        """Return `loss` over some sessions: what later ones repeat of the first costs nothing."""
         first = self.loss(secret, public, targets, coalition)
         repeated = self.loss_repeated(secret)
         return votes * first if not repeated else first + (votes - 1) * max(0.0, first - repeated)
 
     def loss_repeated(self, secret: str) -> float:
-        """Return what of `loss` is of reports that later sessions repeat; a protocol may know that of a secret.
-
-        Args:
-            secret: one of `secrets`.
-        """
+        """Return what of `loss` is of reports that later sessions repeat; a protocol may know that of a secret."""
         del secret
         kept = [loss for phase in self.protocol.phases if phase.kept is not None for loss in phase.losses]
         return total_of(kept, relation=NeighboringRelation.REPLACE_ONE).proven if kept else 0.0
@@ -236,11 +178,6 @@ class Attack(abc.ABC):
         That is exact where, given the target's row, sessions are independent: all else that they depend on is known, or
         reports are seen. A report that a later session repeats is one report, and counts once. A protocol whose unknown
         inputs are the same in all sessions may know better.
-
-        Args:
-            sessions: what the coalition saw of each.
-            targets: see there.
-            candidates: see there.
         """
         total = np.zeros((len(targets), len(candidates.rows)))
         for seen in _without_repetitions(sessions):
@@ -248,23 +185,12 @@ class Attack(abc.ABC):
         return total
 
     def session_caveat(self, secret: str, *, votes: int) -> str:
-        """Return a sentence that says so where posteriors of so many sessions are approximations; empty where not.
-
-        Args:
-            secret: one of `secrets`.
-            votes: the number of sessions.
-        """
+        """Return a sentence that says so where posteriors of so many sessions are approximations; empty where not."""
         del secret, votes
         return ""
 
     def is_exact(self, secret: str, coalition: Coalition, *, votes: int) -> bool:
-        """Return whether its posteriors are Bayes' rule on the laws of reports: then no evidence passes a true bound.
-
-        Args:
-            secret: one of `secrets`.
-            coalition: who infers.
-            votes: the number of sessions.
-        """
+        """Return whether posteriors are Bayes' rule on the laws of reports: then no evidence passes a true bound."""
         is_approximate = bool(self.session_caveat(secret, votes=votes))
         return coalition.has_server and self.infers_from_reports_alone and not is_approximate
 
@@ -272,12 +198,6 @@ class Attack(abc.ABC):
         self, sessions: Sequence[Seen], targets: IntArray, *, secret: str, prior: FloatArray | None = None
     ) -> Posteriors:
         """Return what the coalition believes after some sessions with the same inputs and fresh noise.
-
-        Args:
-            sessions: what it saw of each.
-            targets: int64: places in the roster, none a member.
-            secret: one of `secrets`.
-            prior: a probability for each label; uniform unless given.
 
         Raises:
             ConfigurationError: a target is a member, or as `candidates` and `log_likelihoods`.
@@ -292,8 +212,7 @@ class Attack(abc.ABC):
 def _without_repetitions(sessions: Sequence[Seen]) -> Iterator[Seen]:
     """Yield what was seen, without reports of phases that keep theirs where an earlier session has shown them.
 
-    Raises:
-        ConfigurationError: the sessions keep reports, and some show tallies of them alone.
+    Of sessions that keep reports and show tallies of them alone nothing is known: ConfigurationError.
     """
     shown: dict[tuple[str, str], NDArray[np.bool_]] = {}
     for number, seen in enumerate(sessions):
@@ -314,26 +233,16 @@ def _without_repetitions(sessions: Sequence[Seen]) -> Iterator[Seen]:
 
 
 def check_targets(sessions: Sequence[Seen], targets: IntArray) -> None:
-    """Raise ConfigurationError if a target is a member of the coalition, which knows its own secret.
-
-    Args:
-        sessions: what the coalition saw.
-        targets: places in the roster.
-    """
+    """Raise ConfigurationError if a target is a member of the coalition, which knows its own secret."""
     for seen in sessions:
         if inside := sorted(set(targets.tolist()) & set(seen.coalition.members)):
             raise ConfigurationError(field="target", value=inside[0], allowed="no member of the coalition")
 
 
 def report_log_likelihoods(seen: Seen, targets: IntArray, rows: IntArray) -> FloatArray:
-    """Return ln P[a target's reports | its row] for candidate rows, shape (targets, c).
+    """Return ln P[a target's reports | its row], shape (targets, c), for rows: int64, shape (c, private columns).
 
-    A phase in which a target's report was not seen tells nothing.
-
-    Args:
-        seen: with the targets' reports, and their public rows, by which each has its own mechanism.
-        targets: places in the roster.
-        rows: int64, shape (c, private columns).
+    A phase in which a target's report was not seen tells nothing. By its public row each has its own mechanism.
     """
     total = np.zeros((len(targets), len(rows)))
     for phase, reports, told in zip(seen.protocol.phases, seen.reports, seen.told, strict=True):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..system import part_of
 from .attack import NO_CANDIDATE, Attack, Candidates, report_log_likelihoods
@@ -19,18 +19,14 @@ from .seen import Seen
 
 __all__ = ["ReportAttack", "find_attack"]
 
-_MOST_CANDIDATES: Final = 1024
-"""Beyond, a posterior says little that anybody could read."""
-_MOST_PUBLIC_ROWS: Final = 32
-"""Kinds of public rows for which it is looked up whether they allow the same private rows."""
+_MOST_CANDIDATES: Final = 1024  # beyond, a posterior says little that anybody could read
+_MOST_PUBLIC_ROWS: Final = 32  # kinds of public rows for which it is looked up whether they allow the same private rows
 
 
 class ReportAttack(Attack):
     """Infers which of its possible rows a target has.
 
-    Args:
-        protocol: with its public parameters.
-        inputs: everybody's; of the private rows it is asked alone whether each is possible, and how right a guess was.
+    Of the inputs' private rows it is asked alone whether each is possible, and how right a guess was.
     """
 
     secrets: ClassVar[tuple[str, ...]] = ("row",)
@@ -41,27 +37,19 @@ class ReportAttack(Attack):
         self._known: Candidates | None = None
 
     def against(self, inputs: Inputs) -> "ReportAttack":
-        """Return this attack with the public rows, by which parties may hold this or that. See `Attack.against`."""
         return ReportAttack(self.protocol, inputs)
 
     def candidates(self, secret: str) -> Candidates:
-        """Return the rows that the protocol says a party may hold, or else all that its mechanisms take.
-
-        Raises:
-            ConfigurationError: they are too many to list, others for one party than for another, or a trusted server
-                sees the row of a party that is none of them.
-        """
+        """Return the rows that the protocol says a party may hold, or else all that its mechanisms take."""
         self.check_secret(secret)
         if self._known is None:
             found = given_rows(self.protocol) or self._listed()
-            places = np.arange(len(found.rows), dtype=np.int64)
-            self._known = Candidates(found.rows, places, found.labels)
+            self._known = Candidates(found.rows, np.arange(len(found.rows), dtype=np.int64), found.labels)
             if self.protocol.trusts_server and self._inputs is not None:
                 self._check_rows(self._inputs)
         return self._known
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return the places of the parties' own rows, `NO_CANDIDATE` of those that are none. See `Attack.truths`."""
         columns = columns_seen(self.protocol)
         known: list[list[int]] = self.candidates(secret).rows.tolist()
         same = {tuple(row): place for place, row in enumerate(known)}
@@ -75,11 +63,6 @@ class ReportAttack(Attack):
         return np.array(list(places), dtype=np.int64)
 
     def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Return ln P[a target's reports | candidate]. See `Attack.log_likelihoods`.
-
-        Raises:
-            ConfigurationError: the law of a mechanism is not written down, or the coalition is without the server.
-        """
         if not seen.coalition.has_server:
             return self.release_log_likelihoods(seen, targets, candidates)
         try:
@@ -89,11 +72,7 @@ class ReportAttack(Attack):
             raise ConfigurationError(field="protocol", value=self.protocol.name, allowed=allowed) from None
 
     def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Refuse: of any protocol nothing is known of what its release tells. See `Attack.release_log_likelihoods`.
-
-        Raises:
-            ConfigurationError: always.
-        """
+        """Refuse: of any protocol nothing is known of what its release tells."""
         del targets, candidates
         allowed = (
             f"with 'server' among them: what the release of protocol {self.protocol.name!r} tells without its reports "
@@ -111,25 +90,19 @@ class ReportAttack(Attack):
             listed_rows(self.protocol, public, most=_MOST_CANDIDATES) for public in kinds[:_MOST_PUBLIC_ROWS]
         ]
         is_same = all(np.array_equal(first.rows, other.rows) for other in others)
-        if not is_same or len(kinds) > _MOST_PUBLIC_ROWS:
-            allowed = "given by its method possible_entries(), where public rows may say what a party can hold"
-            field = f"possible rows of protocol {self.protocol.name!r}"
-            raise ConfigurationError(field=field, value=f"{len(kinds)} kinds of public rows", allowed=allowed)
+        allowed = "given by its method possible_entries(), where public rows may say what a party can hold"
+        field = f"possible rows of protocol {self.protocol.name!r}"
+        refuse(not is_same or len(kinds) > _MOST_PUBLIC_ROWS, field, f"{len(kinds)} kinds of public rows", allowed)
         return first
 
     def _check_rows(self, inputs: Inputs) -> None:
         """Refuse candidates that leave out a row that the server sees as it is."""
-        if NO_CANDIDATE in self.truths(self.secrets[0], inputs):
-            allowed = "among them each party's row, where a trusted server sees values as they are"
-            field = f"possible rows of protocol {self.protocol.name!r}"
-            raise ConfigurationError(field=field, value="others", allowed=allowed)
+        allowed = "among them each party's row, where a trusted server sees values as they are"
+        field = f"possible rows of protocol {self.protocol.name!r}"
+        refuse(NO_CANDIDATE in self.truths(self.secrets[0], inputs), field, "others", allowed)
 
 
 def find_attack(protocol: PhasedProtocol[Any, Any]) -> Attack:
-    """Return the attack on a protocol's parties: its system's, or else what the server's view tells of any protocol's.
-
-    Raises:
-        ConfigurationError: its system's cannot be imported, or is none.
-    """
+    """Return the attack on a protocol's parties: its system's, or else what the server's view tells of any."""
     kind: type[Attack] | None = part_of(type(protocol), "attack", Attack, is_class=True)
     return (ReportAttack if kind is None else kind)(protocol)

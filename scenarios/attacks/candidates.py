@@ -23,19 +23,12 @@ __all__ = ["CandidateRows", "columns_seen", "given_rows", "listed_rows", "some_r
 
 
 class CandidateRows(NamedTuple):
-    """Distinct private rows of one person.
+    """Distinct private rows of one person."""
 
-    Args:
-        rows: int64, shape (c, private columns).
-        labels: what each is called, distinct.
-        public: int64, shape (any number, public columns): public rows that go with them; of listed rows the one.
-        are_given: whether the protocol says so; else they are what its mechanisms take.
-    """
-
-    rows: IntArray
-    labels: tuple[str, ...]
-    public: IntArray
-    are_given: bool
+    rows: IntArray  # int64, shape (c, private columns)
+    labels: tuple[str, ...]  # what each is called, distinct
+    public: IntArray  # int64, shape (any number, public columns): public rows that go with them; of listed rows the one
+    are_given: bool  # whether the protocol says so; else they are what its mechanisms take
 
 
 def columns_seen(protocol: PhasedProtocol[Any, Any]) -> list[int]:
@@ -44,11 +37,7 @@ def columns_seen(protocol: PhasedProtocol[Any, Any]) -> list[int]:
 
 
 def given_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
-    """Return the rows that the protocol says a party may hold; None where it says nothing.
-
-    Raises:
-        ConfigurationError: fewer than two differ, or an entry is not allowed.
-    """
+    """Return the rows that the protocol says a party may hold, of which two differ; None where it says nothing."""
     with blaming(protocol, "possible_entries"):
         table = protocol.possible_entries()
     if table is None:
@@ -72,13 +61,8 @@ def given_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
 def listed_rows(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, most: int) -> CandidateRows:
     """Return all rows that the mechanisms take of a person with this public row.
 
-    Args:
-        protocol: what is run.
-        public: the public row.
-        most: rows.
-
     Raises:
-        ConfigurationError: there are more, or none that differ.
+        ConfigurationError: there are more than `most`, or none that differ.
     """
     rows = _rows_that_phases_name(protocol, public)
     if rows is None:
@@ -94,12 +78,7 @@ def listed_rows(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, mo
 def some_rows_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> CandidateRows:
     """Return those rows that the mechanisms take of a person: all where they are few, else the ends and some between.
 
-    Args:
-        protocol: what is run.
-        public: the public row.
-
-    Returns:
-        A single row where the public row leaves no choice.
+    It is a single row where the public row leaves no choice.
     """
     rows = _rows_that_phases_name(protocol, public)
     return _that_fit(protocol, rows_to_try(_values_of(protocol, public)) if rows is None else rows, public)

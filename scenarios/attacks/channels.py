@@ -11,21 +11,16 @@ from ...protocol.phases import PhasedProtocol
 
 __all__ = ["session_channel"]
 
-# Reports of a session; the channel has as many columns, and an evaluation looks at each.
-_MOST_OUTPUTS: Final = 50_000
+_MOST_OUTPUTS: Final = 50_000  # reports of a session; the channel has as many columns, and an evaluation looks at each
 _ROUNDING: Final = 1e-9
 
 
 def session_channel(
     protocol: PhasedProtocol[Any, Any], rows: IntArray, *, public: Sequence[int], votes: int = 1
 ) -> FloatArray | None:
-    """Return P[reports | row] of whole sessions: the view that the server has of one party.
+    """Return P[reports | row] of whole sessions with fresh noise: the view that the server has of one party.
 
-    Args:
-        protocol: what is run.
-        rows: int64, shape (c, private columns): the candidates.
-        public: the party's public row.
-        votes: how many sessions with fresh noise; what later ones repeat of the first is one report.
+    Rows are int64, shape (c, private columns). What later sessions repeat of the first is one report.
 
     Returns:
         Shape (c, outputs); rows sum to 1. None where outputs are too many or a law is not known.

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ...protocol.arrays import IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from ...protocol.estimators import Estimate
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.plugin_faults import blaming
@@ -32,42 +32,30 @@ Chosen: TypeAlias = Mapping[tuple[int, int], int]
 
 NOT_COMPUTED: Final = (ArithmeticError, LookupError, TypeError, ValueError)
 """What a protocol's own outcome raises for reports that it did not foresee."""
-_MOST_NUMBERS: Final = 16
-"""Of a report's number of which all are tried."""
-_MOST_TRIED: Final = 20_000
-"""Reports, for each kind of public row."""
+_MOST_NUMBERS: Final = 16  # of a report's number of which all are tried
+_MOST_TRIED: Final = 20_000  # reports, for each kind of public row
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ExtremeReports:
     """What parties of a session do to an estimate by extreme reports.
 
-    Args:
-        protocol: what is run.
-        inputs: everybody's rows.
-        noise: the simulation's.
-        aim: the estimate that is pushed, by its name; empty for the first.
-        sign: 1 to push it up, −1 to push it down.
-
     Raises:
         ConfigurationError: nothing that is released is an estimate, or none has this name.
         PluginError: the protocol's own code raises where nobody poisons.
     """
 
-    protocol: PhasedProtocol[Any, Any]
-    inputs: Inputs
-    noise: SimulatedNoise
-    aim: str = ""
-    sign: int = 1
+    protocol: PhasedProtocol[Any, Any]  # what is run
+    inputs: Inputs  # everybody's rows
+    noise: SimulatedNoise  # the simulation's
+    aim: str = ""  # the estimate that is pushed, by its name; empty for the first
+    sign: int = 1  # 1 to push it up, −1 to push it down
 
     def __post_init__(self) -> None:
         with blaming(self.protocol, "outcome"):
             names = list(self.estimates())
-        if not names:
-            allowed = (
-                "one whose outcome has estimates (psephos.protocol.estimators.Estimate), or whose system pushes it"
-            )
-            raise ConfigurationError(field="protocol", value=self.protocol.name, allowed=allowed)
+        allowed = "one whose outcome has estimates (psephos.protocol.estimators.Estimate), or whose system pushes it"
+        require(names, "protocol", self.protocol.name, allowed)
         if self.aim not in {"", *names}:
             shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")  # noqa: PLR2004  as many as are shown
             raise ConfigurationError(field="aim", value=self.aim, allowed=f"one of {shown}")
@@ -84,11 +72,7 @@ class ExtremeReports:
         return [draw_reports(phase, self.inputs, noise=self.noise, protocol=name, start=0) for phase in phases]
 
     def reports(self, places: IntArray) -> list[IntArray]:
-        """Return everybody's reports where these parties send the extreme ones.
-
-        Args:
-            places: whose reports are chosen.
-        """
+        """Return everybody's reports where these parties send the extreme ones."""
         reports = [own.copy() for own in self._drawn]
         for kind, own in self._kinds(places):
             for (phase, column), number in self._chosen_by(kind, own).items():
@@ -104,8 +88,7 @@ class ExtremeReports:
 
     def spread(self, places: IntArray) -> float:
         """Return how far the estimate is between pushed one way and the other by these parties, whatever they drew."""
-        other = dataclasses.replace(self, sign=-self.sign)
-        return abs(self.value_with(places) - other.value_with(places))
+        return abs(self.value_with(places) - dataclasses.replace(self, sign=-self.sign).value_with(places))
 
     def estimates(self, reports: Sequence[IntArray] | None = None) -> dict[str, Estimate]:
         """Return what is released to which these reports come; honest ones unless given."""
@@ -150,15 +133,9 @@ class ExtremeReports:
         return [reports[places] for reports in self._drawn], rest
 
     def pushed_by(self, reports: Sequence[IntArray], public: IntArray, rest: Sequence[Tally]) -> float:
-        """Return how far the estimate is pushed by what some parties report.
+        """Return how far what some parties report pushes the estimate, with the sign of the direction.
 
-        Args:
-            reports: theirs.
-            public: their public rows.
-            rest: the tallies of everybody else's reports, if there are others.
-
-        Returns:
-            The estimate, with the sign of the direction; −∞ where it is no number, or no outcome is computed.
+        `rest` are the tallies of everybody else's reports, if there are others. It is −∞ where no outcome is computed.
         """
         tallies = self._tallies(reports, public)
         if rest:

@@ -32,19 +32,14 @@ _SESSION: Final = "isolation"
 
 @dataclasses.dataclass(frozen=True)
 class Isolation:
-    """How well an attack does on one party, with and without the others.
+    """How well an attack does on one party, with and without the others."""
 
-    Args:
-        before: when all honest parties are counted.
-        after: when the target alone is, beside the coalition's members.
-        server: when the server is in the coalition: what neither can exceed, but for luck in the sessions simulated.
-        epsilon: the proven loss of the target against this coalition, by the ledger, however many are counted; ∞ where
-            the coalition has a server that is trusted with values.
-    """
-
-    before: Evaluation
-    after: Evaluation
+    before: Evaluation  # when all honest parties are counted
+    after: Evaluation  # when the target alone is, beside the coalition's members
+    # When the server is in the coalition: what neither can exceed, but for luck in the sessions simulated.
     server: Evaluation
+    # The proven loss of the target against this coalition, by the ledger, however many are counted; ∞ where the
+    # coalition has a server that is trusted with values.
     epsilon: float
 
 

@@ -158,12 +158,7 @@ class Poisoning(abc.ABC):
         return True
 
     def random_choices(self, public: Sequence[int], uniforms: FloatArray) -> tuple[list[int], ...]:
-        """Return accepted reports, each as likely, for the columns that matter.
-
-        Args:
-            public: the party's public row.
-            uniforms: float64 in [0, 1), shape (columns that matter,).
-        """
+        """Return accepted reports, each as likely, for the columns that matter, by a uniform for each of these."""
         left = iter(uniforms.tolist())
         drawn: list[list[int]] = []
         for phase, columns in zip(self.protocol.phases, self.choices(public).touched, strict=True):
@@ -200,12 +195,7 @@ def reports_of(
 ) -> list[IntArray]:
     """Return everybody's reports of a session in which some poison, for each phase, shape (n, num_reported).
 
-    Args:
-        poisoning: what is pushed.
-        inputs: everybody's true rows.
-        noise: the simulation's: who is honest draws the same as without poisoners.
-        poisoners: their places; nobody's unless given.
-        strategy: how they choose.
+    Who is honest draws the same as without poisoners, of whom there are none unless given.
     """
     protocol = poisoning.protocol
     places = np.empty(0, dtype=np.int64) if poisoners is None else poisoners
@@ -248,20 +238,12 @@ def outcome_of(
 
 
 def has_poisoning(protocol: PhasedProtocol[Any, Any]) -> bool:
-    """Return whether a protocol's system says what can be pushed, and how.
-
-    Raises:
-        ConfigurationError: what it says cannot be imported, or is something else.
-    """
+    """Return whether a protocol's system says what can be pushed, and how."""
     return part_of(type(protocol), "poisoning", Poisoning, is_class=True) is not None
 
 
 def find_poisoning(protocol: PhasedProtocol[Any, Any], aim: str = "", *, sign: int = 1) -> Poisoning:
-    """Return what can be pushed in sessions of a protocol. See `Poisoning`.
-
-    Raises:
-        ConfigurationError: its system does not say how, or as `Poisoning`.
-    """
+    """Return what can be pushed in sessions of a protocol; ConfigurationError where its system says nothing of it."""
     kind: type[Poisoning] | None = part_of(type(protocol), "poisoning", Poisoning, is_class=True)
     if kind is None:
         allowed = f"one whose poisoning is known: {', '.join(names_with('poisoning'))}"

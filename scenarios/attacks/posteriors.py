@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 
 __all__ = [
     "Evaluation",
@@ -32,8 +32,7 @@ __all__ = [
     "success_bound",
 ]
 
-# A prior is typed by hand: .1 + .2 + .7.
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # a prior is typed by hand: .1 + .2 + .7
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -87,19 +86,10 @@ class Evaluation:
 
 
 def check_prior(prior: Sequence[float], *, num_labels: int) -> FloatArray:
-    """Return a prior as an array.
-
-    Args:
-        prior: a probability for each label.
-        num_labels: how many there are.
-
-    Raises:
-        ConfigurationError: one is negative or no number, their number is another, or they do not sum to one.
-    """
+    """Return a prior as an array; ConfigurationError unless these are as many probabilities that sum to one."""
     probabilities = np.array(prior, dtype=np.float64)
-    if probabilities.shape != (num_labels,):
-        allowed = f"{num_labels} probabilities"
-        raise ConfigurationError(field="prior", value=f"{probabilities.size} numbers", allowed=allowed)
+    allowed = f"{num_labels} probabilities"
+    refuse(probabilities.shape != (num_labels,), "prior", f"{probabilities.size} numbers", allowed)
     if not np.all(probabilities >= 0) or not abs(math.fsum(probabilities.tolist()) - 1) <= _ROUNDING:
         total = math.fsum(probabilities.tolist())
         allowed = f"probabilities in [0, 1] that sum to one (these sum to {total:g})"
@@ -142,12 +132,7 @@ def infer(
 
 
 def evaluate(posteriors: Posteriors, truths: IntArray) -> Evaluation:
-    """Compare an attack's guesses with the truth.
-
-    Args:
-        posteriors: what it inferred.
-        truths: int64, shape (targets,): the places of the true labels.
-    """
+    """Compare an attack's guesses with the places of the true labels: int64, shape (targets,)."""
     number = len(truths)
     success = float(np.count_nonzero(np.equal(posteriors.guesses, truths))) / number
     return _evaluation(posteriors, success, math.sqrt(success * (1 - success) / number))
@@ -159,9 +144,6 @@ def evaluate_expected(posteriors: Posteriors) -> Evaluation:
     Its guess is then right with the probability that it says itself, whose mean varies less than the share of guesses
     that happened to be right. Where secrets, or whatever else a likelihood takes for granted, are drawn otherwise, this
     says nothing: use `evaluate`.
-
-    Args:
-        posteriors: of these targets.
     """
     chances = posteriors.probabilities.max(axis=1)
     return _evaluation(posteriors, float(chances.mean()), float(chances.std() / math.sqrt(len(chances))))
@@ -181,12 +163,9 @@ def _evaluation(posteriors: Posteriors, success: float, error: float) -> Evaluat
 
 
 def pool(parts: Sequence[Evaluation]) -> Evaluation:
-    """Return the evaluation of several tries together, each weighted by its number of targets.
+    """Return the evaluation of several tries together, none of them exact, each weighted by its number of targets.
 
     Tries are independent of each other; targets of one try may share their evidence, and then say no more than one.
-
-    Args:
-        parts: at least one, none of them exact.
     """
     number = sum(part.num_targets for part in parts)
 
@@ -245,28 +224,20 @@ def _pooled_error(parts: Sequence[Evaluation], success: float) -> float:
 
 
 def success_bound(epsilon: float, prior: Sequence[float] | FloatArray) -> float:
-    """Return the most that any attack succeeds with on an ε-private secret.
+    """Return the most that any attack succeeds with on a secret that is ε-private between any two labels.
 
     Evidence multiplies the odds of a label against any other by e^ε at most, so its posterior is at most
     π·e^ε/(π·e^ε + 1 − π), and so is the success of naming the likeliest, at the greatest π.
-
-    Args:
-        epsilon: ε ≥ 0, between any two labels.
-        prior: a probability for each label.
     """
     greatest = float(np.max(prior))
     return greatest / (greatest + (1 - greatest) * math.exp(-epsilon))
 
 
 def information_bound(epsilon: float, prior: Sequence[float] | FloatArray) -> float:
-    """Return the most bits that evidence tells of an ε-private secret: the least of three bounds.
+    """Return the most bits that evidence tells of a secret, ε-private between any two labels: the least of three.
 
     Its entropy; ε, since the evidence's law is within a factor of e^ε of each candidate's; and ε·tanh(ε/2), since the
     relative entropy of two laws that are ε apart is at most that, and mutual information is at most the greatest.
-
-    Args:
-        epsilon: ε ≥ 0, between any two labels.
-        prior: a probability for each label.
     """
     probabilities = np.asarray(prior, dtype=np.float64)
     entropy = float(np.sum(special.entr(probabilities)))

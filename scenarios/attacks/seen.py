@@ -30,12 +30,7 @@ _PLAIN = msgspec.msgpack.Decoder(Any)
 
 @dataclasses.dataclass(frozen=True)
 class Coalition:
-    """Parties that pool their views.
-
-    Args:
-        members: the places of its clients in the roster, increasing.
-        has_server: whether the server is one of them.
-    """
+    """Parties that pool their views: places of clients in the roster, increasing, and whether the server is in."""
 
     members: tuple[int, ...]
     has_server: bool
@@ -102,9 +97,6 @@ def seen_by_arrays(
 
     Returns:
         What was seen, of a session of the counted parties alone: places are theirs among these.
-
-    Raises:
-        ValueError: a member is not counted, or nobody is.
     """
     protocol.check_inputs(inputs)
     counted = range(len(inputs)) if counted is None else counted
@@ -133,19 +125,11 @@ def seen_by_arrays(
 def tallies_of(
     protocol: PhasedProtocol[Any, Any], reports: Sequence[IntArray], public: IntArray, *, noise: SimulatedNoise
 ) -> list[Tally]:
-    """Return the tallies of a session to which these reports come.
-
-    Args:
-        protocol: what is run.
-        reports: everybody's, for each phase.
-        public: everybody's public rows.
-        noise: the simulation's, for what a trusted server draws.
-    """
+    """Return the tallies of a session to which these reports come, for each phase, with what a trusted server draws."""
     tallies: list[Tally] = []
     for number, phase in enumerate(protocol.phases):
         tally = phase.tally(reports[number], earlier=reports[:number], public=public)
-        draw = draw_for_release(noise, protocol=protocol.name, phase=phase)
-        tallies.append(phase.randomize_tally(tally, draw))
+        tallies.append(phase.randomize_tally(tally, draw_for_release(noise, protocol=protocol.name, phase=phase)))
     return tallies
 
 
@@ -156,14 +140,7 @@ def seen_by_server(
     noise: SimulatedNoise,
     earlier: dict[str, IntArray] | None = None,
 ) -> Seen:
-    """Return what the server by itself sees of reports, and nothing of what it publishes: for many targets.
-
-    Args:
-        protocol: what is run.
-        inputs: all parties' rows.
-        noise: the simulation's.
-        earlier: as `seen_by_arrays`.
-    """
+    """Return what the server by itself sees of reports, and nothing of what it publishes: for many targets."""
     reports = tuple(_draw(protocol, inputs, noise=noise, earlier=earlier))
     return Seen(
         protocol=protocol,
@@ -178,11 +155,7 @@ def seen_by_server(
 
 
 def _draw(
-    protocol: PhasedProtocol[Any, Any],
-    inputs: Inputs,
-    *,
-    noise: SimulatedNoise,
-    earlier: dict[str, IntArray] | None,
+    protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, noise: SimulatedNoise, earlier: dict[str, IntArray] | None
 ) -> Iterator[IntArray]:
     for phase in protocol.phases:
         reports = None if earlier is None or phase.kept is None else earlier.get(phase.name)
@@ -202,18 +175,9 @@ def seen_by_agents(
     coalition: Coalition,
     tallies: Sequence[Tally] = (),
 ) -> Seen:
-    """Return what a coalition saw of a session of agents, from the views of its members.
+    """Return what a coalition saw of a session of agents, from its members' views; others' are not looked at.
 
-    Args:
-        protocol: what was run.
-        views: recorded ones, in any order; those of others are not looked at.
-        names: the roster.
-        public: everybody's public rows.
-        coalition: who pools its views.
-        tallies: what the session published of its phases (`SessionRecord.tallies`); empty where it came to no end.
-
-    Raises:
-        ValueError: the view of a member is missing.
+    `tallies` are what the session published of its phases (`SessionRecord.tallies`); empty where it came to no end.
     """
     members = {names[place] for place in coalition.members}
     own: dict[str, View] = {}

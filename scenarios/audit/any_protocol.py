@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...agents.noise import SecureNoise
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.mechanisms import PostProcessed, RowMechanism
 from ...protocol.mechanisms.realized import reports_to_try
 from ...protocol.phases import Phase, PhasedProtocol
@@ -36,21 +36,17 @@ from ..system import find_protocol, protocol_names, systems
 from .case import Case, LawCheck, OutputSampler, Pair
 from .exposed_parts import ExposedPart, OwnRelease, Released, Reported, draw_releases
 from .exposures import Exposure, exposure_of_party
-from .jointly import AGENT_SHARES, TWO_PARTY_SHARES, exposure_of_two
 from .machines import by_agents
 from .mechanisms.checking import checks_of
 from .mechanisms.sampling import secure_draw, simulated_draw
-from .whole_sessions import PARTY_SECURE_SHARE, PARTY_SHARE, charge
+from .whole_sessions import AGENT_SHARES, PARTY_SECURE_SHARE, PARTY_SHARE, TWO_PARTY_SHARES, charge, exposure_of_two
 
 __all__ = ["cases_of_protocol", "cases_of_scenario"]
 
 _Neighbors: TypeAlias = NDArray[np.bool_]
-_MOST_PUBLIC_ROWS: Final = 8
-"""Kinds of public rows, each audited for itself."""
-_DRAWS: Final = 64
-"""Reports of each candidate among which the worst pair is searched, beside those that are listed."""
-_MOST_PAIRS: Final = 12
-"""That are tried by outputs alone."""
+_MOST_PUBLIC_ROWS: Final = 8  # kinds of public rows, each audited for itself
+_DRAWS: Final = 64  # reports of each candidate among which the worst pair is searched, beside those that are listed
+_MOST_PAIRS: Final = 12  # that are tried by outputs alone
 _SHARE_OF_NUMBER: Final = 0.5
 """Of the outputs with secure noise that are asked for, over a report's numbers: each takes tens of microseconds."""
 _SHARE_OF_OWN_RELEASES, _SHARE_OF_RELEASES = 0.02, 0.5
@@ -64,12 +60,9 @@ _NO_SAMPLER: Final = "Deployments have no exact sampler of it, so that simulated
 def cases_of_protocol(
     protocol: PhasedProtocol[Any, Any], public: IntArray | None = None, *, has_mechanisms: bool = True
 ) -> list[Case]:
-    """Return the audits of a protocol with these parameters.
+    """Return the audits of a protocol with these parameters, and of its mechanisms by themselves if that is asked for.
 
-    Args:
-        protocol: what is run.
-        public: the parties' public rows, shape (n, public columns); by default those of its candidates.
-        has_mechanisms: whether its mechanisms are audited by themselves, too.
+    Public rows, shape (n, public columns), are by default those of its candidates.
 
     Raises:
         ConfigurationError: public rows are not there; or no party has a choice of rows, or no loss is stated that what
@@ -85,21 +78,15 @@ def cases_of_protocol(
         suffix = f", public row ({', '.join(map(str, kind))})" if len(kinds) > 1 else ""
         audited = _Audited(protocol, candidates, kind, suffix, note)
         cases += [*(audited.mechanism_cases() if has_mechanisms else ()), *audited.session_cases()]
-    if not cases:
-        allowed = "one with a loss for replace-one neighbors in the local model, or for any in the central one"
-        raise ConfigurationError(
-            field="protocol", value=protocol.name, allowed=f"{allowed}, and two rows that are neighbors"
-        )
+    allowed = "one with a loss for replace-one neighbors in the local model, or for any in the central one"
+    require(cases, "protocol", protocol.name, f"{allowed}, and two rows that are neighbors")
     return cases
 
 
 def cases_of_scenario(source: str, settings: Sequence[str] = (), *, data: str = "") -> list[Case]:
     """Return the audits of what a scenario runs, or of a registered protocol by its name.
 
-    Args:
-        source: the protocol's name, whose parameters are set; or a scenario's, whose parties' public rows are audited.
-        settings: "key=value" each: of a name parameters, of a scenario any value.
-        data: the folder of data sets; by default the scenario's own.
+    Of a name settings are parameters, of a scenario any value; then its parties' public rows are audited.
 
     Raises:
         ConfigurationError: a value is not allowed, the protocol's system has audits of its own, or as
@@ -118,9 +105,8 @@ def cases_of_scenario(source: str, settings: Sequence[str] = (), *, data: str = 
         resolved = resolve(msgspec.structs.replace(scenario, data=data) if data else scenario)
         protocol, public = resolved.protocol, None if isinstance(resolved, Streamed) else resolved.inputs.public
     system = systems().get(protocol.name)
-    if system is not None and system.session_cases:
-        allowed = f"of a protocol without audits of its own: psephos audit {protocol.name} runs those of its system"
-        raise ConfigurationError(field="scenario", value=source, allowed=allowed)
+    allowed = f"of a protocol without audits of its own: psephos audit {protocol.name} runs those of its system"
+    refuse(system is not None and system.session_cases, "scenario", source, allowed)
     with blaming(type(protocol)):
         return cases_of_protocol(protocol, public, has_mechanisms=system is None or not system.mechanism_cases)
 
@@ -145,15 +131,7 @@ def _kinds_of(
 
 @dataclasses.dataclass(frozen=True)
 class _Audited:
-    """A party with some public row.
-
-    Args:
-        protocol: what is run.
-        candidates: what its row may be.
-        public: its public row.
-        suffix: of names of cases.
-        note: see `Case`.
-    """
+    """A party with some public row, and what its private row may be; a suffix is of names of cases."""
 
     protocol: PhasedProtocol[Any, Any]
     candidates: CandidateRows

@@ -38,8 +38,7 @@ __all__ = [
     "upper_limits",
 ]
 
-_ROUNDING: Final = 1e-12
-"""Relative: far more than the error of scipy's inverse of the incomplete beta function."""
+_ROUNDING: Final = 1e-12  # relative: far more than the error of scipy's inverse of the incomplete beta function
 _LEAST_ERROR: Final = 1e-9
 _GREATEST_EXPONENT: Final = 700.0
 _MOST_NEEDED: Final = 1 << 50
@@ -48,10 +47,7 @@ _MOST_NEEDED: Final = 1 << 50
 def lower_limits(hits: IntArray, number: int, risk: float) -> FloatArray:
     """Return p so that an event of a smaller probability has had so many hits with probability `risk` at most.
 
-    Args:
-        hits: how often events happened.
-        number: outputs, ≥ 1.
-        risk: in (0, 1), of each limit.
+    Hits are of so many outputs, ≥ 1; the risk, in (0, 1), is of each limit.
     """
     limits = np.asarray(betaincinv(np.maximum(hits, 1), number - hits + 1, risk), dtype=np.float64)
     return np.where(hits > 0, limits * (1 - _ROUNDING), 0.0)
@@ -98,17 +94,10 @@ def mu_bounds(likely: IntArray, unlikely: IntArray, number: int, risk: float) ->
 
 
 def samples_needed(epsilon: float, risk: float) -> int | None:
-    """Return how many outputs of each neighbor it takes to tell anything of a mechanism with this ε.
+    """Return how many outputs of each neighbor it takes to tell anything of a mechanism with this ε; None for too many.
 
     No ε-DP mechanism is told apart sooner than binary randomized response, whose expected hits are taken; any other
-    needs more.
-
-    Args:
-        epsilon: ≥ 0, in nats; ∞ for the least number with which there is any statement at all.
-        risk: in (0, 1).
-
-    Returns:
-        The number; None where no number is enough, or none that anybody could draw.
+    needs more. At ε = ∞ it is the least number with which there is any statement at all.
     """
     share = 1 / (1 + exp(-epsilon)) if math.isfinite(epsilon) else 1.0
 
@@ -130,11 +119,7 @@ def samples_needed(epsilon: float, risk: float) -> int | None:
 
 
 def exact_epsilon(laws: FloatArray) -> float:
-    """Return ε of two laws over finitely many outputs: the greatest |ln P/Q|; ∞ where only one is 0.
-
-    Args:
-        laws: shape (2, outputs).
-    """
+    """Return ε of two laws, shape (2, outputs): the greatest |ln P/Q|; ∞ where only one is 0."""
     first, second = _possible(laws)
     if not len(first) or np.any((first > 0) != (second > 0)):
         return math.inf if len(first) else 0.0
@@ -152,11 +137,8 @@ def exact_delta(laws: FloatArray, epsilon: float) -> float:
 def exact_trade_off(laws: FloatArray) -> FloatArray:
     """Return the corners of the trade-off curve between two laws: type I error, least type II error.
 
-    Args:
-        laws: of the alternative and of the null hypothesis, shape (2, outputs).
-
-    Returns:
-        Shape (corners, 2), from (0, ·) to (1, 0); between corners the curve is straight.
+    The laws are of the alternative and of the null hypothesis, shape (2, outputs); the corners, shape (corners, 2), go
+    from (0, ·) to (1, 0). Between corners the curve is straight.
     """
     first, second = _possible(laws)
     # P/(P + Q), which is finite where P/Q is not.

@@ -8,17 +8,29 @@ simulations, with that of deployments, or with each.
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import RowMechanism
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, TrustModel, total_of
 
-__all__ = ["FULL_SAMPLES", "NO_PLACE", "Case", "LawCheck", "OutputSampler", "Pair", "Score", "Source", "View"]
+__all__ = [
+    "FULL_SAMPLES",
+    "NO_PLACE",
+    "Case",
+    "LawCheck",
+    "OutputSampler",
+    "Pair",
+    "Score",
+    "Source",
+    "Streams",
+    "View",
+]
 
-NO_PLACE: Final = -1
-"""In place of a column: what was drawn is an output that neither law has."""
+NO_PLACE: Final = -1  # in place of a column: what was drawn is an output that neither law has
 Source: TypeAlias = Literal["simulated", "secure"]
 """Whose randomness is audited: that of simulations, or that of deployments."""
 FULL_SAMPLES: Final[Mapping[Source, int]] = {"simulated": 500_000, "secure": 20_000}
@@ -28,6 +40,10 @@ OutputSampler: TypeAlias = Callable[[int, int], IntArray]
 """(number, stream) → that many independent outputs, int64, shape (number, width); streams share no randomness."""
 Score: TypeAlias = Callable[[IntArray], FloatArray]
 """Outputs → for each the number that tells the neighbors apart, best the log-likelihood ratio; shape (number,)."""
+
+
+_CHUNK: Final = 1 << 16
+_FIRST_STREAM: Final = 1 << 40
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -148,3 +164,24 @@ class Case:
             raise ValueError(f"losses must be at least 0, got {self.claimed} and {self.proven}")
         if not (0 < self.share <= 1 and 0 < self.secure_share <= 1):
             raise ValueError(f"shares must be in (0, 1], got {self.share} and {self.secure_share}")
+
+
+class Streams:
+    """Numbers of streams of a seed, each given out once."""
+
+    def __init__(self, seed: int) -> None:
+        self._next = seed * _FIRST_STREAM
+
+    def chunks(self, draw: OutputSampler, number: int) -> Iterator[IntArray]:
+        """Yield so many outputs, some at a time, each time from a stream of their own."""
+        for start in range(0, number, _CHUNK):
+            size = min(_CHUNK, number - start)
+            self._next += 1
+            outputs = draw(size, self._next)
+            if outputs.ndim != 2 or len(outputs) != size:  # noqa: PLR2004  a table
+                raise ValueError(f"expected outputs of shape ({size}, width), got {outputs.shape}")
+            yield outputs
+
+    def all(self, draw: OutputSampler, number: int) -> IntArray:
+        """Return so many outputs. See `chunks`."""
+        return np.concatenate(list(self.chunks(draw, number)))

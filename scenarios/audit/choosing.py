@@ -3,10 +3,14 @@
 An event says of an output that its score is at least a threshold, or at most. Of all scores that there are of a pair,
 its own and those that are learned from outputs, that event is chosen whose bound on ε is the greatest; with it come
 events along the trade-off curve, and the one that says most of δ.
+
+An event at an *edge* is of extremes of an ordered feature, or a single value. A likelihood ratio looks where the law
+says that neighbors differ, and a learned score where most outputs lie. A sampler that is wrong in a tail alone, such as
+noise that is clipped, shows at an edge and nowhere else. The outputs that choose an event do not decide.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,9 +18,9 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from .bounds import delta_bounds, epsilon_bounds, mu_bounds
 from .case import Pair, Score
-from .features import learn_scores
+from .features import Feature, learn_scores, ordered_features_of
 
-__all__ = ["ChosenEvent", "Event", "choose_by_laws", "choose_by_outputs", "scored"]
+__all__ = ["ChosenEvent", "Edge", "Event", "choose_by_laws", "choose_by_outputs", "choose_edge", "scored"]
 
 _MOST_THAT_TEACH: Final = 1 << 15
 _MOST_THAT_TEACH_MORE: Final = 1 << 14
@@ -24,21 +28,20 @@ _MOST_THAT_TEACH_MORE: Final = 1 << 14
 # δ is at most its probability.
 _RISK_OF_DELTA_CHOICE: Final = 0.1
 _RISK_OF_LAW_CHOICE: Final = 0.01
-_HITS_BY_LAW: Final = 1 << 17
-"""Of probability 1: as many as some outputs would have, so that rare events do not win."""
+_HITS_BY_LAW: Final = 1 << 17  # of probability 1: as many as some outputs would have, so that rare events do not win
 _NUM_CURVE_POINTS: Final = 7
 _NUM_THRESHOLDS: Final = 256
 _MOST_THRESHOLDS_OF_LAWS: Final = 512
 
 
-class Event(NamedTuple):
-    """That a score is on one side of a threshold.
+_RISK_OF_CHOICE: Final = 1e-3
+"""Of the intervals by which edges are compared: loose, since there are few outputs to choose by."""
+_NUM_RANKS: Final = 64  # at either end, at distances from it that grow geometrically
+_DEVIATIONS: Final = 3
 
-    Args:
-        threshold: on which it may be itself.
-        is_above: whether the event is at least the threshold, and more likely under the first neighbor; else at most,
-            and more likely under the second.
-    """
+
+class Event(NamedTuple):
+    """That a score is at least a threshold, and more likely under the first neighbor; or at most, under the second."""
 
     threshold: float
     is_above: bool
@@ -49,15 +52,7 @@ class Event(NamedTuple):
 
 
 class ChosenEvent(NamedTuple):
-    """What is to be told apart by what.
-
-    Args:
-        pair: the neighbors.
-        name: of the score.
-        score: the score.
-        event: which says most of ε.
-        curve: events along the trade-off curve.
-    """
+    """What is to be told apart by what: the event that says most of ε, and events along the trade-off curve."""
 
     pair: Pair
     name: str
@@ -109,12 +104,7 @@ def choose_by_outputs(drawn: Iterable[tuple[Pair, IntArray, IntArray]], *, risk:
 
 
 def choose_by_laws(pair: Pair, laws: FloatArray) -> ChosenEvent:
-    """Return the event whose bound by outputs should be the greatest; outputs are columns of the laws, or `NO_PLACE`.
-
-    Args:
-        pair: the neighbors.
-        laws: theirs, shape (2, outputs).
-    """
+    """Return the event whose bound by outputs, columns of the laws or `NO_PLACE`, should be the greatest."""
     # One more column, which neither law has: the last one, so that `NO_PLACE` is its place.
     extended: FloatArray = np.pad(laws, ((0, 0), (0, 1)))
     score = _law_score(extended)
@@ -181,3 +171,76 @@ def _thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
 
 def _nothing(outputs: IntArray) -> FloatArray:
     return np.zeros(len(outputs))
+
+
+_LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
+
+
+class Edge(NamedTuple):
+    """That a feature is in a range: beyond a point, or a single value."""
+
+    pair: Pair  # the neighbors
+    feature: Feature  # the feature
+    least: int  # of the range
+    greatest: int  # of the range
+    is_first: bool  # whether it should be more likely under the first neighbor
+    bound: float  # on ε by the outputs that chose it, which proves nothing
+
+    @property
+    def name(self) -> str:
+        """The range, as a phrase."""
+        if self.least == self.greatest:
+            return f"{self.feature.name}: {self.least}"
+        at_least = f"at least {self.least}" if self.least > _LEAST else ""
+        return f"{self.feature.name}: {at_least or f'at most {self.greatest}'}"
+
+    def hits(self, outputs: IntArray) -> int:
+        """Return how many outputs are in the range."""
+        values = self.feature.of(outputs)
+        return int(np.count_nonzero((values >= self.least) & (values <= self.greatest)))
+
+
+def choose_edge(drawn: Sequence[tuple[Pair, IntArray, IntArray]], features: Sequence[Feature] = ()) -> Edge | None:
+    """Return the edge that told most; None where all outputs are one and the same.
+
+    Outputs of the first and of the second neighbor are those that do not decide. Looked at is by default each number,
+    and what is made of several.
+    """
+    edges = (
+        edge
+        for pair, first, second in drawn
+        for feature in features or ordered_features_of(first.shape[1])
+        for edge in _edges_of(pair, feature, first, second)
+    )
+    return max(edges, key=lambda edge: edge.bound, default=None)
+
+
+def _edges_of(pair: Pair, feature: Feature, first: IntArray, second: IntArray) -> Iterator[Edge]:
+    """Yield the best extreme of a feature at either end, and the best one of its values."""
+    sides = np.sort(feature.of(first)), np.sort(feature.of(second))
+    both = np.sort(np.concatenate(sides))
+    if both[0] == both[-1]:
+        return
+    ranks = np.geomspace(1, len(both), _NUM_RANKS).astype(np.int64) - 1
+    low, high = np.unique(both[ranks]), np.unique(both[len(both) - 1 - ranks])
+    values = both[np.concatenate([[True], both[1:] != both[:-1]])]
+    least, greatest = np.full(1, _LEAST), np.full(1, _GREATEST)
+    for starts, ends in (
+        (np.repeat(least, len(low)), low),
+        (high, np.repeat(greatest, len(high))),
+        (values, values),
+    ):
+        one, other = (
+            np.searchsorted(side, ends, side="right") - np.searchsorted(side, starts, side="left") for side in sides
+        )
+        for is_first, likely, unlikely in ((True, one, other), (False, other, one)):
+            place = int(np.argmax(_roughly(likely, unlikely)))
+            hits = likely[place : place + 1], unlikely[place : place + 1]
+            bound = float(epsilon_bounds(*hits, min(map(len, sides)), _RISK_OF_CHOICE)[0])
+            yield Edge(pair, feature, int(starts[place]), int(ends[place]), is_first, bound)
+
+
+def _roughly(likely: IntArray, unlikely: IntArray) -> FloatArray:
+    """Return roughly by how much events are the likelier: as the intervals of so many hits have it, without them."""
+    low = np.maximum(likely - _DEVIATIONS * np.sqrt(likely), 0.0)
+    return low / (unlikely + _DEVIATIONS * np.sqrt(unlikely) + 2 * _DEVIATIONS)

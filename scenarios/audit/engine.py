@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.errors import refuse, require
 from .bounds import (
     delta_bounds,
     epsilon_bounds,
@@ -31,12 +31,10 @@ from .bounds import (
     samples_needed,
     upper_limits,
 )
-from .case import Case, LawCheck, OutputSampler, Pair, Source
-from .choosing import ChosenEvent, choose_by_laws, choose_by_outputs
-from .edges import Edge, choose_edge
+from .case import Case, LawCheck, OutputSampler, Pair, Source, Streams
+from .choosing import ChosenEvent, Edge, choose_by_laws, choose_by_outputs, choose_edge
 from .features import outcome_feature
-from .holding import NOTHING_HELD, Counts, draw_checks, hold
-from .streams import Streams
+from .following import NOTHING_HELD, Counts, draw_checks, hold
 from .verdict import Audited, Bounds, Evidence, judge
 
 __all__ = ["audit", "check_confidence", "check_samples"]
@@ -60,9 +58,8 @@ def check_confidence(confidence: float) -> None:
 def check_samples(samples: int, confidence: float) -> None:
     """Raise ConfigurationError where so few outputs allow no statement whatever they are."""
     least = _least_samples(confidence)
-    if samples < least:
-        allowed = f"at least {least}: with fewer no statement is possible at confidence {confidence:.12g}"
-        raise ConfigurationError(field="samples", value=samples, allowed=allowed)
+    allowed = f"at least {least}: with fewer no statement is possible at confidence {confidence:.12g}"
+    refuse(samples < least, "samples", samples, allowed)
 
 
 def _least_samples(confidence: float) -> int:
@@ -122,8 +119,7 @@ def audit(
     else:
         found = Evidence("", "", Bounds())
     if checks:
-        number = int(samples * _OF_INPUTS[source]) // len(checks)
-        inputs += draw_checks(checks, number, streams)
+        inputs += draw_checks(checks, int(samples * _OF_INPUTS[source]) // len(checks), streams)
     found = found._replace(held=hold(inputs, of_law) if inputs else NOTHING_HELD)
     least = samples_needed(case.proven, (risk - of_law) * _OF_EPSILON)
     needed = None if least is None else _with_choice(least)
@@ -212,11 +208,7 @@ class _Hits:
 
 
 def _counting(drawn: Iterable[IntArray], counts: Counts) -> Iterator[IntArray]:
-    """Yield outputs that have a law, and count them.
-
-    Raises:
-        ValueError: an output is not what such an output must be.
-    """
+    """Yield outputs that have a law, and count them."""
     for outputs in drawn:
         if outputs.shape[1] != 1:
             raise ValueError("an output that has a law must be the number of one of its columns, or of none")
@@ -234,16 +226,9 @@ def _bounds_of(
     proven: float,
     undecided: int = 0,
 ) -> Bounds:
-    """Return the bounds that hits give.
+    """Return the bounds that hits of the first and of the second neighbor give, of the chosen event and of the edge.
 
-    Args:
-        chosen: the event, with those of the curve.
-        edge: the edge.
-        hits: of the first and of the second neighbor.
-        number: outputs of each that were counted.
-        risk: of all bounds together.
-        proven: ε, at which δ is bounded.
-        undecided: how many of the outputs were not counted by the edge.
+    Of the outputs that were counted so many were not counted by the edge. The risk is of all bounds together.
     """
     likely, unlikely = hits if chosen.event.is_above else hits[::-1]
     epsilon = float(epsilon_bounds(likely.of_events[:1], unlikely.of_events[:1], number, risk * _OF_EPSILON)[0])

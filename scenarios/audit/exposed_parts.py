@@ -23,17 +23,11 @@ from .case import NO_PLACE
 
 __all__ = ["MAX_OUTPUTS", "ExposedPart", "OwnRelease", "Released", "Reported", "draw_releases"]
 
-MAX_OUTPUTS: Final = 1 << 14
-"""Outputs of an exact joint law: more take longer than sampling tells."""
+MAX_OUTPUTS: Final = 1 << 14  # outputs of an exact joint law: more take longer than sampling tells
 
 
 class ExposedPart(abc.ABC):
-    """What one randomizer makes of each candidate.
-
-    Args:
-        mechanism: the randomizer.
-        values: what it sees of each candidate, int64, shape (candidates, w).
-    """
+    """What one randomizer makes of each candidate, of which it sees these values: int64, shape (candidates, w)."""
 
     def __init__(self, mechanism: RowMechanism, values: IntArray) -> None:
         self.mechanism = mechanism
@@ -65,10 +59,7 @@ class ExposedPart(abc.ABC):
 
     @functools.cached_property
     def log_laws(self) -> FloatArray | None:
-        """Logarithms of P[output | candidate], shape (candidates, outputs); None where there are too many outputs.
-
-        Outputs that no candidate has are left out.
-        """
+        """Logarithms of P[output | candidate], shape (candidates, outputs that any has); None for too many."""
         is_many = self.width * math.log(self._num_reports) > math.log(MAX_OUTPUTS)
         if isinstance(self.mechanism, PostProcessed) or is_many or not self.is_law_known:
             return None
@@ -125,13 +116,9 @@ class ExposedPart(abc.ABC):
 
 
 class Reported(ExposedPart):
-    """The reports of one phase, of a party in a roster of parties with the same row.
+    """The reports of one phase, of a party in a roster of parties with the same public and private row.
 
-    Args:
-        protocol: whose phase it is.
-        phase: the phase.
-        rows: each candidate's private row, shape (candidates, private columns).
-        public: the party's public row.
+    Each candidate has a private row, shape (candidates, private columns).
     """
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, rows: IntArray, public: Sequence[int]) -> None:
@@ -149,13 +136,7 @@ class Reported(ExposedPart):
 
 
 class Released(ExposedPart):
-    """The tally as a trusted server releases it, drawn by the phase itself.
-
-    Args:
-        protocol: whose phase it is.
-        phase: the phase.
-        tallies: of each candidate data set.
-    """
+    """The tally of each candidate data set as a trusted server releases it, drawn by the phase itself."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]) -> None:
         super().__init__(phase.mechanism_faced(()), np.stack([tally.totals.reshape(-1) for tally in tallies]))
@@ -183,13 +164,6 @@ def draw_releases(
     """Return what a server makes of one tally, again and again: int64, shape (number, numbers of a release).
 
     Where a session takes the first place of a stream of noise, each release takes a place of its own.
-
-    Args:
-        protocol: whose phase it is.
-        phase: the phase.
-        tally: before the noise.
-        number: of releases.
-        noise: draws them.
     """
 
     def draw_at(place: int) -> Draw:

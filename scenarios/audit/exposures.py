@@ -3,8 +3,8 @@
 An exposure is a list of parts (`exposed_parts`), each what one randomizer makes of each candidate row; parts share no
 randomness, so that log-likelihoods add. With the noise of deployments sessions are held by machines (`machines`), some
 parties with the same row in each, or for what a server releases one output in each. Whether parties of one session
-share anything is another audit's (`jointly`). The second session of a repeated vote is the same session in another
-round.
+share anything is another audit's (`whole_sessions.two_party_cases`). The second session of a repeated vote is the same
+session in another round.
 """
 
 import dataclasses
@@ -22,8 +22,7 @@ from .machines import SESSION, HeldSession, noise_of, reports_of_each, roster_of
 
 __all__ = ["CandidateSampler", "Exposure", "exposure_of_party", "exposure_of_release"]
 
-_PARTIES: Final = 32
-"""With the same row in one session by machines."""
+_PARTIES: Final = 32  # with the same row in one session by machines
 _SIDES: Final = 2
 
 CandidateSampler: TypeAlias = Callable[[int, int], OutputSampler]
@@ -32,20 +31,15 @@ CandidateSampler: TypeAlias = Callable[[int, int], OutputSampler]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Exposure:
-    """What leaves one party, or what a server releases, in some sessions on the same data.
+    """What leaves one party, or what a server releases, in some sessions on the same data."""
 
-    Args:
-        parts: of one session, in the order in which an output has their numbers: that of its phases, party by party.
-        num_sessions: how often it is held, each time in a round of its own.
-        simulated: draws outputs of a candidate as one of the two sides, with the noise of simulations; by default each
-            part draws its own by arrays.
-        secure: the same with the noise of deployments; None where there are none.
-    """
-
+    # Of one session, in the order in which an output has their numbers: that of its phases, party by party.
     parts: tuple[ExposedPart, ...]
-    num_sessions: int
+    num_sessions: int  # how often it is held, each time in a round of its own
+    # Draws outputs of a candidate as one of the two sides, with the noise of simulations; by default each part draws
+    # its own by arrays.
     simulated: CandidateSampler | None = None
-    secure: CandidateSampler | None = None
+    secure: CandidateSampler | None = None  # the same with the noise of deployments; None where there are none
 
     @property
     def losses(self) -> FloatArray:
@@ -136,14 +130,7 @@ class Exposure:
 def exposure_of_party(
     protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequence[int], *, num_sessions: int
 ) -> Exposure:
-    """Return all that leaves a party with one of these rows.
-
-    Args:
-        protocol: what is run, in the local model.
-        rows: candidates: private rows, shape (c, private columns).
-        public: the party's public row.
-        num_sessions: how often.
-    """
+    """Return all that leaves a party with one of these candidates' private rows, in the local model."""
 
     def secure(candidate: int, side: int) -> OutputSampler:
         inputs = roster_of(protocol, [rows[candidate]] * _PARTIES, [public] * _PARTIES)
@@ -162,14 +149,9 @@ def exposure_of_release(
     *,
     num_sessions: int,
 ) -> Exposure:
-    """Return what a trusted server releases to one of these rosters.
+    """Return what a trusted server releases to one of these rosters, all parties' rows, in the protocol's one phase.
 
-    Args:
-        protocol: what is run, of this one phase.
-        phase: the phase.
-        rosters: candidates: all parties' rows.
-        read: returns the randomized totals that a released outcome tells; None where they cannot be read off it.
-        num_sessions: how often.
+    `read` returns the randomized totals that a released outcome tells; None where they cannot be read off it.
     """
     tallies = [phase.tally(inputs.private[:, phase.columns], earlier=(), public=inputs.public) for inputs in rosters]
     part = Released(protocol, phase, tallies)

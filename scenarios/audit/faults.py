@@ -132,12 +132,9 @@ def _clipped_by_data() -> Fault:
 
 @dataclasses.dataclass(frozen=True)
 class _ClippedSum(Prepared):
-    """The sum of records of [−clip, clip], with Laplace noise; others are brought into it, rightly or wrongly.
+    """The sum of records of [−clip, clip], in grid steps, with Laplace noise; others are brought into it, or wrongly.
 
-    Args:
-        clip: the greatest size of a record, in grid steps.
-        num_records: in a row.
-        is_by_data: whether all records are scaled by the greatest; else each is clipped on its own.
+    By data all records of a row are scaled by the greatest; else each is clipped on its own.
     """
 
     clip: int
@@ -152,16 +149,13 @@ class _ClippedSum(Prepared):
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """Records of any size."""
         return -(2**31), 2**31
 
     def num_prepared_of(self, num_values: int) -> int:
-        """One sum."""
         del num_values
         return 1
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        """Return the sums of clipped records."""
         if not self.is_by_data:
             return np.clip(values, -self.clip, self.clip).sum(axis=1, keepdims=True)
         most = np.maximum(np.abs(values).max(axis=1, keepdims=True), self.clip)

@@ -23,34 +23,22 @@ from .case import Score
 
 __all__ = ["Feature", "Named", "features_of", "learn_scores", "ordered_features_of", "outcome_feature"]
 
-_MOST_COLUMNS: Final = 16
-"""Columns that are looked at one by one; all are looked at in sums, counts and whole rows."""
-_MOST_PAIRED: Final = 6
-"""Columns whose differences are looked at."""
+_MOST_COLUMNS: Final = 16  # columns that are looked at one by one; all are looked at in sums, counts and whole rows
+_MOST_PAIRED: Final = 6  # columns whose differences are looked at
 _LOW_BITS: Final = (1, 3, 8)
-_MOST_VALUES: Final = 4096
-"""Values of a feature that are told apart; of more, ranges are."""
+_MOST_VALUES: Final = 4096  # values of a feature that are told apart; of more, ranges are
 _MOST_RANGES: Final = 128
-_MOST_PER_SIDE: Final = 64
-"""Ranges of each of two features that are taken together."""
-_MOST_COUNTED: Final = 16
-"""Different values in all columns, up to which each is counted."""
+_MOST_PER_SIDE: Final = 64  # ranges of each of two features that are taken together
+_MOST_COUNTED: Final = 16  # different values in all columns, up to which each is counted
 _MOST_IN_TABLE: Final = 1 << 16
 _SMOOTHING: Final = 0.5
 
-Named: TypeAlias = tuple[str, Score]
-"""A score with what it looks at, as a phrase."""
+Named: TypeAlias = tuple[str, Score]  # a score with what it looks at, as a phrase
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Feature:
-    """A function of outputs.
-
-    Args:
-        name: what it is, as a phrase.
-        of: outputs, shape (number, width) → integers, shape (number,).
-        is_column: whether it is one of the numbers itself.
-    """
+    """A function of outputs, shape (number, width), with integers for each; a column is one of the numbers itself."""
 
     name: str
     of: Callable[[IntArray], IntArray]
@@ -58,11 +46,7 @@ class Feature:
 
 
 def features_of(outputs: IntArray) -> Iterator[Feature]:
-    """Yield features that outputs like these may differ in.
-
-    Args:
-        outputs: some, shape (number, width), of both neighbors.
-    """
+    """Yield features that outputs like these of both neighbors, shape (number, width), may differ in."""
     width = outputs.shape[1]
     for place in range(min(width, _MOST_COLUMNS)):
         yield Feature(f"number {place + 1}", _column(place), is_column=True)
@@ -89,11 +73,7 @@ def outcome_feature() -> Feature:
 
 
 def ordered_features_of(width: int) -> Iterator[Feature]:
-    """Yield the features whose extremes and single values are worth a look by themselves.
-
-    Args:
-        width: of the outputs.
-    """
+    """Yield the features of outputs of a width whose extremes and single values are worth a look by themselves."""
     for place in range(min(width, _MOST_COLUMNS)):
         yield Feature(f"number {place + 1}", _column(place), is_column=True)
     if width == 1:
@@ -130,12 +110,7 @@ def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Places:
-    """Where values stand: each one's place among few, or the range that holds it.
-
-    Args:
-        edges: the values, sorted; or where ranges begin, but for the first.
-        is_exact: whether they are the values.
-    """
+    """Where values stand: each one's place among few, sorted, or the range that holds it."""
 
     edges: IntArray
     is_exact: bool
@@ -192,8 +167,7 @@ def _fit(feature: Feature, first: IntArray, second: IntArray) -> _Learned | None
     counts = [np.bincount(places.of(values), minlength=places.size) for values in (ones, others)]
     ratios = _ratios(counts[0], counts[1])
     # How far the scores of the two are apart: their symmetric divergence, smoothed.
-    difference = float(((counts[0] - counts[1]) * ratios).sum())
-    return _Learned(feature, places, ratios, difference)
+    return _Learned(feature, places, ratios, float(((counts[0] - counts[1]) * ratios).sum()))
 
 
 def _fit_pairs(best: Feature, others: Sequence[Feature], first: IntArray, second: IntArray) -> Iterator[Named]:
@@ -211,8 +185,7 @@ def _fit_pairs(best: Feature, others: Sequence[Feature], first: IntArray, second
             np.bincount(row * columns.size + columns.of(own), minlength=rows.size * columns.size)
             for row, own in zip(rows_of, values, strict=True)
         ]
-        ratios = _ratios(counts[0], counts[1])
-        yield f"{best.name}; {other.name}", _pair_score(best, rows, other, columns, ratios)
+        yield f"{best.name}; {other.name}", _pair_score(best, rows, other, columns, _ratios(counts[0], counts[1]))
 
 
 def _size_score(feature: Feature, sign: float) -> Score:

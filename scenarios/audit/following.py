@@ -16,8 +16,9 @@ runs of that probability, of which each begins at another outcome. The risk is s
 that outputs of the law depart with that probability at most; what the law excludes has no part of it.
 """
 
+import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,26 +26,19 @@ from scipy.special import betainc, betaincc, expm1
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.elementary import ln
+from .case import NO_PLACE, LawCheck, OutputSampler, Streams, View
 
-__all__ = ["departure", "greatest_unnoticed"]
+__all__ = ["NOTHING_HELD", "Counts", "Held", "departure", "draw_checks", "greatest_unnoticed", "hold"]
 
-_NUM_KINDS: Final = 5
-"""Bins, tails, outcomes, rests, holes."""
+_NUM_KINDS: Final = 5  # bins, tails, outcomes, rests, holes
 _MOST_BINS: Final = 512
 _LEAST_EXPECTED: Final = 5
 _RESTS: Final = (2, 8)
-_ROUNDING: Final = 1e-11
-"""Relative: far more than the error of a law in floats, or of scipy's incomplete beta function."""
+_ROUNDING: Final = 1e-11  # relative: far more than the error of a law in floats, or of scipy's incomplete beta function
 
 
 class _Events(NamedTuple):
-    """Events of a kind.
-
-    Args:
-        kind: of what, as a phrase.
-        hits: how often each happened.
-        law: their probabilities.
-    """
+    """Events of a kind, how often each happened, and their probabilities."""
 
     kind: str
     hits: IntArray
@@ -52,13 +46,9 @@ class _Events(NamedTuple):
 
 
 def departure(counts: IntArray, law: FloatArray, number: int, risk: float) -> str:
-    """Return in what outputs depart from a law, as a phrase; empty where they follow it.
+    """Return in what outputs depart from a law, as a phrase; empty where they follow it, but for a risk.
 
-    Args:
-        counts: of each outcome, and last of outputs that are none, shape (outcomes + 1,).
-        law: shape (outcomes,).
-        number: of outputs that were drawn.
-        risk: that outputs of this law depart from it.
+    Counts are of each outcome, and last of outputs that are none, shape (outcomes + 1,).
     """
     is_possible = law > 0
     if excluded := int(counts[:-1][~is_possible].sum() + counts[-1]):
@@ -83,10 +73,7 @@ def departure(counts: IntArray, law: FloatArray, number: int, risk: float) -> st
 def greatest_unnoticed(num_outcomes: int, number: int, risk: float) -> float:
     """Return the probability below which outcomes that are never drawn may go unnoticed: one, or neighboring ones.
 
-    Args:
-        num_outcomes: of a law.
-        number: of outputs that are drawn.
-        risk: that outputs of the law are said to depart from it.
+    The risk is that outputs of the law are said to depart from it.
     """
     return _hole_unnoticed(num_outcomes, number, risk / _NUM_KINDS)
 
@@ -153,3 +140,76 @@ def _at_most(events: _Events, number: int) -> FloatArray:
     law = np.minimum(events.law * (1 - _ROUNDING), 1.0)
     chances = np.asarray(betaincc(events.hits + 1, np.maximum(number - events.hits, 1), law), dtype=np.float64)
     return np.where(events.hits < number, chances, 1.0)
+
+
+class Counts(NamedTuple):
+    """How often each outcome was drawn of an input."""
+
+    name: str  # of the input and of what is looked at, as a phrase
+    law: FloatArray  # of the outcomes, shape (outcomes,)
+    counts: IntArray  # of each, and last of outputs that are none, shape (outcomes + 1,)
+    number: int  # of outcomes that are counted
+
+    @classmethod
+    def of(cls, name: str, law: FloatArray, number: int) -> "Counts":
+        """Return counts of nothing yet."""
+        return cls(name, law, np.zeros(len(law) + 1, dtype=np.int64), number)
+
+    def add(self, places: IntArray) -> None:
+        """Count outputs by the places of their outcomes, or `NO_PLACE`."""
+        size = len(self.counts)
+        if places.ndim != 1 or not NO_PLACE <= int(places.min()) <= int(places.max()) < size - 1:
+            raise ValueError("an output that has a law must be the number of one of its columns, or of none")
+        self.counts[:] += np.bincount(places % size, minlength=size)
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """What was found where outputs were held against laws."""
+
+    num_inputs: int = 0  # inputs of which outputs were drawn
+    samples: int = 0  # of each of them, at least
+    departure: str = ""  # which of them departs from its law, and in what, as a phrase; empty where all follow
+    unnoticed: float = 1.0  # the probability below which neighboring outcomes that are never drawn may go unnoticed
+
+
+NOTHING_HELD: Final = Held()  # where no output was drawn, or none has a law
+
+
+def draw_checks(
+    drawn: Iterable[tuple[LawCheck, OutputSampler]], samples: int, streams: Streams
+) -> Iterator[Sequence[Counts]]:
+    """Yield for each input, which something draws, the counts in each of its views, of as many as it asks for."""
+    for check, draw in drawn:
+        number = max(samples, check.least)
+        views = [(view, Counts.of(_name(check, view), view.law, number * view.each)) for view in check.views]
+        for outputs in streams.chunks(draw, number):
+            for view, counts in views:
+                counts.add(view.places(outputs))
+        yield [counts for _, counts in views]
+
+
+def hold(inputs: Sequence[Sequence[Counts]], risk: float) -> Held:
+    """Return what is found of inputs, at least one, each with the counts in its views.
+
+    The risk is that any of them is said to depart from its law though none does.
+    """
+    views = [counts for own in inputs for counts in own]
+    each = risk / len(views)
+    told = [(counts.name, departure(counts.counts, counts.law, counts.number, each)) for counts in views]
+    return Held(
+        num_inputs=len(inputs),
+        samples=min(counts.number for counts in views),
+        departure=_all(f"{name}: {what}" for name, what in told if what),
+        unnoticed=max(greatest_unnoticed(len(counts.law), counts.number, each) for counts in views),
+    )
+
+
+def _all(departures: Iterable[str]) -> str:
+    """Return the first one, and how many others there are."""
+    first, *others = [*departures, ""]
+    return f"{first}; so do {len(others) - 1} more" if len(others) > 1 else first
+
+
+def _name(check: LawCheck, view: View) -> str:
+    return f"{check.name}, {view.name}" if view.name else check.name

@@ -55,19 +55,16 @@ __all__ = [
     "tried_of",
 ]
 
-RUNGS: Final = (1, 2, 3, 5, 8, 16, 31, 64)
-"""Sizes that are tried of whatever grows."""
+RUNGS: Final = (1, 2, 3, 5, 8, 16, 31, 64)  # sizes that are tried of whatever grows
 FIRST_ROTATION: Final = 1
-_SHARE_IF_QUICK: Final = 2.0
-"""Of what a stage would take of the fewer outputs of a quick run."""
+_SHARE_IF_QUICK: Final = 2.0  # of what a stage would take of the fewer outputs of a quick run
 _SEEDS: Final = 1000
 _DRAWS: Final = 256
 _LEAST_SESSIONS: Final = 120
 """In which a place that keeps what it should randomize shows, even if only one of its numbers is looked at."""
 _MOST_REPORTS: Final = 1 << 12
 _ARRANGEMENTS: Final = 300
-_MOST_NUMBERS: Final = 640
-"""That all parties of a session report, and of sessions in a row."""
+_MOST_NUMBERS: Final = 640  # that all parties of a session report, and of sessions in a row
 _SECONDS_OF: Final[Mapping[Source, tuple[float, float, float]]] = {
     "simulated": (1e-3, 1e-5, 4e-7),
     "secure": (2e-3, 5e-4, 3e-5),
@@ -75,8 +72,7 @@ _SECONDS_OF: Final[Mapping[Source, tuple[float, float, float]]] = {
 """Roughly: of a session, of a party's report in a phase, of a number in it."""
 _SECONDS_OF_RELEASE: Final[Mapping[Source, tuple[float, float]]] = {"simulated": (1e-4, 5e-6), "secure": (2e-4, 6e-5)}
 """The same of a release, and of a number in it."""
-_SECONDS: Final[Mapping[Source, float]] = {"simulated": 1.0, "secure": 2.5}
-"""Of the draws of a stage in a full audit."""
+_SECONDS: Final[Mapping[Source, float]] = {"simulated": 1.0, "secure": 2.5}  # of the draws of a stage in a full audit
 _CHECKS_OF_SECURE: Final = 0.4
 
 
@@ -96,35 +92,23 @@ class Ends(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Stage:
-    """Sessions of some sizes.
+    """Sessions of some sizes."""
 
-    Args:
-        protocol: what is run.
-        kinds: by what parties differ in, the two ends of it: `Member` each; in the central model `Inputs` each.
-        num_parties: of a roster; in the central model that of the rosters.
-        num_sessions: in a row, on one noise source.
-        is_central: whether rosters are told apart, by what a trusted server releases in the protocol's one phase.
-        hold: with secure noise; by default rightly.
-        hold_simulated: with simulated noise.
-        make_noise: makes secure noise; by default rightly.
-    """
-
-    protocol: PhasedProtocol[Any, Any]
+    protocol: PhasedProtocol[Any, Any]  # what is run
+    # By what parties differ in, the two ends of it: `Member` each; in the central model `Inputs` each.
     kinds: Mapping[str, Ends]
-    num_parties: int = 1
-    num_sessions: int = 1
+    num_parties: int = 1  # of a roster; in the central model that of the rosters
+    num_sessions: int = 1  # in a row, on one noise source
+    # Whether rosters are told apart, by what a trusted server releases in the protocol's one phase.
     is_central: bool = False
-    hold: Holder = by_machines
-    hold_simulated: Holder = by_arrays
-    make_noise: MakeNoise | None = None
+    hold: Holder = by_machines  # with secure noise; by default rightly
+    hold_simulated: Holder = by_arrays  # with simulated noise
+    make_noise: MakeNoise | None = None  # makes secure noise; by default rightly
 
     def case(self, name: str, *, seed: int, share: float = 1.0) -> Case:
         """Return the audit of these sessions: by kind the exact loss of its ends, and all that leaves by its law.
 
-        Args:
-            name: of the case.
-            seed: draws the places.
-            share: of the usual number of sessions.
+        The seed draws places; the share is of the usual number of sessions.
         """
         first = next(iter(self.kinds.values())).first
         row, public = (first.row, first.public) if isinstance(first, Member) else _some_member(first)
@@ -261,21 +245,14 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Climb:
-    """A family of sessions.
+    """A family of sessions."""
 
-    Args:
-        name: of the family, distinct in its protocol.
-        sizes: what grows → the rungs that it may stand on, rising.
-        choices: what else takes turns: in words, distinct.
-        make: the choice and the sizes → the stage; a size is none of the others'.
-        most: the greatest product of sizes; a greater one is lowered.
-    """
-
-    name: str
-    sizes: Mapping[str, Sequence[int]]
-    choices: Sequence[str]
+    name: str  # of the family, distinct in its protocol
+    sizes: Mapping[str, Sequence[int]]  # what grows → the rungs that it may stand on, rising
+    choices: Sequence[str]  # what else takes turns: in words, distinct
+    # The choice and the sizes → the stage; a size is none of the others'.
     make: Callable[[str, Mapping[str, int]], Stage]
-    most: int = _MOST_NUMBERS
+    most: int = _MOST_NUMBERS  # the greatest product of sizes; a greater one is lowered
 
     def lowered(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return sizes whose product is allowed: the largest one falls by rungs until it is."""
@@ -315,11 +292,9 @@ class Combination(NamedTuple):
 
 
 class Ladder(msgspec.Struct, frozen=True):
-    """Which sizes a run tries.
+    """Which sizes a run tries: how rungs meet by a rotation, of a quick run in one combination of each climb.
 
-    Args:
-        rotation: draws how rungs meet.
-        is_quick: whether one combination of each climb is tried, and not as many as have every rung.
+    Other runs have as many combinations as have every rung.
     """
 
     rotation: int = FIRST_ROTATION
@@ -327,32 +302,18 @@ class Ladder(msgspec.Struct, frozen=True):
 
 
 class Climbed(msgspec.Struct, frozen=True, kw_only=True):
-    """Which sizes of a family of sessions a run tried.
+    """Which sizes of a family of sessions a run tried."""
 
-    Args:
-        group: the protocol.
-        name: of the family.
-        tried: of each size, and of what else takes turns, what was tried.
-        untried: the same of what was not.
-        num_combinations: that were tried.
-        num_possible: that there are.
-    """
-
-    group: str
-    name: str
-    tried: dict[str, list[str]]
-    untried: dict[str, list[str]]
-    num_combinations: int
-    num_possible: int
+    group: str  # the protocol
+    name: str  # of the family
+    tried: dict[str, list[str]]  # of each size, and of what else takes turns, what was tried
+    untried: dict[str, list[str]]  # the same of what was not
+    num_combinations: int  # that were tried
+    num_possible: int  # that there are
 
 
 def combinations(climb: Climb, ladder: Ladder) -> list[Combination]:
-    """Return combinations of a climb: of a full run so many that every rung and choice is in one, of a quick one one.
-
-    Args:
-        climb: the family.
-        ladder: see there.
-    """
+    """Return combinations of a climb: in a full run every rung and choice is in one, and a quick run has one."""
     random = np.random.default_rng([ladder.rotation, *climb.name.encode()])
     arranged = climb.arranged(random)
     turn = int(random.integers(len(climb.choices)))

@@ -63,25 +63,19 @@ __all__ = [
     "source_of_each",
 ]
 
-SESSION: Final = "audited"
-"""What audited sessions are called, with a number behind it."""
+SESSION: Final = "audited"  # what audited sessions are called, with a number behind it
 _NUMBERS: Final = msgspec.msgpack.Decoder(tuple[int, ...])
 _SIDES: Final = 2
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HeldSession:
-    """What a session leaves.
+    """What a session leaves."""
 
-    Args:
-        reports: of each party, in roster order, the numbers that left it, phase after phase.
-        outcome: what was released; None where nothing is (arrays, but of a trusted server).
-        others: all else that left the parties: how many messages, each one's size, and what bytes no report has, as one
-            number; 0 where no bytes were sent (arrays).
-    """
-
-    reports: Sequence[Sequence[int]]
-    outcome: msgspec.Struct | None = None
+    reports: Sequence[Sequence[int]]  # of each party, in roster order, the numbers that left it, phase after phase
+    outcome: msgspec.Struct | None = None  # what was released; None where nothing is (arrays, but of a trusted server)
+    # All else that left the parties: how many messages, each one's size, and what bytes no report has, as one number; 0
+    # where no bytes were sent (arrays).
     others: int = 0
 
 
@@ -97,25 +91,17 @@ class Holder(Protocol):
         noise: NoiseSource,
         kept: KeptReports | None = None,
     ) -> HeldSession:
-        """Return what a session leaves.
+        """Return what a session leaves whose parties, the server among them, draw this noise.
 
-        Args:
-            protocol: what is run.
-            inputs: of all parties, in roster order.
-            session: its name.
-            noise: of all parties, the server among them.
-            kept: what earlier sessions left, which gets what this one leaves.
-
-        Raises:
-            PsephosError: the session failed, or a party was dropped.
+        `kept` is what earlier sessions left, and gets what this one leaves. PsephosError: the session failed, or a
+        party was dropped.
         """
         ...
 
 
 NoiseMaker: TypeAlias = Callable[[str, int, int], NoiseSource]
 """(session, seed, round) → the noise of one session; what is secure heeds none of them."""
-MakeNoise: TypeAlias = Callable[[], NoiseMaker]
-"""Makes the noise of many sessions, and is called once for them all."""
+MakeNoise: TypeAlias = Callable[[], NoiseMaker]  # makes the noise of many sessions, and is called once for them all
 
 
 def by_machines(
@@ -128,17 +114,7 @@ def by_machines(
     ledgers: Sequence[Ledger] | None = None,
     machine: type[ClientMachine] = ClientMachine,
 ) -> HeldSession:
-    """Hold a session by its parties' machines. See `Holder`.
-
-    Args:
-        protocol: what is run.
-        inputs: of all parties, in roster order.
-        session: its name.
-        noise: of all parties.
-        kept: what earlier sessions left, which gets what this one leaves.
-        ledgers: of the clients; by default new ones.
-        machine: what plays the clients.
-    """
+    """Hold a session by its parties' machines, of which clients' may be another kind. See `Holder`."""
     names = _names(len(inputs))
     keeping = EarlierReports(protocol, names, inputs, kept)
     mode = SessionMode(session, noise)
@@ -162,16 +138,7 @@ def by_agents(
     kept: KeptReports | None = None,
     client: type[Client] = Client,
 ) -> HeldSession:
-    """Hold a session by agents over memory. See `Holder`.
-
-    Args:
-        protocol: what is run.
-        inputs: of all parties, in roster order.
-        session: its name.
-        noise: of all parties: simulated, or secure.
-        kept: what earlier sessions left, which gets what this one leaves.
-        client: who plays them.
-    """
+    """Hold a session by agents over memory, with simulated or secure noise. See `Holder`."""
     names = _names(len(inputs))
     recorders = {name: _Recorder() for name in names}
 
@@ -203,15 +170,7 @@ def by_arrays(
     noise: NoiseSource,
     kept: KeptReports | None = None,
 ) -> HeldSession:
-    """Hold the clients' part of a session by arrays; all of it where the server is trusted. See `Holder`.
-
-    Args:
-        protocol: what is run.
-        inputs: of all parties, in roster order.
-        session: its name; the noise is addressed by its own.
-        noise: simulated.
-        kept: what earlier sessions left, which gets what this one leaves.
-    """
+    """Hold the clients' part of a session by arrays, with simulated noise; all of it where the server is trusted."""
     del session
     assert isinstance(noise, SimulatedNoise)  # noqa: S101  arrays have no other
     if protocol.trusts_server:
@@ -229,19 +188,14 @@ def by_arrays(
 
 
 def noise_of(source: Source) -> MakeNoise:
-    """Return what makes the noise of sessions.
-
-    Args:
-        source: whose it is: "simulated" is another for each session, seed and round; "secure" never repeats.
-    """
+    """Return what makes the noise of sessions: simulated, another for each seed and round, or secure."""
     return one_source(SecureNoise) if source == "secure" else source_of_each(SimulatedNoise)
 
 
 def one_source(make: Callable[[], NoiseSource]) -> MakeNoise:
     """Return what makes one noise source that serves all sessions, as one that never repeats may.
 
-    Args:
-        make: makes the source, whose samplers take longer to make than to ask.
+    Its samplers take longer to make than to ask.
     """
 
     def make_noise() -> NoiseMaker:
@@ -257,11 +211,7 @@ def one_source(make: Callable[[], NoiseSource]) -> MakeNoise:
 
 
 def source_of_each(kind: type[SimulatedNoise]) -> MakeNoise:
-    """Return what makes a noise source of its own for each session, seed and round.
-
-    Args:
-        kind: which sources.
-    """
+    """Return what makes a noise source of a kind for each session, seed and round."""
 
     def make(session: str, seed: int, round_number: int) -> NoiseSource:
         return kind(seed, session=session, round_number=round_number)
@@ -272,13 +222,7 @@ def source_of_each(kind: type[SimulatedNoise]) -> MakeNoise:
 def roster_of(
     protocol: PhasedProtocol[Any, Any], rows: Sequence[Sequence[int] | IntArray], public: Sequence[Sequence[int]]
 ) -> Inputs:
-    """Return a roster of parties with these rows; what a public row says of its owner's place is put right.
-
-    Args:
-        protocol: what is run.
-        rows: the private rows.
-        public: the public rows.
-    """
+    """Return a roster of parties with these rows; what a public row says of its owner's place is put right."""
     private, table = (np.array(own, dtype=np.int64).reshape(len(rows), -1) for own in (rows, public))
     written = protocol.write_public(table)
     return Inputs(private, protocol.encode_public(written, num_parties=len(rows)) if written else table)
@@ -338,10 +282,6 @@ def session_sampler(
 class _Wire:
     """Carries bytes between one server's machine and its clients', in the order in which they are sent.
 
-    Args:
-        server: the server's.
-        clients: theirs, by name.
-
     Attributes:
         sent: what each client said, as it was read.
         told: what each client was told.
@@ -356,11 +296,7 @@ class _Wire:
         self.told: dict[str, list[Message]] = {name: [] for name in clients}
 
     def run(self) -> None:
-        """Hold the session.
-
-        Raises:
-            PsephosError: it failed, or a party was dropped.
-        """
+        """Hold the session; PsephosError: it failed, or a party was dropped."""
         self._act(SERVER, self._server.start())
         for name, client in self._clients.items():
             self._act(name, client.start())
@@ -403,12 +339,10 @@ class _Recorder(Deviation):
         self.told: list[Message] = []
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Keep a message that the party sends, and let it pass."""
         self.sent.append(message)
         return super().outgoing(peer, message)
 
     def incoming(self, peer: str, message: Message) -> Passage:
-        """Keep a message that the party is sent, and let it pass."""
         self.told.append(message)
         return super().incoming(peer, message)
 
@@ -449,11 +383,7 @@ def _others_of(protocol: PhasedProtocol[Any, Any], sent: Sequence[Sequence[Messa
 
 
 def _outcome_of(protocol: PhasedProtocol[Any, Any], messages: Sequence[Message]) -> msgspec.Struct:
-    """Return what was released, as a client reads it.
-
-    Raises:
-        PsephosError: nothing was.
-    """
+    """Return what was released, as a client reads it; PsephosError where nothing was."""
     for message in messages:
         if isinstance(message, Release):
             return protocol.outcome_decoder.decode(message.payload)

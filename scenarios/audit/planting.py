@@ -31,8 +31,7 @@ from .whole_sessions import charge
 __all__ = ["Sessions", "planted_in_stage"]
 
 _SEED = 1
-_PARTIES = 32
-"""With the same row in one session, where each is an output by itself."""
+_PARTIES = 32  # with the same row in one session, where each is an output by itself
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -69,12 +68,7 @@ class Sessions:
     ) -> "Sessions":
         """Return sessions whose parties all have the first row, or all the second; each is charged as its ledger says.
 
-        Args:
-            protocol: what is run.
-            rows: the two private rows.
-            public: the public row.
-            num_sessions: see `Sessions`.
-            given: the other fields.
+        Of the rows one is each neighbor's private one; all share the public one. The other fields are given by name.
         """
         pair = np.asarray(rows, dtype=np.int64)
         first, second = (roster_of(protocol, [row] * _PARTIES, [public] * _PARTIES) for row in pair)
@@ -130,14 +124,7 @@ class Sessions:
 
 
 def planted_in_stage(
-    stage: Stage,
-    name: str,
-    what: str,
-    repaired: str,
-    *,
-    source: Source = "secure",
-    times: int = 1,
-    **wrong: Any,
+    stage: Stage, name: str, what: str, repaired: str, *, source: Source = "secure", times: int = 1, **wrong: Any
 ) -> Fault:
     """Return a fault of sessions of some sizes, audited as a full run audits them: what it differs in is not told.
 
@@ -157,7 +144,6 @@ def planted_in_stage(
         fields = ("pairs", "law_checks", "unit", "relation", "model", "claimed", "proven", "note")
         own = case.share if source == "simulated" else case.secure_share
         share = min(1.0, own * times)
-        shares = {"share": share, "secure_share": share}
-        return {field: getattr(case, field) for field in fields} | shares
+        return {field: getattr(case, field) for field in fields} | {"share": share, "secure_share": share}
 
     return fault_of((name, repaired), what, sides, source=source, samples=number)

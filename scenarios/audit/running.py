@@ -52,83 +52,49 @@ __all__ = [
 
 SourceName: TypeAlias = Literal["simulated", "secure", "both"]
 
-ALL: Final = "all"
-"""The name that stands for every group."""
+ALL: Final = "all"  # the name that stands for every group
 SIMULATED_SAMPLES: Final = FULL_SAMPLES["simulated"]
 SECURE_SAMPLES: Final = FULL_SAMPLES["secure"]
-THOROUGH: Final = 10
-"""How many times as many outputs a thorough run takes."""
-QUICK: Final = 10
-"""How many times fewer a quick one takes."""
+THOROUGH: Final = 10  # how many times as many outputs a thorough run takes
+QUICK: Final = 10  # how many times fewer a quick one takes
 DEFAULT_CONFIDENCE: Final = 0.99
 
-_LEAST_EACH: Final = 8
-"""Cases for which a process of its own is worth its seconds of starting."""
+_LEAST_EACH: Final = 8  # cases for which a process of its own is worth its seconds of starting
 
 
 class AuditRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A case with what its audits found.
+    """A case with what its audits found."""
 
-    Args:
-        group: the case's.
-        name: the case's.
-        unit: the unit of protection.
-        relation: which data sets are neighbors.
-        model: whom the loss is bounded against.
-        claimed: ε that the paper states, in nats.
-        proven: ε that is proven, in nats.
-        audited: the greatest lower bound of all audits; None where none allows a statement.
-        tightness: audited/proven; None where either is none, 0 or ∞.
-        is_tight: whether the proof is known to be attained.
-        verdict: the worst of all audits.
-        note: what a reader should know.
-        audits: the audits.
-        seconds: that they took.
-    """
-
-    group: str
-    name: str
-    unit: str
-    relation: str
-    model: str
-    claimed: float
-    proven: float
-    audited: float | None
-    tightness: float | None
-    is_tight: bool
-    verdict: AuditVerdict
-    note: str
-    audits: list[Audited]
-    seconds: float
+    group: str  # the case's
+    name: str  # the case's
+    unit: str  # the unit of protection
+    relation: str  # which data sets are neighbors
+    model: str  # whom the loss is bounded against
+    claimed: float  # ε that the paper states, in nats
+    proven: float  # ε that is proven, in nats
+    audited: float | None  # the greatest lower bound of all audits; None where none allows a statement
+    tightness: float | None  # audited/proven; None where either is none, 0 or ∞
+    is_tight: bool  # whether the proof is known to be attained
+    verdict: AuditVerdict  # the worst of all audits
+    note: str  # what a reader should know
+    audits: list[Audited]  # the audits
+    seconds: float  # that they took
 
 
 class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A run of audits.
+    """A run of audits."""
 
-    Args:
-        names: what was asked for.
-        sources: whose randomness was audited.
-        samples: outputs of each neighbor, by source; a case may take a share of them.
-        confidence: with which all statements hold at once: 1 less the probability of any false alarm.
-        risk_each: that of each audit.
-        seed: of simulated outputs.
-        seconds: that the run took.
-        rows: a row for each case that was audited.
-        rotation: which sizes of the ladder met.
-        climbs: which sizes were tried, and which were not.
-        num_left: how many cases were not, since somebody ended the run; else unset, and in no file.
-    """
-
-    names: list[str]
-    sources: list[str]
-    samples: dict[str, int]
-    confidence: float
-    risk_each: float
-    seed: int
-    seconds: float
-    rows: list[AuditRow]
-    rotation: int = FIRST_ROTATION
-    climbs: list[Climbed] = []
+    names: list[str]  # what was asked for
+    sources: list[str]  # whose randomness was audited
+    samples: dict[str, int]  # outputs of each neighbor, by source; a case may take a share of them
+    confidence: float  # with which all statements hold at once: 1 less the probability of any false alarm
+    risk_each: float  # that of each audit
+    seed: int  # of simulated outputs
+    seconds: float  # that the run took
+    rows: list[AuditRow]  # a row for each case that was audited
+    rotation: int = FIRST_ROTATION  # which sizes of the ladder met
+    climbs: list[Climbed] = []  # which sizes were tried, and which were not
+    # How many cases were not, since somebody ended the run; else unset, and in no file.
     num_left: int | msgspec.UnsetType = msgspec.UNSET
 
     @property
@@ -167,11 +133,7 @@ def group_names() -> list[str]:
 
 
 def cases_of(name: str) -> list[Case]:
-    """Return the cases that a name stands for.
-
-    Raises:
-        ConfigurationError: it stands for none.
-    """
+    """Return the cases that a name stands for."""
     if name != ALL and name not in group_names():
         hint = did_you_mean(name, (*group_names(), *protocol_names(), *shipped_scenarios(), "faults", "papers"))
         known = ", ".join(group_names())
@@ -266,14 +228,7 @@ def audit_all(
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What is done with each case.
-
-    Args:
-        samples: outputs of each neighbor, for each source.
-        risk: of each audit, in (0, 1).
-        seed: of simulated outputs.
-        ladder: see `audit_all`.
-    """
+    """What is done with each case: outputs of each neighbor, for each source, at a risk of each audit in (0, 1)."""
 
     samples: dict[Source, int]
     risk: float
@@ -284,13 +239,7 @@ class Job(msgspec.Struct, frozen=True):
 def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[AuditRow]:
     """Yield the rows of cases in any order: this process's as they are done, then those of the others.
 
-    Args:
-        cases: among those that there are: another process makes them itself, since functions do not travel.
-        job: what is done with each.
-        workers: processes, this one among them.
-
-    Raises:
-        RuntimeError: another process failed; it has said why.
+    Another process makes its cases itself, since functions do not travel. RuntimeError: one failed, and has said why.
     """
     # One from here, one from there, so that slow groups are shared.
     ours, *others = (cases[place::workers] for place in range(workers))
@@ -334,13 +283,7 @@ def _audit_case(case: Case, job: Job) -> AuditRow:
 
 
 def row_of(case: Case, audits: Iterable[Audited], *, seconds: float = 0.0) -> AuditRow:
-    """Return a case's row.
-
-    Args:
-        case: the case.
-        audits: what was found, by each source.
-        seconds: that it took.
-    """
+    """Return a case's row, of what was found by each source, and of the seconds that it took."""
     all_audits = list(audits)
     # What the law alone says, a source that was drawn from says too.
     drawn = [audited for audited in all_audits if audited.source != "law"] or all_audits[:1]

@@ -33,10 +33,8 @@ __all__ = ["at_half_the_scale", "sampler_fault", "sampler_faults"]
 
 _EPSILON: Final = 1.0
 _STEPS: Final = 128
-_CLIPPED_AT: Final = 8
-"""Scales."""
-_SAMPLES_OF_TAIL: Final = 1_000_000
-"""So that some hundreds are there."""
+_CLIPPED_AT: Final = 8  # scales
+_SAMPLES_OF_TAIL: Final = 1_000_000  # so that some hundreds are there
 _NUM_CHOICES: Final = 4
 _NUM_ANSWERS: Final = 3
 
@@ -103,8 +101,7 @@ def _check(
     mechanism: RowMechanism, row: Sequence[int], source: Source, make_noise: Callable[[], SecureNoise]
 ) -> LawCheck:
     (check,) = checks_of(mechanism, np.array([row], dtype=np.int64))
-    secure = secure_draw(mechanism, row, make_noise) if source == "secure" else None
-    return dataclasses.replace(check, secure=secure)
+    return dataclasses.replace(check, secure=secure_draw(mechanism, row, make_noise) if source == "secure" else None)
 
 
 def _clipped_tail() -> Fault:
@@ -124,7 +121,6 @@ class _ClippedLaplace(DiscreteLaplace):
     """Laplace noise that is never larger than so many scales."""
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Add noise, clipped."""
         reach = round(_CLIPPED_AT * self.scale)
         return np.clip(super().randomize(values, uniforms), values - reach, values + reach)
 
@@ -145,7 +141,6 @@ class _KeptResponse(GeneralizedRandomizedResponse):
     """k-RR of 0 and 1 alone."""
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Randomize 0 and 1, and keep the others."""
         return np.where(values > 1, values, super().randomize(values, uniforms))
 
 
@@ -188,7 +183,6 @@ class _WrongBeta(Beta, frozen=True):
     """A beta distribution whose exact draws are one uniform too large."""
 
     def draw_exact(self, uniforms: Sequence[Fraction]) -> Fraction:
-        """Return the next order statistic."""
         return Beta(self.alpha + 1, self.beta - 1, self.low, self.high).draw_exact(uniforms)
 
 

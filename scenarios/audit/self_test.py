@@ -16,29 +16,17 @@ __all__ = ["FaultResult", "run_self_test", "show_self_test"]
 
 
 class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What the audit says of a fault and of its repair.
+    """What the audit says of a fault and of its repair."""
 
-    Args:
-        name: the fault.
-        what: what is wrong.
-        unit: the unit of protection.
-        proven: ε that is claimed, and of the repaired proven, in nats.
-        audited: the lower bound on ε with the fault; None where there is none.
-        verdict: of the fault.
-        told_by: the event, or the departure from a law, that told most of the fault, as a phrase.
-        repaired_audited: the lower bound on ε without it.
-        repaired_verdict: of the repaired.
-    """
-
-    name: str
-    what: str
-    unit: str
-    proven: float
-    audited: float | None
-    verdict: AuditVerdict
-    repaired_audited: float | None
-    repaired_verdict: AuditVerdict
-    told_by: str = ""
+    name: str  # the fault
+    what: str  # what is wrong
+    unit: str  # the unit of protection
+    proven: float  # ε that is claimed, and of the repaired proven, in nats
+    audited: float | None  # the lower bound on ε with the fault; None where there is none
+    verdict: AuditVerdict  # of the fault
+    repaired_audited: float | None  # the lower bound on ε without it
+    repaired_verdict: AuditVerdict  # of the repaired
+    told_by: str = ""  # the event, or the departure from a law, that told most of the fault, as a phrase
 
     @property
     def is_right(self) -> bool:
@@ -52,15 +40,8 @@ def run_self_test(
 ) -> list[FaultResult]:
     """Audit all faults and repairs, each with the noise that it is in.
 
-    Args:
-        samples: outputs of each neighbor; None for as many as each fault asks for, which of the noise of deployments
-            are never exceeded.
-        factor: how many times as many.
-        seed: of simulated outputs.
-        on_progress: told of each fault as it is done.
-
-    Raises:
-        ConfigurationError: the samples are too few for any statement, or what draws secure noise is not installed.
+    Samples of each neighbor are by default as many as each fault asks for, times a factor; those of the noise of
+    deployments are never exceeded.
     """
     check_opendp()
     results: list[FaultResult] = []

@@ -43,30 +43,21 @@ __all__ = ["LAGS", "Piece", "Stream", "pieces_of"]
 
 LAGS: Final = (1, 2, 3, 5, 8, 16, 31)
 """Distances at which reports, or numbers of one report, are held beside each other."""
-_MOST_OUTPUTS: Final = 1 << 12
-"""Reports that are a piece as a whole; of more, each number is one."""
-_MOST_CELLS: Final = 6
-"""Of a piece beside another one."""
+_MOST_OUTPUTS: Final = 1 << 12  # reports that are a piece as a whole; of more, each number is one
+_MOST_CELLS: Final = 6  # of a piece beside another one
 _MOST_SORTED: Final = 64
 """Outcomes up to which the likeliest come first, so that all values of a symmetric law are alike."""
-_MOST_PAIRS: Final = 8
-"""Of numbers in one row that are not independent, for each distance."""
+_MOST_PAIRS: Final = 8  # of numbers in one row that are not independent, for each distance
 _MOST_OUTCOMES: Final = 1 << 14
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Piece:
-    """A part of a report with its exact law.
+    """A part of a report with its exact law."""
 
-    Args:
-        columns: of the report.
-        law: of its outcomes, shape (outcomes,).
-        places: the report's columns, shape (n, columns) → outcomes, shape (n,).
-    """
-
-    columns: tuple[int, ...]
-    law: FloatArray
-    places: Callable[[IntArray], IntArray]
+    columns: tuple[int, ...]  # of the report
+    law: FloatArray  # of its outcomes, shape (outcomes,)
+    places: Callable[[IntArray], IntArray]  # the report's columns, shape (n, columns) → outcomes, shape (n,)
 
     @functools.cached_property
     def coarse(self) -> tuple[FloatArray, IntArray]:
@@ -84,19 +75,12 @@ class Piece:
 
 
 def pieces_of(mechanism: RowMechanism, row: Sequence[int]) -> list[Piece]:
-    """Return what a report is held against; nothing where no law of its numbers is written down.
-
-    Args:
-        mechanism: the randomizer, which sees the row itself.
-        row: its values.
-    """
+    """Return what a report of a row is held against; nothing where no law of its numbers is written down."""
     if isinstance(mechanism, PostProcessed):
         return []
     low, high = mechanism.report_range
     width = mechanism.num_reports_of(len(row))
-    if isinstance(mechanism, VectorLaplace):
-        mechanism = mechanism.coordinate
-    if isinstance(mechanism, DiscreteLaplace):
+    if isinstance(mechanism, (DiscreteLaplace, VectorLaplace)):
         return [_noisy(place, value, noise_of_laplace(mechanism.scale)) for place, value in enumerate(row)]
     if isinstance(mechanism, SphericalLaplace):
         if mechanism.dimension not in WITH_MARGINS:
@@ -150,17 +134,9 @@ def _of_signs(mechanism: JointPair, row: Sequence[int]) -> list[Piece]:
 
 
 class _Placed(NamedTuple):
-    """A piece where it stands.
+    """A piece where it stands: its columns of an output, its report's number in the stream, and its own in the report.
 
-    Args:
-        piece: what.
-        columns: of an output.
-        turn: its report's number in the stream.
-        place: its owner's in the roster.
-        phase: its number.
-        number: its own in its report.
-        mechanism: that drew it.
-        row: what it was drawn of.
+    By its owner's place in the roster, its phase, the mechanism that drew it, and the row that it was drawn of.
     """
 
     piece: Piece
@@ -176,18 +152,12 @@ class _Placed(NamedTuple):
 class Stream:
     """What some sessions in a row leave of all parties, in the order in which an output has it.
 
-    Args:
-        reports: those of one session: for each party its phases' mechanisms, each with the values that it randomizes.
-        num_sessions: in a row.
-        seed: draws what is looked at of each place.
+    Reports are those of one session: for each party its phases' mechanisms, each with the values that it randomizes. A
+    seed draws what is looked at of each place.
     """
 
     def __init__(
-        self,
-        reports: Sequence[Sequence[tuple[RowMechanism, Sequence[int]]]],
-        *,
-        num_sessions: int,
-        seed: int,
+        self, reports: Sequence[Sequence[tuple[RowMechanism, Sequence[int]]]], *, num_sessions: int, seed: int
     ) -> None:
         self._random = np.random.default_rng(seed)
         self._placed: list[_Placed] = []
@@ -210,11 +180,7 @@ class Stream:
         self._last: tuple[IntArray | None, IntArray] = None, np.zeros((0, 0), dtype=np.int64)
 
     def views(self, says_nothing: int | None = None) -> Iterator[View]:
-        """Yield what is looked at in an output of `width` numbers.
-
-        Args:
-            says_nothing: the number that stands behind these and is the same for all rows, if one does.
-        """
+        """Yield what is looked at in an output of `width` numbers; behind them one may be the same for all rows."""
         if says_nothing is not None:
             yield View(
                 "sizes, numbers and other bytes of messages",

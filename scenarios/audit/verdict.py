@@ -13,12 +13,11 @@ from ...protocol.arrays import FloatArray
 from ..verdicts import AuditVerdict
 from .bounds import exact_delta, exact_epsilon, exact_mu, exact_trade_off
 from .case import Case, Source
-from .holding import NOTHING_HELD, Held
+from .following import NOTHING_HELD, Held
 
 __all__ = ["TOLERANCE", "Audited", "Bounds", "Evidence", "judge"]
 
-TOLERANCE: Final = 1e-9
-"""What an exact ε may exceed the proven one by: laws are written in floats."""
+TOLERANCE: Final = 1e-9  # what an exact ε may exceed the proven one by: laws are written in floats
 _NUM_CORNERS: Final = 65
 
 
@@ -74,34 +73,20 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bounds(NamedTuple):
-    """Lower bounds by outputs; 0 where they allow no statement, or there are none.
+    """Lower bounds by outputs; 0 where they allow no statement, or there are none."""
 
-    Args:
-        epsilon: on ε, in nats.
-        by_edge: on ε, by the event at an edge alone.
-        delta: on δ at the proven ε.
-        mu: on Gaussian DP's μ.
-        trade_off: points that the trade-off curve does not exceed.
-        samples: outputs of each neighbor.
-    """
-
-    epsilon: float = 0.0
-    by_edge: float = 0.0
-    delta: float = 0.0
-    mu: float = 0.0
-    trade_off: Sequence[tuple[float, float]] = ()
-    samples: int = 0
+    epsilon: float = 0.0  # on ε, in nats
+    by_edge: float = 0.0  # on ε, by the event at an edge alone
+    delta: float = 0.0  # on δ at the proven ε
+    mu: float = 0.0  # on Gaussian DP's μ
+    trade_off: Sequence[tuple[float, float]] = ()  # points that the trade-off curve does not exceed
+    samples: int = 0  # outputs of each neighbor
 
 
 class Evidence(NamedTuple):
-    """What was found of two neighbors.
+    """What was found of two neighbors, and what they were told apart by.
 
-    Args:
-        pair: which they are, as a phrase.
-        event: what they were told apart by, as a phrase.
-        bounds: by outputs.
-        laws: their exact laws, shape (2, outputs); None where there are none.
-        held: what was found where outputs were held against laws.
+    Bounds are by outputs, laws, shape (2, outputs), exact; what outputs were held against is apart.
     """
 
     pair: str
@@ -117,15 +102,7 @@ class Evidence(NamedTuple):
 
 
 def judge(case: Case, found: Evidence, *, source: Source, needed: int | None, confidence: float) -> Audited:
-    """Return what was found, with its verdict.
-
-    Args:
-        case: what was audited.
-        found: what was found.
-        source: whose randomness was audited.
-        needed: see `Audited`.
-        confidence: see `Audited`.
-    """
+    """Return what was found, with its verdict; see `Audited`."""
     bounds = found.bounds
     # A sampler of another law has another ε: then only what was drawn says anything.
     laws = None if found.follows_law is False else found.laws

@@ -1,11 +1,15 @@
 """The audit of whole sessions: what a party's ledger is charged, against the neighbors that lose most.
 
 The rule that holds here: losses are what the ledger of a party has after the sessions that it took part in.
+
+Of two parties jointly, neighbors differ in the first one's row alone. Reports of different parties are drawn
+independently, so that whoever sees both learns of the first party what its ledger says. What they shared would show.
 """
 
 import dataclasses
+import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,32 +20,50 @@ from ...protocol.kept_reports import KeptReports
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
-from .case import Case, Pair
+from .case import Case, OutputSampler, Pair, Source
+from .exposed_parts import Reported
 from .exposures import Exposure, exposure_of_party
-from .machines import SESSION, by_machines, roster_of
+from .machines import (
+    SESSION,
+    Holder,
+    by_agents,
+    by_arrays,
+    by_machines,
+    noise_of,
+    reports_of_all,
+    roster_of,
+    session_sampler,
+)
 
-__all__ = ["PARTY_SECURE_SHARE", "PARTY_SHARE", "Party", "charge", "of_finest_unit"]
+__all__ = [
+    "AGENT_SHARES",
+    "PARTY_SECURE_SHARE",
+    "PARTY_SHARE",
+    "TWO_PARTY_SHARES",
+    "Party",
+    "charge",
+    "exposure_of_two",
+    "of_finest_unit",
+    "two_party_cases",
+]
 
-PARTY_SHARE: Final = 0.2
-"""Of the outputs that are asked for: one of several numbers takes a few microseconds."""
+PARTY_SHARE: Final = 0.2  # of the outputs that are asked for: one of several numbers takes a few microseconds
 PARTY_SECURE_SHARE: Final = 0.06
 """The same of sessions with the noise of deployments, of which a party takes some tenths of a millisecond."""
 
 
+TWO_PARTY_SHARES: Final = (0.01, 0.04)
+"""Of the outputs that are asked for: a session by arrays takes tens of microseconds, one by machines up to two
+milliseconds."""
+AGENT_SHARES: Final = (0.0006, 0.015)  # the same of agents, which take some milliseconds
+
+
 def charge(
-    protocol: PhasedProtocol[Any, Any],
-    row: Sequence[int],
-    public: Sequence[int],
-    *,
-    num_sessions: int,
+    protocol: PhasedProtocol[Any, Any], row: Sequence[int], public: Sequence[int], *, num_sessions: int
 ) -> Sequence[LedgerEntry]:
     """Return the lines of a party's ledger after it took part in these sessions, which are held by machines.
 
-    Args:
-        protocol: what is run.
-        row: the party's private row; whatever it is, the ledger has the same lines.
-        public: its public row.
-        num_sessions: how often.
+    Whatever its private row is, the ledger has the same lines.
     """
     ledger = Ledger("party")
     inputs = roster_of(protocol, [row], [public])
@@ -55,13 +77,9 @@ def charge(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Party:
-    """A party of sessions, and what it may hold: all that leaves it is held against what its ledger is charged.
+    """A party of sessions, and the named private rows that it may hold, shape (c, private columns).
 
-    Args:
-        protocol: what is run.
-        rows: candidates: private rows, shape (c, private columns).
-        public: its public row.
-        names: of the candidates.
+    All that leaves it is held against what its ledger is charged.
     """
 
     protocol: PhasedProtocol[Any, Any]
@@ -133,3 +151,50 @@ def _worst(losses: FloatArray, rows: IntArray, are_neighbors: Callable[[int, int
 
     places = ((first, second) for first in range(number) for second in range(number))
     return max((pair for pair in places if are_neighbors(*pair)), key=rank)
+
+
+def two_party_cases(party: Party, other: tuple[IntArray, Sequence[int]], *, name: str, unit: str) -> Iterator[Case]:
+    """Yield the audits of two parties: by arrays with simulated noise and by machines with secure noise; by agents.
+
+    `other` is the other's private and public row.
+    """
+    kinds = ("", by_arrays, by_machines, TWO_PARTY_SHARES), (" among agents", by_agents, by_agents, AGENT_SHARES)
+    for held, simulated, secure, shares in kinds:
+        both = functools.partial(exposure_of_two, party.protocol, party.rows, party.public, other)
+        yield party.case(
+            f"{name}, two parties{held}",
+            unit,
+            exposure=functools.partial(both, simulated=simulated, secure=secure),
+            share=shares[0],
+            secure_share=shares[1],
+        )
+
+
+def exposure_of_two(
+    protocol: PhasedProtocol[Any, Any],
+    rows: IntArray,
+    public: Sequence[int],
+    other: tuple[IntArray, Sequence[int]],
+    *,
+    simulated: Holder = by_arrays,
+    secure: Holder = by_machines,
+) -> Exposure:
+    """Return all that leaves two parties in the local model: the first has one of these rows, the other its own.
+
+    Sessions are held with the noise of simulations and with that of deployments.
+    """
+    other_row, other_public = other
+
+    def sampler(candidate: int, side: int, holder: Holder, source: Source) -> OutputSampler:
+        inputs = roster_of(protocol, [rows[candidate], other_row], [public, other_public])
+        return session_sampler(protocol, inputs, reports_of_all, noise_of(source), side=side, hold=holder)
+
+    own = (Reported(protocol, phase, rows, public) for phase in protocol.phases)
+    others = np.tile(other_row, (len(rows), 1))
+    theirs = (Reported(protocol, phase, others, other_public) for phase in protocol.phases)
+    return Exposure(
+        (*own, *theirs),
+        num_sessions=1,
+        simulated=lambda candidate, side: sampler(candidate, side, simulated, "simulated"),
+        secure=lambda candidate, side: sampler(candidate, side, secure, "secure"),
+    )

@@ -146,9 +146,7 @@ def audit(
     folder = None if out is None else make_folder(out, "")
     usual: dict[Source, int] = {"simulated": SIMULATED_SAMPLES, "secure": SECURE_SAMPLES}
     numbers: dict[Source, int] = {own: usual[own] if samples is None else samples for own in sources_of(source)}
-    if (
-        source == "both"
-    ):  # secure noise is drawn one by one, and slowly: more of it only where it is asked for by itself
+    if source == "both":  # secure noise is drawn one by one, and slowly: more of it only where it alone is asked for
         numbers["secure"] = min(numbers["secure"], SECURE_SAMPLES)
     with steps(make_console(stderr=True)) as tell:
         report = audit_all(
@@ -178,11 +176,7 @@ def audit(
 
 
 def _own_cases(name: str, settings: tuple[str, ...], data: str | None) -> "list[Case] | None":
-    """Return the cases of a scenario, or of a protocol without audits of its own; None where the name is a group's.
-
-    Raises:
-        ConfigurationError: it is none of these, or as `any_protocol.cases_of_scenario`.
-    """
+    """Return the cases of a scenario, or of a protocol without audits of its own; None where the name is a group's."""
     from ...protocol.errors import ConfigurationError
     from ..audit.any_protocol import cases_of_scenario
     from ..audit.running import ALL, cases_of, group_names
@@ -234,8 +228,7 @@ def _audit_faults(samples: int | None, *, thorough: bool, as_json: bool, seed: i
     from ..running.progress import steps
 
     with steps(make_console(stderr=True)) as tell:
-        factor = THOROUGH if thorough else 1
-        results = run_self_test(samples=samples, factor=factor, seed=seed, on_progress=tell)
+        results = run_self_test(samples=samples, factor=THOROUGH if thorough else 1, seed=seed, on_progress=tell)
     if as_json:
         print_json(results)
     else:

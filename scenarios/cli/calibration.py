@@ -28,7 +28,7 @@ __all__ = ["calibrate"]
     metavar="FOLDER",
     help="Also write calibration.md and a CSV for each table here (default: nowhere).",
 )
-def calibrate(system: str, trials: int, cells: int, search: float, seed: int, out: Path | None) -> None:  # noqa: PLR0913, PLR0917  options
+def calibrate(system: str, trials: int, cells: int, search: float, seed: int, out: Path | None) -> None:
     """Compare what outcomes of SYSTEM state with what is found.
 
     Verdicts, probabilities of errors, intervals and standard errors are statements. The command holds sessions for each

@@ -17,8 +17,7 @@ def complete_shipped(context: click.Context, parameter: click.Parameter, incompl
     del context, parameter
     from ..running.config import shipped_scenarios, shipped_series
 
-    names = [*shipped_scenarios(), *shipped_series()]
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in [*shipped_scenarios(), *shipped_series()] if name.startswith(incomplete)]
 
 
 def complete_scenario(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

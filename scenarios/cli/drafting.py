@@ -169,11 +169,7 @@ def _chosen(beginning: "Beginning", given: "Mapping[str, Any]", folder: Path) ->
 
 
 def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence[str]]") -> "Draft":
-    """Return a draft, once all is said; what is not is asked for in a terminal.
-
-    Raises:
-        UnclearError: there is no terminal to ask.
-    """
+    """Return a draft, once all is said; what is not is asked for in a terminal, and is else an UnclearError."""
     from ...protocol.errors import ConfigurationError, one_of
     from ..running.drafts import UnclearError
 
@@ -197,11 +193,7 @@ def _drafted(beginning: "Beginning", sheet: "Sheet", chosen: "dict[str, Sequence
 
 
 def _target(given: Path | None, file: Path) -> Path:
-    """Return where the scenario is written: by default here, under the file's name in small letters.
-
-    Raises:
-        ConfigurationError: what was given has no name.
-    """
+    """Return where the scenario is written: by default here, under the file's name in small letters."""
     from ...protocol.errors import ConfigurationError
 
     if given is not None:
@@ -225,11 +217,7 @@ def _check_characters(text: str, *, field: str) -> None:
 
 
 def _write(text: str, path: Path) -> None:
-    """Write a file unless it is there, where `_check_free` has found the same in it.
-
-    Raises:
-        ConfigurationError: it cannot be written.
-    """
+    """Write a file unless it is there, where `_check_free` has found the same in it."""
     from ..reading.files import readable
 
     with readable(path, field="--to", what="where a file can be written"):
@@ -250,14 +238,7 @@ def _check_free(path: Path, text: str, *, field: str, fix: str) -> None:
 
 
 def _check(text: str, target: Path, file: Path, written: str) -> None:
-    """Raise ConfigurationError if the scenario cannot be run: nothing is written then.
-
-    Args:
-        text: the scenario's.
-        target: where it is to be written.
-        file: of the parties.
-        written: the file as the scenario has it.
-    """
+    """Raise ConfigurationError if the scenario, to be written at `target`, cannot be run: nothing is written then."""
     import tomllib
 
     from ..running.config import scenario_of
@@ -284,8 +265,7 @@ def show(scenario: str) -> None:
 
     shipped = {**shipped_scenarios(), **shipped_series()}
     if scenario not in shipped:
-        allowed = one_of(shipped, scenario)
-        raise ConfigurationError(field="scenario", value=scenario, allowed=allowed)
+        raise ConfigurationError(field="scenario", value=scenario, allowed=one_of(shipped, scenario))
     click.echo(shipped[scenario].read_text(encoding="utf-8"), nl=False)
 
 

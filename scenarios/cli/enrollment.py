@@ -7,13 +7,16 @@ import click
 from .group import cli
 from .options import load, make_folder, scenario_options
 
-__all__ = ["enroll", "roster"]
+__all__ = ["enroll", "revoke", "roster"]
 
 
 @cli.command(short_help="Make PARTY's keys, which stay with it.")
 @click.argument("party")
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Where to (default: a folder of the party's name)."
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Where to (default: a folder of the party's name and a digest of it).",
 )
 @click.option(
     "--days", type=click.FloatRange(min=0, min_open=True), default=365.0, help="How long they are good (365)."
@@ -28,10 +31,10 @@ def enroll(party: str, out: Path | None, days: float) -> None:
     psephos enroll Germany
     psephos roster eu-council --enrolled enrollments --address votes.example.org:7000 --out vote
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ..deployment.keys import ENROLLMENT_FILE, KEY_FILE, slug_of
+    from ..deployment.keys import ENROLLMENT_FILE, KEY_FILE, stem_of
     from ..deployment.keys import enroll as make
 
-    folder = Path(slug_of(party)) if out is None else out
+    folder = Path(stem_of(party)) if out is None else out
     made = make(party, folder, days=days)
     click.echo(f"{folder / KEY_FILE}: {party}'s key, good until {made.until:%Y-%m-%d}; keep it to yourself")
     click.echo(f"{folder / ENROLLMENT_FILE}: hand it to whoever draws up the roster")
@@ -115,3 +118,22 @@ def roster(
     if make_keys:
         told += ", with its private key, for it alone. Whoever has made the keys could take anybody's seat"
     click.echo(f"{folder.path / 'invitations'}: {told}")
+
+
+@cli.command(short_help="Let PARTY's certificate open nothing any more.")
+@click.argument("party")
+@click.option(
+    "--roster", "folder", type=click.Path(path_type=Path), metavar="FOLDER", required=True, help="The session's."
+)
+def revoke(party: str, folder: Path) -> None:
+    """Let PARTY's certificate open nothing any more in the session of FOLDER, as when its key is somebody else's.
+
+    It counts from the next start of the server on: stop `serve`, and start it again with the same words. What the party
+    has reported stands. The session goes on without it where its quorum allows that; else draw it up anew.
+
+    \b
+    psephos revoke Germany --roster vote
+    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ..deployment.invitations import revoke as put_down
+
+    click.echo(f"{party}: certificate {put_down(folder, party)} opens nothing, once the server has begun again")

@@ -251,11 +251,7 @@ def plan(
 
 
 def _error_in(text: str) -> float:
-    """Return an error that is written as a number or in percent.
-
-    Raises:
-        ConfigurationError: it is neither.
-    """
+    """Return an error that is written as a number or in percent."""
     from ...protocol.errors import ConfigurationError
 
     number = text.strip().removeprefix("±").strip()

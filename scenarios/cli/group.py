@@ -16,21 +16,18 @@ import click
 __all__ = ["Named", "cli", "folders", "main", "of_systems", "with_traceback"]
 
 _RUN_FAILED, _WRONG_INPUT = 1, 2
-_ENDED_BY_SIGNAL: Final = 128
-"""By custom, and the signal's number is added."""
+_ENDED_BY_SIGNAL: Final = 128  # by custom, and the signal's number is added
 SECTIONS: Final = {
     "Start": ("new", "scenarios", "show", "samples", "plan", "run"),
     "Read what a run left": ("report", "compare", "ledger"),
     "Compare and measure": ("variants", "trials", "calibrate", "audit", "reproduce"),
-    "Deploy": ("rehearse", "enroll", "roster", "serve", "join", "journal"),
+    "Deploy": ("rehearse", "enroll", "roster", "serve", "revoke", "join", "journal"),
 }
 """The commands in the order in which somebody meets them; those that systems bring follow."""
-_AGAIN_SECONDS: Final = 0.01
-"""After which an interrupt comes again that was lost."""
+_AGAIN_SECONDS: Final = 0.01  # after which an interrupt comes again that was lost
 _stopped_by: list[signal.Signals] = []
 """The signals that told this process to end, in order; one that a keyboard sends is not among them."""
-folders: Final[dict[Path, bool]] = {}
-"""Where this command writes, and whether it chose that folder itself."""
+folders: Final[dict[Path, bool]] = {}  # where this command writes, and whether it chose that folder itself
 
 
 @dataclasses.dataclass
@@ -63,11 +60,7 @@ class Named(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return a word's command. See `click.Group`.
-
-        Raises:
-            UsageError: it has none.
-        """
+        """Return a word's command; UsageError where it has none."""
         from ...protocol.errors import did_you_mean, printable
 
         word = str(args[0])

@@ -16,6 +16,7 @@ from .options import (
     tell_folder,
     tell_transcript,
     transport_option,
+    witness_option,
 )
 from .reports import report_option, reporting
 
@@ -100,6 +101,7 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     help="The person's journal over all sessions, or a folder with one for each name (default: one of this system's "
     "user; PSEPHOS_JOURNAL).",
 )
+@witness_option
 @click.option(
     "--trust-server",
     is_flag=True,
@@ -110,7 +112,8 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     "--patience",
     type=float,
     metavar="SECONDS",
-    help="How long to wait for a silent server (default: 3600; inf for no limit).",
+    help="How long to wait for a server that is silent, or not there, from the first try on (default: 3600; inf for no "
+    "limit).",
 )
 @click.option(
     "--round", "round_number", type=click.IntRange(min=0), default=0, help="The round, if a simulation is repeated."
@@ -131,6 +134,7 @@ def join(
     budget_period: float | None,
     budget_in_all: float | None,
     journal: Path | None,
+    witness: Path | None,
     patience: float | None,
     seed: int | None,
     round_number: int,
@@ -171,8 +175,10 @@ def join(
     )
     party, server_address, invitation, keys = asked
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
+    for said in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
+        click.echo(f"warning: {said}", err=True)
     entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trust_server)
-    with open_journal(journal, party=party, is_simulation=simulate) as kept:
+    with open_journal(journal, party=party, is_simulation=simulate, witness=witness) as kept:
         joining = Joining(
             address=server_address,
             party=party,
@@ -281,12 +287,12 @@ def _asked_by(
 
 def _open_invitation(source: str | None, *, party: str | None, key: Path | None) -> "tuple[Invitation, Keys]":
     """Return an invitation, with the party's key."""
-    from ..deployment.keys import slug_of
+    from ..deployment.keys import slug_of, stem_of
 
     path, invitation = ask_invitation(source, party=party)
-    slug = slug_of(invitation.party)
     beside = path if path.is_dir() else path.parent
-    candidates = [Path(slug), beside / slug, Path()] if key is None else [key]
+    names = (stem_of(invitation.party), slug_of(invitation.party))  # the second as an older version called it
+    candidates = [*(where / name for name in names for where in (Path(), beside)), Path()] if key is None else [key]
     return invitation, ask_keys(invitation, candidates)
 
 

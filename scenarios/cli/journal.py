@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from .group import cli
+from .options import witness_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from ...agents.journal_format import About
     from ...agents.person_journal import SessionRecords
+    from ...agents.witness import Witness
     from ...protocol.privacy import LedgerEntry
 
 __all__ = ["journal", "show_journal"]
@@ -31,7 +33,7 @@ def _journal_option(command: _CommandT) -> _CommandT:
         envvar="PSEPHOS_JOURNAL",
         help="The journal (default: that of this system's user; PSEPHOS_JOURNAL).",
     )
-    return option(command)
+    return option(witness_option(command))
 
 
 @cli.group(short_help="Care for your journal: back up, restore, move, prune.")
@@ -46,14 +48,15 @@ def journal() -> None:
 @journal.command(short_help="Write a backup to FILE.")
 @click.argument("target", type=click.Path(path_type=Path), metavar="FILE")
 @_journal_option
-def backup(target: Path, path: Path | None) -> None:
+def backup(target: Path, path: Path | None, witness: Path | None) -> None:
     """Write a backup of the journal to FILE, also while it is in use.
 
     It is worth as much as it is new: losses after it are not in it. Back up after each session.
     """
     from ..deployment.journal_care import back_up
 
-    num_records = back_up(_given_or_default(path), target)
+    place, told = _placed(path, witness)
+    num_records = back_up(place, target, witness=told)
     click.echo(f"{target}: {num_records:,} records, as of now")
 
 
@@ -63,7 +66,7 @@ def backup(target: Path, path: Path | None) -> None:
 @click.option(
     "--accept-unknown-losses", is_flag=True, help="Accept that nobody knows what was lost after the backup was made."
 )
-def restore(source: Path, path: Path | None, *, accept_unknown_losses: bool) -> None:
+def restore(source: Path, path: Path | None, witness: Path | None, *, accept_unknown_losses: bool) -> None:
     """Put the backup FILE in the place of a journal that is lost or damaged.
 
     The budget then holds without what was lost since the backup. Sessions that are in the backup cannot be joined
@@ -71,8 +74,8 @@ def restore(source: Path, path: Path | None, *, accept_unknown_losses: bool) -> 
     """
     from ..deployment.journal_care import restore as put_back
 
-    place = _given_or_default(path)
-    aside = put_back(source, place, accepts_unknown_losses=accept_unknown_losses)
+    place, told = _placed(path, witness)
+    aside = put_back(source, place, accepts_unknown_losses=accept_unknown_losses, witness=told)
     click.echo(f"{place}: restored; losses after the backup are unknown")
     if aside is not None:
         click.echo(f"{aside}: what was there before")
@@ -81,7 +84,7 @@ def restore(source: Path, path: Path | None, *, accept_unknown_losses: bool) -> 
 @journal.command(short_help="Move the journal to FILE.")
 @click.argument("target", type=click.Path(path_type=Path), metavar="FILE", required=False)
 @_journal_option
-def move(target: Path | None, path: Path | None) -> None:
+def move(target: Path | None, path: Path | None, witness: Path | None) -> None:
     """Move the journal to FILE; the one here is not used any more.
 
     To another machine in two steps: there, FILE is left out, and the journal moves to where it is looked for.
@@ -97,31 +100,32 @@ def move(target: Path | None, path: Path | None) -> None:
     if target is None and path is None:
         allowed = "given: where to; or --journal, to move that one to where it is looked for"
         raise ConfigurationError(field="FILE", value="left out", allowed=allowed)
-    source, place = _given_or_default(path), target or default_journal()
+    source, told = _placed(path, witness)
+    place, told_there = _placed(target or default_journal(), witness)
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    move_journal(source, place)
+    move_journal(source, place, witness=told, at_target=told_there)
     click.echo(f"{place}: the journal from now on")
     click.echo(f"{source}: is not used any more")
 
 
 @journal.command(short_help="Take out the reports of sessions that are over.")
 @_journal_option
-def prune(path: Path | None) -> None:
+def prune(path: Path | None, witness: Path | None) -> None:
     """Take the reports of sessions that are over out of the journal; every loss stays.
 
     A session is over when it has expired, or when you have heard its release.
     """
     from ..deployment.journal_care import prune as prune_journal
 
-    place = _given_or_default(path)
-    num_sessions, num_bytes = prune_journal(place, now=time.time())
+    place, told = _placed(path, witness)
+    num_sessions, num_bytes = prune_journal(place, now=time.time(), witness=told)
     click.echo(f"{place}: reports of {num_sessions:,} sessions are gone ({num_bytes:,} bytes); every loss is there")
 
 
 @journal.command(short_help="Free what SESSION has reserved.")
 @click.argument("session")
 @_journal_option
-def leave(session: str, path: Path | None) -> None:
+def leave(session: str, path: Path | None, witness: Path | None) -> None:
     """Free what SESSION, by its name or id, has reserved and you will not go on with.
 
     Room is freed by itself when a session ends for you, or expires. What was lost stays lost. If you join the session
@@ -129,23 +133,25 @@ def leave(session: str, path: Path | None) -> None:
     """
     from ..deployment.journal_care import leave as free_room
 
-    place = _given_or_default(path)
-    free_room(place, session, now=time.time())
+    place, told = _placed(path, witness)
+    free_room(place, session, now=time.time(), witness=told)
     click.echo(f"{place}: session {session} holds no room any more")
 
 
-def _given_or_default(path: Path | None) -> Path:
-    from ..deployment.journals import default_journal
+def _placed(path: Path | None, witness: Path | None) -> "tuple[Path, Witness]":
+    from ..deployment.journals import default_journal, witness_of
 
-    return default_journal() if path is None else path
+    place = default_journal() if path is None else path
+    return place, witness_of(witness, place)
 
 
-def show_journal(console: "Console | None", path: Path) -> "list[LedgerEntry]":
+def show_journal(console: "Console | None", path: Path, *, witness: Path | None = None) -> "list[LedgerEntry]":
     """Return every loss in a person's journal, in order, as that one person's.
 
     Args:
         console: gets its sessions: how far each is, what it cost, and what room it holds; None for none of it.
         path: the journal's file.
+        witness: the folder of its witness, where that is given.
 
     Raises:
         JournalError: it cannot be read, or is not a person's.
@@ -153,8 +159,9 @@ def show_journal(console: "Console | None", path: Path) -> "list[LedgerEntry]":
     import msgspec
 
     from ...agents.person_journal import read_sessions
+    from ..deployment.journals import witness_of
 
-    about, sessions = read_sessions(path)
+    about, sessions = read_sessions(path, witness=witness_of(witness, path))
     if console is not None:
         _show_sessions(console, sessions.values(), now=time.time())
         _show_history(console, about)
@@ -193,15 +200,14 @@ def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *
 
 def _show_history(console: "Console", about: "About") -> None:
     """Say what a journal does not know, if it was a backup or is one, or has moved."""
+    from ..deployment.common import utc
     from ..presentation.terminal import show_note
 
     if about.unsure_rows:
-        when = f"of {_date(about.unsure_since)}" if about.unsure_since else "of a time that nobody knows"
+        when = f"of {utc(about.unsure_since)}" if about.unsure_since else "of a time that nobody knows"
         show_note(console, f"restored from a backup {when}: what was lost after that is not here", style="yellow")
     if about.backup_of:
-        show_note(
-            console, f"a backup of {_date(about.backup_of)}: what was lost after that is not here", style="yellow"
-        )
+        show_note(console, f"a backup of {utc(about.backup_of)}: what was lost after that is not here", style="yellow")
     if about.moved_to:
         show_note(console, f"moved to {about.moved_to}: what was lost after that is there", style="yellow")
 
@@ -210,7 +216,3 @@ def _state_of(session: "SessionRecords", now: float) -> str:
     if session.left is not None:
         return "released" if not session.left.reason else "left"
     return "expired" if session.has_expired(now) else "under way"
-
-
-def _date(seconds: int) -> str:
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))

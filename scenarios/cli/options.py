@@ -27,6 +27,7 @@ __all__ = [
     "tell_folder",
     "tell_transcript",
     "transport_option",
+    "witness_option",
 ]
 
 _NO_PICTURES = "There is no picture, since matplotlib is not installed: pip install 'psephos[pictures]'\n"
@@ -74,6 +75,14 @@ def _with(command: _CommandT, *options: Callable[[Any], Any]) -> _CommandT:
 
 out_option = click.option(
     "--out", type=click.Path(path_type=Path), metavar="FOLDER", help="The run's folder (default: below runs/)."
+)
+witness_option = click.option(
+    "--witness",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    envvar="PSEPHOS_WITNESS",
+    help="A folder outside the journal's, in which it is told how far the journal is, so that an older copy is found "
+    "(default: the folder for state of this system's user; PSEPHOS_WITNESS).",
 )
 transport_option = click.option(
     "--transport",
@@ -123,10 +132,7 @@ _FILES: Final = {
 def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False) -> None:
     """Print where everything is, what of a run is worth a look, and how to have pictures where none can be drawn.
 
-    Args:
-        console: where to.
-        folder: what holds everything.
-        draws: the command draws always; of others their option `--pictures` says it.
+    A command may draw always; of others their option `--pictures` says it.
     """
     from ..presentation.terminal import show_facts
 
@@ -141,12 +147,7 @@ def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False)
 
 
 def tell_transcript(console: "Console", digest: str | None) -> None:
-    """Print by what parties compare what they were told.
-
-    Args:
-        console: where to.
-        digest: of all that everybody was told; None for a client that came too late for a phase and has not heard it.
-    """
+    """Print by what parties compare what they were told; None for a client that came too late for a phase."""
     from ...protocol.transcript import show_digest
 
     if digest is not None:

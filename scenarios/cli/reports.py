@@ -74,14 +74,9 @@ def compare(runs: Sequence[Path], out: Path | None, *, is_opened: bool) -> None:
 
 @contextlib.contextmanager
 def reporting(folder: "RunFolder | None", *, wanted: bool = True, command: str | None = None) -> Generator[None]:
-    """Leave a page in a folder once what is done there is over, also where that failed.
+    """Leave a page in a folder, unless None, once what is done there is over, also where that failed.
 
-    A page that cannot be written is said, and fails nothing.
-
-    Args:
-        folder: which; None for no page.
-        wanted: whether one is.
-        command: that repeats it, where the folder has no scenario to be run again.
+    A page that cannot be written is said, and fails nothing. A command repeats what has no scenario to be run again.
     """
     from ...protocol.errors import PsephosError
 
@@ -98,10 +93,8 @@ def reporting(folder: "RunFolder | None", *, wanted: bool = True, command: str |
 def given_command(*, has_secret_seed: bool = False) -> str:
     """Return the command that was given, as a shell takes it, without what changes nothing of its result.
 
-    A table that was set may hold somebody's values, so of such a setting the key alone is told.
-
-    Args:
-        has_secret_seed: leave out the seed, by which whoever knows it takes the noise off somebody's values.
+    A secret seed, by which whoever knows it takes the noise off somebody's values, is left out, and of a table that was
+    set, which may hold these values, the key alone is told.
     """
     context = click.get_current_context()
     left_out = {*_SAME, "seed"} if has_secret_seed else _SAME

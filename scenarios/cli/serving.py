@@ -17,6 +17,7 @@ from .options import (
     tell_folder,
     tell_transcript,
     transport_option,
+    witness_option,
 )
 from .reports import report_option, reporting
 
@@ -53,6 +54,7 @@ __all__ = ["serve"]
     help="The --roster folder of an earlier session of the same game: its parties repeat what it has from them, and "
     "whoever reports something else is refused. For each earlier session, or for the last where all took part.",
 )
+@witness_option
 @click.option(
     "--status",
     metavar="HOST:PORT",
@@ -73,6 +75,7 @@ def serve(
     transport: str,
     roster_file: Path | None,
     after: tuple[Path, ...],
+    witness: Path | None,
     status: str | None,
     seed: int | None,
     out: Path | None,
@@ -113,10 +116,13 @@ def serve(
         check_secure_noise(side.protocol, sides=[Side.SERVER])
     serving = Serving(side=side, address=listen or "", mode=mode, transport=transport)
     serving.check_authenticated()
-    serving = _opened(serving, roster_file)
+    serving = _opened(serving, roster_file, witness=witness)
     check_address(serving.address, field="--listen", transport=find_transport(transport, keys=serving.keys))
     reserve_for_server(num_parties=len(side.names))
     serving = dataclasses.replace(serving, kept=read_kept(side, after, kind=mode.kind))
+    names = dict(zip(side.fingerprints or (), side.names, strict=False))
+    for said in () if serving.keys is None else serving.keys.ending_soon(names):
+        click.echo(f"warning: {said}", err=True)
     console = make_console()
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))
@@ -160,7 +166,7 @@ def serve(
     tell_folder(console, folder)
 
 
-def _opened(serving: "Serving", roster_file: Path | None) -> "Serving":
+def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | None) -> "Serving":
     """Return how the session is served that was drawn up, or a new one where nothing was.
 
     Raises:
@@ -171,6 +177,7 @@ def _opened(serving: "Serving", roster_file: Path | None) -> "Serving":
     from ...protocol.messages import Charter
     from ...protocol.roles import SessionKind
     from ..deployment.invitations import check_expiry, read_opening
+    from ..deployment.journals import witness_of
     from ..deployment.server import JOURNAL_FILE
 
     side, mode = serving.side, serving.mode
@@ -185,13 +192,14 @@ def _opened(serving: "Serving", roster_file: Path | None) -> "Serving":
     opening, keys = read_opening(folder, fingerprints=side.fingerprints)
     opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
     check_expiry(opening.charter, field="--roster")
-    return dataclasses.replace(
-        serving,
-        address=serving.address or opening.address,
-        keys=keys,
-        charter=opening.charter,
-        journal=folder / JOURNAL_FILE if is_deployment else None,
+    serving = dataclasses.replace(
+        serving, address=serving.address or opening.address, keys=keys, charter=opening.charter
     )
+    if not is_deployment:
+        return serving
+    journal = folder / JOURNAL_FILE
+    told = witness_of(witness, journal, key=f"session {opening.session_id}")
+    return dataclasses.replace(serving, journal=journal, witness=told)
 
 
 def _open_status(address: str | None) -> "contextlib.AbstractContextManager[Status | None]":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .group import cli
-from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder
+from .options import load, make_folder, out_option, print_json, scenario_options, tell_folder, witness_option
 from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
@@ -107,8 +107,11 @@ def scenarios() -> None:
 @click.argument("runs", type=click.Path(path_type=Path), nargs=-1, metavar="[RUN]...")
 @click.option("--party", metavar="NAME", help="Show only the entries of this party.")
 @click.option("--delta", type=float, help="Also show the total epsilon at this delta, by tighter composition.")
+@witness_option
 @click.option("--json", "as_json", is_flag=True, help="Print the entries as JSON lines.")
-def ledger(runs: tuple[Path, ...], party: str | None, delta: float | None, *, as_json: bool) -> None:
+def ledger(
+    runs: tuple[Path, ...], party: str | None, delta: float | None, witness: Path | None, *, as_json: bool
+) -> None:
     """Show the privacy loss of each party in RUN, a run's folder, or of one person in RUN, its journal.
 
     Several folders are of runs of the same persons: what one of them lost in all of the runs adds up, by its name.
@@ -129,7 +132,7 @@ def ledger(runs: tuple[Path, ...], party: str | None, delta: float | None, *, as
         entries = add_ledgers(runs)
         _check_party(party, entries)
     elif (journal := _journal_in(run, party)) is not None:
-        entries = show_journal(None if as_json else console, journal)
+        entries = show_journal(None if as_json else console, journal, witness=witness)
         party = None  # all of it is one person's, whatever it was called in each session
     else:
         entries = read_ledger(Path() if run is None else run)
@@ -154,7 +157,7 @@ def _journal_in(run: Path | None, party: str | None) -> Path | None:
     """Return the journal that is meant: a file, one of a party in a folder of several, or the user's own."""
     from ..deployment.journals import journal_file
 
-    if run is None or run.is_file():
+    if run is None or run.is_file() or (run.suffix and not run.exists()):  # a file that is not there is no folder
         return journal_file(run, party="")
     named = None if party is None else journal_file(run, party=party)
     return named if named is not None and named.is_file() else None
@@ -290,9 +293,7 @@ def _show_trust_of_series(console: "Console", series: "Series", first: "Local") 
 
     limit = say_allowance(series) or "what votes cost adds up, without a limit"
     show_label(
-        console,
-        "Trust",
-        f"In each vote: {trust_in(first.protocol)} {first.scenario.trust} Over the series: {limit}.",
+        console, "Trust", f"In each vote: {trust_in(first.protocol)} {first.scenario.trust} Over the series: {limit}."
     )
     show_label(console, "About", series.description)
 

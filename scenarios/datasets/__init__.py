@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ...protocol.errors import ConfigurationError, one_of
+from ...protocol.errors import ConfigurationError, one_of, require
 from ...protocol.phases import PhasedProtocol
 from ..reading.conversion import convert
 from ..reading.sources import PartiesTable
@@ -23,11 +23,7 @@ DATA_VARIABLE: Final = "PSEPHOS_DATA"
 
 
 def load_data_set(
-    options: Mapping[str, Any],
-    *,
-    folder: str,
-    parameters: Mapping[str, Any],
-    protocol: type[PhasedProtocol[Any, Any]],
+    options: Mapping[str, Any], *, folder: str, parameters: Mapping[str, Any], protocol: type[PhasedProtocol[Any, Any]]
 ) -> PartiesTable:
     """Return the parties of a data set.
 
@@ -53,9 +49,8 @@ def load_data_set(
     data_set = fitting[name]
     chosen = convert({key: value for key, value in options.items() if key != "data"}, data_set.options, word)
     origin = f" ({data_set.origin})" if data_set.origin else ""
-    if not folder:
-        allowed = f"given, for data set {name!r}{origin}: --data FOLDER or {DATA_VARIABLE}, a folder that holds {name}/"
-        raise ConfigurationError(field="data", value="nothing", allowed=allowed)
+    allowed = f"given, for data set {name!r}{origin}: --data FOLDER or {DATA_VARIABLE}, a folder that holds {name}/"
+    require(folder, "data", "nothing", allowed)
     own = Path(folder) / name
     try:
         return data_set.load(chosen, own, parameters)

@@ -20,20 +20,14 @@ _MEGA: Final = 1_000_000
 
 @dataclasses.dataclass(frozen=True)
 class DataSet:
-    """One data set: how its parties are chosen and read.
+    """One data set: how its parties are chosen and read."""
 
-    Args:
-        options: a struct; what a scenario may choose.
-        load: returns the parties, of the options, the data set's own folder and the scenario's parameters, which have
-            not been checked.
-        source: where it is published, as people find it.
-        num_bytes: how large its files are together.
-    """
-
-    options: type[msgspec.Struct]
+    options: type[msgspec.Struct]  # a struct; what a scenario may choose
+    # Returns the parties, of the options, the data set's own folder and the scenario's parameters, which have not been
+    # checked.
     load: Callable[[Any, Path, Mapping[str, Any]], PartiesTable]
-    source: str = ""
-    num_bytes: int = 0
+    source: str = ""  # where it is published, as people find it
+    num_bytes: int = 0  # how large its files are together
 
     @property
     def origin(self) -> str:
@@ -44,6 +38,4 @@ class DataSet:
 
 def _size(num_bytes: int) -> str:
     """Return a size with its unit."""
-    if num_bytes >= _MEGA:
-        return f"{num_bytes / _MEGA:.1f} MB"
-    return f"{max(1, round(num_bytes / _KILO))} kB"
+    return f"{num_bytes / _MEGA:.1f} MB" if num_bytes >= _MEGA else f"{max(1, round(num_bytes / _KILO))} kB"

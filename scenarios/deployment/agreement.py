@@ -74,7 +74,8 @@ class Joining:
             need.
         choices: entries of columns that the party chooses as it joins, by column; they come before those in `entries`.
         round_number: tells repeated votes of one session apart (simulations).
-        patience_seconds: how long the server may say nothing once it has answered; infinite for as long as it takes.
+        patience_seconds: how long the server may say nothing once it has answered, or be away; infinite for as long as
+            it takes.
         transport: over which the server listens, by its name.
         keys: for TLS.
         journal: the person's, over all sessions; without one, a party that restarts draws again.
@@ -177,7 +178,8 @@ class Joining:
         if self.invitation.party != self.party:
             value, allowed = f"that of {self.invitation.party!r}", f"the invitation of {self.party!r}"
             raise ConfigurationError(field="INVITATION", value=value, allowed=allowed)
-        check_expiry(self.invitation.charter, field="INVITATION")
+        if self.journal is None or not self.journal.has_heard(self.invitation.session_id):
+            check_expiry(self.invitation.charter, field="INVITATION")
         return self.agree(self.invitation)
 
     def agree(self, terms: Invitation, *, ledger: Ledger | None = None) -> Agreement:

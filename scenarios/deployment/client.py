@@ -4,7 +4,8 @@ import contextlib
 import errno
 import functools
 import os
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ import trio
 from ...agents.client import Client, answer_seconds, inquire
 from ...agents.events import Log
 from ...agents.journals import Sitting
-from ...agents.returning import take_part_durably
+from ...agents.returning import Patience, take_part_durably
 from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError, quote
 from ...protocol.messages import Terms
 from ...protocol.privacy import Ledger, LedgerEntry
@@ -26,7 +27,7 @@ from ..running.plugin_errors import Plugin, blaming_plugins, parts_of
 from ..running.session_facts import about
 from ..running.writing import describe_failure, open_run
 from .agreement import Agreement, Joining
-from .common import find_transport, in_charter, make_mode, naming_address
+from .common import find_transport, in_charter, make_mode, naming_address, utc
 from .invitations import Invitation
 
 __all__ = ["Heard", "join", "join_in_folder"]
@@ -60,8 +61,8 @@ async def join(
     """Take part in one session as one party.
 
     Args:
-        joining: how. Whose connection is lost comes back: until the server has welcomed it, and with a journal also
-            afterwards, to go on where it stood.
+        joining: how. Who does not reach the server goes on trying, and whose connection is lost comes back: until the
+            server has welcomed it, and with a journal also afterwards, to go on where it stood.
         log: where events go.
         on_agreed: told of what is taken part in, before anything is drawn.
         on_loss: told why the connection was lost, or cannot be made, before another try.
@@ -69,7 +70,8 @@ async def join(
         ledger: where losses are charged; by default one of its own, with what the journal holds.
 
     Returns:
-        What was released, to everybody and to this party.
+        What was released, to everybody and to this party; from the journal, without a word to anybody, where it is
+        there.
 
     Raises:
         ConfigurationError: as `Joining.agree_beforehand`.
@@ -77,20 +79,17 @@ async def join(
         SessionAborted, QuorumError, RemoteProtocolError, JournalError: as `Client.take_part`.
         HandshakeError: the server is not the one of the invitation, or does not take the party's certificate.
         PluginError: the code of the protocol or of the client's role raised something.
-        OSError: the server cannot be reached.
+        OSError: the server cannot be reached, as long as patience lasts.
     """
     agreement = joining.agree_beforehand()
     transport = find_transport(joining.transport, keys=joining.keys)
     network = Plugin(f"transport {joining.transport!r}", (type(transport),))
     connect = functools.partial(_connect, joining, transport, network)
-    # Who has reported may find the server away, since it goes on after a restart; everybody else is told at once.
-    has_reported = agreement is not None and _has_drawn(joining.sit(agreement.terms))
-    channel = None if has_reported else await connect()
+    channel: Channel | None = None
     with contextlib.ExitStack() as failing:
-        if channel is not None:
-            failing.callback(channel.close)
         if agreement is None:
-            assert channel is not None  # noqa: S101  nothing is kept of what was not agreed to
+            channel = await _reach(connect, Patience(joining.patience_seconds, on_loss=on_loss))
+            failing.callback(channel.close)
             terms = await inquire(channel, party=joining.party, patience_seconds=joining.patience_seconds)
             invitation = _as_invitation(terms, joining.party)
             agreement = joining.agree(invitation, ledger=ledger or joining.open_ledger(invitation.session_id))
@@ -98,6 +97,12 @@ async def join(
         sitting = joining.sit(agreement.terms)
         make_client = functools.partial(_make_client, joining, agreement, ledger=ledger, log=log, sitting=sitting)
         client = make_client()
+        if (heard := client.heard) is not None:
+            if on_agreed is not None:
+                on_agreed(agreement)
+            if on_end is not None and sitting is not None:
+                on_end(_drawn_entries(sitting))
+            return _told(client, heard)
         to_come = client.losses_to_come(agreement.terms.public)
         joining.check_room(ledger, to_come, session_id=agreement.terms.session_id)
         if on_agreed is not None:
@@ -115,15 +120,25 @@ async def join(
                 on_loss=on_loss,
             )
     except HandshakeError as error:
-        raise HandshakeError(f"{joining.address}: {error}", role="client") from None
+        is_of_time = "expired" in str(error) or "not valid yet" in str(error)
+        clock = f"; this machine's clock says {utc(time.time())}" if is_of_time else ""
+        raise HandshakeError(f"{joining.address}: {error}{clock}", role="client") from None
     finally:
         if on_end is not None:
             on_end(ledger.entries if sitting is None else _drawn_entries(sitting))
+    return _told(client, outcome)
+
+
+def _told(client: Client, outcome: msgspec.Struct) -> Heard:
     return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript, late_phase=client.late_phase)
 
 
-def _has_drawn(sitting: Sitting | None) -> bool:
-    return sitting is not None and any(isinstance(record, Drawn) for record in sitting.records)
+async def _reach(connect: Callable[[], Awaitable[Channel]], patience: Patience) -> Channel:
+    while True:
+        try:
+            return await connect()
+        except OSError as error:  # it may not have begun, or be about to begin again
+            await patience.wait(error)
 
 
 def _drawn_entries(sitting: Sitting) -> list[LedgerEntry]:

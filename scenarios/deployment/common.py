@@ -2,7 +2,10 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Generator, Sequence
+import datetime as dt
+import ssl
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +17,7 @@ from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.messages import Charter
 from ...protocol.randomness import SimulatedNoise
 from ...transports.abc import Transport
-from ...transports.keys import Identity, fingerprint_of
+from ...transports.keys import Identity, fingerprint_of, read_certificate
 from ...transports.tls import TLSTransport
 from ..plugins import ARRAY, make_transport
 
@@ -27,8 +30,10 @@ __all__ = [
     "in_charter",
     "make_mode",
     "naming_address",
+    "utc",
 ]
 
+_MOST_NAMED: Final = 3
 DEFAULT_TRANSPORT: Final = "tls"
 """Over which parties that are processes meet, unless they name another."""
 
@@ -57,10 +62,32 @@ class Keys:
         Raises:
             ConfigurationError: its file cannot be read.
         """
+        return self._own.private_key
+
+    def ending_soon(self, names: Mapping[str, str]) -> Iterator[str]:
+        """Yield what is to be said of certificates that are good for less than a day, this side's own among them.
+
+        Args:
+            names: whose each is, by its fingerprint.
+
+        Raises:
+            ConfigurationError: the file of this side's own cannot be read.
+        """
+        owners: dict[dt.datetime, list[str]] = {}
+        for certificate in (self._own.certificate, *self.peers):
+            _, until = read_certificate(ssl.DER_cert_to_PEM_cert(certificate))
+            if dt.timedelta() < until - dt.datetime.now(dt.UTC) < dt.timedelta(days=1):  # one that has ended is refused
+                owners.setdefault(until, []).append(names.get(fingerprint_of(certificate), "this side"))
+        for until, whose in owners.items():
+            more = f" and {len(whose) - _MOST_NAMED} more" if len(whose) > _MOST_NAMED else ""
+            yield f"the certificate of {', '.join(whose[:_MOST_NAMED])}{more} ends on {until:%Y-%m-%d %H:%M} UTC"
+
+    @property
+    def _own(self) -> Identity:
         if isinstance(self.identity, Identity):
-            return self.identity.private_key
+            return self.identity
         try:
-            return Identity.of(self.identity.read_text(encoding="ascii")).private_key
+            return Identity.of(self.identity.read_text(encoding="ascii"))
         except (OSError, ValueError) as error:
             allowed = f"a file with a private key and its certificate ({type(error).__name__})"
             raise ConfigurationError(field="key", value=str(self.identity), allowed=allowed) from None
@@ -144,6 +171,11 @@ def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) ->
 def in_charter(mode: Mode, charter: Charter) -> Mode:
     """Return a mode with what makes its session this one: of a simulation the id follows from its seed."""
     return dataclasses.replace(mode, charter=msgspec.structs.replace(charter, id=mode.charter.id or charter.id))
+
+
+def utc(seconds: float) -> str:
+    """Return a time in seconds since 1970 as people read it."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
 
 
 def check_seed(*, simulate: bool, seed: int | None) -> None:

@@ -18,9 +18,10 @@ from ...protocol.messages import Charter
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import SessionKind, check_party_name
 from ...protocol.roster import Roster
-from ...transports.keys import Identity, make_identity, read_certificate, write_private
+from ...transports.keys import Identity, fingerprint_of, make_identity, read_certificate
+from ...transports.own_files import replace_private, write_private
 from ..running.rosters import PARAMETERS_FILE, ROSTER_FILE
-from .common import Keys
+from .common import Keys, utc
 from .keys import Enrollment, check_days, check_enrollments, find_key, read_certificates, slug_of
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "draw_session",
     "find_invitation",
     "read_opening",
+    "revoke",
     "stems_of",
     "write_session",
 ]
@@ -41,6 +43,7 @@ SERVER_KEY_FILE: Final = "server.pem"
 """The server's private key and certificate, in its folder."""
 _OPENING_FILE: Final = "session.json"
 _CERTIFICATES_FILE: Final = "certificates.pem"
+_REVOKED_FILE: Final = "revoked.json"
 INVITATIONS: Final = "invitations"
 """The folder of invitations, in the server's."""
 _SECONDS_OF_DAY: Final = 86_400
@@ -144,7 +147,10 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             (ROSTER_FILE, roster.digest, self.roster),
         ):
             if ours != theirs:
-                raise ConfigurationError(field=field, value=ours, allowed=f"{quote(theirs)}, as the invitations say")
+                hint = ": it was changed since, and a session has one roster" if field == ROSTER_FILE else ""
+                raise ConfigurationError(
+                    field=field, value=ours, allowed=f"{quote(theirs)}, as the invitations say{hint}"
+                )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -285,7 +291,34 @@ def read_opening(folder: Path, *, fingerprints: Sequence[str]) -> tuple[Opening,
     if unknown := sorted(set(fingerprints) - keys.fingerprints):
         allowed = f"the fingerprint of a certificate in {_CERTIFICATES_FILE}"
         raise ConfigurationError(field=f"fingerprint ({ROSTER_FILE})", value=unknown[0], allowed=allowed)
-    return opening, keys
+    try:
+        revoked = set(msgspec.json.decode((folder / _REVOKED_FILE).read_bytes(), type=list[str]))
+    except FileNotFoundError:
+        return opening, keys
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(field="--roster", value=_REVOKED_FILE, allowed=f"a list ({error})") from None
+    return opening, dataclasses.replace(
+        keys, peers=[each for each in certificates if fingerprint_of(each) not in revoked]
+    )
+
+
+def revoke(folder: Path, party: str) -> str:
+    """Let a party's certificate open nothing from the next start of its session's server on; return its fingerprint.
+
+    Args:
+        folder: of the roster, as `write_session` wrote it.
+        party: whose.
+
+    Raises:
+        ConfigurationError: the party has no invitation there, or one without a certificate.
+        OSError: it cannot be written down.
+    """
+    fingerprint = find_invitation(folder / INVITATIONS, party=party).certificate
+    refuse(not fingerprint, "PARTY", party, "one with a certificate")
+    path = folder / _REVOKED_FILE
+    before = msgspec.json.decode(path.read_bytes(), type=list[str]) if path.exists() else []
+    replace_private(path, msgspec.json.encode(sorted({*before, fingerprint})) + b"\n")
+    return fingerprint
 
 
 def check_expiry(charter: Charter, *, field: str) -> None:
@@ -296,8 +329,8 @@ def check_expiry(charter: Charter, *, field: str) -> None:
         field: where its user has it from.
     """
     if charter.expires and time.time() > charter.expires:
-        when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(charter.expires))
-        raise ConfigurationError(field=field, value=f"expired on {when} UTC", allowed="of a session that is not over")
+        allowed = "of a session that is not over by this machine's clock"
+        raise ConfigurationError(field=field, value=f"expired on {utc(charter.expires)}", allowed=allowed)
 
 
 def find_invitation(path: Path, *, party: str | None = None) -> Invitation:

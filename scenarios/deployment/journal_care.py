@@ -9,11 +9,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ...agents.journal_file import JournalFile, copy_journal, install_journal
+from ...agents.journal_file import JournalFile, copy_journal, give_lock, install_journal, read_own
 from ...agents.journal_format import About, Row, check_usable, read_journal
 from ...agents.person_journal import PERSON, row_of, sessions_of
+from ...agents.witness import Witness
 from ...protocol.errors import ConfigurationError, JournalError
 from ...protocol.records import Drawn, Left
+from .common import utc
 
 __all__ = ["ACCEPT_OPTION", "Pruned", "back_up", "leave", "move", "prune", "restore"]
 
@@ -33,29 +35,31 @@ class Pruned(NamedTuple):
     num_bytes: int
 
 
-def back_up(path: Path, target: Path) -> int:
+def back_up(path: Path, target: Path, *, witness: Witness | None = None) -> int:
     """Write a backup of a journal, which may be in use, and return how many records are in it.
 
     Args:
         path: the journal's file.
         target: a new file. It is not used as a journal before it was restored.
+        witness: the journal's.
 
     Raises:
         JournalError: one of them cannot be read or written, or the journal has moved, or is a backup itself.
     """
-    contents = read_journal(path, kind=PERSON)
+    contents = read_own(path, kind=PERSON, witness=witness)
     check_usable(contents.about, path)
     copy_journal(path, target, backup_of=int(time.time()))
     return len(read_journal(target, kind=PERSON).rows)
 
 
-def restore(source: Path, path: Path, *, accepts_unknown_losses: bool) -> Path | None:
+def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: Witness | None = None) -> Path | None:
     """Put a backup in a journal's place, where the journal is lost.
 
     Args:
         source: the backup, or a copy of the journal's file.
         path: where to.
         accepts_unknown_losses: whether the person takes on what that means.
+        witness: of the place.
 
     Returns:
         What was there before, under its new name; None where nothing was.
@@ -64,25 +68,24 @@ def restore(source: Path, path: Path, *, accepts_unknown_losses: bool) -> Path |
         ConfigurationError: the person has not accepted it.
         JournalError: the journal is not lost, or one of the files cannot be read or written.
     """
-    contents = read_journal(source, kind=PERSON)
+    contents = read_journal(source, kind=PERSON, is_copy=True)
     if contents.about.moved_to:
         check_usable(contents.about, source)
-    _check_lost(path)
+    _check_lost(path, witness)
     if not accepts_unknown_losses:
         made = contents.about.backup_of
-        when = f"of {time.strftime('%Y-%m-%d %H:%M', time.gmtime(made))} UTC" if made else "of a time that nobody knows"
+        when = f"of {utc(made)}" if made else "of a time that nobody knows"
         allowed = (
             f"given: this backup is {when}, and what was lost since then is unknown. The budget then holds without it, "
             "and no session that is in the backup can be joined again"
         )
         raise ConfigurationError(field=ACCEPT_OPTION, value="left out", allowed=allowed)
     about = contents.about
-    return install_journal(
-        source, path, kind=PERSON, backup_of=0, unsure_rows=len(contents.rows), unsure_since=about.backup_of
-    )
+    unsure = {"unsure_rows": len(contents.rows), "unsure_since": about.backup_of}
+    return install_journal(source, path, kind=PERSON, witness=witness, backup_of=0, **unsure)
 
 
-def move(path: Path, target: Path) -> None:
+def move(path: Path, target: Path, *, witness: Witness | None = None, at_target: Witness | None = None) -> None:
     """Move a journal to another file, such as one on another machine's disk; the original is not used any more.
 
     It is marked before the copy is made, so that there are never two to go on with. A move that was interrupted is
@@ -91,13 +94,15 @@ def move(path: Path, target: Path) -> None:
     Args:
         path: the journal's file.
         target: a new file.
+        witness: the journal's.
+        at_target: the copy's.
 
     Raises:
         JournalError: the journal is in use, has moved before, or is a backup; or one of the files cannot be read or
             written.
     """
     target = target.resolve()
-    journal, rows = JournalFile.open(path, About(kind=PERSON), may_be_moved=True, may_make=False)
+    journal, rows = JournalFile.open(path, About(kind=PERSON), may_be_moved=True, may_make=False, witness=witness)
     with journal:
         is_under_way = not journal.about.is_moved and journal.about.moved_to == str(target)
         if not is_under_way:
@@ -112,12 +117,13 @@ def move(path: Path, target: Path) -> None:
                 if not target.exists():
                     journal.change_about(moved_to="")
                 raise
-        elif read_journal(target, kind=PERSON).rows[: len(rows)] != rows:
+        elif read_journal(target, kind=PERSON, is_copy=True).rows[: len(rows)] != rows:
             raise JournalError(f"is not the copy of {journal.path} that was begun", path=str(target))
+        give_lock(target, kind=PERSON, witness=at_target)
         journal.change_about(is_moved=True)
 
 
-def leave(path: Path, session: str, *, now: float) -> int:
+def leave(path: Path, session: str, *, now: float, witness: Witness | None = None) -> int:
     """Free the room that sessions hold which their owner will not go on with, and return how many they are.
 
     Whoever joins one again reserves anew, and sends the reports that were drawn.
@@ -126,12 +132,13 @@ def leave(path: Path, session: str, *, now: float) -> int:
         path: the journal's file.
         session: the sessions' name, or the id of one.
         now: the time in seconds since 1970.
+        witness: the journal's.
 
     Raises:
         ConfigurationError: no session of this name or id holds room.
         JournalError: the journal is in use, or cannot be read or written.
     """
-    journal, rows = JournalFile.open(path, About(kind=PERSON), may_make=False)
+    journal, rows = JournalFile.open(path, About(kind=PERSON), may_make=False, witness=witness)
     with journal:
         holding = [each for each in sessions_of(rows, journal.path).values() if each.held(now)]
         named = {each.session_id: each.first.session for each in holding if each.first is not None}
@@ -143,7 +150,7 @@ def leave(path: Path, session: str, *, now: float) -> int:
     return len(given_up)
 
 
-def prune(path: Path, *, now: float) -> Pruned:
+def prune(path: Path, *, now: float, witness: Witness | None = None) -> Pruned:
     """Take the reports out of a journal that nobody can ask for again; every loss stays.
 
     These are the reports of sessions that have expired, or whose release was heard. A report that later sessions repeat
@@ -152,11 +159,12 @@ def prune(path: Path, *, now: float) -> Pruned:
     Args:
         path: the journal's file.
         now: the time in seconds since 1970.
+        witness: the journal's.
 
     Raises:
         JournalError: the journal is in use, or cannot be read or written.
     """
-    journal, rows = JournalFile.open(path, About(kind=PERSON), may_make=False)
+    journal, rows = JournalFile.open(path, About(kind=PERSON), may_make=False, witness=witness)
     with journal:
         before = journal.path.stat().st_size
         sessions = sessions_of(rows, journal.path)
@@ -168,10 +176,10 @@ def prune(path: Path, *, now: float) -> Pruned:
         return Pruned(len(over), before - journal.path.stat().st_size)
 
 
-def _check_lost(path: Path) -> None:
+def _check_lost(path: Path, witness: Witness | None) -> None:
     """Raise JournalError if there is a journal that can be used, or that has moved elsewhere."""
     try:
-        journal, rows = JournalFile.open(path, About(kind=PERSON), may_be_moved=True, may_make=False)
+        journal, rows = JournalFile.open(path, About(kind=PERSON), may_be_moved=True, may_make=False, witness=witness)
     except JournalError:
         return  # or it is in use, and whoever takes its place is told
     journal.close()
@@ -182,6 +190,9 @@ def _check_lost(path: Path) -> None:
 
 
 def _without_report(row: Row) -> Row:
+    if row.kind == "left":
+        left = msgspec.msgpack.decode(row.body, type=Left)
+        return row_of(row.session, msgspec.structs.replace(left, release=b"", transcript=""))
     record = msgspec.msgpack.decode(row.body, type=Drawn) if row.kind == "drawn" else None
     if record is None or record.kept is not None:
         return row

@@ -1,4 +1,4 @@
-"""Where a person's journal is."""
+"""Where a person's journal is, and where a journal's witness is."""
 
 import contextlib
 import time
@@ -7,15 +7,45 @@ from pathlib import Path
 
 import platformdirs
 
-from ...agents.person_journal import PersonJournal
-from .keys import slug_of
+from ...agents.journal_format import lock_file_of
+from ...agents.person_journal import PersonJournal, read_sessions
+from ...agents.witness import Witness
+from ...protocol.errors import JournalError, refuse
+from .keys import slug_of, stem_of
 
-__all__ = ["default_journal", "journal_file", "open_journal"]
+__all__ = ["default_journal", "journal_file", "open_journal", "witness_of"]
 
 
 def default_journal() -> Path:
     """Return where the journal of this system's user is: whoever is that user is one person, by whatever names."""
-    return platformdirs.user_state_path("psephos", appauthor=False) / "journal.sqlite"
+    return _state() / "journal.sqlite"
+
+
+def _state() -> Path:
+    return platformdirs.user_state_path("psephos", appauthor=False)
+
+
+def witness_of(given: Path | None, journal: Path, *, key: str = "") -> Witness:
+    """Return where it is told, outside a journal's folder, how far the journal is.
+
+    Args:
+        given: a folder; by default the one for state that the system has for the user, or the one for data where the
+            journal itself is in that.
+        journal: the journal's file.
+        key: what the journal is known by wherever it is; by default its path.
+
+    Raises:
+        ConfigurationError: the folder is the journal's own.
+    """
+    if given is not None:
+        is_own = given.resolve() == journal.resolve().parent
+        refuse(
+            is_own, "--witness", str(given), "another folder than the journal's, which an older copy would take back"
+        )
+        return Witness(given.resolve(), key)
+    is_in_state = journal.resolve().is_relative_to(_state().resolve())
+    folder = platformdirs.user_data_path("psephos", appauthor=False) if is_in_state else _state()
+    return Witness(folder.resolve() / "witness", key)
 
 
 def journal_file(given: Path | None, *, party: str) -> Path:
@@ -24,26 +54,46 @@ def journal_file(given: Path | None, *, party: str) -> Path:
     Args:
         given: a file, or a folder, in which each name has a journal of its own; by default the user's.
         party: the person's name.
+
+    Raises:
+        JournalError: an older version had one for the name and for others that are written alike.
     """
     if given is None:
         return default_journal()
-    return given / f"{slug_of(party)}.sqlite" if given.is_dir() else given
+    if not given.is_dir():
+        return given
+    path, older = given / f"{stem_of(party)}.sqlite", given / f"{slug_of(party)}.sqlite"
+    if path.exists() or lock_file_of(path).exists() or not (older.exists() or lock_file_of(older).exists()):
+        return path
+    sessions = read_sessions(older)[1].values() if older.exists() else ()
+    names = {each.first.party for each in sessions if each.first is not None}
+    names = sorted(name for name in names if slug_of(name) == slug_of(party))
+    if party in names and len(names) > 1:
+        reason = f"is of {', '.join(names)}: names that are written alike had one journal. Go on with it by --journal"
+        raise JournalError(f"{reason} {older}, where its budget counts the losses of all of them", path=str(older))
+    return older if names in ([party], []) else path
 
 
 @contextlib.contextmanager
-def open_journal(given: Path | None, *, party: str, is_simulation: bool) -> Generator[PersonJournal | None]:
+def open_journal(
+    given: Path | None, *, party: str, is_simulation: bool, witness: Path | None = None
+) -> Generator[PersonJournal | None]:
     """Yield a person's journal; None for a simulation, whose losses are nobody's.
 
     Args:
         given: as for `journal_file`.
         party: the person's name.
         is_simulation: whether it is one.
+        witness: as for `witness_of`.
 
     Raises:
+        ConfigurationError: as `witness_of`.
         JournalError: as `PersonJournal.open`.
     """
     if is_simulation:
         yield None
         return
-    with PersonJournal.open(journal_file(given, party=party), now=time.time(), clock=time.time) as journal:
+    path = journal_file(given, party=party)
+    told = witness_of(witness, path)
+    with PersonJournal.open(path, now=time.time(), clock=time.time, witness=told) as journal:
         yield journal

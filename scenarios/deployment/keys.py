@@ -6,6 +6,7 @@ make the keys of all, and could then take anybody's seat.
 """
 
 import datetime as dt
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.roles import check_party_name
 from ...transports.keys import (
     VALID_DAYS,
@@ -22,8 +23,8 @@ from ...transports.keys import (
     make_identity,
     make_signature_key,
     read_certificate,
-    write_private,
 )
+from ...transports.own_files import OWN_FOLDER, is_own, write_private
 
 __all__ = [
     "ENROLLMENT_FILE",
@@ -36,6 +37,7 @@ __all__ = [
     "read_certificates",
     "read_enrollments",
     "slug_of",
+    "stem_of",
 ]
 
 KEY_FILE: Final = "key.pem"
@@ -45,6 +47,7 @@ SIGNATURE_FILE: Final = "signature.pem"
 ENROLLMENT_FILE: Final = "enrollment.json"
 """What a party hands over."""
 _CHARACTERS_OF_NAME: Final = 40
+_DIGITS_OF_NAME: Final = 16
 _MAX_DAYS: Final = 365_250
 """A thousand years; a certificate has room for no year after 9999."""
 _SIGNATURE_KEY_BYTES: Final = 32
@@ -79,8 +82,13 @@ class Enrollment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return read_certificate(self.certificate)[1]
 
 
+def stem_of(party: str) -> str:
+    """Return a party's name as a file's, which no other party's is: what can be read of it, and a digest."""
+    return f"{slug_of(party)}-{hashlib.sha256(party.encode()).hexdigest()[:_DIGITS_OF_NAME]}"
+
+
 def slug_of(party: str) -> str:
-    """Return a party's name as part of a file's."""
+    """Return what can be read of a party's name in a file's; other names may have the same."""
     return re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-")[:_CHARACTERS_OF_NAME] or "party"
 
 
@@ -99,8 +107,8 @@ def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
         days: how long from now the certificate is good.
 
     Raises:
-        ConfigurationError: the name cannot name a party, the days are too many, or the folder has keys already or
-            cannot be written to.
+        ConfigurationError: the name cannot name a party, the days are too many, or the folder has keys already, cannot
+            be written to, or can be by others.
     """
     check_party_name(party)
     check_days(days)
@@ -108,9 +116,10 @@ def enroll(party: str, folder: Path, *, days: float = VALID_DAYS) -> Enrollment:
     enrollment = Enrollment(party=party, certificate=identity.certificate_pem, signature_key=public.hex())
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        refuse(not is_own(folder), "--out", str(folder), OWN_FOLDER)
         identity.write(folder / KEY_FILE)
         write_private(folder / SIGNATURE_FILE, own)
-        (folder / ENROLLMENT_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(enrollment), indent=2) + b"\n")
+        write_private(folder / ENROLLMENT_FILE, msgspec.json.format(msgspec.json.encode(enrollment), indent=2) + b"\n")
     except OSError as error:
         allowed = f"a folder to write to that has no keys yet ({error.strerror}: {error.filename})"
         raise ConfigurationError(field="--out", value=str(folder), allowed=allowed) from None

@@ -22,7 +22,7 @@ import trio
 
 from ...agents.noise import check_secure_noise
 from ...protocol.errors import ConfigurationError
-from ...transports.keys import write_private
+from ...transports.own_files import write_private
 from ..running.config import Scenario
 from ..running.parties import read_parties
 from ..running.processes import num_cores
@@ -62,6 +62,8 @@ _SECONDS_AFTER_SERVER: Final = 30.0
 """For parties, once their server has ended."""
 _LISTENING: Final = b"listening on "
 _VOTE, _VALUES, _SERVER, _PARTIES, _JOURNALS = "vote", "values", "server", "parties", "journals"
+_WITNESS: Final = "witness"
+"""Of journals that nobody goes on with: they leave nothing with the system's user."""
 
 _ENDED_BY_SIGNAL: Final = 128
 """By custom, and the signal's number is added."""
@@ -304,7 +306,8 @@ async def rehearse(
     Returns:
         How the processes ended. Parties are ended soon after the server; where this is cancelled, everybody is.
     """
-    drawn = await _run(plan.roster, on_error=show_error)
+    run = functools.partial(_run, environment={"PSEPHOS_WITNESS": str(plan.folder / _WITNESS), **os.environ})
+    drawn = await run(plan.roster, on_error=show_error)
     if drawn.status:
         return Rehearsed(drawn)
     ended: dict[str, Ended] = {}
@@ -320,7 +323,7 @@ async def rehearse(
                 has_connected.set()
                 starting.release()
 
-        ended[part.party] = await _run(part.command, on_line=on_line)
+        ended[part.party] = await run(part.command, on_line=on_line)
         if not has_connected.is_set():
             starting.release()
         if ended[part.party].status:
@@ -339,7 +342,7 @@ async def rehearse(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(take_part_once_there_is_a_server, nursery)
         on_line, on_error = (functools.partial(on_server, tell=tell) for tell in (show, show_error))
-        server = await _run(plan.serve, on_line=on_line, on_error=on_error)
+        server = await run(plan.serve, on_line=on_line, on_error=on_error)
         nursery.cancel_scope.deadline = trio.current_time() + (_SECONDS_AFTER_SERVER if is_listening.is_set() else 0)
     if is_listening.is_set():
         for party in [part.party for part in plan.parts if part.party not in ended]:
@@ -361,11 +364,14 @@ def _transcript_in(folder: Path) -> str | None:
         return None
 
 
-async def _run(command: Command, *, on_line: _Tell = _ignore, on_error: _Tell = _ignore) -> Ended:
+async def _run(
+    command: Command, *, environment: Mapping[str, str], on_line: _Tell = _ignore, on_error: _Tell = _ignore
+) -> Ended:
     """Run a command of ours to its end, as a process that nobody's Ctrl-C reaches but through us.
 
     Args:
         command: what stands behind `psephos`.
+        environment: the process's.
         on_line: told of each line on standard output.
         on_error: told of each line on standard error.
     """
@@ -378,7 +384,8 @@ async def _run(command: Command, *, on_line: _Tell = _ignore, on_error: _Tell = 
 
     words = [sys.executable, "-m", "psephos.scenarios.cli", *command]
     pipe = subprocess.PIPE
-    options = {"stdout": pipe, "stderr": pipe, "start_new_session": True, "check": False, "deliver_cancel": _end}
+    options: dict[str, Any] = {"stdout": pipe, "stderr": pipe, "start_new_session": True, "check": False}
+    options |= {"deliver_cancel": _end, "env": environment}
     status = 0
     try:
         async with trio.open_nursery() as nursery:

@@ -16,6 +16,7 @@ from ...agents.journals import SittingOfServer
 from ...agents.modes import Mode
 from ...agents.session_journal import SessionJournal
 from ...agents.standing import Companion
+from ...agents.witness import Witness
 from ...protocol.errors import ConfigurationError, UnheardError
 from ...protocol.kept_reports import ReceivedReports
 from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
@@ -54,6 +55,8 @@ class Serving:
         keys: for TLS.
         charter: what makes the session this one, as its invitations say.
         journal: the file of the session's journal, made if it is not there, with which it goes on after a restart.
+        witness: where it is told how far the journal is, outside the journal's folder (`journals.witness_of`); without
+            one an older copy of the folder passes.
         kept: the reports of earlier sessions, by phase and party (`earlier.read_kept`).
     """
 
@@ -64,6 +67,7 @@ class Serving:
     keys: Keys | None = dataclasses.field(default=None, repr=False)
     charter: Charter = NO_CHARTER
     journal: Path | None = None
+    witness: Witness | None = None
     kept: ReceivedReports = dataclasses.field(default_factory=dict[str, Any], repr=False)
 
     def check_authenticated(self) -> None:
@@ -147,6 +151,7 @@ async def serve(
             places=reserve_for_server(num_parties=len(side.names)),
             sitting=sitting,
             kept=serving.kept,
+            secret=b"" if serving.keys is None else hashlib.sha256(serving.keys.private_key).digest(),
             told=told,
         )
         with naming_address(serving.address, field="--listen"):
@@ -190,7 +195,7 @@ def open_sitting(
         "roster": side.roster.digest,
         **required,
     }
-    with SessionJournal.open(path, configuration=configuration) as journal:
+    with SessionJournal.open(path, configuration=configuration, witness=serving.witness) as journal:
         if on_resuming is not None and journal.records:
             num_closed = sum(isinstance(record, PhaseClosed) for record in journal.records)
             num_reports = sum(isinstance(record, Accepted) for record in journal.records)

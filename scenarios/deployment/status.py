@@ -104,6 +104,19 @@ class Status:
                     nursery.start_soon(self._converse, stream, scope, tell, registry)
                 await trio.sleep(1 / _MOST_PER_SECOND)
 
+    def _is_meant(self, request: h11.Request) -> bool:
+        """Return whether a request names this machine's own address, or is for whoever reaches it.
+
+        A page of somebody else's, in a browser of this machine, can call a loopback address by a name of its own.
+        """
+        host = dict(request.headers).get(b"host", b"").decode("ascii", "replace").lower()
+        if not host or not is_loopback(self.address):
+            return True
+        for named in (host, f"{host}:80"):
+            with contextlib.suppress(ConfigurationError):
+                return is_loopback(named)
+        return False
+
     async def _converse(
         self,
         stream: trio.SocketStream,
@@ -118,7 +131,9 @@ class Status:
                 try:
                     request = await _hear(stream, connection)
                     is_head = request.method == b"HEAD"
-                    answer = _answer_to(request, tell, registry)
+                    answer = _Answer(http.HTTPStatus.MISDIRECTED_REQUEST)
+                    if self._is_meant(request):
+                        answer = _answer_to(request, tell, registry)
                 except h11.RemoteProtocolError as error:
                     answer = _Answer(http.HTTPStatus(error.error_status_hint))
                 await stream.send_all(_written(answer, connection, is_head=is_head))

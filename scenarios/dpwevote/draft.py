@@ -81,11 +81,7 @@ def _check_header(sheet: Sheet, chosen: Chosen) -> None:
 
 
 def _weight(sheet: Sheet, chosen: Chosen, partner: str) -> str:
-    """Return the column of weights; empty where there is none.
-
-    Raises:
-        UnclearError: a column may be one.
-    """
+    """Return the column of weights; empty where there is none, and UnclearError where one may be."""
     if given := chosen.get("weight", ()):
         return "" if given[-1] == NONE else check_column(sheet, given[-1], "weight")
     named = [name for name in sheet.header if name.casefold() in _WEIGHTS]
@@ -100,11 +96,7 @@ def _weight(sheet: Sheet, chosen: Chosen, partner: str) -> str:
 
 
 def _candidates(sheet: Sheet, chosen: Chosen, rest: Sequence[str], known: AbstractSet[str]) -> list[str]:
-    """Return the columns that are voted on: those that hold answers.
-
-    Raises:
-        UnclearError: none does, or one does in words that nobody has explained.
-    """
+    """Return the columns that are voted on: those that hold answers, in words that are explained, else UnclearError."""
     if given := chosen.get("candidate", ()):
         return [check_column(sheet, name, "candidate") for name in given]
     words = {name: list(dict.fromkeys(entry.casefold() for entry in sheet.column(name))) for name in rest}
@@ -133,12 +125,7 @@ def _ask_words(sheet: Sheet, name: str, chosen: Chosen) -> None:
 
 
 def _check_answers(sheet: Sheet, name: str, known: Collection[str], chosen: Chosen) -> None:
-    """Make sure that all entries of a column that is voted on are known to mean yes or no.
-
-    Raises:
-        UnclearError: two words are not explained.
-        ConfigurationError: an entry is empty, or is neither.
-    """
+    """Make sure that all entries of a column that is voted on are known to mean yes or no."""
     words = list(dict.fromkeys(entry.casefold() for entry in sheet.column(name)))
     unknown = [word for word in words if word not in known]
     if "" in unknown:
@@ -166,11 +153,7 @@ def _is_number(entries: Sequence[str]) -> bool:
 
 
 def _number(entry: str, sheet: Sheet, column: str) -> float:
-    """Return a weight.
-
-    Raises:
-        ConfigurationError: it is none, or has a comma where a point should be.
-    """
+    """Return a weight."""
     try:
         number = float(entry)
     except ValueError:

@@ -20,8 +20,7 @@ from ..experiments.measures import POSITIVE, Measure, Measures
 __all__ = ["VoteMeasures", "inverse_of_weights", "mean_square_of_shares", "yes_votes_of"]
 
 _YES = 1
-_CUBE = 3
-"""Dimensions of a tally of opinions: candidates, weights, opinions."""
+_CUBE = 3  # dimensions of a tally of opinions: candidates, weights, opinions
 _DECISIONS = (
     Measure(
         name="accuracy",
@@ -48,20 +47,14 @@ _YES_VOTES = Measure(
 
 
 def mean_square_of_shares(errors: FloatArray, whole: float | FloatArray) -> FloatArray:
-    """Return the mean, over the last axis, of squared errors of shares: equations (11) and (13).
-
-    Args:
-        errors: of numbers or weights.
-        whole: what these are shares of.
-    """
+    """Return the mean, over the last axis, of squared errors of shares of a whole: equations (11) and (13)."""
     return np.square(errors / whole).mean(axis=-1)
 
 
 def inverse_of_weights(vote: DPWeVote) -> FloatArray:
     """Return what takes the noise off reported numbers of partners by weight, on average: shape (weights, weights).
 
-    Args:
-        vote: of variant "joint" or "printed", with private weights.
+    The vote is of variant "joint" or "printed", with private weights.
     """
     mechanism = vote.phases[0].mechanism
     number = mechanism.report_range[1] + 1
@@ -69,11 +62,9 @@ def inverse_of_weights(vote: DPWeVote) -> FloatArray:
 
 
 def yes_votes_of(vote: DPWeVote, reported: FloatArray) -> FloatArray:
-    """Return the estimated numbers of yes votes by weight, by the variant's own rule.
+    """Return the estimated numbers of yes votes by weight, by the rule of variant "joint" or "printed".
 
-    Args:
-        vote: of variant "joint" or "printed".
-        reported: how many reported each weight with each opinion, shape (..., weights, 2).
+    `reported` is how many reported each weight with each opinion, shape (..., weights, 2).
     """
     estimated = reported @ np.array(_debiased(vote.phases[-1].mechanism, (0, _YES)), dtype=np.float64)
     if not (vote.parameters.kind.is_biased or vote.parameters.public_weights):
@@ -128,7 +119,6 @@ class VoteMeasures(Measures):
         )
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
-        """Return the numbers of one trial."""
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
         number = len(outcome.candidates)
         cases = dict.fromkeys((measure.name for measure in _DECISIONS), 0)

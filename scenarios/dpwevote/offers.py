@@ -12,20 +12,14 @@ from ..running.offers import Offer
 
 __all__ = ["offers_at_price"]
 
-# Above, comparing takes more than half a second.
-_MOST_WEIGHTS: Final = 50
-# Of sums in floating point.
-_ROUNDING: Final = 1e-9
+_MOST_WEIGHTS: Final = 50  # above, comparing takes more than half a second
+_ROUNDING: Final = 1e-9  # of sums in floating point
 
 
 def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Sequence[Offer]:
     """Return what the other unbiased variants offer at the price of a vote with private weights.
 
     The number is that of `psephos variants`: the standard error of a candidate's margin if all partners were the worst.
-
-    Args:
-        protocol: a `DPWeVote`.
-        num_parties: how many take part.
     """
     assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters

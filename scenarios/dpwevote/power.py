@@ -24,18 +24,7 @@ from ...protocol.dpwevote import DPWeVote
 from ...protocol.dpwevote.game import MemberPower, WeightedGame, released_power
 from ...protocol.errors import ConfigurationError
 from ...protocol.estimators import Estimate
-from ..presentation.drawing import (
-    COLORS,
-    INK,
-    MOST_ROWS,
-    WITHIN,
-    Marks,
-    Picture,
-    fold,
-    name_rows,
-    save_picture,
-    size_of_rows,
-)
+from ..presentation import drawing
 from ..presentation.numbers import some
 from ..presentation.terminal import percent, show_facts, show_note, show_table
 from ..running.folder import RunFolder
@@ -44,11 +33,9 @@ from ..tables import Table
 
 __all__ = ["Powers", "measure_power", "show_power", "simulated_power", "write_power"]
 
-_MOST_SHOWN: Final = 10**12
-"""Numbers of coalitions below are shown in full."""
+_MOST_SHOWN: Final = 10**12  # numbers of coalitions below are shown in full
 _MOST_NAMED: Final = 3
-_AT_ONCE: Final = 100_000
-"""Rows that are randomized at once."""
+_AT_ONCE: Final = 100_000  # rows that are randomized at once
 _COLUMNS: Final = {
     "shapley_shubik": "Shapley-Shubik",
     "banzhaf_normalized": "Banzhaf",
@@ -58,33 +45,22 @@ _COLUMNS: Final = {
 }
 """What a page calls the columns of `power.csv`: as the terminal does."""
 _ROUNDING: Final = 1e-9
-_LEVELS: Final = (-0.27, -0.09, 0.09, 0.27)
-"""Where in its row each kind of share stands, so that none hides another."""
+_LEVELS: Final = (-0.27, -0.09, 0.09, 0.27)  # where in its row each kind of share stands, so that none hides another
 
 
 @dataclasses.dataclass(frozen=True)
 class Powers:
-    """What was found of a vote.
+    """What was found of a vote."""
 
-    Args:
-        names: of the partners.
-        weights: theirs, in the vote's own unit.
-        game: in whole units.
-        num_minimal_winning: how many coalitions win and have nobody to spare.
-        members: of each partner what its opinion decides in the game.
-        released: of each partner what its opinion moves in what is released; without an error where it is exact.
-        is_simulated: whether it is not.
-        epsilon: what the vote costs a partner, for one candidate.
-    """
-
-    names: Sequence[str]
-    weights: Sequence[float]
-    game: WeightedGame
-    num_minimal_winning: int
-    members: Sequence[MemberPower]
+    names: Sequence[str]  # of the partners
+    weights: Sequence[float]  # theirs, in the vote's own unit
+    game: WeightedGame  # in whole units
+    num_minimal_winning: int  # how many coalitions win and have nobody to spare
+    members: Sequence[MemberPower]  # of each partner what its opinion decides in the game
+    # Of each partner what its opinion moves in what is released; without an error where it is exact.
     released: Sequence[Estimate]
-    is_simulated: bool
-    epsilon: float
+    is_simulated: bool  # whether it is not
+    epsilon: float  # what the vote costs a partner, for one candidate
 
     def by_weight(self) -> Mapping[float, Sequence[int]]:
         """Return the places of the partners of each weight, the heaviest first: they have the same power."""
@@ -95,12 +71,7 @@ class Powers:
 
 
 def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
-    """Return the power of each partner of a vote.
-
-    Args:
-        side: a resolved scenario, of a `DPWeVote`.
-        trials: votes that are simulated where there is no exact law.
-        seed: theirs.
+    """Return the power of each partner of a vote, over so many simulated votes where there is no exact law.
 
     Raises:
         ConfigurationError: weights are private and real, not even all partners pass a candidate, or counting takes
@@ -133,14 +104,7 @@ def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
 
 
 def simulated_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, seed: int) -> list[Estimate]:
-    """Return how much each partner's opinion moves the decision that is released, by simulated votes.
-
-    Args:
-        vote: of any variant; its candidates are alike, so that one is voted on.
-        weights: the partners'.
-        trials: how many votes.
-        seed: theirs.
-    """
+    """Return how much each partner's opinion moves the decision on one candidate that is released, by simulation."""
     parameters = msgspec.structs.replace(vote.parameters, candidates=vote.parameters.candidates[:1])
     single, name = DPWeVote(parameters), parameters.candidates[0]
     number = len(weights)
@@ -181,8 +145,7 @@ def show_power(console: Console, powers: Powers) -> None:
     console.print(Text(_verdict_of(powers), style="bold"))
     console.print()
     show_facts(console, _facts_of(powers))
-    has_orders = all(member.shapley_shubik is not None for member in powers.members)
-    orders = ["Shapley-Shubik"] * has_orders
+    orders = ["Shapley-Shubik"] * all(member.shapley_shubik is not None for member in powers.members)
     columns = ["Weight", "Partners", "Share", *orders, "Banzhaf", "Decides", "Moves the release"]
     rows: list[Sequence[str]] = []
     for weight, places in powers.by_weight().items():
@@ -237,13 +200,7 @@ def _verdict_of(powers: Powers) -> str:
 
 
 def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
-    """Write `power.csv`, a line for each partner, a picture, and what both are, of which a page is made.
-
-    Args:
-        powers: what was found.
-        folder: where to.
-        title: the vote's.
-    """
+    """Write `power.csv`, a line for each partner, a picture, and what both are, of which a page is made."""
     rows: list[dict[str, object]] = []
     for name, weight, member, released in zip(
         powers.names, powers.weights, powers.members, powers.released, strict=True
@@ -261,18 +218,18 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
             }
         )
     folder.write_table("power.csv", rows)
-    shown = list(powers.by_weight().values())[:MOST_ROWS]
-    names = [fold(_named([powers.names[place] for place in places]), most_lines=2) for places in shown]
-    cut = "" if len(shown) == len(powers.by_weight()) else f" (the {MOST_ROWS} heaviest)"
+    shown = list(powers.by_weight().values())[: drawing.MOST_ROWS]
+    names = [drawing.fold(_named([powers.names[place] for place in places]), most_lines=2) for places in shown]
+    cut = "" if len(shown) == len(powers.by_weight()) else f" (the {drawing.MOST_ROWS} heaviest)"
     who = some(len(powers.names), "partner")
     bars = " · bars: one standard error" if powers.is_simulated else ""
-    picture = Picture(
+    picture = drawing.Picture(
         draw=lambda panels: _draw(panels, powers, [places[0] for places in shown], names),
-        size=size_of_rows(names, row=0.13),
+        size=drawing.size_of_rows(names, row=0.13),
         title=f"Power in the game, and in what is released{cut}",
         setting=f"{who} · ε = {powers.epsilon:.4g} for one candidate · local model{bars}",
     )
-    save_picture(picture, folder=folder.path, name="power")
+    drawing.save_picture(picture, folder=folder.path, name="power")
     table = {
         "name": "power",
         "caption": "How often each partner decides",
@@ -290,15 +247,15 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
     folder.write_json("study.json", study)
 
 
-def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[str]) -> Marks:
+def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[str]) -> drawing.Marks:
     axes = panels[0, 0]
     total = math.fsum(powers.weights)
     of_all = math.fsum(own.value for own in powers.released)
     marks: dict[str, dict[str, Any]] = {
-        "share of weight": {"color": INK, "marker": "|", "markersize": 6, "linestyle": "none", "mew": 1.6},
-        "Shapley-Shubik": {"color": COLORS["orange"], "marker": "s", "markersize": 4, "linestyle": "none"},
-        "Banzhaf": {"color": COLORS["blue"], "marker": "o", "markersize": 4.2, "linestyle": "none"},
-        "in what is released": {"color": COLORS["green"], "marker": "D", "markersize": 4, "linestyle": "none"},
+        "share of weight": {"color": drawing.INK, "marker": "|", "markersize": 6, "linestyle": "none", "mew": 1.6},
+        "Shapley-Shubik": {"color": drawing.COLORS["orange"], "marker": "s", "markersize": 4, "linestyle": "none"},
+        "Banzhaf": {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 4.2, "linestyle": "none"},
+        "in what is released": {"color": drawing.COLORS["green"], "marker": "D", "markersize": 4, "linestyle": "none"},
     }
     for row, place in enumerate(places):
         member = powers.members[place]
@@ -313,10 +270,10 @@ def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[st
                 axes.plot(share, row + level, **marks[label])
         if of_all and (error := powers.released[place].standard_error / of_all):
             axes.errorbar(
-                found["in what is released"], row + _LEVELS[-1], xerr=error, color=COLORS["green"], linewidth=1
+                found["in what is released"], row + _LEVELS[-1], xerr=error, color=drawing.COLORS["green"], linewidth=1
             )
-        axes.axhspan(row - 0.42, row + 0.42, color=WITHIN, linewidth=0, zorder=0)
-    name_rows(axes, names, x="share of one partner in the sum of all")
+        axes.axhspan(row - 0.42, row + 0.42, color=drawing.WITHIN, linewidth=0, zorder=0)
+    drawing.name_rows(axes, names, x="share of one partner in the sum of all")
     return marks
 
 

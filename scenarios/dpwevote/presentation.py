@@ -9,22 +9,7 @@ from rich.text import Text
 
 from ...protocol.dpwevote import CandidateOutcome, Outcome, WeightsOutcome
 from ...protocol.estimators import DEFAULT_LEVEL, Estimate, Verdict
-from ..presentation.drawing import (
-    ERRORS_SHOWN,
-    GOOD,
-    MOST_ROWS,
-    MUTED,
-    POOR,
-    RULE,
-    TRUTH,
-    WHISKERS,
-    Marks,
-    Picture,
-    annotate_row,
-    fold,
-    name_rows,
-    size_of_rows,
-)
+from ..presentation import drawing
 from ..presentation.numbers import in_a_row, some
 from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Brief, Known, Presenter
@@ -88,8 +73,7 @@ _PRIORS: Final = {
     "uniform": "if any share of yes is equally likely",
 }
 """The priors in words."""
-# So many estimates that are nothing but noise are listed.
-_MOST_NOISE: Final = 6
+_MOST_NOISE: Final = 6  # so many estimates that are nothing but noise are listed
 
 
 def _level(outcome: Outcome) -> str:
@@ -147,55 +131,54 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
 
 # By shape too, for readers who do not tell these colors apart.
 _MARKS: Final[dict[Verdict, dict[str, Any]]] = {
-    Verdict.PASSES: {"color": GOOD, "marker": "o", "markersize": 7},
-    Verdict.FAILS: {"color": POOR, "marker": "X", "markersize": 9, "markeredgecolor": "white"},
-    Verdict.TOO_CLOSE: {"color": MUTED, "marker": "o", "markersize": 7, "mfc": "white", "markeredgewidth": 1.6},
+    Verdict.PASSES: {"color": drawing.GOOD, "marker": "o", "markersize": 7},
+    Verdict.FAILS: {"color": drawing.POOR, "marker": "X", "markersize": 9, "markeredgecolor": "white"},
+    Verdict.TOO_CLOSE: {"color": drawing.MUTED, "marker": "o", "markersize": 7, "mfc": "white", "markeredgewidth": 1.6},
 }
-_BAND: Final[dict[str, Any]] = {"color": RULE, "alpha": 0.16, "linewidth": 0, "zorder": 0}
+_BAND: Final[dict[str, Any]] = {"color": drawing.RULE, "alpha": 0.16, "linewidth": 0, "zorder": 0}
 
 
-def _draw(outcome: Outcome, known: Known) -> Picture:
+def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
     ordered = sorted(outcome.candidates, key=lambda candidate: (not candidate.passed, -candidate.margin.value))
-    shown = ordered[:MOST_ROWS]
-    names = [fold(candidate.name) for candidate in shown]
+    shown = ordered[: drawing.MOST_ROWS]
+    names = [drawing.fold(candidate.name) for candidate in shown]
     is_all = len(shown) == len(ordered)
-    return Picture(
+    return drawing.Picture(
         draw=functools.partial(_draw_rows, candidates=shown, names=names, truth=known.truth),
-        size=size_of_rows(names, row=0.36),
+        size=drawing.size_of_rows(names, row=0.36),
         title="" if is_all else f" (the {len(shown)} of {len(ordered):,} with the greatest margins)",
     )
 
 
-def _marks(*, with_band: bool, with_truth: bool) -> Marks:
+def _marks(*, with_band: bool, with_truth: bool) -> drawing.Marks:
     """Return what the legend explains, in no candidate's color."""
     marks: dict[str, Mapping[str, Any]] = {
-        f"estimate, {WHISKERS}": {"color": RULE, "marker": "o", "markersize": 7, "linewidth": 2}
+        f"estimate, {drawing.WHISKERS}": {"color": drawing.RULE, "marker": "o", "markersize": 7, "linewidth": 2}
     }
     if with_band:
-        band = {"color": RULE, "alpha": 0.3, "marker": "s", "markersize": 11, "linestyle": "none"}
-        marks[f"quota, band: {ERRORS_SHOWN} standard errors"] = band
-    return {**marks, "truth": TRUTH} if with_truth else marks
+        band = {"color": drawing.RULE, "alpha": 0.3, "marker": "s", "markersize": 11, "linestyle": "none"}
+        marks[f"quota, band: {drawing.ERRORS_SHOWN} standard errors"] = band
+    return {**marks, "truth": drawing.TRUTH} if with_truth else marks
 
 
 def _draw_rows(
     panels: Any, *, candidates: Sequence[CandidateOutcome], names: Sequence[str], truth: Mapping[str, float] | None
-) -> Marks:
+) -> drawing.Marks:
     axes = panels[0, 0]
     for row, candidate in enumerate(candidates):
         mark = _MARKS[candidate.verdict.verdict]
         support, _ = _shown(candidate)
-        error = ERRORS_SHOWN * support.standard_error
+        error = drawing.ERRORS_SHOWN * support.standard_error
         axes.errorbar(support.value, row, xerr=error, capsize=4, linewidth=2, **mark)
         if truth is not None:
             subtracted = truth["quota"] if candidate.support is None else 0.0
-            axes.plot(truth[candidate.name] - subtracted, row, **TRUTH)
+            axes.plot(truth[candidate.name] - subtracted, row, **drawing.TRUTH)
         decision = "passes" if candidate.passed else "fails"
-        verdict = candidate.verdict.verdict
-        said = f"too close to tell ({decision})" if verdict is Verdict.TOO_CLOSE else decision
-        annotate_row(axes, row, f"{said}\nP(wrong) {percent(candidate.error_probability)}", color=mark["color"])
+        said = f"too close to tell ({decision})" if candidate.verdict.verdict is Verdict.TOO_CLOSE else decision
+        drawing.annotate_row(axes, row, f"{said}\nP(wrong) {percent(candidate.error_probability)}", color=mark["color"])
     is_margin = any(candidate.support is None for candidate in candidates)
     meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"
-    name_rows(axes, names, x=meaning)
+    drawing.name_rows(axes, names, x=meaning)
     with_band = _draw_quotas(axes, [_shown(candidate)[1] for candidate in candidates], is_margin=is_margin)
     return _marks(with_band=with_band, with_truth=truth is not None)
 
@@ -205,13 +188,18 @@ def _draw_quotas(axes: Any, quotas: Sequence[Estimate], *, is_margin: bool) -> b
     is_one = len({*quotas}) == 1
     for row, quota in enumerate(quotas[:1] if is_one else quotas):
         reach = (-0.5, len(quotas) - 0.5) if is_one else (row - 0.4, row + 0.4)
-        axes.plot([quota.value] * 2, reach, color=RULE, linewidth=1.6, zorder=1)
-        if error := ERRORS_SHOWN * quota.standard_error:
+        axes.plot([quota.value] * 2, reach, color=drawing.RULE, linewidth=1.6, zorder=1)
+        if error := drawing.ERRORS_SHOWN * quota.standard_error:
             axes.fill_betweenx(reach, quota.value - error, quota.value + error, **_BAND)
     said = "quota" if is_margin or not is_one else f"quota {_short(quotas[0].value)}"
     if is_one:
         axes.annotate(
-            said, (quotas[0].value, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom", color=RULE
+            said,
+            (quotas[0].value, 1.0),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            va="bottom",
+            color=drawing.RULE,
         )
     return any(quota.standard_error for quota in quotas)
 
@@ -268,8 +256,7 @@ _VERBS: Final = {
     Verdict.TOO_CLOSE: ("is too close to tell", "are too close to tell"),
 }
 """Of one candidate, and of several."""
-# So many candidates of one verdict are named in a sentence.
-_MOST_NAMED: Final = 6
+_MOST_NAMED: Final = 6  # so many candidates of one verdict are named in a sentence
 
 
 def _clause(verdict: Verdict, names: Sequence[str]) -> str:

@@ -105,7 +105,6 @@ class VoteVariants(VariantTable):
         return self.parameters.as_variant("joint", **{"epsilon": 1.0, **others})
 
     def offer(self, name: str, price: float) -> Offered | None:
-        """Return what a variant offers at a price."""
         if (name, price) not in self._found:
             self._found[name, price] = self._offer(name, price)
         found = self._found[name, price]
@@ -173,11 +172,9 @@ class VoteVariants(VariantTable):
         )
 
     def best(self, offers: Sequence[Offered]) -> Offered:
-        """Return what `auto` takes."""
         return super().best([offered for offered in offers if offered.name not in {_PAPERS, _OWN}])
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
-        """Return what the numbers are of."""
         partners = self.people
         of_own = [f"{_OWN}: the session itself, at its own price"] if offers[0].name == _OWN else []
         if self.parameters.public_weights:

@@ -367,7 +367,7 @@ def calibrate(
         for system, tables in found.items():
             for table in tables:
                 folder.write_table(f"{system}-{table.name}.csv", table.full)
-        (folder.path / "calibration.md").write_text(page_of_calibration(found, wanted), encoding="utf-8")
+        folder.write_text("calibration.md", page_of_calibration(found, wanted))
     return found
 
 

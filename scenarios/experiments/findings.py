@@ -8,7 +8,7 @@ reproduction tells them in sentences.
 import enum
 import math
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal
 
 import msgspec
@@ -24,6 +24,7 @@ __all__ = [
     "Finding",
     "Judged",
     "findings_on_papers",
+    "in_sentences",
 ]
 
 AUDIT: Final = "psephos audit papers"
@@ -31,8 +32,7 @@ AUDIT: Final = "psephos audit papers"
 READINGS: Final = "docs/readings.md"
 """The page of the manual that explains every reading by its identifier."""
 
-# Laws are written in floats.
-_ROUNDING: Final = 1e-6
+_ROUNDING: Final = 1e-6  # laws are written in floats
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,6 +207,12 @@ class BoundedFinding(Judged, frozen=True, kw_only=True):
         if self.certainty is Certainty.SAMPLED:
             sign = "≤ " if self._bounds_below else "≥ "
         return f"{sign}{_number(self.found)}"
+
+
+def in_sentences(findings: Iterable[BoundedFinding], *keys: str) -> Iterator[Finding]:
+    """Yield those of these keys as a reproduction tells them."""
+    by_key = {finding.key: finding for finding in findings}
+    yield from (by_key[key].in_sentences for key in keys)
 
 
 def _number(value: float) -> str:

@@ -21,8 +21,7 @@ __all__ = [
     "show_findings",
 ]
 
-_WORDS: Final = {Judgement.HOLDS: "holds", Judgement.REFUTED: "does not hold"}
-"""As sentences have it."""
+_WORDS: Final = {Judgement.HOLDS: "holds", Judgement.REFUTED: "does not hold"}  # as sentences have it
 _MEANINGS: Final = {
     Judgement.HOLDS: "the claim is true",
     Judgement.IN_PART: "the claim is true only in the cases that the entry names",
@@ -67,12 +66,7 @@ def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -
 
 
 def show_bounded_findings(console: Console, findings: Sequence[BoundedFinding]) -> None:
-    """Print what is found of papers' claims, paper by paper: each claim, what is true, the numbers, and the command.
-
-    Args:
-        console: where to.
-        findings: those of a paper following each other.
-    """
+    """Print what is found of papers' claims, paper by paper: each claim, what is true, the numbers, and the command."""
     counted = _count(findings)
     present = [judgement for judgement in Judgement if counted[judgement]]
     told = ", ".join(f"{judgement} {counted[judgement]}" for judgement in present)

@@ -6,23 +6,21 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ..running.config import Scenario, load_scenario
 
 __all__ = ["Settings", "load_cells", "read_axes"]
 
-Settings: TypeAlias = tuple[tuple[str, str], ...]
-"""What is set in one cell: keys and values, as they were written."""
+Settings: TypeAlias = tuple[tuple[str, str], ...]  # what is set in one cell: keys and values, as they were written
 
 _MOST_CELLS: Final = 1_000
 _OPENING, _CLOSING, _QUOTES = "[{", "]}", "\"'"
 
 
 def read_axes(grid: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the keys of a grid, each with its values.
+    """Return the keys of a grid, each of the form "key=value,value,...", with their values.
 
-    Args:
-        grid: of the form "key=value,value,..."; commas inside brackets and quotes do not part values.
+    Commas inside brackets and quotes do not part values.
 
     Raises:
         ConfigurationError: one has another form, a key or a value stands there twice, or there are too many cells.
@@ -32,16 +30,12 @@ def read_axes(grid: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
     for text in grid:
         key, equals, listed = text.partition("=")
         values = tuple(value.strip() for value in _parts(listed))
-        if not equals or not key or not all(values):
-            raise ConfigurationError(field="--grid", value=text, allowed="of the form key=value,value,...")
-        if key in axes:
-            raise ConfigurationError(field="--grid", value=key, allowed="given once: all of its values behind it")
-        if len(set(values)) < len(values):
-            raise ConfigurationError(field="--grid", value=text, allowed="distinct values")
+        refuse(not equals or not key or not all(values), "--grid", text, "of the form key=value,value,...")
+        refuse(key in axes, "--grid", key, "given once: all of its values behind it")
+        refuse(len(set(values)) < len(values), "--grid", text, "distinct values")
         axes[key] = values
         cells *= len(values)
-    if cells > _MOST_CELLS:
-        raise ConfigurationError(field="--grid", value=f"{cells:,} cells", allowed=f"at most {_MOST_CELLS:,}")
+    refuse(cells > _MOST_CELLS, "--grid", f"{cells:,} cells", f"at most {_MOST_CELLS:,}")
     return list(axes.items())
 
 
@@ -50,15 +44,7 @@ def load_cells(
 ) -> list[tuple[Settings, Scenario]]:
     """Return the cells of a grid, the last key's values changing first; without a grid the scenario alone.
 
-    Args:
-        source: as `load_scenario`.
-        settings: of every cell.
-        grid: as `read_axes`.
-        data: the folder of data sets, in place of the scenario's.
-        seed: in place of the scenario's.
-
-    Raises:
-        ConfigurationError: as `load_scenario` and `read_axes`.
+    Data and seed stand in place of the scenario's.
     """
     axes = read_axes(grid)
     cells: list[tuple[Settings, Scenario]] = []

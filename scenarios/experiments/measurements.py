@@ -1,8 +1,8 @@
 """Numbers from many trials, each with its standard error."""
 
 import math
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -15,39 +15,36 @@ __all__ = [
     "FAR",
     "TOLERANCE",
     "Measurement",
+    "apart",
     "apart_by",
     "as_published",
     "deviation",
+    "in_blocks",
     "mean_of",
     "mean_square",
     "most_by_chance",
     "normal_probability",
-    "percent",
     "share_in",
     "share_of",
     "unseen",
 ]
 
-FAR: Final = 4.0
-"""Of some 100 cells one is so many standard errors off by chance in 160 reproductions."""
-TOLERANCE: Final = 2.0
-"""In standard errors: less of a difference is not called one."""
-_RISK: Final = 0.05
-"""That something is said to differ by chance alone."""
-# A mean square so many of its standard deviations above 1 is no chance.
-_EXCESS = 4.0
+FAR: Final = 4.0  # of some 100 cells one is so many standard errors off by chance in 160 reproductions
+TOLERANCE: Final = 2.0  # in standard errors: less of a difference is not called one
+_RISK: Final = 0.05  # that something is said to differ by chance alone
+_EXCESS = 4.0  # a mean square so many of its standard deviations above 1 is no chance
 
 
 class Measurement(msgspec.Struct, frozen=True):
-    """A number that trials gave.
-
-    Args:
-        value: the number.
-        standard_error: its standard deviation over the trials' draws, estimated from their spread.
-    """
+    """A number that trials gave, and its standard deviation over the trials' draws, estimated from their spread."""
 
     value: float
     standard_error: float
+
+    def __format__(self, spec: str) -> str:
+        """Return the number ± its error: as `.3f`, or by `%` in percent with a decimal, without the sign."""
+        times, form = (100, spec.replace("%", ".1f")) if spec.endswith("%") else (1, spec)
+        return f"{times * self.value:{form}} ± {times * self.standard_error:{form.removeprefix('+')}}"
 
 
 def share_of(successes: NDArray[np.bool_]) -> Measurement:
@@ -74,6 +71,14 @@ def mean_of(numbers: ArrayLike) -> Measurement:
     return Measurement(mean, math.sqrt(squares / (count - 1) / count))
 
 
+def in_blocks(
+    run: Callable[[int, int], Mapping[str, NDArray[Any]]], *, trials: int, at_a_time: int
+) -> Mapping[str, NDArray[Any]]:
+    """Return what trials gave, a number each: arrays by name, which `run` makes from one trial up to another."""
+    parts = [run(start, min(start + at_a_time, trials)) for start in range(0, trials, at_a_time)]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
 def deviation(ours: Measurement, other: Measurement) -> float:
     """Return by how many joint standard errors ours exceeds the other, the two being independent.
 
@@ -84,6 +89,12 @@ def deviation(ours: Measurement, other: Measurement) -> float:
     if error == 0:
         return 0.0 if difference == 0 else math.copysign(math.inf, difference)
     return difference / error
+
+
+def apart(differences: Iterable[Measurement], errors: float) -> tuple[int, int]:
+    """Return how many differences are above 0, and how many below, by more than so many of their standard errors."""
+    found = [(each.value, errors * each.standard_error) for each in differences]
+    return sum(value > most for value, most in found), sum(value < -most for value, most in found)
 
 
 def apart_by(number: int) -> float:
@@ -111,8 +122,3 @@ def mean_square(numbers: Iterable[float]) -> float:
 def most_by_chance(number: int) -> float:
     """Return what the mean square of so many standard normal numbers hardly exceeds (1 in 10,000)."""
     return 1 + _EXCESS * math.sqrt(2 / number)
-
-
-def percent(measurement: Measurement) -> str:
-    """Return a share in percent, with its standard error."""
-    return f"{100 * measurement.value:.1f} ± {100 * measurement.standard_error:.1f} %"

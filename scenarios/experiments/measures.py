@@ -25,10 +25,8 @@ __all__ = ["POSITIVE", "EstimateErrors", "Measure", "Measures", "measures_of"]
 POSITIVE: Final = (0.0, math.inf)
 """The limits of what is never negative."""
 
-_MOST_ESTIMATES: Final = 20
-"""Of which each has a measure of its own; of more the mean alone is measured."""
-_NEAR: Final = 2.0
-"""Standard errors."""
+_MOST_ESTIMATES: Final = 20  # of which each has a measure of its own; of more the mean alone is measured
+_NEAR: Final = 2.0  # standard errors
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,12 +75,7 @@ class Measures(abc.ABC):
 
     @abc.abstractmethod
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
-        """Return the numbers of one trial, by their names.
-
-        Args:
-            outcome: what it released.
-            tallies: each phase's.
-        """
+        """Return the numbers of one trial, by their names: of what it released, and of each phase's tally."""
 
 
 class EstimateErrors(Measures):
@@ -122,7 +115,6 @@ class EstimateErrors(Measures):
         )
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
-        """Return the errors of those estimates that the outcome has."""
         del tallies
         estimates = {name: each for name, each in estimates_in(outcome).items() if name in self._truth}
         errors = {name: each.value - self._truth[name] for name, each in estimates.items()}

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, cast
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from ...protocol.phases import PhasedProtocol
 from ...protocol.plugin_checks import checked_truth
 from ...protocol.privacy import TrustModel
@@ -34,13 +34,11 @@ class PlainVariants(SimulatedVariants):
         super().__init__(resolved, trials=trials)
         told = checked_truth(resolved.protocol, resolved.inputs) or {}
         self._whole = max((abs(float(true)) for true in told.values() if not isinstance(true, str)), default=0.0)
-        if not self._whole:
-            allowed = f"one whose truth tells numbers above 0, or whose {_PART}"
-            raise ConfigurationError(field="protocol", value=resolved.protocol.name, allowed=allowed)
+        allowed = f"one whose truth tells numbers above 0, or whose {_PART}"
+        require(self._whole, "protocol", resolved.protocol.name, allowed)
 
     @property
     def names(self) -> Sequence[str]:
-        """The one."""
         return ("this session",)
 
     @property
@@ -49,7 +47,6 @@ class PlainVariants(SimulatedVariants):
         return Unit(of="of the greatest number that truth tells")
 
     def model_of(self, name: str) -> TrustModel:
-        """Return whom the session trusts."""
         del name
         return self.resolved.protocol.model
 
@@ -68,16 +65,13 @@ class PlainVariants(SimulatedVariants):
             return math.inf if given["epsilon"] > self.parameters.epsilon else 0.0
 
     def error_of(self, summary: Summary) -> Measurement:
-        """Return the root of the mean square, as a share."""
         root = math.sqrt(summary.mean)
         return Measurement(root / self._whole, summary.standard_error / (2 * root * self._whole) if root else 0.0)
 
     def measured_at(self, error: float) -> float:
-        """Return the mean square of a share."""
         return (error * self._whole) ** 2
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
-        """Return what the error is."""
         del offers
         what = (
             f"error: the root of the mean squared error of estimates, of {self._whole:g}, the greatest that truth tells"
@@ -87,11 +81,7 @@ class PlainVariants(SimulatedVariants):
 
 
 def variants_of(protocol: str, *, part: str = "variants") -> type[VariantTable]:
-    """Return the part of a system that knows its variants.
-
-    Args:
-        protocol: its name.
-        part: "plan" is "variants" where there is no other.
+    """Return the part of a protocol's system that knows its variants; "plan" is "variants" where there is no other.
 
     Raises:
         ConfigurationError: there is no such protocol, or it has no such part.

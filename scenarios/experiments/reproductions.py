@@ -15,7 +15,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import refuse, require
 from ..plugins import load
 from ..presentation.drawing import Picture, save_pictures
 from ..presentation.terminal import show_sheet
@@ -25,7 +25,7 @@ from ..tables import Table, markdown_of
 from .findings import Finding
 from .findings_shown import count_in_words, findings_in_markdown, show_findings
 from .paper import Paper
-from .sheets import flat
+from .sheets import Row, flat
 
 __all__ = [
     "Asked",
@@ -42,28 +42,19 @@ _FOLDER: Final = "A folder is named by --data FOLDER or PSEPHOS_DATA, and has a 
 
 
 class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
-    """All numbers of one reproduction, and what follows from them; a subclass has a field of rows for each table.
-
-    Args:
-        trials: of each cell.
-        seed: of everything drawn.
-        versions: of what computed it.
-        missing: what could not be made without its data set, and why; empty where all is there.
-        paper_findings: what the paper says, and whether it holds.
-        own_findings: what we add to it.
-    """
+    """All numbers of one reproduction, and what follows from them; a subclass has a field of rows for each table."""
 
     kept: ClassVar[Sequence[str]] = ("trials", "seed", "versions", "paper_findings", "own_findings")
     """What `reproduction.json` has beside the tables, in order."""
     file_names: ClassVar[Mapping[str, str]] = {}
     """Of tables whose file is not named as the field."""
 
-    trials: int
-    seed: int
-    versions: Mapping[str, str]
-    missing: Mapping[str, str] = {}
-    paper_findings: tuple[Finding, ...] = ()
-    own_findings: tuple[Finding, ...] = ()
+    trials: int  # of each cell
+    seed: int  # of everything drawn
+    versions: Mapping[str, str]  # of what computed it
+    missing: Mapping[str, str] = {}  # what could not be made without its data set, and why; empty where all is there
+    paper_findings: tuple[Finding, ...] = ()  # what the paper says, and whether it holds
+    own_findings: tuple[Finding, ...] = ()  # what we add to it
 
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:
@@ -71,7 +62,7 @@ class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
         return {"What the paper says": self.paper_findings, "What we add": self.own_findings}
 
     @property
-    def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:
+    def tables(self) -> dict[str, tuple[Row, ...]]:
         """The rows of each file, by its name."""
         return {
             self.file_names.get(name, name.replace("_", "-")): getattr(self, name) for name in _tables_of(type(self))
@@ -106,7 +97,7 @@ class Part(NamedTuple):
 
     told: str = ""
     """What begins, on one line; may be empty."""
-    rows: Mapping[str, Iterable[msgspec.Struct]] = {}
+    rows: Mapping[str, Iterable[Row]] = {}
     """Rows of tables by their fields; several parts may have rows of one table."""
     missing: Mapping[str, str] = {}
     """Why a data set is not there, by its name."""
@@ -114,44 +105,28 @@ class Part(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Experiments(Generic[_FoundT]):
-    """What of a paper is run again, and how it is told.
+    """What of a paper is run again, and how it is told."""
 
-    Args:
-        found: the numbers' type.
-        parts: makes the rows, in the order in which they are told.
-        on_paper: what the paper says, in its order, and whether it holds.
-        additions: what we add to it.
-        sheets: the tables, as people read them.
-        pictures: those that there are, by name.
-        captions: of all that there may be, by name.
-        title: of the page.
-        introduction: the page's first paragraph, in which {run} is what was found.
-        cells: how many trials cells have, as the terminal says it, with {run} as well.
-        remarks: paragraphs on what is not the paper's own, and on what the numbers of readings mean.
-        lacking: a clause that says what is not there without these data sets.
-        steps: how often it is told what begins, with all data sets, the pictures among them; 0 where that is not known.
-    """
-
-    found: type[_FoundT]
-    parts: Callable[[Asked], Iterable[Part]]
-    on_paper: Callable[[_FoundT], Iterable[Finding]]
-    additions: Callable[[_FoundT], Iterable[Finding]]
-    sheets: Callable[[_FoundT], Iterable[Table]]
-    pictures: Callable[[_FoundT], Mapping[str, Picture]]
-    captions: Mapping[str, str]
-    title: str
-    introduction: str
-    cells: str
-    remarks: Sequence[str]
-    lacking: Callable[[Sequence[str]], str] = ", ".join
+    found: type[_FoundT]  # the numbers' type
+    parts: Callable[[Asked], Iterable[Part]]  # makes the rows, in the order in which they are told
+    on_paper: Callable[[_FoundT], Iterable[Finding]]  # what the paper says, in its order, and whether it holds
+    additions: Callable[[_FoundT], Iterable[Finding]]  # what we add to it
+    sheets: Callable[[_FoundT], Iterable[Table]]  # the tables, as people read them
+    pictures: Callable[[_FoundT], Mapping[str, Picture]]  # those that there are, by name
+    captions: Mapping[str, str]  # of all that there may be, by name
+    title: str  # of the page
+    introduction: str  # the page's first paragraph, in which {run} is what was found
+    cells: str  # how many trials cells have, as the terminal says it, with {run} as well
+    remarks: Sequence[str]  # paragraphs on what is not the paper's own, and on what the numbers of readings mean
+    lacking: Callable[[Sequence[str]], str] = ", ".join  # a clause that says what is not there without these data sets
+    # How often it is told what begins, with all data sets, the pictures among them; 0 where that is not known.
     steps: int = 0
 
 
 def check_options(paper: Paper, *, trials: int, seed: int, data: str = "", workers: int = 0) -> None:
     """Raise ConfigurationError unless a paper can be run again with these options of `reproduce`."""
-    if not paper.least_trials <= trials <= paper.most_trials:
-        allowed = f"from {paper.least_trials} to {paper.most_trials:,}"
-        raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
+    allowed = f"from {paper.least_trials} to {paper.most_trials:,}"
+    require(paper.least_trials <= trials <= paper.most_trials, "--trials", trials, allowed)
     refuse(seed < 0, "--seed", seed, "an integer >= 0")
     refuse(data and not Path(data).is_dir(), "data", data, "a folder of data sets")
     refuse(workers < 0, "--workers", workers, "at least 1, or 0 for one each core")
@@ -197,7 +172,7 @@ def reproduce(
     def tell(said: str) -> None:
         on_progress(said, next(begun), total)
 
-    tables: dict[str, list[msgspec.Struct]] = {name: [] for name in _tables_of(experiments.found)}
+    tables: dict[str, list[Row]] = {name: [] for name in _tables_of(experiments.found)}
     missing: dict[str, str] = {}
     for part in experiments.parts(Asked(trials, seed, data, workers, tell)):
         if part.told:
@@ -231,18 +206,11 @@ def _write(folder: RunFolder, found: PaperReproduction, *, page: str) -> None:
     for name, rows in tables.items():
         folder.write_table(f"{name}.csv", rows)
     folder.write_json("reproduction.json", {**{name: getattr(found, name) for name in found.kept}, "tables": tables})
-    (folder.path / "summary.md").write_text(page, encoding="utf-8")
+    folder.write_text("summary.md", page)
 
 
 def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, prefix: str = "") -> str:
-    """Return the page of a reproduction: what holds and what does not, the pictures, all tables.
-
-    Args:
-        paper: which.
-        found: what was measured.
-        pictures: show them.
-        prefix: of the pictures' names.
-    """
+    """Return the page of a reproduction: what holds and what does not, pictures by a prefix, and all tables."""
     experiments = _experiments_of(paper)
     parts = [f"# {experiments.title}", experiments.introduction.format(run=found), *experiments.remarks]
     parts += _lacks(experiments, found)
@@ -258,13 +226,7 @@ def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, pr
 
 
 def show_reproduction(console: Console, paper: Paper, found: PaperReproduction) -> None:
-    """Print all tables, what holds and what does not, and what is missing.
-
-    Args:
-        console: where to.
-        paper: which.
-        found: what was measured.
-    """
+    """Print all tables, what holds and what does not, and what is missing."""
     experiments = _experiments_of(paper)
     for sheet in experiments.sheets(found):
         show_sheet(console, sheet)

@@ -13,14 +13,10 @@ from ..running.progress import OnStep
 
 __all__ = ["OutOfTimeError", "SearchClock", "least_by_trials"]
 
-_WITHIN: Final = 1.2
-"""The least is found within so much: an answer by trials is no surer."""
-_BEYOND: Final = 1.1
-"""A guess is passed by so much, so that what suffices is enclosed soon."""
-_STRIDE: Final = 16.0
-"""The longest step while one side is unknown."""
-_MIDDLE: Final = 0.25
-"""Once both are known, a guess keeps such a part of what is between them, by factors, from either."""
+_WITHIN: Final = 1.2  # the least is found within so much: an answer by trials is no surer
+_BEYOND: Final = 1.1  # a guess is passed by so much, so that what suffices is enclosed soon
+_STRIDE: Final = 16.0  # the longest step while one side is unknown
+_MIDDLE: Final = 0.25  # once both are known, a guess keeps such a part of what is between them, by factors, from either
 _MOST_STEPS: Final = 24
 
 _T = TypeVar("_T")
@@ -31,12 +27,9 @@ class OutOfTimeError(Exception):
 
 
 class SearchClock:
-    """Ends trials in time, and tells how much of the work is done.
+    """Ends trials in time, and tells how much of the work is done: what goes on, the share that is done, and 1.
 
-    Args:
-        tell: called with what goes on, the share that is done, and 1; None where nobody watches.
-        seconds: after so many no trial begins any more.
-        clock: seconds that pass.
+    After so many seconds no trial begins any more.
     """
 
     def __init__(
@@ -65,23 +58,16 @@ class SearchClock:
         return self._ends - self._clock()
 
     def expect(self, weights: Mapping[str, float], *, to: float) -> None:
-        """Say what is done next.
+        """Say what is done next, and which share of all work is done afterwards.
 
-        Args:
-            weights: of each piece of work, by its name: about how many seconds it takes, or equal ones.
-            to: the share of all work that is done afterwards.
+        Weights are of each piece of work, by its name: about how many seconds it takes, or equal ones.
         """
         self._from, self._to = self._to, to
         self._weights = weights
         self._before = self._weight = 0.0
 
     def begin(self, piece: str, said: str) -> float:
-        """Begin one of the pieces, and return the moment.
-
-        Args:
-            piece: its name.
-            said: what is done, for whoever waits.
-        """
+        """Begin one of the pieces, with what is said of it to whoever waits, and return the moment."""
         self._before += self._weight
         self._weight = self._weights.get(piece, 0.0)
         self._began = self._clock()
@@ -94,11 +80,7 @@ class SearchClock:
         return self._clock() - moment
 
     def on_trial(self, said: str, done: float, total: float) -> None:
-        """Take note of a trial that begins.
-
-        Raises:
-            OutOfTimeError: there is no time for it.
-        """
+        """Take note of a trial that begins; OutOfTimeError where there is no time for it."""
         del said, done, total
         self.check()
         spent = self.since(self._began)

@@ -1,84 +1,96 @@
-"""Flat rows of measurements: set out in lines and columns for people, and in columns alone for programs."""
+"""Flat rows of measurements: chosen by their fields, laid out as tables for people, and in columns for programs.
 
-import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Generic, TypeVar
+A table is written as one of its lines: "crowd: {crowd} | MV: {majority:.1%}" has two columns, each a header and a cell,
+which has no colon, or a label, whose header has none. Fields are formatted as Python formats them, but that nothing
+stands for None, and that `%` is a share in percent without the sign, which a header or a caption says.
+"""
+
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, TypedDict, TypeVar, Unpack
 
 import msgspec
 
-from ..tables import Rows
+from ..tables import Rows, Table
 from .measurements import Measurement
 
-__all__ = ["Pivot", "flat", "flatten", "in_percent", "pivot"]
+__all__ = ["Row", "Words", "flat", "listing", "pivoting", "stacked", "where"]
 
-RowT = TypeVar("RowT")
-IndexT = TypeVar("IndexT", bound=Hashable)
-ColumnT = TypeVar("ColumnT", bound=Hashable)
-
-
-@dataclasses.dataclass(frozen=True)
-class Pivot(Generic[RowT, IndexT, ColumnT]):
-    """Flat rows, set out in lines and columns.
-
-    Args:
-        lines: what tells lines apart, in the order of the first row of each.
-        columns: what tells columns apart, in the same order.
-        places: the row at each place that has one.
-    """
-
-    lines: Sequence[IndexT]
-    columns: Sequence[ColumnT]
-    places: Mapping[tuple[IndexT, ColumnT], RowT]
-
-    def rows(
-        self, labels: Callable[[IndexT], Sequence[str]], *cells: Callable[[RowT], str], missing: str = ""
-    ) -> list[list[str]]:
-        """Return all lines, each behind its labels; see `line`."""
-        return [[*labels(at), *self.line(at, *cells, missing=missing)] for at in self.lines]
-
-    def line(self, at: IndexT, *cells: Callable[[RowT], str], missing: str = "") -> list[str]:
-        """Return the cells of a line.
-
-        Args:
-            at: which line.
-            cells: what each column has of its row, side by side.
-            missing: what stands where there is no row.
-        """
-        rows = [self.places.get((at, column)) for column in self.columns]
-        return [missing if row is None else cell(row) for row in rows for cell in cells]
+Row: TypeAlias = msgspec.Struct | Mapping[str, Any]
+"""Fields by name: a struct where sentences and pictures are made of them, too, and else a mapping."""
+RowT = TypeVar("RowT", bound=Row)
+Words: TypeAlias = Mapping[str, Mapping[Any, str] | Callable[[Any], object]]
+"""What values of a field are called, or how a field is made of its row."""
+_BESIDE: Final = " | "
+_MEASURED: Final = (Measurement, Measurement | None)
 
 
-def pivot(
-    rows: Iterable[RowT], *, lines: Callable[[RowT], IndexT], columns: Callable[[RowT], ColumnT]
-) -> Pivot[RowT, IndexT, ColumnT]:
-    """Set flat rows out in lines and columns.
+def where(rows: Iterable[RowT], **fields: object) -> list[RowT]:
+    """Return the rows whose fields have these values."""
+    return [row for row in rows if all(_value(row, name) == value for name, value in fields.items())]
+
+
+class _Told(TypedDict, total=False):
+    """What a `Table` is told besides."""
+
+    labels: int
+    caption: str
+    note: str
+
+
+def listing(rows: Iterable[Row], columns: str, *, words: Words | None = None, **told: Unpack[_Told]) -> Table:
+    """Return a table with a line for each row, of headers and cells as the module says."""
+    headers, cells = zip(*_columns(columns), strict=True)
+    lines = [[_written(cell, row, words) for cell in cells] for row in rows]
+    return Table(columns=headers, rows=lines, **told)
+
+
+def pivoting(
+    lines: str,
+    *blocks: tuple[Iterable[Row], str],
+    missing: str = "",
+    words: Words | None = None,
+    **told: Unpack[_Told],
+) -> Table:
+    """Return a table in which several rows stand on a line: those with the same labels.
 
     Args:
-        rows: at most one for each place; of several the last one stands.
-        lines: what tells the line of a row.
-        columns: what tells its column.
+        lines: headers and labels.
+        blocks: rows, and what they have on their line; rows with other headers are other columns, side by side in the
+            order of the first row of each.
+        missing: what stands where there is no row.
+        words: for fields that are not written as they are.
+        told: of the table.
     """
-    places = {(lines(row), columns(row)): row for row in rows}
-    return Pivot(list(dict.fromkeys(at for at, _ in places)), list(dict.fromkeys(at for _, at in places)), places)
+    heads, names = zip(*(part.split(": ", 1) for part in lines.split(_BESIDE)), strict=True)
+    table: dict[tuple[str, ...], dict[tuple[int, tuple[str, ...]], list[str]]] = {}
+    columns: dict[tuple[int, tuple[str, ...]], None] = {}
+    for number, (rows, block) in enumerate(blocks):
+        parts = _columns(block)
+        for row in rows:
+            place = number, tuple(_written(header, row, words) for header, _ in parts)
+            columns[place] = None
+            line = table.setdefault(tuple(_written(name, row, words) for name in names), {})
+            line[place] = [_written(cell, row, words) for _, cell in parts]
+    found = [
+        [*at, *(cell for place in columns for cell in line.get(place, [missing] * len(place[1])))]
+        for at, line in table.items()
+    ]
+    headers = [*heads, *(header for _, headers in columns for header in headers)]
+    return Table(columns=headers, rows=found, **told)
 
 
-def in_percent(measurement: Measurement, *, signed: bool = False) -> str:
-    """Return a share in percent, with its standard error, for a column that says so."""
-    sign = "+" if signed else ""
-    return f"{100 * measurement.value:{sign}.1f} ± {100 * measurement.standard_error:.1f}"
+def stacked(tables: Sequence[Table], **told: Unpack[_Told]) -> Table:
+    """Return the lines of tables of the same columns as one."""
+    return Table(columns=tables[0].columns, rows=[row for table in tables for row in table.rows], **told)
 
 
-def flat(rows: Iterable[msgspec.Struct]) -> Rows:
-    """Return rows by column: see `flatten`."""
-    return [flatten(row) for row in rows]
+def flat(rows: Iterable[Row]) -> Rows:
+    """Return rows by column; a measurement's standard error gets a column of its own, and empty ones stay empty."""
+    return [dict(row) if isinstance(row, Mapping) else _flattened(row) for row in rows]
 
 
-def flatten(row: msgspec.Struct) -> dict[str, object]:
-    """Return a row by column; a measurement's standard error gets a column of its own, and empty ones stay empty.
-
-    Args:
-        row: a struct of numbers, texts and measurements.
-    """
+def _flattened(row: msgspec.Struct) -> dict[str, object]:
     columns: dict[str, object] = {}
     for field in msgspec.structs.fields(type(row)):
         name, value = field.name, getattr(row, field.name)
@@ -91,4 +103,41 @@ def flatten(row: msgspec.Struct) -> dict[str, object]:
     return columns
 
 
-_MEASURED = (Measurement, Measurement | None)
+def _columns(text: str) -> list[tuple[str, str]]:
+    """Return headers and cells."""
+    parts = (part.rpartition(": ") for part in text.split(_BESIDE))
+    return [(header, cell) for header, _, cell in parts]
+
+
+def _value(row: Row, name: str) -> Any:
+    return row[name] if isinstance(row, Mapping) else getattr(row, name)
+
+
+def _written(text: str, row: Row, words: Words | None) -> str:
+    return _FORMATTER.vformat(text, (row,), words or {})
+
+
+class _Formatter(string.Formatter):
+    """Formats the fields of a row."""
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        """Return a field, or a part of it, as its words have it."""
+        name, _, part = field_name.partition(".")
+        own: Mapping[Any, str] | Callable[[Any], object] | None = kwargs.get(name)
+        value: Any = own(args[0]) if callable(own) else _value(args[0], name)
+        if part and value is not None:
+            value = getattr(value, part)
+        if own is not None and not callable(own):
+            value = own.get(value, value)
+        return value, name
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """Return nothing for None, and shares in percent without the sign."""
+        if value is None:
+            return ""
+        if format_spec.endswith("%") and not isinstance(value, Measurement):
+            return format(100 * value, f"{format_spec[:-1]}f")
+        return format(value, format_spec)
+
+
+_FORMATTER: Final = _Formatter()

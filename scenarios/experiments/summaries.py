@@ -25,8 +25,7 @@ __all__ = ["LEAST_TRIALS", "QUANTILES", "Quantile", "Summary", "summary_of"]
 LEAST_TRIALS: Final = 2
 """Of one trial there is no standard error."""
 QUANTILES: Final = (0.05, 0.5, 0.95)
-_RISK: Final = 0.05
-"""Of each interval: the probability that what it is of lies outside."""
+_RISK: Final = 0.05  # of each interval: the probability that what it is of lies outside
 
 
 class Quantile(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,13 +67,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def summary_of(measure: str, numbers: FloatArray, *, limits: tuple[float, float] = (-math.inf, math.inf)) -> Summary:
-    """Return a measure's summary.
-
-    Args:
-        measure: its name.
-        numbers: one of each trial, at least `LEAST_TRIALS`.
-        limits: the least and the greatest that the measure can be.
-    """
+    """Return a measure's summary: of one number of each trial, at least `LEAST_TRIALS`, which has these limits."""
     count = len(numbers)
     is_event = bool(np.all((numbers == 0) | (numbers == 1)))
     mean = mean_of(numbers)

@@ -22,7 +22,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.traffic import PhaseTraffic
 from ..plugins import ARRAY
@@ -31,7 +31,7 @@ from ..running.config import Scenario
 from ..running.processes import answer_task, num_cores, open_workers, shares_of
 from ..running.progress import OnStep
 from ..running.resolution import Local, Streamed, resolve
-from ..running.traffic import expect_traffic, traffic_of
+from ..running.results import expect_traffic, traffic_of
 from .grids import Settings
 from .measurements import Measurement, mean_of
 from .measures import Measure, measures_of
@@ -43,8 +43,7 @@ MOST_TRIALS: Final = 100_000
 BYTES: Final = Measure(name="bytes", about="that one party sends and receives, on average")
 MESSAGES: Final = Measure(name="messages", about="that one party sends and receives, on average")
 _SEED_BITS: Final = 128
-_SECONDS_THAT_PAY: Final = 8.0
-"""Of all trials: with less to do, another process would hardly have started."""
+_SECONDS_THAT_PAY: Final = 8.0  # of all trials: with less to do, another process would hardly have started
 
 
 class Trial(msgspec.Struct, frozen=True):
@@ -106,8 +105,7 @@ class MeasuredCell:
     def differences_from(self, other: "MeasuredCell") -> dict[str, Measurement]:
         """Return by how much each mean is more than another cell's, by its name, trial against trial.
 
-        Args:
-            other: of the same grid, so that trials of one number share their luck.
+        The other one is of the same grid, so that trials of one number share their luck.
         """
         found: dict[str, Measurement] = {}
         for measure in self.measures:
@@ -140,31 +138,25 @@ class MeasuredCell:
 
 def check_trials(trials: int, workers: int) -> None:
     """Raise ConfigurationError unless so many trials can be run by so many processes."""
-    if not LEAST_TRIALS <= trials <= MOST_TRIALS:
-        allowed = f"from {LEAST_TRIALS}, of which there is a standard error, to {MOST_TRIALS:,}"
-        raise ConfigurationError(field="--trials", value=trials, allowed=allowed)
+    allowed = f"from {LEAST_TRIALS}, of which there is a standard error, to {MOST_TRIALS:,}"
+    require(LEAST_TRIALS <= trials <= MOST_TRIALS, "--trials", trials, allowed)
     refuse(workers < 0, "--workers", workers, "at least 1, or 0 for as many as pay")
 
 
 def prepare(scenario: Scenario, *, seed: int | None = None) -> tuple[Scenario, Local]:
     """Return a scenario as it is tried, over arrays and with a seed, and what it names.
 
-    Args:
-        scenario: any.
-        seed: where the scenario has none; by default drawn.
+    The seed is the scenario's; where it has none the given one, or else one that is drawn.
 
     Raises:
         ConfigurationError: something of it is not allowed, or it cannot be tried; it says what to set.
     """
-    if scenario.noise != "simulated":
-        allowed = "'simulated': trials draw fresh simulated noise, and nobody may know secure noise again"
-        raise ConfigurationError(field="noise", value=scenario.noise, allowed=allowed)
-    if scenario.adversary:
-        allowed = "left out (--set 'adversary=[]'): trials are of sessions in which nobody deviates, watches or infers"
-        raise ConfigurationError(field="adversary", value=f"{len(scenario.adversary)} given", allowed=allowed)
-    if scenario.network:
-        allowed = "left out (--set 'network={}'): trials are computed over arrays, which have none"
-        raise ConfigurationError(field="network", value=scenario.network, allowed=allowed)
+    allowed = "'simulated': trials draw fresh simulated noise, and nobody may know secure noise again"
+    refuse(scenario.noise != "simulated", "noise", scenario.noise, allowed)
+    allowed = "left out (--set 'adversary=[]'): trials are of sessions in which nobody deviates, watches or infers"
+    refuse(scenario.adversary, "adversary", f"{len(scenario.adversary)} given", allowed)
+    allowed = "left out (--set 'network={}'): trials are computed over arrays, which have none"
+    refuse(scenario.network, "network", scenario.network, allowed)
     if scenario.seed is None:
         scenario = msgspec.structs.replace(scenario, seed=secrets.randbits(_SEED_BITS) if seed is None else seed)
     scenario = msgspec.structs.replace(scenario, transport=ARRAY)
@@ -230,10 +222,7 @@ def run_trials(
                 trials_of_cell.extend(more)
     return [
         MeasuredCell(
-            settings=cell.settings,
-            measures=bench.measures,
-            num_parties=bench.num_parties,
-            trials=tuple(trials_of_cell),
+            settings=cell.settings, measures=bench.measures, num_parties=bench.num_parties, trials=tuple(trials_of_cell)
         )
         for cell, bench, trials_of_cell in zip(cells, benches, found, strict=True)
     ]

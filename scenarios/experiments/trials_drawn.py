@@ -6,21 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ..presentation.drawing import (
-    COLORS,
-    INK,
-    MARKERS,
-    MOST_ROWS,
-    WIDTH,
-    Marks,
-    Picture,
-    clean,
-    fold,
-    log_scale,
-    name_rows,
-    name_ticks,
-    percent_scale,
-)
+from ..presentation import drawing
 from ..presentation.terminal import title_of
 from .measures import Measure
 from .summaries import Summary
@@ -31,26 +17,17 @@ __all__ = ["picture_of"]
 _MOST_PANELS: Final = 6
 _COLUMNS: Final = 2
 _BINS: Final = 30
-_FOR_LOG: Final = 8.0
-"""Values of an axis that are so many times apart have a logarithmic one."""
-_HEIGHT: Final = 2.4
-"""Of a panel, in inches; of one with rows `_ROW` for each of them."""
+_FOR_LOG: Final = 8.0  # values of an axis that are so many times apart have a logarithmic one
+_HEIGHT: Final = 2.4  # of a panel, in inches; of one with rows `_ROW` for each of them
 _ROW: Final = 0.26
 _FRAME: Final = 0.9
-_DECADES: Final = 20.0
-"""Means that are so many times apart have a logarithmic axis."""
-_NEARLY: Final = 0.95
-"""A mean that is positive for sure is not less than nothing, on a logarithmic axis too."""
+_DECADES: Final = 20.0  # means that are so many times apart have a logarithmic axis
+_NEARLY: Final = 0.95  # a mean that is positive for sure is not less than nothing, on a logarithmic axis too
 _POINTS: Final[Mapping[str, Any]] = {"markersize": 4.5, "linewidth": 1.4, "capsize": 3}
 
 
-def picture_of(cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> Picture | None:
-    """Return the picture of trials; None where nothing was measured.
-
-    Args:
-        cells: at least one.
-        measures: what was measured, the most telling first; so many as fit are drawn.
-    """
+def picture_of(cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> drawing.Picture | None:
+    """Return the picture of trials, as many measures as fit, the most telling first; None if nothing was measured."""
     told = [measure for measure in measures if any(measure.name in cell.summaries for cell in cells)]
     told.sort(key=lambda measure: measure.is_detail)
     if len(cells) == 1:
@@ -64,12 +41,12 @@ def picture_of(cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> Pi
     if (axis := _numeric_axis(cells)) is not None:
         draw, height = functools.partial(_draw_lines, cells=cells, measures=shown, axis=axis), _HEIGHT
     else:
-        rows = cells[:MOST_ROWS]
+        rows = cells[: drawing.MOST_ROWS]
         draw, height = functools.partial(_draw_rows, cells=rows, measures=shown), _FRAME + _ROW * len(rows)
-    return Picture(draw=draw, size=(WIDTH, _FRAME + height * lines), panels=(lines, columns))
+    return drawing.Picture(draw=draw, size=(drawing.WIDTH, _FRAME + height * lines), panels=(lines, columns))
 
 
-def _picture_of_cell(cell: MeasuredCell, measures: Sequence[Measure]) -> Picture | None:
+def _picture_of_cell(cell: MeasuredCell, measures: Sequence[Measure]) -> drawing.Picture | None:
     """Return the picture of one cell: shares of what happens or does not in one panel, and distributions."""
     events = [measure for measure in measures if {*_numbers(cell, measure)} <= {0.0, 1.0}]
     # What is the same in all trials has no distribution.
@@ -81,7 +58,7 @@ def _picture_of_cell(cell: MeasuredCell, measures: Sequence[Measure]) -> Picture
     columns = min(_COLUMNS, number)
     lines = math.ceil(number / columns)
     draw = functools.partial(_draw_cell, cell=cell, events=events, others=others)
-    return Picture(draw=draw, size=(WIDTH, _FRAME + _HEIGHT * lines), panels=(lines, columns))
+    return drawing.Picture(draw=draw, size=(drawing.WIDTH, _FRAME + _HEIGHT * lines), panels=(lines, columns))
 
 
 def _means(cells: Sequence[MeasuredCell], measure: Measure) -> list[float]:
@@ -92,33 +69,35 @@ def _numbers(cell: MeasuredCell, measure: Measure) -> list[float]:
     return [trial.measures[measure.name] for trial in cell.trials if measure.name in trial.measures]
 
 
-def _draw_cell(panels: Any, *, cell: MeasuredCell, events: Sequence[Measure], others: Sequence[Measure]) -> Marks:
+def _draw_cell(
+    panels: Any, *, cell: MeasuredCell, events: Sequence[Measure], others: Sequence[Measure]
+) -> drawing.Marks:
     flat = list(panels.reshape(-1))
     marks: dict[str, Mapping[str, Any]] = {}
     if events:
         axes = flat.pop(0)
         summaries = [cell.summaries[measure.name] for measure in events]
-        style = {"color": COLORS["blue"], "marker": "o", "markersize": 5}
+        style = {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 5}
         _draw_intervals(axes, range(len(events)), summaries, **style)
-        name_rows(axes, [title_of(measure.name) for measure in events], x="share of trials")
-        percent_scale(axes, "x")
+        drawing.name_rows(axes, [title_of(measure.name) for measure in events], x="share of trials")
+        drawing.percent_scale(axes, "x")
         marks["share, and where it lies with 95 %"] = style
     for axes in flat[len(others) :]:
         axes.set_visible(False)
     for axes, measure in zip(flat, others, strict=False):
         _draw_distribution(axes, _numbers(cell, measure), cell.summaries[measure.name])
-        clean(axes, title=title_of(measure.name), grid="y")
-        percent_scale(axes)
+        drawing.clean(axes, title=title_of(measure.name), grid="y")
+        drawing.percent_scale(axes)
         if measure.is_share:
-            percent_scale(axes, "x")
+            drawing.percent_scale(axes, "x")
     if others:
         marks["distribution over the trials"] = {
             "marker": "s",
             "markersize": 9,
             "linestyle": "none",
-            "color": COLORS["sky"],
+            "color": drawing.COLORS["sky"],
         }
-        marks["mean, and where it lies with 95 %"] = {"color": INK, "linewidth": 1.4}
+        marks["mean, and where it lies with 95 %"] = {"color": drawing.INK, "linewidth": 1.4}
     return marks
 
 
@@ -126,12 +105,14 @@ def _draw_distribution(axes: Any, numbers: Sequence[float], summary: Summary) ->
     values = sorted(set(numbers))
     if len(values) <= _BINS:  # each by itself
         gap = min((after - before for before, after in itertools.pairwise(values)), default=0.1)
-        axes.bar(values, [numbers.count(value) / len(numbers) for value in values], 0.7 * gap, color=COLORS["sky"])
+        axes.bar(
+            values, [numbers.count(value) / len(numbers) for value in values], 0.7 * gap, color=drawing.COLORS["sky"]
+        )
     else:
         each = [1 / len(numbers)] * len(numbers)
-        axes.hist(numbers, bins=_BINS, weights=each, color=COLORS["sky"], edgecolor="white", linewidth=0.4)
-    axes.axvspan(summary.low, summary.high, color=INK, alpha=0.15, linewidth=0)
-    axes.axvline(summary.mean, color=INK, linewidth=1.4)
+        axes.hist(numbers, bins=_BINS, weights=each, color=drawing.COLORS["sky"], edgecolor="white", linewidth=0.4)
+    axes.axvspan(summary.low, summary.high, color=drawing.INK, alpha=0.15, linewidth=0)
+    axes.axvline(summary.mean, color=drawing.INK, linewidth=1.4)
 
 
 def _numeric_axis(cells: Sequence[MeasuredCell]) -> int | None:
@@ -139,7 +120,7 @@ def _numeric_axis(cells: Sequence[MeasuredCell]) -> int | None:
     for place in range(len(cells[0].settings)):
         values = [cell.settings[place][1] for cell in cells]
         if all(map(_is_number, values)) and len({*values}) > 1:
-            return place if len({_series_of(cell, place) for cell in cells}) <= len(COLORS) else None
+            return place if len({_series_of(cell, place) for cell in cells}) <= len(drawing.COLORS) else None
     return None
 
 
@@ -154,12 +135,12 @@ def _series_of(cell: MeasuredCell, axis: int) -> str:
     return ", ".join(value for place, (_, value) in enumerate(cell.settings) if place != axis)
 
 
-def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure], axis: int) -> Marks:
+def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure], axis: int) -> drawing.Marks:
     key = cells[0].settings[axis][0]
     names = list(dict.fromkeys(_series_of(cell, axis) for cell in cells))
     looks = {
         name: {"color": color, "marker": marker, **_POINTS}
-        for name, color, marker in zip(names, COLORS.values(), MARKERS, strict=False)
+        for name, color, marker in zip(names, drawing.COLORS.values(), drawing.MARKERS, strict=False)
     }
     for axes, measure in _panels(panels, measures):
         for name in names:
@@ -171,32 +152,32 @@ def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequenc
         places = sorted({float(cell.settings[axis][1]) for cell in cells})
         if places[0] > 0 and places[-1] >= _FOR_LOG * places[0]:
             axes.set_xscale("log")
-        name_ticks(axes, places)
-        clean(axes, title=title_of(measure.name), x=key)
+        drawing.name_ticks(axes, places)
+        drawing.clean(axes, title=title_of(measure.name), x=key)
         if measure.is_share:
-            percent_scale(axes)
+            drawing.percent_scale(axes)
         elif _spans_decades(_means(cells, measure)):
-            log_scale(axes)
+            drawing.log_scale(axes)
     lines = {name or "mean": look for name, look in looks.items()}
     marks = {name: {key: value for key, value in mark.items() if key != "capsize"} for name, mark in lines.items()}
-    return {**marks, "bars: where the mean lies with 95 %": {"color": INK, "linewidth": 1.4}}
+    return {**marks, "bars: where the mean lies with 95 %": {"color": drawing.INK, "linewidth": 1.4}}
 
 
 def _spans_decades(means: Sequence[float]) -> bool:
     return min(means) > 0 and max(means) >= _DECADES * min(means)
 
 
-def _draw_rows(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> Marks:
-    names = [fold(", ".join(value for _, value in cell.settings)) for cell in cells]
+def _draw_rows(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> drawing.Marks:
+    names = [drawing.fold(", ".join(value for _, value in cell.settings)) for cell in cells]
     for number, (axes, measure) in enumerate(_panels(panels, measures)):
         own = [(row, cell.summaries[measure.name]) for row, cell in enumerate(cells) if measure.name in cell.summaries]
-        style = {"color": COLORS["blue"], "marker": "o", "markersize": 5}
+        style = {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 5}
         _draw_intervals(axes, [row for row, _ in own], [summary for _, summary in own], **style)
-        name_rows(axes, names if not number % panels.shape[1] else [""] * len(names), x="")
+        drawing.name_rows(axes, names if not number % panels.shape[1] else [""] * len(names), x="")
         axes.set_title(title_of(measure.name))
         if measure.is_share:
-            percent_scale(axes, "x")
-    return {"mean, and where it lies with 95 %": {"color": COLORS["blue"], "marker": "o", "markersize": 5}}
+            drawing.percent_scale(axes, "x")
+    return {"mean, and where it lies with 95 %": {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 5}}
 
 
 def _panels(panels: Any, measures: Sequence[Measure]) -> list[tuple[Any, Measure]]:

@@ -31,8 +31,7 @@ from .trials_drawn import picture_of
 __all__ = ["measures_in", "show_trials", "summary_in_json", "verdict_of_trials", "write_trials", "written"]
 
 _MOST_DECIMALS: Final = 5
-_SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}
-"""What quantiles are called."""
+_SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}  # what quantiles are called
 _WITHIN: Final = "Mean within, 95 %"
 
 
@@ -44,16 +43,7 @@ def measures_in(cells: Sequence[MeasuredCell]) -> list[Measure]:
 def write_trials(
     folder: RunFolder, cells: Sequence[MeasuredCell], *, name: str, title: str, pictures: bool, setting: str = ""
 ) -> None:
-    """Write everything that trials gave.
-
-    Args:
-        folder: new or empty.
-        cells: at least one.
-        name: the scenario's.
-        title: the picture's.
-        pictures: draw it, where matplotlib is installed.
-        setting: what the picture says below its title.
-    """
+    """Write everything that trials of a scenario gave, and a picture if one is wanted."""
     measures = measures_in(cells)
     rows = [
         {**dict(cell.settings), "trial": number, **{each.name: trial.measures.get(each.name) for each in measures}}
@@ -81,12 +71,7 @@ def write_trials(
 
 
 def summary_in_json(cells: Sequence[MeasuredCell], *, name: str) -> dict[str, Any]:
-    """Return the content of `summary.json`.
-
-    Args:
-        cells: at least one.
-        name: the scenario's.
-    """
+    """Return the content of `summary.json`."""
     return {
         "scenario": name,
         "trials": len(cells[0].trials),
@@ -206,8 +191,7 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
             continue
         known = {quantile.level: quantile.value for quantile in summary.quantiles}
         between = _together([summary.low, summary.high], measure, summary)
-        quantiles = _together([known[level] for level in QUANTILES if level in known], measure, summary)
-        places = iter(quantiles)
+        places = iter(_together([known[level] for level in QUANTILES if level in known], measure, summary))
         cells = [next(places) if level in known else "" for level in QUANTILES]
         unit = " %" if measure.is_share else ""
         rows.append([title_of(measure.name), written(summary, measure), " to ".join(between) + unit, *cells])

@@ -23,33 +23,19 @@ __all__ = ["VariantSearch", "rounded_up", "share_of"]
 
 _T = TypeVar("_T")
 
-_FACTOR: Final = 4.0
-"""Between the prices at which a search begins."""
-_PRICES: Final = (-4, 4)
-"""Powers of that factor, from the session's price."""
-_MOST_PRICES: Final = 7
-"""So many more are tried on either side."""
+_FACTOR: Final = 4.0  # between the prices at which a search begins
+_PRICES: Final = (-4, 4)  # powers of that factor, from the session's price
+_MOST_PRICES: Final = 7  # so many more are tried on either side
 _REACH: Final = _FACTOR ** (_PRICES[1] + _MOST_PRICES)
 """By trials, prices are looked for up to so many times the session's, and down to such a part of it."""
-_STEPS: Final = 9
-"""Of a bisection between two of them, which ends within 3 in 1,000."""
-_NEXT: Final = 1.1
-"""What a few trials took for enough and all of them do not is tried once more with so much more."""
-_DIGITS: Final = 3
-"""Of a price that is named; of one by trials, one less."""
-_MOST_TIMES_PEOPLE: Final = 16
-"""As many people as there are: so many times as many, or as few, are tried in trials."""
+_STEPS: Final = 9  # of a bisection between two of them, which ends within 3 in 1,000
+_NEXT: Final = 1.1  # what a few trials took for enough and all of them do not is tried once more with so much more
+_DIGITS: Final = 3  # of a price that is named; of one by trials, one less
+_MOST_TIMES_PEOPLE: Final = 16  # as many people as there are: so many times as many, or as few, are tried in trials
 
 
 class VariantSearch:
-    """Looks for prices and numbers of people of single variants.
-
-    Args:
-        clock: ends trials in time.
-
-    Attributes:
-        is_cut: whether there was no time for something.
-    """
+    """Looks for prices and numbers of people of single variants; `is_cut` where there was no time for something."""
 
     def __init__(self, clock: SearchClock) -> None:
         self.clock = clock
@@ -64,11 +50,7 @@ class VariantSearch:
         return self._tables[key]
 
     def at(self, table: VariantTable, name: str, price: float, *, aim: float | None = None) -> Offered | None:
-        """Return what a variant offers at a price.
-
-        Raises:
-            OutOfTimeError: it takes trials, for which there is no time.
-        """
+        """Return what a variant offers at a price; OutOfTimeError if it takes trials, for which there is no time."""
         if table.needs_values:
             self.clock.check()
         return table.at(name, price, aim=aim, tell=self.clock.on_trial)
@@ -76,14 +58,7 @@ class VariantSearch:
     def in_time(
         self, search: Callable[..., _T], *given: Any, seconds: float = 0.0, **more: Any
     ) -> tuple[_T | None, bool]:
-        """Return what a search finds, and whether there was time for it.
-
-        Args:
-            search: which.
-            given: its arguments.
-            seconds: that it takes about: it does not begin where fewer are left.
-            more: its other arguments.
-        """
+        """Return what a search finds, and whether there was time for the seconds that it takes about."""
         with contextlib.suppress(OutOfTimeError):
             if not seconds or seconds <= self.clock.left:
                 return search(*given, **more), True
@@ -119,8 +94,7 @@ class VariantSearch:
         enough = next((offered for offered in curve if suffices(offered)), None)
         below = [offered.epsilon for offered in curve if enough is None or offered.epsilon < enough.epsilon]
         high = curve[-1].epsilon * _FACTOR if enough is None else enough.epsilon
-        low = max(below, default=high / _FACTOR)
-        found = least_price(table, name, aimed, between=(low, high), steps=_STEPS)
+        found = least_price(table, name, aimed, between=(max(below, default=high / _FACTOR), high), steps=_STEPS)
         if found is None:
             return None
         price = rounded_up(found.epsilon, _DIGITS)

@@ -45,17 +45,13 @@ __all__ = [
 
 REACH: Final = 1024.0
 """Prices are looked for up to so many times the session's, and down to such a part of it."""
-_STEPS: Final = 12
-"""Of a bisection over so wide a range: it ends within half a percent."""
+_STEPS: Final = 12  # of a bisection over so wide a range: it ends within half a percent
 MOST_PEOPLE: Final = 1_000_000_000
 _STEPS_OF_PARAMETER: Final = 60
-_FIRST_TRIALS: Final = 8
-"""Of a variant at a price that may be far from an aim; where they do not tell, there are more."""
+_FIRST_TRIALS: Final = 8  # of a variant at a price that may be far from an aim; where they do not tell, there are more
 _TIMES_TRIALS: Final = 3
-_CLEAR: Final = 4.0
-"""Standard errors between an error and an aim, beyond which more trials would not change the side."""
-_NEAR: Final = 1 + 1e-9
-"""Rounding of a price."""
+_CLEAR: Final = 4.0  # standard errors between an error and an aim, beyond which more trials would not change the side
+_NEAR: Final = 1 + 1e-9  # rounding of a price
 
 
 class Offered(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,12 +105,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
         raise ConfigurationError(field="--error", value=error, allowed=allowed)
 
     def short(self, share: float, *, standard_error: float = 0.0) -> str:
-        """Return an error for a table: in percent, and the number behind it.
-
-        Args:
-            share: the error.
-            standard_error: its own, where it was found by trials.
-        """
+        """Return an error for a table: in percent, with its own where trials found it, and the number behind it."""
         if standard_error:
             decimals = max(decimals_of([100 * share], [100 * standard_error]) - 1, 1)  # one digit of the error will do
             return f"{100 * share:.{decimals}f} ± {100 * standard_error:.{decimals}f} %"
@@ -163,9 +154,8 @@ class VariantTable(abc.ABC):
         self.people = len(resolved.names)
         self._known: dict[tuple[str, float], Offered | None] = {}
         self.price = price_of(resolved.protocol)
-        if not math.isfinite(self.price):
-            allowed = "one whose loss is bounded: no other variant has the same price"
-            raise ConfigurationError(field="the session", value=resolved.protocol.name, allowed=allowed)
+        allowed = "one whose loss is bounded: no other variant has the same price"
+        require(math.isfinite(self.price), "the session", resolved.protocol.name, allowed)
 
     @property
     @abc.abstractmethod
@@ -179,18 +169,13 @@ class VariantTable(abc.ABC):
 
     @abc.abstractmethod
     def offer(self, name: str, price: float) -> Offered | None:
-        """Return what a variant offers at a price; None where it cannot have that price.
-
-        Args:
-            name: one of `names`.
-            price: ε > 0.
-        """
+        """Return what the variant of this name offers at a price, ε > 0; None where it cannot have that price."""
 
     def at(self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None) -> Offered | None:
         """Return `offer`, which is asked once, maybe without what stands in columns.
 
         Args:
-            name: one of `names`.
+            name: the variant's.
             price: ε > 0.
             aim: an error: it is enough to know on which side of it the variant's own is. None for all trials.
             tell: told of each trial, where there are trials; what it raises ends them.
@@ -208,8 +193,7 @@ class VariantTable(abc.ABC):
     def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[Offered]:
         """Return what the variants offer at the session's price; those that cannot have it are missing.
 
-        Args:
-            tell: called with a line as each variant begins.
+        As each variant begins, `tell` is called with a line.
         """
         offers: list[Offered] = []
         for name in self.names:
@@ -228,10 +212,7 @@ class VariantTable(abc.ABC):
         return TrustModel.LOCAL
 
     def of_people(self, number: int) -> Self:
-        """Return the variants of the same session with another number of parties.
-
-        Args:
-            number: of parties, at least 1.
+        """Return the variants of the same session with another number of parties, at least 1.
 
         Raises:
             ConfigurationError: there cannot be so many, or nobody knows who the others would be.
@@ -295,10 +276,6 @@ class SimulatedVariants(VariantTable):
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
         """Return the parameters of a variant at a price, None for such as are left out; None where it cannot have it.
 
-        Args:
-            name: one of `names`.
-            price: ε > 0.
-
         Raises:
             ConfigurationError: the same.
         """
@@ -306,13 +283,9 @@ class SimulatedVariants(VariantTable):
     def with_epsilon(
         self, given: Mapping[str, Any], price: float, *, low: float, high: float
     ) -> Mapping[str, Any] | None:
-        """Return parameters with the greatest ε at which a session costs no more than a price; None where none does.
+        """Return parameters with the greatest ε, from `low` to `high`, at which a session costs no more than a price.
 
-        Args:
-            given: the others, as the protocol's parameters have them.
-            price: ε > 0, of a whole session.
-            low: the least of the parameter.
-            high: the greatest.
+        The others are given, as the protocol's parameters have them. None where no ε does.
         """
         epsilon = epsilon_at(price, lambda parameter: self.proven({**given, "epsilon": parameter}), low=low, high=high)
         return None if epsilon is None else {**given, "epsilon": epsilon}
@@ -327,12 +300,7 @@ class SimulatedVariants(VariantTable):
         return {}
 
     def parties_of(self, parties: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
-        """Return the table that makes up so many parties of the same kind; None where this one makes up none.
-
-        Args:
-            parties: the scenario's table.
-            number: of parties.
-        """
+        """Return the table that makes up so many parties of a scenario's kind; None where that one makes up none."""
         del parties, number
         return None
 
@@ -373,13 +341,7 @@ class SimulatedVariants(VariantTable):
         return None
 
     def _find(
-        self,
-        name: str,
-        price: float,
-        found: tuple[Mapping[str, Any], Local],
-        *,
-        aim: float | None,
-        tell: OnStep | None,
+        self, name: str, price: float, found: tuple[Mapping[str, Any], Local], *, aim: float | None, tell: OnStep | None
     ) -> Offered | None:
         """Run the trials that are missing; an end in between leaves what was known."""
         key, (settings, resolved) = (name, price), found
@@ -469,12 +431,7 @@ def price_of(protocol: PhasedProtocol[Any, Any]) -> float:
 
 
 def price_for(
-    table: VariantTable,
-    name: str,
-    error: float,
-    *,
-    between: tuple[float, float] | None = None,
-    steps: int = _STEPS,
+    table: VariantTable, name: str, error: float, *, between: tuple[float, float] | None = None, steps: int = _STEPS
 ) -> Offered | None:
     """Return what a variant offers at about the least price for an error; None where no price is known to suffice.
 
@@ -502,13 +459,9 @@ def price_for(
 
 
 def epsilon_at(price: float, proven: Callable[[float], float], *, low: float, high: float) -> float | None:
-    """Return the greatest parameter at which a session costs no more than a price; None where none does.
+    """Return the greatest parameter, from `low` to `high`, at which a session costs no more than a price, or None.
 
-    Args:
-        price: ε > 0.
-        proven: the proven loss at a parameter, which never falls as that grows.
-        low: the least parameter.
-        high: the greatest.
+    By `proven`, which never falls, a parameter's proven loss.
     """
     if proven(high) <= price * _NEAR:
         return high
@@ -530,15 +483,9 @@ def _with(scenario: Scenario, settings: Mapping[str, Any]) -> Scenario:
 
 
 def table_of(kind: type[VariantTable], scenario: Scenario, *, trials: int) -> VariantTable:
-    """Return the variants of a scenario.
-
-    Args:
-        kind: the system's part.
-        scenario: which.
-        trials: of each variant.
+    """Return the variants of a scenario, of which each gets so many trials.
 
     Raises:
         ConfigurationError: something of the scenario is not allowed, or its variants cannot be compared.
     """
-    resolved = prepare(scenario)[1] if kind.needs_values else resolve_served(scenario)
-    return kind(resolved, trials=trials)
+    return kind(prepare(scenario)[1] if kind.needs_values else resolve_served(scenario), trials=trials)

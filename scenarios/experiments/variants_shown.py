@@ -36,11 +36,7 @@ def verdict_of_variants(
 ) -> list[str]:
     """Return what variants come to, as sentences: for each model of trust the best at the price, and for the error.
 
-    Args:
-        table: the session's.
-        offers: what its variants offer at the session's price.
-        prices: what they cost for an error that is wanted.
-        error: that error, in the table's own numbers; None where none is wanted.
+    The error that is wanted is in the table's own numbers.
     """
     people = some(table.people, table.resolved.protocol.client_role)
     sentences: list[str] = []
@@ -82,14 +78,9 @@ def _ties(best: Offered, offers: Sequence[Offered], of_model: Sequence[Offered],
 
 
 def as_good(best: Measurement, errors: Sequence[Measurement], *, trials: int) -> list[bool]:
-    """Return of which errors trials do not say that they are more than the least of them.
+    """Return of which errors, shares found by trials, it is not clear that they are more than the best of them.
 
     Of variants that are all equally good any is called worse in 1 of 20 comparisons at most.
-
-    Args:
-        best: the least, or one of them.
-        errors: of all that are compared, shares found by trials.
-        trials: of each.
     """
     far = apart_by(len(errors))
 
@@ -109,12 +100,7 @@ def show_variants(
 ) -> None:
     """Print what variants offer at the session's price: in sentences, and as a table in which the best is marked.
 
-    Args:
-        console: where to.
-        table: the session's.
-        offers: what its variants offer at the session's price.
-        prices: what they cost for an error that is wanted: then these follow.
-        error: that error, in the table's own numbers; None where none is wanted.
+    What they cost follows where an error is wanted, in the table's own numbers.
     """
     console.print()
     for sentence in verdict_of_variants(table, offers, prices, error=error):

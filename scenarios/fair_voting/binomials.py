@@ -12,25 +12,21 @@ from ...protocol.mechanisms.binomial import draw_binomial
 
 __all__ = ["draw_binomials"]
 
-# As in the protocol's own sampler.
-_NEGLIGIBLE: Final = 2.0**-80
+_NEGLIGIBLE: Final = 2.0**-80  # as in the protocol's own sampler
 _MOST: Final = 2**53
 
 
 def draw_binomials(number: int, hits: IntArray, chances: IntArray, uniforms: FloatArray) -> IntArray:
-    """Return the counts that uniforms name, by the inverses of the cumulative laws.
+    """Return the counts of so many, ≥ 1, that uniforms name, by the inverses of the cumulative laws.
 
     Args:
         number: n ≥ 1, of all laws.
         hits: int64, shape (laws,): the probabilities' numerators, from 0 to the denominators.
-        chances: int64, shape (laws,): their denominators, at most 2^53 / (n + 1).
+        chances: int64, shape (laws,): their denominators, at most 2^53 / (n + 1), for exact arithmetic.
         uniforms: float64 in [0, 1), shape (trials, laws).
 
     Returns:
         int64, shape (trials, laws).
-
-    Raises:
-        ValueError: a denominator is too large for exact arithmetic.
     """
     if int(chances.max()) > _MOST // (number + 1):
         raise ValueError(f"denominators may be at most {_MOST // (number + 1)}, got {int(chances.max())}")

@@ -89,11 +89,7 @@ def trade_off(
 
 
 def _numbers(text: str) -> list[float]:
-    """Return numbers between commas.
-
-    Raises:
-        ConfigurationError: one is no number.
-    """
+    """Return numbers between commas."""
     from ...protocol.errors import ConfigurationError
 
     numbers: list[float] = []

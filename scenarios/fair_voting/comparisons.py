@@ -37,12 +37,7 @@ PRICED: Final[Mapping[str, str]] = {
 
 
 def with_mechanism(parameters: Parameters, name: str, *, epsilon: float) -> Parameters:
-    """Return a vote under another mechanism; what was set for its own, as γ of Algorithm 2, is kept for that.
-
-    Args:
-        parameters: the vote's own.
-        name: one of `MECHANISMS`.
-        epsilon: the parameter.
+    """Return a vote under another of `MECHANISMS`; what was set for its own, as γ of Algorithm 2, is kept for that.
 
     Raises:
         ConfigurationError: the mechanism cannot be had at this ε, or with these parameters.

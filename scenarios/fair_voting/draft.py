@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.fair_voting.parameters import SEPARATOR
 from ..running.drafts import (
     NONE,
@@ -55,9 +55,8 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     if renamed := {name: own for name, own in columns.items() if own not in {"", name}}:
         lines.insert(1, Line("columns", renamed, "what the file calls them"))
     groups = list(dict.fromkeys(sheet.column(group)))
-    if len(groups) < _LEAST:
-        allowed = "a column with two groups or more, which the winner is to serve alike"
-        raise ConfigurationError(field="--group", value=group, allowed=allowed)
+    allowed = "a column with two groups or more, which the winner is to serve alike"
+    refuse(len(groups) < _LEAST, "--group", group, allowed)
     voters = f"{sheet.count(len(sheet.rows))} voters of {len(groups):,} groups ({', '.join(groups[:9])})"
     said = [f"{voters} rank {', '.join(names)}."]
     return Draft(
@@ -74,11 +73,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
 
 
 def _ranking(sheet: Sheet, chosen: Chosen, rest: Sequence[str]) -> str:
-    """Return the column of rankings.
-
-    Raises:
-        UnclearError: the file does not tell it.
-    """
+    """Return the column of rankings; UnclearError where the file does not tell it."""
     if given := chosen.get("ranking", ()):
         return check_column(sheet, given[-1], "ranking")
     found = [name for name in rest if all(SEPARATOR in entry for entry in sheet.column(name))]

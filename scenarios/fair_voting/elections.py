@@ -104,18 +104,15 @@ class Release:
         # Among those within, the most welfare; where nobody is, the least disparity.
         lowest = welfare.min(axis=1, keepdims=True)
         welfare = np.asarray(welfare - (welfare - lowest + 1) * ~is_within)
-        within = _most(welfare)
-        return np.where(has_any[:, None], within, _most(-disparity)).astype(np.bool_)
+        return np.where(has_any[:, None], _most(welfare), _most(-disparity)).astype(np.bool_)
 
     def _disparity(
         self, scaled: NDArray[Any], partitions: Sequence[Partition], wholes: Sequence[Sequence[int]]
     ) -> NDArray[Any]:
         """Return the disparity, between the groups or the greatest of any feature's: shape (trials, m).
 
-        Args:
-            scaled: the groups' values, multiples of the sizes of all features' groups.
-            partitions: for each feature, the groups that each of its groups is made of.
-            wholes: how many voters each of its groups has.
+        The groups' values are scaled to multiples of the sizes of all features' groups, of each of which partitions say
+        the groups that it is made of, and wholes how many voters it has.
         """
         if not partitions:
             return scaled.max(axis=1) - scaled.min(axis=1)
@@ -157,11 +154,8 @@ def clean_release(parameters: Parameters, profiles: Profiles) -> Release:
 def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: SimulatedNoise) -> Release:
     """Run all trials of a session, up to what the winner is elected by.
 
-    Args:
-        vote: of any mechanism but those that choose by qualities, for which see `choice_shares`.
-        profiles: as many elections as trials, or one for all of them.
-        trials: how many.
-        noise: the simulation's.
+    The vote is of any mechanism but those that choose by qualities, for which see `choice_shares`. Profiles are as many
+    elections as trials, or one for all of them.
     """
     phase = vote.phase
     if isinstance(phase, RandomizedRankings | JointRankings):
@@ -173,14 +167,9 @@ def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: Simulat
 
 
 def choice_shares(vote: FairVoting, profiles: Profiles) -> FloatArray:
-    """Return the probability of each winner of the exponential mechanism or of permute-and-flip.
+    """Return the probability of each winner of the exponential mechanism or of permute-and-flip, for some elections.
 
-    Args:
-        vote: of one of these.
-        profiles: any number of elections.
-
-    Returns:
-        float64, shape (elections, m): the protocol's own law, to within some 1e-12.
+    It is float64, shape (elections, m): the protocol's own law, to within some 1e-12.
     """
     phase = vote.disclosed
     choice = phase.elects_by(ExponentialChoice)
@@ -207,7 +196,7 @@ def choice_shares(vote: FairVoting, profiles: Profiles) -> FloatArray:
 
 
 def qualities_of(objective: Objective, profiles: Profiles) -> FloatArray:
-    """Return `Objective.quality` of each alternative, in units of the scores: float64, shape (elections, m)."""
+    """Return `Objective.qualities` of each alternative, in units of the scores: float64, shape (elections, m)."""
     if objective.name == "parity":
         return -profiles.disparities
     if objective.name == "welfare_constrained":
@@ -230,11 +219,7 @@ def _laplace(
     values = np.broadcast_to(sums.reshape(-1, width), (trials, width))
     noisy = laplace.randomize_rows(np.ascontiguousarray(values), uniforms).reshape(trials, *sums.shape[1:])
     return Release(
-        noisy,
-        Fraction(phase.scoring.step),
-        profiles.group_sizes,
-        profiles.group_sizes,
-        least=_least_of(phase.scoring),
+        noisy, Fraction(phase.scoring.step), profiles.group_sizes, profiles.group_sizes, least=_least_of(phase.scoring)
     )
 
 
@@ -250,8 +235,7 @@ def _sampled(
     sums, draw = profiles.sums(phase.scoring), 1
     if vote.parameters.reading == "subsample":
         sums, draw = _sums_of_sampled(vote, phase, profiles, trials=trials, noise=noise), 2
-    width = sums[0].size
-    uniforms = _uniforms(vote, phase, noise, trials=trials, slots=choice.slots_of(width), draw=draw)
+    uniforms = _uniforms(vote, phase, noise, trials=trials, slots=choice.slots_of(sums[0].size), draw=draw)
     of_counts = uniforms[:, 2:]
     hits, chances = _hit_probabilities(choice, sums)
     counts = draw_binomials(
@@ -391,11 +375,7 @@ def _most_above(
 ) -> NDArray[np.bool_]:
     """Return which have the most merit of those above the floor of welfare; see `Objective.floor_below`.
 
-    Args:
-        welfare: Python's integers, shape (trials, m).
-        merits: the same.
-        objective: with a floor.
-        least: the least welfare, in the same units.
+    Welfare and merits are Python's integers, shape (trials, m); the least welfare is in the same units.
     """
     missing, start = 1 - objective.welfare_share, least.numerator
     greatest = welfare.max(axis=1, keepdims=True)

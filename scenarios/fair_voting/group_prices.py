@@ -25,44 +25,26 @@ from ..tables import listed
 
 __all__ = ["PRICES", "GroupPrice", "prices_of_groups", "show_group_prices"]
 
-PRICES: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""ε of the table, beside the scenario's own."""
+PRICES: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # ε of the table, beside the scenario's own
 
 
 @dataclasses.dataclass(frozen=True)
 class GroupPrice:
-    """Standard errors at one ε.
+    """Standard errors at one ε."""
 
-    Args:
-        epsilon: of a voter.
-        public: the best local mechanism for public groups.
-        public_error: its error.
-        private: the best mechanism for private groups.
-        private_error: its error.
-        one_answer_error: that of randomized response among groups and answers: the better of a position, or a ranking,
-            or, for equally spaced scores, a comparison.
-        split_error: that of a budget in two halves.
-    """
-
-    epsilon: float
-    public: str
-    public_error: float
-    private: str
-    private_error: float
+    epsilon: float  # of a voter
+    public: str  # the best local mechanism for public groups
+    public_error: float  # its error
+    private: str  # the best mechanism for private groups
+    private_error: float  # its error
+    # That of randomized response among groups and answers: the better of a position, or a ranking, or, for equally
+    # spaced scores, a comparison.
     one_answer_error: float
-    split_error: float
+    split_error: float  # that of a budget in two halves
 
 
 def prices_of_groups(parameters: Parameters, epsilons: Sequence[float] = PRICES) -> list[GroupPrice]:
-    """Return what private groups cost at each ε.
-
-    Args:
-        parameters: of any vote; its alternatives, scores and groups count.
-        epsilons: at which.
-
-    Raises:
-        ConfigurationError: there are too many groups to be private.
-    """
+    """Return what private groups cost at each ε; ConfigurationError where there are too many."""
     sizes = parameters.group_sizes
     refuse(len(sizes) > MAX_JOINT_GROUPS, "groups", len(sizes), f"at most {MAX_JOINT_GROUPS}")
     scoring, smallest, voters = parameters.make_scoring(is_centered=True), sizes.index(min(sizes)), sum(sizes)

@@ -79,7 +79,6 @@ class ElectionMeasures(Measures):
         return msgspec.structs.replace(measure, limits=(min(values), max(values)))
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
-        """Return the numbers of one trial."""
         del tallies
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
         return self._of[outcome.winner]

@@ -22,12 +22,7 @@ __all__ = ["offers_at_price"]
 
 
 def offers_at_price(protocol: PhasedProtocol[Any, Any], num_parties: int) -> Sequence[Offer]:
-    """Return what the mechanisms of the same trust offer that have a number in common with the session's.
-
-    Args:
-        protocol: a `FairVoting`.
-        num_parties: how many take part; the groups' sizes say more.
-    """
+    """Return what the mechanisms of the same trust offer that have a number in common with the session's."""
     del num_parties
     assert isinstance(protocol, FairVoting)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters

@@ -18,18 +18,13 @@ __all__ = ["Profiles", "fixed_profile"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Profiles:
-    """The voters of some elections; those of a group follow each other.
+    """The voters of some elections; those of a group follow each other."""
 
-    Args:
-        group_sizes: n_k.
-        positions: int8, shape (elections, voters, alternatives): each alternative's position; one election where all
-            trials have the same voters.
-        is_fixed: all trials have the same voters.
-    """
-
-    group_sizes: tuple[int, ...]
+    group_sizes: tuple[int, ...]  # n_k
+    # Int8, shape (elections, voters, alternatives): each alternative's position; one election where all trials have the
+    # same voters.
     positions: NDArray[np.int8]
-    is_fixed: bool = False
+    is_fixed: bool = False  # all trials have the same voters
 
     @property
     def num_alternatives(self) -> int:
@@ -76,13 +71,7 @@ class Profiles:
 
 
 def fixed_profile(positions: IntArray, members: IntArray, num_groups: int) -> Profiles:
-    """Return one published profile, the voters of a group side by side.
-
-    Args:
-        positions: int64, shape (n, m).
-        members: int64, shape (n,): the place of each voter's group.
-        num_groups: how many groups there are.
-    """
+    """Return one published profile, int64, shape (n, m), the voters of a group, of whom members tell, side by side."""
     order = np.argsort(members, kind="stable")
     sizes: list[int] = np.bincount(members, minlength=num_groups).tolist()
     return Profiles(tuple(sizes), positions[order][None].astype(np.int8), is_fixed=True)

@@ -27,8 +27,7 @@ from .profiles import Profiles, fixed_profile
 
 __all__ = ["EPSILONS", "TradeOff", "TradeOffRow", "trade_off", "usual_mechanisms"]
 
-EPSILONS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-"""Unless others are asked for."""
+EPSILONS: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # unless others are asked for
 MOST_TRIALS: Final = 100_000
 _MOST_REPORTS: Final = 1 << 31
 """Of all elections of one mechanism without trust, which randomizes what every voter says each time."""
@@ -43,52 +42,30 @@ def usual_mechanisms(parameters: Parameters) -> tuple[str, ...]:
 
 
 class TradeOffRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One mechanism at one ε.
+    """One mechanism at one ε."""
 
-    Args:
-        mechanism: of `MECHANISMS`.
-        epsilon: the parameter.
-        epsilon_claimed: what the paper says.
-        epsilon_proven: of the voter who pays most; None where it is unbounded.
-        gamma: γ of Algorithm 2.
-        num_samples: n_s of Algorithm 2.
-        disparity: the mean true ΔW of the winners; of features that overlap the greatest.
-        welfare: the mean true W.
-        agreement: how often the winner is one without privacy.
-        trials: how many elections were drawn; 0 where the law was computed, and no number has an error.
-    """
-
-    mechanism: str
-    epsilon: float
-    epsilon_claimed: float
-    epsilon_proven: float | None
-    gamma: float | None
-    num_samples: int | None
-    disparity: Measurement
-    welfare: Measurement
-    agreement: Measurement
-    trials: int
+    mechanism: str  # of `MECHANISMS`
+    epsilon: float  # the parameter
+    epsilon_claimed: float  # what the paper says
+    epsilon_proven: float | None  # of the voter who pays most; None where it is unbounded
+    gamma: float | None  # γ of Algorithm 2
+    num_samples: int | None  # n_s of Algorithm 2
+    disparity: Measurement  # the mean true ΔW of the winners; of features that overlap the greatest
+    welfare: Measurement  # the mean true W
+    agreement: Measurement  # how often the winner is one without privacy
+    trials: int  # how many elections were drawn; 0 where the law was computed, and no number has an error
 
 
 @dataclasses.dataclass(frozen=True)
 class TradeOff:
-    """The curves of a profile.
+    """The curves of a profile."""
 
-    Args:
-        parameters: the session's, whose objective is elected by.
-        rows: the points, mechanism by mechanism, ε by ε.
-        left_out: why a mechanism has no point at some ε, by the mechanism's name.
-        disparities: the true ΔW of each alternative; of features that overlap the greatest.
-        welfares: the true W of each alternative.
-        best: the places of those that win without privacy.
-    """
-
-    parameters: Parameters
-    rows: Sequence[TradeOffRow]
-    left_out: Mapping[str, str]
-    disparities: Sequence[float]
-    welfares: Sequence[float]
-    best: Sequence[int]
+    parameters: Parameters  # the session's, whose objective is elected by
+    rows: Sequence[TradeOffRow]  # the points, mechanism by mechanism, ε by ε
+    left_out: Mapping[str, str]  # why a mechanism has no point at some ε, by the mechanism's name
+    disparities: Sequence[float]  # the true ΔW of each alternative; of features that overlap the greatest
+    welfares: Sequence[float]  # the true W of each alternative
+    best: Sequence[int]  # the places of those that win without privacy
 
     @property
     def clean(self) -> tuple[float, float]:
@@ -118,9 +95,6 @@ def trade_off(
         mechanisms: of `MECHANISMS`; by default the usual ones.
         trials: elections for each point that is drawn, at least 2.
         seed: of all noise.
-
-    Raises:
-        ConfigurationError: a price, a mechanism or the number of trials is not allowed.
     """
     mechanisms = mechanisms or usual_mechanisms(vote.parameters)
     _check(vote, len(inputs), epsilons, mechanisms, trials)
@@ -170,11 +144,9 @@ def _row(
     (loss,) = vote.losses
     is_sampling = parameters.kind.is_sampled
     if parameters.kind.is_by_quality:
-        shares = choice_shares(vote, profiles)[0]
-        found = [Measurement(float(value), 0.0) for value in values @ shares]
+        found = [Measurement(float(value), 0.0) for value in values @ choice_shares(vote, profiles)[0]]
     else:
-        noise = SimulatedNoise(seed, session=_SESSION)
-        released = release(vote, profiles, trials=trials, noise=noise)
+        released = release(vote, profiles, trials=trials, noise=SimulatedNoise(seed, session=_SESSION))
         winners: IntArray = elect(released, parameters.make_objective())
         found = [mean_of(own[winners]) for own in values]
     disparity, welfare, agreement = found

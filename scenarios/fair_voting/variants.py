@@ -1,27 +1,38 @@
-"""What the mechanisms of a fair vote offer at one price of a voter, by trials.
+"""What the mechanisms of a fair vote offer at one price of a voter.
 
-The error is the share of elections that another alternative wins than without noise. It is the one number that all
-mechanisms have, whatever they release and whom they trust.
+By trials the error is the share of elections that another alternative wins than without noise: the one number that all
+mechanisms have, whatever they release and whom they trust. A plan's error is exact: the standard error of a mean
+utility in the smallest group, as a share of the way from the worst score to the best, of each mechanism that releases
+it. It depends on the groups' sizes and on nobody's ranking, so that a plan can be made before there is any.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self, cast
 
-from ...protocol.fair_voting import Parameters
+import msgspec
+
+from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.fair_voting import FairVoting, Parameters
+from ...protocol.fair_voting.joint_reports import make_joint_report
 from ...protocol.fair_voting.parameters import (
     BY_QUALITY,
     JOINT,
+    LOCAL,
     MAX_EPSILON,
     MECHANISMS,
     MIN_EPSILON,
 )
+from ...protocol.fair_voting.reports import make_report
+from ...protocol.mechanisms import VectorLaplace
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, TrustModel
-from ..experiments.variants import Offered, SimulatedVariants, Unit
-from .attack.misreports import bound_of_gain
+from ..experiments.measurements import Measurement
+from ..experiments.variants import Offered, SimulatedVariants, Unit, VariantTable
+from .attack.misreporter_role import bound_of_gain
 from .comparisons import PRICED
 
-__all__ = ["ElectionVariants", "model_of"]
+__all__ = ["ElectionVariants", "WelfareErrors", "model_of", "sizes_of"]
 
 _NAMES: Final = tuple(name for name, each in MECHANISMS.items() if not each.is_joint and not each.is_choice)
 _NOTE: Final = (
@@ -32,6 +43,9 @@ _FALSE: Final = (
     "no false ranking gains a voter more than {:.3g} of a utility from 0 to 1, whatever all others report: "
     "(e^ε − 1)/(e^ε + 1). What it gains in one vote: the adversary misreporter"
 )
+
+
+_LAPLACE: Final = "laplace"
 
 
 def model_of(name: str) -> TrustModel:
@@ -58,7 +72,6 @@ class ElectionVariants(SimulatedVariants):
         return Unit(of="other winners", sign="")
 
     def model_of(self, name: str) -> TrustModel:
-        """Return whom a mechanism trusts."""
         return model_of(name)
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
@@ -74,8 +87,7 @@ class ElectionVariants(SimulatedVariants):
 
     def _samples_at(self, price: float) -> int | None:
         """Return the most samples of Algorithm 2, with the session's γ, whose proven loss is within a price."""
-        most = min(self.parameters.group_sizes)
-        low, high = 0, most + 1
+        low, high = 0, min(self.parameters.group_sizes) + 1
         while high - low > 1:
             middle = (low + high) // 2
             proven = self.proven({"mechanism": "sampling", "num_samples": middle})
@@ -83,12 +95,10 @@ class ElectionVariants(SimulatedVariants):
         return low or None
 
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
-        """Return who is trusted."""
         del protocol
         return {"Trusted": model_of(offered.name).trusted("aggregator")}
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
-        """Return what the numbers are of, and who is missing."""
         parameters, missing = self.parameters, self.missing(offers)
         of_samples = "Algorithm 2 has as many samples as it allows, with this γ"
         if parameters.calibration == "proven":
@@ -103,3 +113,76 @@ class ElectionVariants(SimulatedVariants):
             _FALSE.format(bound),
             *([f"not at this price, or not here: {', '.join(missing)}"] if missing else []),
         )
+
+
+class WelfareErrors(VariantTable):
+    """The mechanisms that release mean utilities."""
+
+    error: str = "± of a utility"
+    parameters: Parameters
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Algorithm 1 and the local mechanisms; where groups are private those that keep them so."""
+        return JOINT if self.parameters.is_joint else (_LAPLACE, *LOCAL)
+
+    @property
+    def unit(self) -> Unit:
+        """A share of the way from the worst score to the best."""
+        return Unit(
+            of="of the scores' range on a mean utility in the smallest group",
+            explained="The scores' range is the way from the worst score to the best.",
+        )
+
+    def model_of(self, name: str) -> TrustModel:
+        return model_of(name)
+
+    def of_people(self, number: int) -> Self:
+        """Return the same vote with more voters, or fewer, in groups of the same shares."""
+        sizes = sizes_of(number, self.parameters.group_sizes)
+        return super().of_people(number).changed(parameters=msgspec.structs.replace(self.parameters, group_sizes=sizes))
+
+    def coarser(self) -> Mapping[str, Self]:
+        """Return the vote on two alternatives."""
+        if len(self.parameters.alternatives) == 2 or not isinstance(self.parameters.scores, str):  # noqa: PLR2004  the fewest
+            return {}
+        two = msgspec.structs.replace(self.parameters, alternatives=self.parameters.alternatives[:2])
+        return {"rank two alternatives": self.changed(parameters=two)}
+
+    def offer(self, name: str, price: float) -> Offered | None:
+        """Return what a mechanism offers at a price, which is its ε: that is proven of all of these."""
+        settings = {"mechanism": name, "calibration": "tight", "num_samples": None, "epsilon": price}
+        try:
+            error = _error_of(msgspec.structs.replace(self.parameters, **settings))
+        except ConfigurationError:  # this mechanism cannot have this price, or not with these alternatives
+            return None
+        return Offered(name=name, epsilon=price, error=Measurement(error, 0.0), settings=settings)
+
+
+def _error_of(parameters: Parameters) -> float:
+    """Return the standard error of a mean utility in the smallest group, as a share of the scores' range."""
+    sizes, scoring = parameters.group_sizes, parameters.make_scoring(is_centered=True)
+    smallest = sizes.index(min(sizes))
+    if parameters.is_joint:
+        error = make_joint_report(parameters).error_of(smallest, sum(sizes))
+    elif parameters.kind.releases_sums:
+        laplace = cast("VectorLaplace", FairVoting(parameters).disclosed.tally_mechanism)
+        error = math.sqrt(laplace.noise_variance) * scoring.step / sizes[smallest]
+    else:
+        error = math.sqrt(make_report(parameters).mean_variance / sizes[smallest])
+    return error / (scoring.range * scoring.step)
+
+
+def sizes_of(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return groups of the same shares that are so many together, each of one voter at least."""
+    refuse(number < len(sizes), "--people", number, f"at least {len(sizes)}: one voter in each group")
+    total = sum(sizes)
+    found = [max(number * size // total, 1) for size in sizes]
+    # What rounding left over goes to the groups that lack most, and what is too much comes from the largest.
+    while (rest := number - sum(found)) > 0:
+        lacks = [size * number / total - own for size, own in zip(sizes, found, strict=True)]
+        found[lacks.index(max(lacks))] += 1
+    while rest < 0:
+        found[found.index(max(found))] -= 1
+        rest += 1
+    return tuple(found)

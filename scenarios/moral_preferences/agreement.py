@@ -9,14 +9,7 @@ __all__ = ["agreement_of"]
 def agreement_of(preferences: Sequence[float], others: Sequence[float]) -> float | None:
     """Return the share of pairs of alternatives of which both prefer the same one: 1 − angle/π.
 
-    Pairs differ in each feature independently, by one normal law.
-
-    Args:
-        preferences: of a society.
-        others: of a society, or of the same without noise.
-
-    Returns:
-        The share; None where one of them prefers nothing.
+    Pairs differ in each feature independently, by one normal law. None where one of them prefers nothing.
     """
     if not any(preferences) or not any(others):
         return None

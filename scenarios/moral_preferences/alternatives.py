@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.moral_preferences import Outcome
 from ...protocol.moral_preferences.records import GREATEST_FEATURE
 from ..reading.cells import number_in
@@ -18,19 +18,12 @@ __all__ = ["AlternativePair", "parse_alternative", "read_alternatives", "read_pa
 
 _PAIR, _ALTERNATIVE = "pair", "alternative"
 _SIDES: Final = ("first", "second")
-_MOST_NAMED: Final = 30
-"""Features that an error lists."""
+_MOST_NAMED: Final = 30  # features that an error lists
 _EXAMPLE: Final = "as in 'Man=1, Dog=0'"
 
 
 class AlternativePair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two alternatives.
-
-    Args:
-        name: of the pair.
-        first: an alternative: its features by name; those that are not named are 0.
-        second: the other.
-    """
+    """Two alternatives under a name: each one's features by name; those that are not named are 0."""
 
     name: str
     first: Mapping[str, float]
@@ -40,10 +33,7 @@ class AlternativePair(msgspec.Struct, frozen=True, kw_only=True):
 def parse_alternative(text: str, outcome: Outcome, *, field: str) -> dict[str, float]:
     """Return an alternative that is written as `feature=value, feature=value`.
 
-    Args:
-        text: a feature whose name has a comma stands in double quotes with its value: `"tall, old=1", Dog=2`.
-        outcome: whose features it has.
-        field: where the text comes from, for errors.
+    A feature whose name has a comma stands in double quotes with its value: `"tall, old=1", Dog=2`.
 
     Raises:
         ConfigurationError: nothing is in it, a feature is unknown or named twice, or a value is no number.
@@ -52,16 +42,14 @@ def parse_alternative(text: str, outcome: Outcome, *, field: str) -> dict[str, f
         parts = [part.strip() for row in csv.reader([text], skipinitialspace=True, strict=True) for part in row]
     except csv.Error as error:
         raise ConfigurationError(field=field, value=text, allowed=f"{_EXAMPLE} ({error})") from None
-    if not any(parts):
-        raise ConfigurationError(field=field, value=text, allowed=f"features with their values, {_EXAMPLE}")
+    require(any(parts), field, text, f"features with their values, {_EXAMPLE}")
     alternative: dict[str, float] = {}
     for part in parts:
         name, separator, value = (piece.strip() for piece in part.rpartition("="))
         if not separator:
             raise ConfigurationError(field=field, value=part, allowed=f"feature=value, {_EXAMPLE}")
         _check_feature(name, outcome, field=field)
-        if name in alternative:
-            raise ConfigurationError(field=field, value=name, allowed="named once")
+        refuse(name in alternative, field, name, "named once")
         alternative[name] = _number(value, field=f"{name} in {field}")
     return alternative
 
@@ -177,20 +165,14 @@ def read_alternatives(path: Path, outcome: Outcome) -> dict[str, dict[str, float
 
 
 def _features_in(header: Sequence[str], names: Sequence[str], outcome: Outcome) -> list[str]:
-    """Return the features that a header has beside some columns of names.
-
-    Raises:
-        ConfigurationError: one of these is missing, or there are no features, or others than the outcome's.
-    """
+    """Return the features that a header has beside some columns of names."""
     shown = " and ".join(repr(name) for name in names)
     for name in names:
         if name not in header:
             columns = f"{', '.join(repr(each) for each in names)} and features"
             raise ConfigurationError(field="header", value=list(header), allowed=f"a header with the columns {columns}")
     features = [name for name in header if name not in names]
-    if not features:
-        allowed = f"a header with features after {shown}"
-        raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+    require(features, "header", list(header), f"a header with features after {shown}")
     for name in features:
         _check_feature(name, outcome, field="header")
     return features

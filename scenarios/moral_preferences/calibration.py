@@ -291,7 +291,7 @@ def _statements() -> Sequence[Statement]:
         ),
         Statement(
             name="verdicts on differences",
-            about="any verdict on differences between three societies is wrong with no more probability than the level.",
+            about="verdicts on differences between three societies are wrong with no more probability than the level.",
             axes=_DIFFERENCES,
             hold=functools.partial(_hold_differences, of_intervals=False),
         ),

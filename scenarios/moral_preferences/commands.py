@@ -153,14 +153,7 @@ def decide(
 
 
 def _say_differences(run: Path, others: Mapping[str, object], *, level: float | None, as_json: bool) -> None:
-    """Print where the societies of a run differ.
-
-    Args:
-        run: of several societies.
-        others: what else was asked for, by its option; None where it was not.
-        level: of all verdicts together.
-        as_json: as a line of JSON each.
-    """
+    """Print where the societies of a run differ; `others` is what else was asked for, by its option, or None."""
     from rich.text import Text
 
     from ...protocol.errors import ConfigurationError
@@ -179,8 +172,7 @@ def _say_differences(run: Path, others: Mapping[str, object], *, level: float | 
     found = compare_largest(outcome, level=level)
     if not found:
         why = why_no_verdict(outcome) or "fewer than two societies reported"
-        allowed = f"left out: {why}"
-        raise ConfigurationError(field="--differences", value=str(run), allowed=allowed)
+        raise ConfigurationError(field="--differences", value=str(run), allowed=f"left out: {why}")
     if as_json:
         for difference in found:
             click.echo(to_json(difference))

@@ -17,7 +17,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.estimators import Verdict
 from ...protocol.moral_preferences import (
     Decision,
@@ -53,8 +53,7 @@ _RUN: Final = "RUN"
 _RESULTS: Final = ("result.json", "outcome.json")
 _SIDES: Final = ("first", "second")
 _SURE_OF_NOTHING: Final = "How much the noise may have changed that is not known."
-_GREATEST: Final = 1e100
-"""Of a released number: its product with a feature is then finite."""
+_GREATEST: Final = 1e100  # of a released number: its product with a feature is then finite
 _PRIORS: Final = {
     "ball": "that are anywhere in the ball of the bound (prior: ball); of weaker ones it claims too much",
     "size": "that are in a ball of any size up to the bound (prior: size); of strong ones it claims too little",
@@ -62,10 +61,7 @@ _PRIORS: Final = {
 
 
 def read_outcome(run: Path) -> Outcome:
-    """Return what a run released.
-
-    Args:
-        run: the run's folder, or a voter's; or a file `result.json` or `outcome.json`.
+    """Return what a run released, by its folder, a voter's, or a file `result.json` or `outcome.json`.
 
     Raises:
         ConfigurationError: there is no such run, it released nothing, it is one of another protocol, or what the file
@@ -93,9 +89,8 @@ def read_outcome(run: Path) -> Outcome:
         allowed = f"a run of protocol {ours!r} ({error.field} must be {error.allowed})"
         raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed) from None
     names = [society.name for society in outcome.by_society]
-    if len(set(names)) < len(names):
-        allowed = f"a run of protocol {ours!r} (societies must have names of their own)"
-        raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed)
+    allowed = f"a run of protocol {ours!r} (societies must have names of their own)"
+    refuse(len(set(names)) < len(names), _RUN, str(run), allowed)
     _check(outcome, run)
     for society in outcome.by_society:
         if society.preferences is not None:
@@ -110,8 +105,7 @@ def _result_in(folder: Path) -> Path:
     reason = "it has neither result.json nor outcome.json"
     if (folder / "run.json").exists():
         reason = "nothing was released; run.json says why"
-    allowed = f"the folder of a run with an outcome ({reason})"
-    raise ConfigurationError(field=_RUN, value=str(folder), allowed=allowed)
+    raise ConfigurationError(field=_RUN, value=str(folder), allowed=f"the folder of a run with an outcome ({reason})")
 
 
 def _check(outcome: Outcome, run: Path) -> None:
@@ -155,20 +149,7 @@ def _are_numbers(numbers: Sequence[float]) -> bool:
 def decide_pairs(
     outcome: Outcome, pairs: Sequence[AlternativePair], *, level: float | None = None, prior: str | None = None
 ) -> list[Decision]:
-    """Return the society's choice in each pair.
-
-    Args:
-        outcome: of a session.
-        pairs: of alternatives.
-        level: of the verdicts; see `decide`.
-        prior: of the certainties.
-
-    Raises:
-        ConfigurationError: see `decide`.
-
-    Privacy:
-        Post-processing of a release; it costs nothing.
-    """
+    """Return the society's choice in each pair; see `decide`. Post-processing of a release costs no privacy."""
     known = _known(prior)
     return [decide(outcome, pair.first, pair.second, level=level, prior=known) for pair in pairs]
 
@@ -176,10 +157,7 @@ def decide_pairs(
 def decide_by_society(
     outcome: Outcome, pair: AlternativePair, *, level: float | None = None, prior: str | None = None
 ) -> dict[str, Decision]:
-    """Return the choice of each society of whom somebody reported; nothing where all voters are one.
-
-    Arguments, errors and privacy are those of `decide_pairs`.
-    """
+    """Return the choice of each society of whom somebody reported, as `decide_pairs`; nothing where all are one."""
     names = [society.name for society in outcome.by_society if society.preferences is not None]
     return {name: decide_pairs(outcome.of_society(name), [pair], level=level, prior=prior)[0] for name in names}
 
@@ -210,12 +188,7 @@ def show_decision(
 ) -> None:
     """Print one decision as a run is printed: the verdict, what was estimated, the price, whom it takes at its word.
 
-    Args:
-        console: where to.
-        outcome: of a session.
-        pair: what is decided on.
-        decision: of all voters together.
-        by_society: on the same pair, of each of several societies by its name.
+    Below that of all voters together stands that of each of several societies.
     """
     societies = by_society or {}
     console.print()
@@ -332,8 +305,7 @@ def _show_table(console: Console, outcome: Outcome, heading: str, decisions: Ite
         if with_certainty:
             cells.append("" if decision.certainty is None else _probability(decision.certainty))
         if with_verdict:
-            is_sure = decision.verdict in _SIDES
-            cells.append(Cell(decision.verdict or "", tone="" if is_sure else "warning"))
+            cells.append(Cell(decision.verdict or "", tone="" if decision.verdict in _SIDES else "warning"))
         rows.append(cells)
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=("Margin",))
 

@@ -16,23 +16,7 @@ from rich.text import Text
 
 from ...protocol.estimators import Estimate
 from ...protocol.moral_preferences import Level, LevelOutcome, Outcome, Paradigm
-from ..presentation.drawing import (
-    ERRORS_SHOWN,
-    GOOD,
-    INK,
-    MOST_ROWS,
-    MUTED,
-    POOR,
-    RULE,
-    TRUTH,
-    WHISKERS,
-    Marks,
-    Picture,
-    annotate_row,
-    fold,
-    name_rows,
-    size_of_rows,
-)
+from ..presentation import drawing
 from ..presentation.numbers import decimals_of, in_a_row, rounded, some
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import show_facts, show_note, show_table
@@ -42,14 +26,11 @@ from .societies import draw_societies, rows_of_societies, show_societies, verdic
 
 __all__ = ["PRESENTERS"]
 
-# Cells of a bar on either side of 0, and what stands above them.
-_REACH: Final = 10
+_REACH: Final = 10  # cells of a bar on either side of 0, and what stands above them
 _BAR_HEADER: Final = "against   0       for"
 _SURE, _UNSURE, _AXIS = "█", "░", "│"
-_SURE_ERRORS: Final = 2
-"""Standard errors from 0: nearer to it the noise may have turned a sign."""
-_MOST_LEVELS: Final = 10
-"""Rows of the table of levels; more of them are joined to ranges."""
+_SURE_ERRORS: Final = 2  # standard errors from 0: nearer to it the noise may have turned a sign
+_MOST_LEVELS: Final = 10  # rows of the table of levels; more of them are joined to ranges
 
 _MECHANISMS: Final = {
     "laplace": "Laplace noise on preferences",
@@ -61,7 +42,7 @@ _PROTECTED: Final = {
     Level.VOTER: "a voter: everything that it says",
     Level.RECORD: "a record: one of a voter's choices",
 }
-_WHISKER: Final[dict[str, Any]] = {"color": INK, "linewidth": 1.4}
+_WHISKER: Final[dict[str, Any]] = {"color": drawing.INK, "linewidth": 1.4}
 _PALE: Final = 0.35
 
 
@@ -95,7 +76,7 @@ def _features(outcome: Outcome, known: Known) -> list[_Feature]:
 
 def _strongest(features: Sequence[_Feature]) -> list[_Feature]:
     """Return at most so many features as can be read, those farthest from 0; what speaks most for comes first."""
-    strongest = sorted(features, key=lambda feature: -abs(feature.value))[:MOST_ROWS]
+    strongest = sorted(features, key=lambda feature: -abs(feature.value))[: drawing.MOST_ROWS]
     return sorted(strongest, key=lambda feature: -feature.value)
 
 
@@ -227,16 +208,16 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
     return rows + rows_of_societies(outcome, known)
 
 
-def _draw(outcome: Outcome, known: Known) -> Picture:
+def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
     features = _strongest(_features(outcome, known))
-    names = [fold(feature.name) for feature in features]
+    names = [drawing.fold(feature.name) for feature in features]
     is_all = len(features) == len(outcome.features)
     if outcome.by_society:
         shown = [feature.name for feature in features]
         return draw_societies(outcome, known, shown, x=_meaning(outcome), setting=_source(outcome))
-    return Picture(
+    return drawing.Picture(
         draw=functools.partial(_draw_rows, features=features, names=names, outcome=outcome),
-        size=size_of_rows(names, row=0.17),
+        size=drawing.size_of_rows(names, row=0.17),
         setting=_source(outcome),
         title="" if is_all else f" (the strongest {len(features)} of {some(len(outcome.features), 'feature')})",
     )
@@ -247,34 +228,36 @@ def _marks(features: Sequence[_Feature]) -> dict[str, dict[str, Any]]:
     square: dict[str, Any] = {"marker": "s", "markersize": 9, "linestyle": "none"}
     marks: dict[str, dict[str, Any]] = {}
     if any(feature.value > 0 for feature in features):
-        marks["speaks for an alternative"] = {**square, "color": GOOD}
+        marks["speaks for an alternative"] = {**square, "color": drawing.GOOD}
     if any(feature.value < 0 for feature in features):
-        marks["speaks against it"] = {**square, "color": POOR}
+        marks["speaks against it"] = {**square, "color": drawing.POOR}
     if not all(feature.is_sure for feature in features):
-        marks["pale: the noise may have turned the sign"] = {**square, "color": MUTED, "alpha": _PALE}
+        marks["pale: the noise may have turned the sign"] = {**square, "color": drawing.MUTED, "alpha": _PALE}
     if any(feature.error is not None for feature in features):
-        marks[WHISKERS] = _WHISKER
+        marks[drawing.WHISKERS] = _WHISKER
     if any(feature.clean is not None for feature in features):
-        marks["without noise"] = TRUTH
+        marks["without noise"] = drawing.TRUTH
     return marks
 
 
-def _draw_rows(panels: Any, *, features: Sequence[_Feature], names: Sequence[str], outcome: Outcome) -> Marks:
+def _draw_rows(panels: Any, *, features: Sequence[_Feature], names: Sequence[str], outcome: Outcome) -> drawing.Marks:
     axes = panels[0, 0]
     decimals = _decimals(features)
-    axes.axvline(0, color=RULE, linewidth=1)
+    axes.axvline(0, color=drawing.RULE, linewidth=1)
     for row, feature in enumerate(features):
-        color = POOR if feature.value < 0 else GOOD
+        color = drawing.POOR if feature.value < 0 else drawing.GOOD
         axes.barh(row, feature.value, height=0.62, color=color, alpha=1 if feature.is_sure else _PALE, linewidth=0)
         if feature.error is not None:
-            axes.errorbar(feature.value, row, xerr=ERRORS_SHOWN * feature.error, capsize=3, zorder=3, **_WHISKER)
+            axes.errorbar(
+                feature.value, row, xerr=drawing.ERRORS_SHOWN * feature.error, capsize=3, zorder=3, **_WHISKER
+            )
         if feature.clean is not None:
-            axes.plot(feature.clean, row, **TRUTH)
+            axes.plot(feature.clean, row, **drawing.TRUTH)
         said = feature.written(decimals).replace("-", "−")  # as wide as a plus, and as on the axis
-        annotate_row(axes, row, said, color=INK if feature.is_sure else MUTED)
+        drawing.annotate_row(axes, row, said, color=drawing.INK if feature.is_sure else drawing.MUTED)
     if not any(feature.value or feature.error or feature.clean for feature in features):
         axes.set_xlim(-1, 1)
-    name_rows(axes, names, x=_meaning(outcome))
+    drawing.name_rows(axes, names, x=_meaning(outcome))
     return _marks(features)
 
 
@@ -298,15 +281,14 @@ def _source(outcome: Outcome) -> str:
 
 def _brief(outcome: Outcome) -> list[Brief]:
     """Return the preference for each feature, those farthest from 0 first."""
-    features = sorted(_features(outcome, Known()), key=lambda feature: -abs(feature.value))[:MOST_ROWS]
+    features = sorted(_features(outcome, Known()), key=lambda feature: -abs(feature.value))[: drawing.MOST_ROWS]
     decimals = _decimals(features)
     return [
         Brief(each.name, Text(each.written(decimals)), Estimate(each.value, each.error or 0.0)) for each in features
     ]
 
 
-# So many features are named on either side.
-_MOST_NAMED: Final = 3
+_MOST_NAMED: Final = 3  # so many features are named on either side
 
 
 def _conclude(outcome: Outcome) -> str:
@@ -348,5 +330,4 @@ def _speaking(names: Sequence[str], side: str) -> str:
 PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)
 """A row for each feature."""
 
-PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: PREFERENCES}
-"""By the type of what is shown."""
+PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: PREFERENCES}  # by the type of what is shown

@@ -10,19 +10,7 @@ from rich.text import Text
 
 from ...protocol.moral_preferences import DIFFERS, MOST_COMPARED, Difference, Outcome, SocietyOutcome, compare_societies
 from ...protocol.moral_preferences.certainty import why_no_verdict
-from ..presentation.drawing import (
-    COLORS,
-    ERRORS_SHOWN,
-    INK,
-    MARKERS,
-    RULE,
-    TRUTH,
-    Marks,
-    Picture,
-    fold,
-    name_rows,
-    size_of_rows,
-)
+from ..presentation import drawing
 from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.presenter import Known
 from ..presentation.terminal import show_note, show_table
@@ -38,13 +26,11 @@ __all__ = [
     "verdict_on_societies",
 ]
 
-_MOST_SOCIETIES: Final = 5
-"""Side by side in a terminal."""
-_MOST_DRAWN: Final = len(COLORS)
+_MOST_SOCIETIES: Final = 5  # side by side in a terminal
+_MOST_DRAWN: Final = len(drawing.COLORS)
 _MOST_DIFFERENCES: Final = 8
 _INTERVAL: Final = "Interval"
-_HEIGHT: Final = 0.72
-"""Of a feature's row, which its societies share."""
+_HEIGHT: Final = 0.72  # of a feature's row, which its societies share
 
 
 def _largest(outcome: Outcome, most: int) -> list[SocietyOutcome]:
@@ -55,14 +41,7 @@ def _largest(outcome: Outcome, most: int) -> list[SocietyOutcome]:
 
 
 def show_societies(console: Console, outcome: Outcome, features: Sequence[str], table: str) -> None:
-    """Print what each society prefers, and where they differ most.
-
-    Args:
-        console: where to.
-        outcome: of several societies.
-        features: those that are shown, in their order.
-        table: the file that holds all of it.
-    """
+    """Print what each society prefers, in these features and their order, and where they differ most."""
     shown = _largest(outcome, _MOST_SOCIETIES)
     places = [outcome.features.index(feature) for feature in features]
     values = [(society.preferences or ())[place] for society in shown for place in places]
@@ -73,7 +52,7 @@ def show_societies(console: Console, outcome: Outcome, features: Sequence[str], 
         rows.append((feature, *(_cell(society, place, decimals) for society in shown)))
     if errors:
         rows.append(("± each", *(Cell(_error_of(society, decimals), tone="quiet") for society in shown)))
-    names = [fold(society.name, most_lines=1) for society in shown]
+    names = [drawing.fold(society.name, most_lines=1) for society in shown]
     show_table(console, Table(columns=["Feature", *names], rows=rows))
     left = len(outcome.by_society) - len(shown)
     if left:
@@ -87,7 +66,7 @@ def show_societies(console: Console, outcome: Outcome, features: Sequence[str], 
 
 def _cell(society: SocietyOutcome, place: int, decimals: int) -> Cell:
     value = (society.preferences or ())[place]
-    is_sure = society.errors is None or abs(value) > ERRORS_SHOWN * society.errors[place]
+    is_sure = society.errors is None or abs(value) > drawing.ERRORS_SHOWN * society.errors[place]
     return Cell(rounded(value, decimals, signed=True), tone="" if is_sure else "quiet")
 
 
@@ -118,14 +97,7 @@ def _show_first_differences(console: Console, outcome: Outcome) -> None:
 def show_differences(
     console: Console, outcome: Outcome, found: Sequence[Difference], *, most: int | None = None
 ) -> None:
-    """Print differences between societies, then how many of all hold, and what that means.
-
-    Args:
-        console: where to.
-        outcome: of several societies.
-        found: all differences that were compared at once, at least one.
-        most: how many of them are printed; by default all.
-    """
+    """Print so many of the differences between societies, then how many of all hold, and what that means."""
     shown, level = found[:most], found[0].level
     decimals = decimals_of([each.difference for each in shown], [each.standard_error for each in shown])
     rows: list[Sequence[Entry]] = []
@@ -143,7 +115,7 @@ def show_differences(
     of_all = f"  {number:,} of {some(len(found), 'difference')}"
     if level is None:
         is_are = "is" if number == 1 else "are"
-        console.print(Text(f"{of_all} {is_are} larger than {ERRORS_SHOWN} standard errors", style="bold"))
+        console.print(Text(f"{of_all} {is_are} larger than {drawing.ERRORS_SHOWN} standard errors", style="bold"))
         show_note(console, f"no verdict: {why_no_verdict(outcome)}")
     else:
         hold = "holds" if number == 1 else "hold"
@@ -167,7 +139,7 @@ def _interval(difference: Difference, decimals: int) -> str:
 def _stands_out(difference: Difference) -> bool:
     """Whether a difference holds; where there is no verdict, whether noise hardly makes one as large."""
     if difference.verdict is None:
-        return difference.difference > ERRORS_SHOWN * difference.standard_error
+        return difference.difference > drawing.ERRORS_SHOWN * difference.standard_error
     return difference.verdict == DIFFERS
 
 
@@ -184,7 +156,7 @@ def verdict_on_differences(found: Sequence[Difference]) -> str:
         said = f"it counts more to {first.more} than to {first.less}"
         return f"The societies differ most clearly on {first.feature}: {said}."
     if found[0].level is None:
-        return f"No difference between societies is larger than {ERRORS_SHOWN} standard errors."
+        return f"No difference between societies is larger than {drawing.ERRORS_SHOWN} standard errors."
     return "Every difference between societies is too close to tell."
 
 
@@ -206,22 +178,14 @@ def rows_of_societies(outcome: Outcome, known: Known) -> Rows:
     return rows
 
 
-def draw_societies(outcome: Outcome, known: Known, features: Sequence[str], *, x: str, setting: str) -> Picture:
-    """Return a picture in which a feature's row has a mark for each society.
-
-    Args:
-        outcome: of several societies.
-        known: what may be shown beside it.
-        features: those that are shown, from the top.
-        x: what the axis means.
-        setting: by what these preferences were found.
-    """
+def draw_societies(outcome: Outcome, known: Known, features: Sequence[str], *, x: str, setting: str) -> drawing.Picture:
+    """Return a picture in which a feature's row, from the top, has a mark for each society."""
     shown = _largest(outcome, _MOST_DRAWN)
-    names = [fold(feature) for feature in features]
+    names = [drawing.fold(feature) for feature in features]
     left = len(outcome.by_society) - len(shown)
-    return Picture(
+    return drawing.Picture(
         draw=functools.partial(_draw, outcome=outcome, known=known, shown=shown, names=names, features=features, x=x),
-        size=size_of_rows(names, row=0.16 + 0.12 * len(shown)),
+        size=drawing.size_of_rows(names, row=0.16 + 0.12 * len(shown)),
         setting=setting,
         note=f"{left:,} smaller societies are in {known.table}." if left else "",
     )
@@ -236,12 +200,14 @@ def _draw(
     names: Sequence[str],
     features: Sequence[str],
     x: str,
-) -> Marks:
+) -> drawing.Marks:
     axes = panels[0, 0]
-    axes.axvline(0, color=RULE, linewidth=1)
+    axes.axvline(0, color=drawing.RULE, linewidth=1)
     marks: dict[str, dict[str, Any]] = {}
     step = _HEIGHT / len(shown)
-    for number, (society, color, marker) in enumerate(zip(shown, COLORS.values(), MARKERS, strict=False)):
+    for number, (society, color, marker) in enumerate(
+        zip(shown, drawing.COLORS.values(), drawing.MARKERS, strict=False)
+    ):
         style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 5, "linestyle": "none"}
         marks[society.name] = style
         for row, feature in enumerate(features):
@@ -249,13 +215,13 @@ def _draw(
             value = (society.preferences or ())[place]
             axes.plot(value, at, zorder=3, **style)
             if society.errors is not None:
-                reach = ERRORS_SHOWN * society.errors[place]
+                reach = drawing.ERRORS_SHOWN * society.errors[place]
                 axes.plot([value - reach, value + reach], [at, at], color=color, linewidth=1.6, zorder=2)
             if known.truth is not None and (true := known.truth.get(f"{society.name}, {feature}")) is not None:
-                axes.plot(true, at, **{**TRUTH, "markersize": 3.5})
+                axes.plot(true, at, **{**drawing.TRUTH, "markersize": 3.5})
     if any(society.errors for society in shown):
-        marks[f"± {ERRORS_SHOWN} standard errors"] = {"color": INK, "linewidth": 1.6}
+        marks[f"± {drawing.ERRORS_SHOWN} standard errors"] = {"color": drawing.INK, "linewidth": 1.6}
     if known.truth is not None:
-        marks["without noise"] = {**TRUTH, "markersize": 3.5}
-    name_rows(axes, names, x=x)
+        marks["without noise"] = {**drawing.TRUTH, "markersize": 3.5}
+    drawing.name_rows(axes, names, x=x)
     return marks

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import refuse
 from ...protocol.moral_preferences import Paradigm, Parameters
 from ...protocol.moral_preferences.parameters import MAX_EPSILON, MIN_EPSILON
 from ...protocol.phases import PhasedProtocol
@@ -52,12 +52,11 @@ class PreferenceVariants(SimulatedVariants):
 
     def __init__(self, resolved: Local, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
-        if self.parameters.is_personal:
-            allowed = (
-                "left out in the file, and with it chosen_by and the voters' own epsilon: variants are compared at one "
-                "ε of all voters (epsilon = ...)"
-            )
-            raise ConfigurationError(field="epsilons", value=list(self.parameters.epsilons), allowed=allowed)
+        allowed = (
+            "left out in the file, and with it chosen_by and the voters' own epsilon: variants are compared at one "
+            "ε of all voters (epsilon = ...)"
+        )
+        refuse(self.parameters.is_personal, "epsilons", list(self.parameters.epsilons), allowed)
 
     @property
     def names(self) -> Sequence[str]:
@@ -70,7 +69,6 @@ class PreferenceVariants(SimulatedVariants):
         return Unit(of="choices that noise changes", sign="")
 
     def model_of(self, name: str) -> TrustModel:
-        """Return whom a paradigm trusts."""
         return Paradigm(name.partition("/")[0]).model
 
     def parties_of(self, parties: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
@@ -109,7 +107,6 @@ class PreferenceVariants(SimulatedVariants):
         }
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
-        """Return what the numbers are of."""
         missing = [name for name in self.names if name not in {offered.name for offered in offers}]
         return (
             _NOTE.format(self.trials),

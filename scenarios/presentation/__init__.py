@@ -51,12 +51,7 @@ def show_outcome(
 ) -> None:
     """Print an outcome: estimates with standard errors, decisions, and the truth where it may be shown.
 
-    Args:
-        console: where to.
-        outcome: what was released, or what one party alone was told.
-        truth: what the outcome estimates, computed without noise, by the name of the estimated.
-        gold: what is true where somebody knows it, by the same names.
-        table: the file that holds all of the outcome, for what does not fit.
+    For `truth`, `gold` and `table` see `Known`.
     """
     with _asking(outcome, "show") as presenter:
         presenter.show(console, outcome, Known(truth=truth, gold=gold, table=table))
@@ -100,10 +95,7 @@ def show_verdict(console: Console, outcome: msgspec.Struct) -> None:
 def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Rows:
     """Return the rows of `estimates.csv`: one for each candidate, task, feature or alternative, or struct in it.
 
-    Args:
-        outcome: what was released.
-        truth: stands beside the estimates where it may be shown.
-        gold: the same.
+    Where they may be shown, what is true and what somebody knows to be true stand beside the estimates.
     """
     with _asking(outcome, "rows") as presenter:
         return presenter.rows(outcome, Known(truth=truth, gold=gold))
@@ -118,18 +110,10 @@ def draw_outcome(
     folder: Path,
     setting: str = "",
 ) -> list[Path]:
-    """Draw an outcome as `estimates.svg` and `estimates.png`; nothing for outcomes without estimates.
+    """Draw an outcome as `estimates.svg` and `estimates.png`; return the files.
 
-    Args:
-        outcome: what was released.
-        title: one line.
-        truth: drawn beside the estimates where it may be shown.
-        gold: the same.
-        folder: where to.
-        setting: how many took part, under which promise; below the title.
-
-    Returns:
-        The files; none where matplotlib is not installed.
+    There are none of outcomes without estimates, and where matplotlib is not installed. Below the title stands the
+    setting: how many took part, under which promise.
     """
     with _asking(outcome, "draw") as presenter:
         picture = presenter.draw(outcome, Known(truth=truth, gold=gold))

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from ...transports.own_files import replace_private
 from .embedding import embeddable
 
 __all__ = [
@@ -75,8 +76,7 @@ COLORS: Final = {
 which `tests/scenarios/presentation/test_palette.py` measures."""
 INKS: Final = {COLORS["orange"]: "#b3540a", COLORS["sky"]: "#3a6f9c", COLORS["gold"]: "#7d6420"}
 """Darker ones of the same hue, for words in a color that is too pale for them."""
-MARKERS: Final = ("o", "s", "^", "D", "v", "P")
-"""Of lines, in the order of their colors."""
+MARKERS: Final = ("o", "s", "^", "D", "v", "P")  # of lines, in the order of their colors
 WITHIN: Final = "#eef1f4"
 """Behind what is possible, or allowed."""
 ALLOWED: Final = "#d5dbe2"
@@ -90,14 +90,11 @@ ERRORS_SHOWN: Final = 2
 ± is one standard error wherever it is written, as in the files. Whiskers are compared by eye, with each other and with
 lines, and that is fair where they cover the truth as a rule; a picture says what they are in words, without ±.
 """
-WHISKERS: Final = f"whiskers: {ERRORS_SHOWN} standard errors"
-"""What a picture says of them."""
+WHISKERS: Final = f"whiskers: {ERRORS_SHOWN} standard errors"  # what a picture says of them
 
-MOST_ROWS: Final = 40
-"""A picture of more of them says nothing; the table has them all."""
+MOST_ROWS: Final = 40  # a picture of more of them says nothing; the table has them all
 
-Marks: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""What a legend explains, by its label: options of a plotted line."""
+Marks: TypeAlias = Mapping[str, Mapping[str, Any]]  # what a legend explains, by its label: options of a plotted line
 
 TRUTH: Final[dict[str, Any]] = {
     "marker": "D",
@@ -109,23 +106,17 @@ TRUTH: Final[dict[str, Any]] = {
 }
 """How what is true is marked, beside estimates."""
 
-WIDTH: Final = 8.0
-"""Of a run's picture, in inches."""
+WIDTH: Final = 8.0  # of a run's picture, in inches
 _CHARACTERS_OF_NAME: Final = 28
-_CHARACTERS_OF_TITLE: Final = 10
-"""In an inch of the picture's width; a longer title goes on in the next line."""
-_CHARACTERS_OF_SMALL: Final = 16
-"""In an inch of what is said in small type, above the panels or below them."""
-_BETWEEN: Final = " · "
-"""Parts of a setting."""
+_CHARACTERS_OF_TITLE: Final = 10  # in an inch of the picture's width; a longer title goes on in the next line
+_CHARACTERS_OF_SMALL: Final = 16  # in an inch of what is said in small type, above the panels or below them
+_BETWEEN: Final = " · "  # parts of a setting
 _CHARACTER_INCHES: Final = 0.071
-_MARK_INCHES: Final = 0.62
-"""What a legend's label takes for each character, and beside them."""
+_MARK_INCHES: Final = 0.62  # what a legend's label takes for each character, and beside them
 _LEFT_INCHES: Final = 0.08
 _TITLE_INCHES: Final = 0.22
 _SMALL_INCHES: Final = 0.165
-_LEGEND_INCHES: Final = 0.2
-"""Heights of lines."""
+_LEGEND_INCHES: Final = 0.2  # heights of lines
 _GAP_INCHES: Final = 0.06
 _PAD_INCHES: Final = 0.07
 _STYLE: Final = {
@@ -145,31 +136,23 @@ _STYLE: Final = {
     "text.parse_math": False,  # a name may hold any number of dollars
 }
 _DOTS_PER_INCH: Final = 160
-_BESIDE_ROW: Final = ("axes fraction", "data")
-"""Coordinates of what is said of a row."""
+_BESIDE_ROW: Final = ("axes fraction", "data")  # coordinates of what is said of a row
 _WRITTEN_OUT: Final = 3
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Picture:
-    """What is drawn inside the frame.
+    """What is drawn inside the frame."""
 
-    Args:
-        draw: called with the panels, an array of matplotlib's axes; returns what the legend explains.
-        size: in inches, with a title and a legend of one line; what else is written makes it higher.
-        panels: rows and columns of them.
-        title: one line; of a run's outcome, how the run's own title goes on.
-        setting: of what it is, in small type below the title; of a run's outcome, what the run's own leaves open.
-        note: how it is read, in small type below the panels.
-    """
-
+    # Called with the panels, an array of matplotlib's axes; returns what the legend explains.
     draw: Callable[[Any], Marks | None]
-    size: tuple[float, float]
-    panels: tuple[int, int] = (1, 1)
-    title: str = ""
+    size: tuple[float, float]  # in inches, with a title and a legend of one line; what else is written makes it higher
+    panels: tuple[int, int] = (1, 1)  # rows and columns of them
+    title: str = ""  # one line; of a run's outcome, how the run's own title goes on
+    # Of what it is, in small type below the title; of a run's outcome, what the run's own leaves open.
     setting: str = ""
-    note: str = ""
+    note: str = ""  # how it is read, in small type below the panels
 
 
 class Measured(Protocol):
@@ -187,14 +170,7 @@ class Measured(Protocol):
 
 
 def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", setting: str = "") -> list[Path]:
-    """Draw a picture as `<name>.svg` and `<name>.png`.
-
-    Args:
-        picture: what is drawn.
-        folder: where to.
-        name: the files', without what they end with.
-        title: stands before the picture's own.
-        setting: the same.
+    """Draw a picture as `<name>.svg` and `<name>.png`; title and setting stand before its own.
 
     Returns:
         The files; none where matplotlib is not installed.
@@ -216,8 +192,10 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
         figure.savefig(svg, format="svg", metadata={"Date": None})
         description = _described(figure, setting=settings, note=picture.note)
         text = embeddable(svg.getvalue(), title=title + picture.title, description=description)
-        paths[0].write_text(text, encoding="utf-8")
-        figure.savefig(paths[1], dpi=_DOTS_PER_INCH, metadata={"Software": None})
+        replace_private(paths[0], text.encode())
+        png = io.BytesIO()
+        figure.savefig(png, format="png", dpi=_DOTS_PER_INCH, metadata={"Software": None})
+        replace_private(paths[1], png.getvalue())
     return paths
 
 
@@ -310,24 +288,16 @@ def fold(name: str, *, most_lines: int | None = None) -> str:
 def size_of_rows(names: Sequence[str], *, row: float = 0.4, frame: float = 1.7) -> tuple[float, float]:
     """Return the size in inches of a run's picture with a row for each of these folded names.
 
-    Args:
-        names: of the rows.
-        row: the height of each, beside its name's lines.
-        frame: the height of all that is no row.
+    A row is so high beside its name's lines, and the frame is all that is no row.
     """
     lines = max(1 + name.count("\n") for name in names)
     return WIDTH, frame + (row + 0.15 * lines) * len(names)
 
 
 def clean(axes: Any, *, title: str = "", x: str = "", y: str = "", grid: Literal["both", "x", "y"] = "both") -> None:
-    """Take from a panel what is no data, and give it its words.
+    """Take from a panel what is no data, and give it its words: above it, below it, and beside it.
 
-    Args:
-        axes: the panel.
-        title: above it.
-        x: below it.
-        y: beside it.
-        grid: which axis has lines; one with lines along `x` or `y` alone has no side at the left.
+    With a grid of lines along `x` or `y` alone it has no side at the left.
     """
     for side in ("top", "right") if grid == "both" else ("top", "right", "left"):
         axes.spines[side].set_visible(False)
@@ -368,9 +338,7 @@ def log_scale(axes: Any) -> None:
 
 def _power_of_ten(value: float, _place: int) -> str:
     exponent = round(math.log10(value))
-    if abs(exponent) <= _WRITTEN_OUT:
-        return f"{value:g}"
-    return "10" + str(exponent).translate(_SUPERSCRIPTS)
+    return f"{value:g}" if abs(exponent) <= _WRITTEN_OUT else "10" + str(exponent).translate(_SUPERSCRIPTS)
 
 
 def percent_scale(axes: Any, axis: Literal["x", "y"] = "y") -> None:
@@ -401,10 +369,7 @@ def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float 
 def label_line_ends(axes: Any, labels: Mapping[str, tuple[float, str]], *, gap: float) -> None:
     """Write what lines are beside their right ends, moved apart where they would overlap.
 
-    Args:
-        axes: the panel.
-        labels: for each text the height of its line's end as a part of the panel's height, and its color.
-        gap: the least distance of two texts, as a part of the panel's height.
+    Labels have for each text the height of its line's end and its color; heights and the gap are parts of the panel's.
     """
     heights: list[float] = []
     ordered = sorted(labels.items(), key=lambda item: item[1][0])

@@ -23,13 +23,7 @@ _DIGEST_BYTES: Final = 6
 
 
 def embeddable(svg: str, *, title: str, description: str) -> str:
-    """Return matplotlib's SVG as one that stands alone, and in a page.
-
-    Args:
-        svg: as matplotlib writes it.
-        title: what a screen reader calls it.
-        description: what it shows, in words.
-    """
+    """Return matplotlib's SVG as one that stands alone, and in a page, with words to be read aloud."""
     digest = hashlib.blake2s(svg.encode(), digest_size=_DIGEST_BYTES).hexdigest()
     _, opening, rest = svg.partition("<svg ")
     attributes, _, content = rest.partition(">")

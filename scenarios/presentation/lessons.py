@@ -14,18 +14,11 @@ from .terminal import show_note, show_table, title_of
 
 __all__ = ["show_lesson", "written_lesson"]
 
-# A longer table is for a file.
-_MOST_ROWS: Final = 24
+_MOST_ROWS: Final = 24  # a longer table is for a file
 
 
 def show_lesson(console: Console, lesson: Lesson, *, is_drawn: bool = True) -> None:
-    """Print whom an adversary corrupts, what it learnt in words, and its table.
-
-    Args:
-        console: where to.
-        lesson: what it learnt, or did.
-        is_drawn: whether its figures are in the run's folder.
-    """
+    """Print whom an adversary corrupts, what it learnt, its table, and where its figures are if they are drawn."""
     console.print()
     console.print(Text.assemble(("Adversary: ", "bold"), (f"{lesson.role}, {lesson.who}", "bold magenta")))
     for text in (Text.assemble(("Trust: ", "bold"), (lesson.trust, "dim")), *map(Text, lesson.sentences)):

@@ -12,55 +12,30 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..adversaries.role import Figure, Lesson, Series
-from .drawing import (
-    BEYOND,
-    COLORS,
-    ERRORS_SHOWN,
-    INK,
-    MARKERS,
-    MUTED,
-    RULE,
-    WHISKERS,
-    WIDTH,
-    Marks,
-    Picture,
-    annotate_row,
-    clean,
-    fold,
-    label_lines,
-    name_rows,
-    name_ticks,
-    save_picture,
-)
+from . import drawing
 
 __all__ = ["draw_lesson"]
 
-_COLORS: Final = tuple(COLORS.values())
-_COLORS_OF_BARS: Final = (COLORS["sky"], COLORS["blue"], COLORS["orange"])
+_COLORS: Final = tuple(drawing.COLORS.values())
+_COLORS_OF_BARS: Final = (drawing.COLORS["sky"], drawing.COLORS["blue"], drawing.COLORS["orange"])
 """Where several stand in one row: what was, in a paler one, and what is."""
-_HEIGHT_INCHES: Final = 2.7
-"""Of a panel with lines."""
-_SMALL_INCHES: Final = 1.45
-"""Of one that stands beside others."""
+_HEIGHT_INCHES: Final = 2.7  # of a panel with lines
+_SMALL_INCHES: Final = 1.45  # of one that stands beside others
 _ROW_INCHES: Final = 0.3
-_FRAME_INCHES: Final = 0.75
-"""Of a panel with rows, beside them."""
+_FRAME_INCHES: Final = 0.75  # of a panel with rows, beside them
 _BELOW_INCHES: Final = 0.35
-_LINE_INCHES: Final = 0.17
-"""What a label beside a line's end takes."""
+_LINE_INCHES: Final = 0.17  # what a label beside a line's end takes
 _HEIGHT_OF_BARS: Final = 0.6
-_MOST_TICKS: Final = 8
-"""Places on a logarithmic axis that are each named."""
+_MOST_TICKS: Final = 8  # places on a logarithmic axis that are each named
 _SHARES: Final = (-0.04, 1.04)
 _SHARE_TICKS: Final = (0, 0.25, 0.5, 0.75, 1)
 _FEW_TICKS: Final = (0, 0.5, 1)
 _CHARACTERS_OF_ROW: Final = 19
-_GUESSING, _BOUND = "guessing", "bound"
-"""Names of bars that a measured success stands between."""
+_GUESSING, _BOUND = "guessing", "bound"  # names of bars that a measured success stands between
 _RULED_OUT: Final = "ruled out by proof"
-_REGION: Final[dict[str, Any]] = {"color": BEYOND, "linewidth": 0, "zorder": 0}
-_REGION_MARK: Final[dict[str, Any]] = {"color": BEYOND, "marker": "s", "markersize": 11, "linestyle": "none"}
-_EDGE: Final[dict[str, Any]] = {"color": RULE, "linewidth": 1.0}
+_REGION: Final[dict[str, Any]] = {"color": drawing.BEYOND, "linewidth": 0, "zorder": 0}
+_REGION_MARK: Final[dict[str, Any]] = {"color": drawing.BEYOND, "marker": "s", "markersize": 11, "linestyle": "none"}
+_EDGE: Final[dict[str, Any]] = {"color": drawing.RULE, "linewidth": 1.0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,25 +59,15 @@ class _Row:
 
 
 def draw_lesson(lesson: Lesson, *, folder: Path, name: str, setting: str = "") -> list[Path]:
-    """Draw a lesson's figures as panels of one picture, `name` with .svg and .png.
-
-    Args:
-        lesson: at least one figure is its.
-        folder: where to.
-        name: the files'.
-        setting: how many take part, under which promise; below the title.
-
-    Returns:
-        The files; none where matplotlib is not installed.
-    """
+    """Draw a lesson's figures as panels of one picture, `name` with .svg and .png; nothing without matplotlib."""
     rows = _rows_of(lesson.figures)
-    picture = Picture(
+    picture = drawing.Picture(
         draw=functools.partial(_draw, rows=rows),
-        size=(WIDTH, sum(row.height for row in rows) + _BELOW_INCHES),
+        size=(drawing.WIDTH, sum(row.height for row in rows) + _BELOW_INCHES),
         panels=(len(rows), max(len(row.figures) for row in rows)),
     )
     title = f"{lesson.role.replace('-', ' ').capitalize()}: {lesson.who}"
-    return save_picture(picture, folder=folder, name=name, title=title, setting=lesson.setting or setting)
+    return drawing.save_picture(picture, folder=folder, name=name, title=title, setting=lesson.setting or setting)
 
 
 def _rows_of(figures: Sequence[Figure]) -> list[_Row]:
@@ -118,11 +83,11 @@ def _bars_of(figure: Figure) -> list[Series]:
 
 def _height_of_rows(figure: Figure) -> float:
     bars = _bars_of(figure)
-    lines = max(fold(str(label)).count("\n") for label in bars[0].x)
+    lines = max(drawing.fold(str(label)).count("\n") for label in bars[0].x)
     return len(bars[0].x) * (_ROW_INCHES + 0.13 * max(lines, len(bars) - 1))
 
 
-def _draw(panels: Any, *, rows: Sequence[_Row]) -> Marks:
+def _draw(panels: Any, *, rows: Sequence[_Row]) -> drawing.Marks:
     grid = panels[0, 0].get_gridspec()
     grid.set_height_ratios([row.height for row in rows])
     shared = [figure for row in rows if row.is_shared for figure in row.figures]
@@ -144,14 +109,17 @@ def _draw(panels: Any, *, rows: Sequence[_Row]) -> Marks:
             axes.set_subplotspec(grid[place, :])
             marks |= _draw_bars(axes, row.figures[0]) if _bars_of(row.figures[0]) else _draw_lines(axes, row.figures[0])
     if any(any(series.errors) for row in rows for figure in row.figures for series in figure.series):
-        marks |= {WHISKERS: {"color": INK, "linewidth": 1.4}}
+        marks |= {drawing.WHISKERS: {"color": drawing.INK, "linewidth": 1.4}}
     return marks
 
 
 def _style_of(series: Series, number: int) -> dict[str, Any]:
     """Return how a series is drawn that is neither a bound nor bars."""
     place = number if series.color is None else series.color
-    style: dict[str, Any] = {"color": _color_of(series, number), "marker": MARKERS[place % len(MARKERS)]}
+    style: dict[str, Any] = {
+        "color": _color_of(series, number),
+        "marker": drawing.MARKERS[place % len(drawing.MARKERS)],
+    }
     style |= {"markersize": 4.5, "linewidth": 1.8}
     if series.style == "points":
         return {**style, "linestyle": "none"}
@@ -173,13 +141,13 @@ def _plot(axes: Any, figure: Figure) -> None:
     styles = _styles(figure)
     for series in figure.series:
         if series.name in styles:
-            bars = [ERRORS_SHOWN * error for error in series.errors]
+            bars = [drawing.ERRORS_SHOWN * error for error in series.errors]
             axes.errorbar(series.x, series.y, yerr=bars or None, capsize=2, elinewidth=1.2, **styles[series.name])
         elif series.style == "bound" and len({*series.y}) != 1:
             axes.plot(series.x, series.y, **_EDGE)
     if figure.is_share:
         axes.set_ylim(min(_SHARES[0], _lowest([figure])), _SHARES[1])
-        name_ticks(axes, _SHARE_TICKS, "y")
+        drawing.name_ticks(axes, _SHARE_TICKS, "y")
     else:
         low, high = axes.get_ylim()
         axes.set_ylim(low, high)
@@ -196,13 +164,13 @@ def _plot(axes: Any, figure: Figure) -> None:
         axes.set_xticks([], minor=True)
         places = sorted({x for series in figure.series for x in series.x if not isinstance(x, str)})
         if len(places) <= _MOST_TICKS:
-            name_ticks(axes, places)  # what was measured, rather than powers of ten of which few are in sight
+            drawing.name_ticks(axes, places)  # what was measured, rather than powers of ten of which few are in sight
 
 
 def _lowest(figures: Sequence[Figure]) -> float:
     """Return how far down anything reaches that is drawn of these panels, with its whisker."""
     places = [
-        y - ERRORS_SHOWN * error
+        y - drawing.ERRORS_SHOWN * error
         for figure in figures
         for series in figure.series
         for y, error in zip(series.y, series.errors or [0.0] * len(series.y), strict=True)
@@ -210,20 +178,20 @@ def _lowest(figures: Sequence[Figure]) -> float:
     return min(places, default=0.0)
 
 
-def _draw_lines(axes: Any, figure: Figure) -> Marks:
+def _draw_lines(axes: Any, figure: Figure) -> drawing.Marks:
     """Draw a panel of its own: lines with their names beside them; points, of which there are many, with a legend."""
     _plot(axes, figure)
-    clean(axes, title=figure.title, x=figure.x_label, y=figure.y_label, grid="y")
+    drawing.clean(axes, title=figure.title, x=figure.x_label, y=figure.y_label, grid="y")
     styles = _styles(figure)
     points = [series.name for series in figure.series if series.style == "points"]
     if len(figure.series) > 1:
         ends = {
-            fold(series.name): (series.y[-1], styles.get(series.name, _EDGE)["color"])
+            drawing.fold(series.name): (series.y[-1], styles.get(series.name, _EDGE)["color"])
             for series in figure.series
             if series.y and series.name not in points
         }
         lines = 1 + max((name.count("\n") for name in ends), default=0)
-        label_lines(axes, ends, gap=lines * _LINE_INCHES / (_HEIGHT_INCHES - _FRAME_INCHES))
+        drawing.label_lines(axes, ends, gap=lines * _LINE_INCHES / (_HEIGHT_INCHES - _FRAME_INCHES))
     marks: dict[str, Mapping[str, Any]] = {name: styles[name] for name in points}
     return {**marks, **_region_marks([figure])}
 
@@ -231,10 +199,10 @@ def _draw_lines(axes: Any, figure: Figure) -> Marks:
 def _draw_small(axes: Any, figure: Figure, shared: Sequence[Figure], *, is_first: bool, is_last: bool) -> None:
     """Draw one of many panels with the same scales: words only at the edges of all of them."""
     _plot(axes, figure)
-    clean(axes, x=figure.x_label if is_last else "", y=figure.y_label if is_first else "", grid="y")
+    drawing.clean(axes, x=figure.x_label if is_last else "", y=figure.y_label if is_first else "", grid="y")
     if figure.is_share:
         axes.set_ylim(min(_SHARES[0], _lowest(shared)), _SHARES[1])
-        name_ticks(axes, _FEW_TICKS, "y")
+        drawing.name_ticks(axes, _FEW_TICKS, "y")
     else:
         heights = [y for each in shared for series in each.series for y in series.y]
         axes.set_ylim(min(0.0, _lowest(shared)), 1.05 * max(heights))
@@ -244,7 +212,7 @@ def _draw_small(axes: Any, figure: Figure, shared: Sequence[Figure], *, is_first
         axes.spines[side].set_visible(True)
 
 
-def _marks_of(figures: Sequence[Figure]) -> Marks:
+def _marks_of(figures: Sequence[Figure]) -> drawing.Marks:
     """Return what the legend of small multiples explains."""
     marks: dict[str, Mapping[str, Any]] = {}
     for figure in figures:
@@ -252,15 +220,15 @@ def _marks_of(figures: Sequence[Figure]) -> Marks:
     return {**marks, **_region_marks(figures)}
 
 
-def _region_marks(figures: Sequence[Figure]) -> Marks:
+def _region_marks(figures: Sequence[Figure]) -> drawing.Marks:
     has_bound = any(series.style == "bound" for figure in figures for series in figure.series)
     return {_RULED_OUT: _REGION_MARK} if has_bound else {}
 
 
-def _draw_bars(axes: Any, figure: Figure) -> Marks:
+def _draw_bars(axes: Any, figure: Figure) -> drawing.Marks:
     """Draw a panel whose bars lie in rows; a bar that is called a bound is a region, which no other reaches into."""
     bars = _bars_of(figure)
-    labels = [fold(str(label)) for label in bars[0].x]
+    labels = [drawing.fold(str(label)) for label in bars[0].x]
     width = _HEIGHT_OF_BARS / len(bars)
     marks: dict[str, Mapping[str, Any]] = {}
     said: list[list[str]] = [[] for _ in labels]
@@ -275,21 +243,23 @@ def _draw_bars(axes: Any, figure: Figure) -> Marks:
             if label == _BOUND:
                 bound = length
             else:
-                color = MUTED if label == _GUESSING else of_series
+                color = drawing.MUTED if label == _GUESSING else of_series
                 axes.barh(height, length, height=width * 0.9, color=color, linewidth=0)
             if error:
-                axes.errorbar(length, height, xerr=ERRORS_SHOWN * error, color=INK, capsize=3, linewidth=1.4)
+                axes.errorbar(
+                    length, height, xerr=drawing.ERRORS_SHOWN * error, color=drawing.INK, capsize=3, linewidth=1.4
+                )
             said[row].append(f"{length:.3f}")
     for row, told in enumerate(said):
-        annotate_row(axes, row, "\n".join(told), color=INK)
-    axes.axvline(0, color=INK, linewidth=0.8)
+        drawing.annotate_row(axes, row, "\n".join(told), color=drawing.INK)
+    axes.axvline(0, color=drawing.INK, linewidth=0.8)
     if figure.is_share:
         axes.set_xlim(0, _SHARES[1])
-        name_ticks(axes, _SHARE_TICKS)
+        drawing.name_ticks(axes, _SHARE_TICKS)
     if bound is not None:
         axes.axvline(bound, **_EDGE)
         axes.axvspan(bound, max(axes.get_xlim()[1], bound), **_REGION)
         marks[_RULED_OUT] = _REGION_MARK
-    name_rows(axes, labels, x=figure.y_label)
+    drawing.name_rows(axes, labels, x=figure.y_label)
     axes.set_title(figure.title)
     return marks

@@ -37,13 +37,10 @@ __all__ = [
     "text_of",
 ]
 
-_MOST_ROWS: Final = 40
-"""Of a table in a notebook; the frame has all of them."""
-_MOST_LINES: Final = 12
-"""Of what is printed below a verdict."""
+_MOST_ROWS: Final = 40  # of a table in a notebook; the frame has all of them
+_MOST_LINES: Final = 12  # of what is printed below a verdict
 _PLUS_MINUS: Final = "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
-_MOST_ENTRIES: Final = 1024
-"""Of a mechanism's matrix that is shown without being asked for."""
+_MOST_ENTRIES: Final = 1024  # of a mechanism's matrix that is shown without being asked for
 
 
 def text_of(value: object) -> str:

@@ -13,39 +13,21 @@ from rich.text import Text
 from ...protocol.estimators import Estimate
 from ..outcomes import Field, Line, Lines, number_of, plain, tables_of, truth_of
 from ..tables import Rows, Table
-from .drawing import (
-    COLORS,
-    ERRORS_SHOWN,
-    INK,
-    MOST_ROWS,
-    TRUTH,
-    WHISKERS,
-    Marks,
-    Picture,
-    annotate_row,
-    fold,
-    name_rows,
-    size_of_rows,
-)
+from . import drawing
 from .numbers import capitalized, decimals_of, in_a_row, rounded, some
 from .presenter import Brief, Known, Presenter
 from .terminal import show_note, show_table, title_of
 
 __all__ = ["PLAIN", "columns_of", "plain_briefs", "plain_verdict"]
 
-# A longer table is for a file.
-_MOST_LINES: Final = 40
-_MOST_SAID: Final = 4
-"""Of what an outcome holds, in its verdict."""
+_MOST_LINES: Final = 40  # a longer table is for a file
+_MOST_SAID: Final = 4  # of what an outcome holds, in its verdict
 _MOST_PANELS: Final = 6
-_FEWEST_ROWS: Final = 6
-"""Of a panel, however many panels there are."""
+_FEWEST_ROWS: Final = 6  # of a panel, however many panels there are
 _COMPARABLE: Final = 20.0
 """Numbers of single fields stand on one axis where none reaches so many times as far as another."""
-_PANEL_INCHES: Final = 0.9
-"""What a panel takes beside its rows."""
-_ROW_INCHES: Final = 0.25
-"""What a row takes beside the lines of its name."""
+_PANEL_INCHES: Final = 0.9  # what a panel takes beside its rows
+_ROW_INCHES: Final = 0.25  # what a row takes beside the lines of its name
 _HEIGHT_OF_BARS: Final = 0.45
 
 
@@ -109,8 +91,7 @@ def _show_table(console: Console, table: Lines, known: Known) -> None:
     rows = list(zip(*texts.values(), *numbers.values(), strict=True))[:_MOST_LINES]
     drop = [*reversed(list(numbers)[1:]), *reversed(list(texts)[1:])]
     drop.sort(key=lambda title: title in true)
-    shown = Table(columns=[*texts, *numbers], rows=rows, labels=len(texts))
-    show_table(console, shown, drop=drop, whole=known.table)
+    show_table(console, Table(columns=[*texts, *numbers], rows=rows, labels=len(texts)), drop=drop, whole=known.table)
     if len(table.lines) > len(rows):
         show_note(console, f"… and {some(len(table.lines) - len(rows), 'more line')} in {known.table}")
 
@@ -134,8 +115,7 @@ def _show_fields(console: Console, tables: Sequence[Lines], known: Known) -> Non
     with_truth = any(row[-1] for row in rows)
     headers = ("Released", "Value", "True") if with_truth else ("Released", "Value")
     if rows:
-        shown = [row[: len(headers)] for row in rows]
-        show_table(console, Table(columns=headers, rows=shown, labels=len(headers)))
+        show_table(console, Table(columns=headers, rows=[row[: len(headers)] for row in rows], labels=len(headers)))
 
 
 def _written(cells: Sequence[Field]) -> list[str]:
@@ -252,16 +232,16 @@ class _Panel(NamedTuple):
     bars: Sequence[_Bar]
 
 
-def _draw(outcome: msgspec.Struct, known: Known) -> Picture | None:
+def _draw(outcome: msgspec.Struct, known: Known) -> drawing.Picture | None:
     panels = [panel for table in tables_of(outcome) for panel in _panels_of(table, known)]
     if not panels:
         return None
     shown = panels[:_MOST_PANELS]
-    most = max(MOST_ROWS // len(shown), _FEWEST_ROWS)
-    names = [[fold(bar.name, most_lines=3) for bar in panel.bars[:most]] for panel in shown]
-    heights = [size_of_rows(each, row=_ROW_INCHES, frame=_PANEL_INCHES)[1] for each in names]
-    width, frame = size_of_rows([""], row=0.0)
-    return Picture(
+    most = max(drawing.MOST_ROWS // len(shown), _FEWEST_ROWS)
+    names = [[drawing.fold(bar.name, most_lines=3) for bar in panel.bars[:most]] for panel in shown]
+    heights = [drawing.size_of_rows(each, row=_ROW_INCHES, frame=_PANEL_INCHES)[1] for each in names]
+    width, frame = drawing.size_of_rows([""], row=0.0)
+    return drawing.Picture(
         draw=functools.partial(_draw_panels, shown=shown, names=names, heights=heights),
         size=(width, frame - _PANEL_INCHES + sum(heights)),
         panels=(len(shown), 1),
@@ -304,12 +284,12 @@ def _bar(table: Lines, line: Line, column: str, name: str, known: Known) -> _Bar
 
 def _reach(bar: _Bar) -> float:
     """Return how far from 0 a bar goes."""
-    return abs(bar.estimate.value) + ERRORS_SHOWN * bar.estimate.standard_error
+    return abs(bar.estimate.value) + drawing.ERRORS_SHOWN * bar.estimate.standard_error
 
 
 def _draw_panels(
     panels: Any, *, shown: Sequence[_Panel], names: Sequence[Sequence[str]], heights: Sequence[float]
-) -> Marks:
+) -> drawing.Marks:
     panels[0, 0].get_gridspec().set_height_ratios(heights)
     for axes, panel, of_panel in zip(panels.flat, shown, names, strict=True):
         _draw_bars(axes, panel, of_panel)
@@ -317,27 +297,36 @@ def _draw_panels(
         itertools.chain.from_iterable(panel.bars[: len(each)] for panel, each in zip(shown, names, strict=True))
     )
     has_errors = any(bar.estimate.standard_error for bar in bars)
-    mark: dict[str, Any] = {"marker": "s", "markersize": 9, "mfc": COLORS["blue"], "mec": COLORS["blue"]}
-    mark |= {"color": INK, "linewidth": 1.5} if has_errors else {"linestyle": "none"}
-    marks: dict[str, dict[str, Any]] = {f"estimate{f', {WHISKERS}' if has_errors else ''}": mark}
-    return {**marks, "truth": TRUTH} if any(bar.true is not None for bar in bars) else marks
+    mark: dict[str, Any] = {
+        "marker": "s",
+        "markersize": 9,
+        "mfc": drawing.COLORS["blue"],
+        "mec": drawing.COLORS["blue"],
+    }
+    mark |= {"color": drawing.INK, "linewidth": 1.5} if has_errors else {"linestyle": "none"}
+    marks: dict[str, dict[str, Any]] = {f"estimate{f', {drawing.WHISKERS}' if has_errors else ''}": mark}
+    return {**marks, "truth": drawing.TRUTH} if any(bar.true is not None for bar in bars) else marks
 
 
 def _draw_bars(axes: Any, panel: _Panel, names: Sequence[str]) -> None:
     shown = panel.bars[: len(names)]
     estimates = [bar.estimate for bar in shown]
-    axes.barh(range(len(shown)), [each.value for each in estimates], height=_HEIGHT_OF_BARS, color=COLORS["blue"])
+    axes.barh(
+        range(len(shown)), [each.value for each in estimates], height=_HEIGHT_OF_BARS, color=drawing.COLORS["blue"]
+    )
     decimals = decimals_of((each.value for each in estimates), (each.standard_error for each in estimates))
     for row, bar in enumerate(shown):
         if bar.estimate.standard_error:
-            error = ERRORS_SHOWN * bar.estimate.standard_error
-            axes.errorbar(bar.estimate.value, row, xerr=error, color=INK, capsize=4, linewidth=1.5)
+            error = drawing.ERRORS_SHOWN * bar.estimate.standard_error
+            axes.errorbar(bar.estimate.value, row, xerr=error, color=drawing.INK, capsize=4, linewidth=1.5)
         if bar.true is not None and math.isfinite(bar.true):
-            axes.plot(bar.true, row, **TRUTH)
-        annotate_row(axes, row, _estimate(bar.estimate, decimals), color=INK)
-    axes.axvline(0, color=INK, linewidth=0.8)
+            axes.plot(bar.true, row, **drawing.TRUTH)
+        drawing.annotate_row(axes, row, _estimate(bar.estimate, decimals), color=drawing.INK)
+    axes.axvline(0, color=drawing.INK, linewidth=0.8)
     is_all = len(shown) == len(panel.bars)
-    name_rows(axes, names, x=panel.label + ("" if is_all else f" (the first {len(shown)} of {len(panel.bars):,})"))
+    drawing.name_rows(
+        axes, names, x=panel.label + ("" if is_all else f" (the first {len(shown)} of {len(panel.bars):,})")
+    )
 
 
 PLAIN: Presenter[msgspec.Struct] = Presenter(show=_show, rows=_rows, draw=_draw)

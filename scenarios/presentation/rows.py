@@ -11,21 +11,15 @@ from .terminal import percent, title_of
 
 __all__ = ["MOST_ROWS", "column_of", "table_of_rows"]
 
-MOST_ROWS: Final = 300
-"""That a page shows of a table; a longer one is for a file."""
+MOST_ROWS: Final = 300  # that a page shows of a table; a longer one is for a file
 
 
 def table_of_rows(
     rows: Rows, *, caption: str = "", name: str = "", left_out: Collection[str] = (), is_mixed: bool = False
 ) -> Table:
-    """Return rows of a file as a table: a number and its standard error are one cell.
+    """Return rows of a file, at least one, as a table: a number and its standard error are one cell.
 
-    Args:
-        rows: at least one; their first column has names.
-        caption: what they are.
-        name: the file's, without its end.
-        left_out: columns that are not shown.
-        is_mixed: whether each row has numbers of another size, and therefore digits of its own.
+    With `is_mixed` each row has numbers of another size, and therefore digits of its own.
     """
     keys = list(rows[0])
     errors = {error_of(key) for key in keys}
@@ -36,8 +30,7 @@ def table_of_rows(
     else:
         columns = [column_of(key, rows[:MOST_ROWS], is_name=key == named) for key in shown_keys]
         lines = list(map(list, zip(*columns, strict=True)))
-    titles = [title_of(key) for key in shown_keys]
-    return Table(caption=caption, name=name, columns=titles, rows=lines, full=rows)
+    return Table(caption=caption, name=name, columns=[title_of(key) for key in shown_keys], rows=lines, full=rows)
 
 
 def column_of(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:

@@ -135,14 +135,8 @@ def show_label(console: Console, label: str, text: str, *, style: str = "dim") -
 def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whole: str = "") -> None:
     """Print a table that never breaks a number, nor a word where there is any other way.
 
-    A console that is too narrow goes without some columns, and a line below names them.
-
-    Args:
-        console: where to.
-        table: its labels may go on over several lines.
-        drop: headers of columns that a narrow console goes without, the first of them first; after these the last
-            numbers, but for the first one.
-        whole: what has all of the columns, a file for instance.
+    A console that is too narrow goes without some columns, and a line below names them, and `whole`, which has them
+    all: first without those to `drop`, in their order, and then without the last numbers, but for the first one.
     """
     texts, numbers = table.columns[: table.labels], table.columns[table.labels :]
     columns = {header: [styled(row[place]) for row in table.rows] for place, header in enumerate(table.columns)}

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from .files import readable
 
 __all__ = ["inert_cell", "number_in", "plain_cell", "rows_in"]
@@ -19,8 +19,7 @@ _BEGINNING: Final = r"[=+\-@\t\r\n＝＋－＠]."
 _FORMULA: Final = re.compile(f"'*{_BEGINNING}", re.DOTALL)
 """A formula's beginning, and text that has been made inert before."""
 _INERT: Final = re.compile(f"'+{_BEGINNING}", re.DOTALL)
-_BEYOND: Final = "\0"
-"""Where `csv` leaves entries beyond the header: no column is called so."""
+_BEYOND: Final = "\0"  # where `csv` leaves entries beyond the header: no column is called so
 
 
 def inert_cell(value: object) -> object:
@@ -51,11 +50,7 @@ def number_in(entry: str) -> float:
 
 
 def rows_in(path: Path) -> list[dict[str, object]]:
-    """Return the rows of a table that a run wrote, numbers as such.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
+    """Return the rows of a table that a run wrote, numbers as such."""
     what = f"the folder of a run with a readable {path.name}"
     with readable(path, field="RUN", value=path.parent, what=what), path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file, restkey=_BEYOND)
@@ -64,9 +59,8 @@ def rows_in(path: Path) -> list[dict[str, object]]:
         except csv.Error as error:
             allowed = f"{what} (line {reader.line_num}: {error})"
             raise ConfigurationError(field="RUN", value=str(path.parent), allowed=allowed) from None
-    if any(_BEYOND in row for row in rows):
-        allowed = f"{what}: a line of it has more entries than its header"
-        raise ConfigurationError(field="RUN", value=str(path.parent), allowed=allowed)
+    allowed = f"{what}: a line of it has more entries than its header"
+    refuse(any(_BEYOND in row for row in rows), "RUN", str(path.parent), allowed)
     return [{key: _number(text) for key, text in row.items()} for row in rows]
 
 

@@ -21,14 +21,13 @@ from numpy.typing import NDArray
 
 from ...protocol.arrays import IntArray
 from ...protocol.columns import CodedColumn
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from .files import BOM, MAX_LINE, open_bytes
 from .text_forms import PLAIN, TextForm, form_of, open_table
 
 __all__ = ["NameColumn", "NameTable", "is_plain", "read_names", "read_plain"]
 
-_BLOCK_BYTES: Final = 1 << 23
-"""Lines that are parsed at once: a few MB keep the parser's own tables small."""
+_BLOCK_BYTES: Final = 1 << 23  # lines that are parsed at once: a few MB keep the parser's own tables small
 _PARTS: Final = 4
 """Of a block, which are parsed one after another where little memory counts for more than a fifth of the time."""
 _WORD_BYTES: Final = 8
@@ -36,22 +35,14 @@ _MAX_BYTES: Final = 64
 """Longer entries make a file unusual: every entry of a block's column takes as many words as the longest."""
 _MASKS: Final = np.array([(1 << 64) - (1 << 8 * (8 - kept)) for kept in range(9)], dtype=np.uint64)
 """To keep so many of a word's first bytes."""
-_NOT_PLAIN: Final = b'"'
-"""In place of a line without an end."""
+_NOT_PLAIN: Final = b'"'  # in place of a line without an end
 _NAMES_AT_ONCE: Final = 1 << 16
-_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
-"""By which words are mixed to one: nearly half of its bits are set."""
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)  # by which words are mixed to one: nearly half of its bits are set
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NameTable:
-    """Some columns of a file.
-
-    Args:
-        path: the file.
-        form: its.
-        columns: by the names that were asked for; all have as many rows as the file.
-    """
+    """Some columns of a file, by the names that were asked for; all have as many rows as the file."""
 
     path: Path
     form: TextForm
@@ -67,8 +58,7 @@ class NameTable:
 class NameColumn(Sequence[str]):
     """A column of names that differ as a rule, each made when it is asked for.
 
-    Args:
-        words: uint64, shape (rows, words): eight bytes each, the first one the highest, filled up with NUL.
+    Its words are uint64, shape (rows, words): eight bytes each, the first one the highest, filled up with NUL.
     """
 
     words: NDArray[np.uint64]
@@ -131,9 +121,7 @@ def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequ
     """
     form = form_of(path, {name for names in required.values() for name in names})
     line, header = next(_rows(path, form), (1, list[str]()))
-    if not header:
-        allowed = f"a CSV file with the columns {', '.join(required)}"
-        raise ConfigurationError(field=path.name, value="an empty file", allowed=allowed)
+    require(header, path.name, "an empty file", f"a CSV file with the columns {', '.join(required)}")
     places: dict[str, int] = {}
     for name, spellings in {**required, **{name: (name,) for name in optional}}.items():
         spelling = next((spelling for spelling in spellings if spelling in header), None)
@@ -146,8 +134,7 @@ def read_names(path: Path, required: Mapping[str, Sequence[str]], optional: Sequ
         places[name] = header.index(spelling)
     picks = list(places.values())
     columns = (_read_plain(path, picks, width=len(header)) if form == PLAIN else None) or _read_any(path, form, picks)
-    if not len(columns[0].codes):
-        raise ConfigurationError(field=path.name, value="a header alone", allowed="a CSV file with rows")
+    require(len(columns[0].codes), path.name, "a header alone", "a CSV file with rows")
     return NameTable(path, form, dict(zip(places, columns, strict=True)))
 
 
@@ -172,11 +159,7 @@ def _stripped(column: CodedColumn) -> CodedColumn:
 def read_plain(path: Path, *, width: int, most: int, names: int | None = None) -> list[CodedColumn | NameColumn] | None:
     """Return the columns of a plain file with a header and without blank lines; None of any other.
 
-    Args:
-        path: the file, UTF-8 with commas.
-        width: how many columns it has.
-        most: bytes that it may have.
-        names: the place of the column whose entries differ as a rule; None for none.
+    It is UTF-8 with commas, and has at most so many bytes. `names` is the place of the column whose entries differ.
     """
     columns = [_Coding() if place != names else _Naming() for place in range(width)]
     for words in _plain_blocks(path, range(width), width=width, most=most, skips_blanks=False, parts=_PARTS):
@@ -243,8 +226,7 @@ def _without_empty_lines(block: bytes) -> bytes | None:
 def _words(lines: bytes, picks: Sequence[int], *, width: int) -> list[NDArray[np.uint64]] | None:
     """Return the entries of some columns, as words of eight bytes filled up with NUL; None if a line is not plain.
 
-    Returns:
-        For each column uint64, shape (lines, words).
+    They are uint64, shape (lines, words), for each column.
     """
     characters = np.frombuffer(lines + bytes(_WORD_BYTES), dtype=np.uint8)
     separators = np.flatnonzero((characters == ord(",")) | (characters == ord("\n")))

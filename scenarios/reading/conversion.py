@@ -27,15 +27,11 @@ _CHOICES: Final[dict[object, str]] = {tuple: "or a list", types.NoneType: "or le
 
 
 def convert(value: object, kind: type[Any], field: str) -> Any:
-    """Return `value` as `kind`.
-
-    Args:
-        value: plain data: tables, lists, text, numbers.
-        kind: a struct or another type that msgspec knows.
-        field: where `value` stands, for errors; empty for a whole scenario.
+    """Return plain data as a struct or another type that msgspec knows.
 
     Raises:
-        ConfigurationError: it is none, or a value in it is not allowed; `field` names the place.
+        ConfigurationError: it is none, or a value in it is not allowed; `field`, empty for a whole scenario, and the
+            place in it are named.
     """
     try:
         return msgspec.convert(value, kind)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, AnyStr, Final, cast
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 
 __all__ = [
     "BOM",
@@ -28,29 +28,18 @@ __all__ = [
     "readable_in_data_folder",
 ]
 
-BOM: Final = b"\xef\xbb\xbf"
-"""What may stand before UTF-8."""
-MAX_LINE: Final = 1 << 24
-"""Characters, or bytes, of one line: more are no line of a table, and would fill the memory."""
-MAX_FILE_BYTES: Final = 1 << 28
-"""Of a table that is held in memory: as objects these are a few GB."""
+BOM: Final = b"\xef\xbb\xbf"  # what may stand before UTF-8
+MAX_LINE: Final = 1 << 24  # characters, or bytes, of one line: more are no line of a table, and would fill the memory
+MAX_FILE_BYTES: Final = 1 << 28  # of a table that is held in memory: as objects these are a few GB
 _MAX_SHOWN_BYTES: Final = 40
-_IN_MEMORY: Final = frozenset({".json", ".csv", ".svg", ".md"})
-"""Files of a run that are read whole."""
+_IN_MEMORY: Final = frozenset({".json", ".csv", ".svg", ".md"})  # files of a run that are read whole
 
 
 @contextlib.contextmanager
 def readable(path: Path, *, field: str, value: Path | None = None, what: str = "a readable file") -> Generator[None]:
-    """Turn what the system says of a file into what is wrong with a setting.
+    """Turn what the system says of a file into a ConfigurationError of the setting that names it.
 
-    Args:
-        path: the file.
-        field: the setting.
-        value: its value; by default the file.
-        what: the setting should be.
-
-    Raises:
-        ConfigurationError: in place of it.
+    The setting's value is the file unless given, and `what` it should be.
     """
     try:
         yield
@@ -66,13 +55,7 @@ def readable_in_data_folder(path: Path) -> AbstractContextManager[None]:
 
 
 def check_size(path: Path, *, field: str, most: int = MAX_FILE_BYTES) -> None:
-    """Raise ConfigurationError if a file is too large to be held in memory; a missing one is for whoever reads it.
-
-    Args:
-        path: the file.
-        field: the setting that names it.
-        most: bytes that it may have.
-    """
+    """Raise ConfigurationError if a file is too large to be held in memory; a missing one is for whoever reads it."""
     with contextlib.suppress(OSError):
         if (num_bytes := path.stat().st_size) > most:
             allowed = f"a file of at most {most:,} bytes: all of it has to fit into memory"
@@ -80,13 +63,9 @@ def check_size(path: Path, *, field: str, most: int = MAX_FILE_BYTES) -> None:
 
 
 def check_files(folder: Path) -> None:
-    """Refuse a run's folder whose files lead out of it, or do not fit into memory: somebody else may have made it.
+    """Refuse a run's folder whose files lead out of it, or to `private/`, or are too large: anybody may have made it.
 
-    Args:
-        folder: what a command left. It may itself be a link.
-
-    Raises:
-        ConfigurationError: one of its files is a link to another place, or to `private/`, or is too large.
+    The folder itself may be a link.
     """
     field, what = "RUN", "the folder of a run"
     with readable(folder, field=field, what=what):
@@ -102,10 +81,7 @@ def check_files(folder: Path) -> None:
 def open_text(path: Path, encoding: str = "utf-8-sig", *, errors: str = "strict") -> IO[str]:
     """Return a file of text, which may be packed (`.gz`); lines end as they do.
 
-    Args:
-        path: the file.
-        encoding: as Python calls it; by default UTF-8, with or without a byte order mark.
-        errors: what becomes of bytes that it does not have, as Python calls it.
+    It is UTF-8, with or without a byte order mark, unless said otherwise.
     """
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding=encoding, errors=errors, newline="")
@@ -114,56 +90,32 @@ def open_text(path: Path, encoding: str = "utf-8-sig", *, errors: str = "strict"
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Return a file, which may be packed (`.gz`)."""
-    if path.suffix == ".gz":
-        return cast("IO[bytes]", gzip.open(path, "rb"))
-    return path.open("rb")
+    return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 
 def decoded(file: IO[bytes], path: Path) -> Iterator[str]:
-    """Yield the lines of a file of UTF-8, with or without a byte order mark, as text with their ends.
-
-    Args:
-        file: opened.
-        path: its, for errors.
-
-    Raises:
-        ConfigurationError: a line is no text; the field names it.
-    """
+    """Yield the lines of a file of UTF-8, with or without a byte order mark, as text with their ends."""
     for number, line in bounded_lines(file, path):
         yield decode_line(line.removeprefix(BOM) if number == 1 else line, f"{path.name} line {number}")
 
 
 def decode_line(line: bytes, where: str, *, hint: str = "") -> str:
-    """Return a line of UTF-8 as text.
-
-    Args:
-        line: without a byte order mark.
-        where: it stands.
-        hint: what to do about a line that is none, to end a sentence with.
+    """Return a line of UTF-8, without a byte order mark, as text.
 
     Raises:
-        ConfigurationError: it is no text, or holds a NUL.
+        ConfigurationError: it is no text, or holds a NUL: `where` it stands, and with a hint what to do about it.
     """
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
         allowed = f"UTF-8 text (byte {error.start + 1} of the line is 0x{line[error.start]:02x}: {error.reason}){hint}"
         raise ConfigurationError(field=where, value=line[:_MAX_SHOWN_BYTES], allowed=allowed) from None
-    if "\0" in text:
-        raise ConfigurationError(field=where, value=text[:_MAX_SHOWN_BYTES], allowed="text without NUL bytes")
+    refuse("\0" in text, where, text[:_MAX_SHOWN_BYTES], "text without NUL bytes")
     return text
 
 
 def bounded_lines(file: IO[AnyStr], path: Path) -> Iterator[tuple[int, AnyStr]]:
-    """Yield the number of each line, from 1, and the line with its end.
-
-    Args:
-        file: opened.
-        path: its, for errors.
-
-    Raises:
-        ConfigurationError: a line is longer than `MAX_LINE`.
-    """
+    """Yield the number of each line, from 1, and the line with its end; ConfigurationError if it is over `MAX_LINE`."""
     number = 1
     while line := file.readline(MAX_LINE):
         if len(line) == MAX_LINE:

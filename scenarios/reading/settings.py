@@ -4,42 +4,48 @@ A key is a name that stands in one place only (`epsilon`, `count`), or a dotted 
 Here a scenario is still the tables that its file holds; what is set is checked with the rest.
 """
 
+import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from ...protocol.errors import ConfigurationError, one_of, refuse
 
-__all__ = ["Settings", "Tables", "read_setting", "read_settings", "set_value"]
+__all__ = ["Settings", "Tables", "read_setting", "read_settings", "read_toml", "set_value"]
 
-Tables: TypeAlias = dict[str, Any]
-"""A scenario as its file holds it."""
+Tables: TypeAlias = dict[str, Any]  # a scenario as its file holds it
 
-Settings: TypeAlias = Sequence[str] | Mapping[str, object]
-"""What is set: "key=value" each, or values by key."""
+Settings: TypeAlias = Sequence[str] | Mapping[str, object]  # what is set: "key=value" each, or values by key
+
+_MOST_DOTS: Final = 100  # of a key: reading one takes as long as the square of its parts, of 100 KB more than a minute
+
+
+def read_toml(text: str) -> Tables:
+    """Return what a text of TOML holds.
+
+    Raises:
+        ValueError: it is none, or a key in it has more dots than any has.
+        RecursionError: it is nested without end.
+    """
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.count(".") > _MOST_DOTS and any(part.count(".") > _MOST_DOTS for part in re.split(r"[=,{}[\]]", line)):
+            raise ValueError(f"a key may have {_MOST_DOTS} dots, and line {number} has more in a row")
+    return tomllib.loads(text)
 
 
 def read_settings(settings: Settings) -> list[tuple[str, Any]]:
-    """Return keys and values in order.
-
-    Raises:
-        ConfigurationError: a text has another form than "key=value".
-    """
+    """Return keys and values in order."""
     if isinstance(settings, Mapping):
         return list(settings.items())
     return [read_setting(setting) for setting in settings]
 
 
 def read_setting(text: str) -> tuple[str, Any]:
-    """Return key and value of "key=value"; the value is read as TOML where that is possible, else as text.
-
-    Raises:
-        ConfigurationError: it has another form, or sets more than one value.
-    """
+    """Return key and value of "key=value"; the value is read as TOML where that is possible, else as text."""
     key, equals, value = text.partition("=")
     refuse(not equals or not key, "--set", text, "of the form key=value")
     try:
-        tables = tomllib.loads(f"value = {value}")
+        tables = read_toml(f"value = {value}")
     except (ValueError, RecursionError):  # no TOML, or an integer of more digits than Python reads
         return key, value
     refuse(len(tables) > 1, "--set", text, "one key=value; give --set once for each of them")
@@ -49,7 +55,7 @@ def read_setting(text: str) -> tuple[str, Any]:
 def set_value(
     tables: Tables, key: str, value: object, *, own: Collection[str], parameters: Collection[str], parties: str
 ) -> None:
-    """Set one value in place.
+    """Set one value, by a name or a dotted path, in place.
 
     Args:
         tables: the scenario.
@@ -83,5 +89,4 @@ def _path_of(
     for path, names in (((), own), (("parameters",), parameters), ((parties,), generated)):
         if key in names:
             return (*path, key)
-    known = sorted({*own, *parameters, *generated})
-    raise ConfigurationError(field="--set", value=key, allowed=one_of(known, key))
+    raise ConfigurationError(field="--set", value=key, allowed=one_of(sorted({*own, *parameters, *generated}), key))

@@ -88,11 +88,9 @@ class ReadParties(Protocol):
     """Reads parties as a scenario names them: a path, or a table without a data set."""
 
     def __call__(self, parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
-        """Return the parties; None for a file with a line for each of them.
+        """Return the parties of a file or a table; None for a file with a line for each of them.
 
-        Args:
-            parties: the file's path, or the table.
-            parameters: the scenario's, before they are checked.
+        The scenario's parameters are not checked yet.
 
         Raises:
             ConfigurationError: a file cannot be read or is not what it should be, or an option is not allowed.

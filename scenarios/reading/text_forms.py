@@ -18,7 +18,7 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from .files import BOM, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
 
 __all__ = ["PLAIN", "TextForm", "form_of", "header_of", "names_in", "open_table", "read_rows"]
@@ -29,8 +29,7 @@ _LOOKED_AT_BYTES: Final = 1 << 26
 """Behind these a byte that is no UTF-8 is a fault, with its line: a large file is not read twice."""
 _BLOCK_BYTES: Final = 1 << 20
 _MAX_SHOWN: Final = 120
-_ESCAPED: Final = re.compile("[\udc80-\udcff]")
-"""Bytes that the encoding does not have."""
+_ESCAPED: Final = re.compile("[\udc80-\udcff]")  # bytes that the encoding does not have
 _NAMES: Final = {_FALLBACK: "Windows-1252, since it is not UTF-8", "utf-16": "UTF-16"}
 _DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _FOREIGN: Final = {
@@ -48,38 +47,26 @@ _FAULT: Final = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
 
 @dataclasses.dataclass(frozen=True)
 class TextForm:
-    """How a table is written down.
-
-    Args:
-        encoding: as Python calls it.
-        delimiter: the sign between two entries.
-    """
+    """How a table is written down: its encoding, as Python calls it, and the sign between two entries."""
 
     encoding: str = _UTF_8
     delimiter: str = ","
 
     def note(self, name: str) -> str:
-        """Return how a file was read, as a sentence for people; empty for UTF-8 with commas.
-
-        Args:
-            name: the file's.
-        """
+        """Return how a file was read, as a sentence for people; empty for UTF-8 with commas."""
         found = [f"as {_NAMES[self.encoding]}"] if self.encoding in _NAMES else []
         found += [f"with {_DELIMITERS[self.delimiter]} between entries"] if self.delimiter != "," else []
         return f"{name} is read {', '.join(found)}." if found else ""
 
 
-PLAIN: Final = TextForm()
-"""UTF-8, with or without a byte order mark, and commas."""
+PLAIN: Final = TextForm()  # UTF-8, with or without a byte order mark, and commas
 
 
 def form_of(path: Path, wanted: Collection[str] = ()) -> TextForm:
     """Return the form of a table with a header, which may be packed (`.gz`).
 
-    Args:
-        path: the file.
-        wanted: entries that its header should have, by which the sign between them is known; without any, the only one
-            that stands in the header, or the comma.
+    The sign between entries is known by those that the header should have; without any, it is the only one that stands
+    there, or the comma.
 
     Raises:
         ConfigurationError: it is no text, or its header can be read in two ways.
@@ -96,18 +83,17 @@ def form_of(path: Path, wanted: Collection[str] = ()) -> TextForm:
 def open_table(
     path: Path, form: TextForm, *, most: int | None = None, fault: Sequence[str] = _FAULT
 ) -> Generator[Rows]:
-    """Open a table as its rows.
+    """Open a table of any form, which may be packed (`.gz`) and has at most so many characters, as its rows.
 
     Args:
-        path: the file, which may be packed (`.gz`).
+        path: the file.
         form: its.
         most: characters that it may have, packed or not; by default any number.
         fault: field, value and what is allowed where a row is not CSV: with its {first} and {last} line, the {error},
             and the file's {name} and {path}. Nothing leaves `csv.Error` as it is.
 
     Raises:
-        ConfigurationError: a line is too long, holds a NUL, is no such text or no CSV, or there are too many; the field
-            names it.
+        ConfigurationError: a line is too long, holds a NUL, is no such text or no CSV, or there are too many.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
     with _open(path, form.encoding) as text:
@@ -131,12 +117,8 @@ def names_in(rows: Rows) -> list[str]:
 def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield the rows of a CSV file, which may be packed (`.gz`): the line where each begins, and its entries.
 
-    Blank lines are left out.
-
-    Args:
-        path: the file; a data set's is UTF-8 with commas, anybody's own has any form.
-        columns: two or more of its header's, whose entries are wanted.
-        field: the setting that names the file; empty where it is a data set's.
+    Blank lines are left out. A data set's file, for which no setting is named, is UTF-8 with commas; anybody's own has
+    any form. Of its header's columns two or more are wanted.
 
     Raises:
         ConfigurationError: the file cannot be read, lacks a column, or has a line that is no row of it.
@@ -190,8 +172,7 @@ def _lines_in(text: IO[str], path: Path, most: int | None = None) -> Iterator[st
             raise ConfigurationError(field=f"{path.name} line {number}", value="more", allowed=allowed)
         if "\0" in line or _ESCAPED.search(line):
             where, start = f"{path.name} line {number}", line[:_MAX_SHOWN]
-            if "\0" in line:
-                raise ConfigurationError(field=where, value=start, allowed="text without NUL bytes")
+            refuse("\0" in line, where, start, "text without NUL bytes")
             decode_line(line.encode("utf-8", "surrogateescape"), where, hint=_hint_of(path))
         yield line
 
@@ -205,11 +186,7 @@ def _hint_of(path: Path) -> str:
 
 
 def _encoding_of(file: IO[bytes], path: Path) -> str:
-    """Return a file's encoding.
-
-    Raises:
-        ConfigurationError: it is a file of another kind.
-    """
+    """Return a file's encoding; ConfigurationError for a file of another kind."""
     block = file.read(_BLOCK_BYTES)
     for beginning, kind in _FOREIGN.items():
         if block.startswith(beginning):
@@ -241,11 +218,7 @@ def _decodes(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool = 
 
 
 def _delimiter_of(header: str, wanted: Collection[str], path: Path) -> str:
-    """Return the sign between the entries of a header.
-
-    Raises:
-        ConfigurationError: it can be read in two ways.
-    """
+    """Return the sign between the entries of a header; ConfigurationError where it can be read in two ways."""
     found = {sign: _cells(header, sign) for sign in _DELIMITERS}
     known = {sign: sum(name in cells for name in wanted) for sign, cells in found.items()}
     signs = [sign for sign in found if known[sign] == max(known.values())]

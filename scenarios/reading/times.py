@@ -5,7 +5,7 @@ import math
 import re
 from typing import Final
 
-from ...protocol.errors import ConfigurationError, did_you_mean
+from ...protocol.errors import ConfigurationError, did_you_mean, require
 from ...protocol.privacy.periods import check_period
 
 __all__ = ["read_period", "read_time", "say_period"]
@@ -14,15 +14,7 @@ _SECONDS: Final = {"minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 
 
 def read_period(value: object, *, field: str) -> float:
-    """Return a length of time in seconds.
-
-    Args:
-        value: a number and a unit: minutes, hours, days or weeks. Months differ in length, and are none.
-        field: what it is called in errors.
-
-    Raises:
-        ConfigurationError: it is none.
-    """
+    """Return a number and a unit, minutes, hours, days or weeks, in seconds. Months differ in length, and are none."""
     allowed = f"a number of {', '.join(f'{unit}s' for unit in _SECONDS)}, such as '7 days'"
     if not isinstance(value, str):
         raise ConfigurationError(field=field, value=value, allowed=allowed)
@@ -31,8 +23,7 @@ def read_period(value: object, *, field: str) -> float:
         hint = "" if found is None else did_you_mean(found[2].lower(), _SECONDS)
         raise ConfigurationError(field=field, value=value, allowed=allowed + hint)
     seconds = float(found[1]) * _SECONDS[found[2].lower()]
-    if not 0 < seconds < math.inf:
-        raise ConfigurationError(field=field, value=value, allowed=allowed)
+    require(0 < seconds < math.inf, field, value, allowed)
     return check_period(seconds, field=field)
 
 
@@ -46,15 +37,7 @@ def say_period(seconds: float) -> str:
 
 
 def read_time(value: object, *, field: str) -> dt.datetime:
-    """Return a moment; a date is its first moment, and what names no offset is UTC.
-
-    Args:
-        value: a date or a date and time: TOML's own, or as text in the form of ISO 8601.
-        field: what it is called in errors.
-
-    Raises:
-        ConfigurationError: it is none.
-    """
+    """Return a moment, TOML's or text of ISO 8601; a date is its first moment, and what names no offset is UTC."""
     moment = value
     if isinstance(value, str):
         try:

@@ -6,26 +6,19 @@ A page is computed from the files in a folder alone, so that it can be made agai
 from pathlib import Path
 from typing import Final
 
-from ..running.reader import read_run
+from ..running.reader import read_run, read_votes
 from .page import write_page
 from .run_page import page_of_run
+from .series_page import MOST_VOTES
 from .study_pages import page_of_study, sections_of_studies
 
 __all__ = ["REPORT", "write_report"]
 
-REPORT: Final = "report.html"
-"""The name of a page in the folder that it is of."""
+REPORT: Final = "report.html"  # the name of a page in the folder that it is of
 
 
 def write_report(folder: Path, path: Path | None = None) -> Path:
-    """Write the page of a run, a series, an audit, trials or a reproduction.
-
-    Args:
-        folder: what that left.
-        path: where to; by default `report.html` in the folder.
-
-    Returns:
-        The file.
+    """Write the page of what a run, a series, an audit, trials or a reproduction left; by default in its folder.
 
     Raises:
         ConfigurationError: it is no run's folder, something in it is damaged, or the file cannot be written.
@@ -34,6 +27,6 @@ def write_report(folder: Path, path: Path | None = None) -> Path:
     page = page_of_study(folder)
     if page is None:
         left = read_run(folder)
-        page = page_of_run(left, studies=list(sections_of_studies(folder)))
+        page = page_of_run(left, read_votes(left, MOST_VOTES), list(sections_of_studies(folder)))
     write_page(page, path)
     return path

@@ -12,12 +12,12 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text as Line
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ..presentation.terminal import show_note, show_table
 from ..running.reader import RunLeft, read_run
 from ..running.statements import rounded_up
 from ..tables import Cell, Entry, Table
-from .estimates import estimates_in
+from .blocks import estimates_in
 from .page import Page, Section, Text, drawn, epsilon_cell
 from .run_page import settings_of, verdict_in
 
@@ -27,42 +27,25 @@ _RUN: Final = "RUN"
 _FEWEST: Final = 2
 _NOT_SAID: Final = "–"
 _SAME: Final = "The scenarios have the same settings."
-_MOST_CHARACTERS: Final = 60
-"""Of a setting in a terminal."""
+_MOST_CHARACTERS: Final = 60  # of a setting in a terminal
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Compared:
-    """Runs side by side.
+    """Runs side by side."""
 
-    Args:
-        names: what each is called here.
-        runs: what each left.
-        prices: what one party pays at most, a column for each.
-        estimates: what each estimates of what.
-        shared: exact numbers by name that all runs share for all that they estimate, which `estimates` leaves out.
-        settings: what differs in their scenarios.
-    """
-
-    names: Sequence[str]
-    runs: Sequence[RunLeft]
-    prices: Table
-    estimates: Table
+    names: Sequence[str]  # what each is called here
+    runs: Sequence[RunLeft]  # what each left
+    prices: Table  # what one party pays at most, a column for each
+    estimates: Table  # what each estimates of what
+    # Exact numbers by name that all runs share for all that they estimate, which `estimates` leaves out.
     shared: Mapping[str, str]
-    settings: Table
+    settings: Table  # what differs in their scenarios
 
 
 def compare_runs(paths: Sequence[Path]) -> Compared:
-    """Read runs and put them side by side.
-
-    Args:
-        paths: their folders, two or more.
-
-    Raises:
-        ConfigurationError: as `read_run`, a folder is named twice, or the runs cannot be compared.
-    """
-    if len(paths) < _FEWEST:
-        raise ConfigurationError(field=_RUN, value=f"{len(paths)} folder", allowed="two or more")
+    """Read runs from two folders or more, and put them side by side; ConfigurationError if they cannot be compared."""
+    refuse(len(paths) < _FEWEST, _RUN, f"{len(paths)} folder", "two or more")
     runs = [read_run(path) for path in paths]
     _check(paths, runs)
     settings = [settings_of(run.scenario or {}) for run in runs]
@@ -206,7 +189,7 @@ def page_of_comparison(compared: Compared) -> Page:
                 *(
                     drawing
                     for name, run in zip(names, compared.runs, strict=True)
-                    for drawing in drawn(run.path / "estimates.svg", f"The estimates of {name}, with their errors")
+                    for drawing in drawn(run.pictures, "estimates", f"The estimates of {name}, with their errors")
                 ),
             ],
         ),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
-from ...protocol.errors import ConfigurationError, printable
+from ...protocol.errors import ConfigurationError, printable, refuse
 from ..presentation.drawing import ALLOWED, BEYOND, COLORS, GOOD, GRID, INK, INKS, MUTED, POOR, RULE, WITHIN
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ _VALUE: Final = re.compile(r"[#\w\s.,()%+-]*")
 _LOCAL: Final = re.compile(r"url\(#([\w.-]+)\)")
 _RASTER: Final = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]*")
 _PIXELS: Final = re.compile(r"([\d.]+)pt")
-_MOST_LEVELS: Final = 50
-"""Of marks in marks."""
+_MOST_LEVELS: Final = 50  # of marks in marks
 _NAMED: Final = {
     INK: "ink",
     MUTED: "muted",
@@ -79,26 +78,16 @@ class Classes:
 
 
 def inlined(drawing: "Drawing", classes: Classes) -> str:
-    """Return a picture's element.
-
-    Args:
-        drawing: the picture.
-        classes: the page's, which get this one's.
-
-    Raises:
-        ConfigurationError: it is no picture.
-    """
+    """Return a picture's element, and give the page its classes; ConfigurationError if it is no picture."""
     field, allowed = "an SVG file of RUN", "a picture as a run draws it, in UTF-8, flat and without entities"
-    if b"<!ENTITY" in drawing.svg:
-        raise ConfigurationError(field=field, value=drawing.words, allowed=allowed)
+    refuse(b"<!ENTITY" in drawing.svg, field, drawing.words, allowed)
     try:
         # As text, so that no other encoding, which the file may name, hides an entity from the line above.
         root = ET.fromstring(drawing.svg.decode())  # noqa: S314  as above
     except (ET.ParseError, UnicodeDecodeError) as error:
         allowed = f"{allowed}, and whole ({error})"
         raise ConfigurationError(field=field, value=drawing.words, allowed=allowed) from None
-    if _is_deep(root):
-        raise ConfigurationError(field=field, value=drawing.words, allowed=allowed)
+    refuse(_is_deep(root), field, drawing.words, allowed)
     classes.num_drawings += 1
     prefix = f"d{classes.num_drawings}-"
     parts: list[str] = []

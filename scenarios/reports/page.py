@@ -11,9 +11,7 @@ import functools
 import hashlib
 import importlib.metadata
 import math
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -21,9 +19,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 import jinja2
 
-from ...protocol.errors import ConfigurationError, printable
+from ...protocol.errors import ConfigurationError, printable, refuse
+from ...transports.own_files import replace_private
 from ..presentation.rows import MOST_ROWS
-from ..reading.files import readable
 from ..tables import Cell, Table, Tone, csv_of
 from .drawings import Classes, inlined
 
@@ -45,12 +43,10 @@ __all__ = [
     "write_page",
 ]
 
-_MOST_DOWNLOADED: Final = 5_000
-"""Rows that a page carries to be downloaded."""
+_MOST_DOWNLOADED: Final = 5_000  # rows that a page carries to be downloaded
 _MARK: Final = b'<meta name="generator" content="Psephos'
 _HEAD_BYTES: Final = 2_048
-_TOGETHER: Final = re.compile(r"ε = |(?<=\d) ± |(?<=\d) %")
-"""What a line does not end within."""
+_TOGETHER: Final = re.compile(r"ε = |(?<=\d) ± |(?<=\d) %")  # what a line does not end within
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,12 +66,7 @@ class Facts:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """A picture.
-
-    Args:
-        svg: the file's content.
-        words: what it shows, for who does not see it, and below it.
-    """
+    """A picture: the content of an SVG file, and what it shows in words, for who does not see it, and below it."""
 
     svg: bytes
     words: str
@@ -83,13 +74,7 @@ class Drawing:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Step:
-    """A step of a sequence of messages.
-
-    Args:
-        way: from the parties up to the server, down to them, or with one side.
-        title: what it is.
-        words: more of it.
-    """
+    """A step of a sequence of messages: from the parties up to the server, down to them, or with one side."""
 
     way: Literal["up", "down", "server", "parties"]
     title: str
@@ -98,13 +83,7 @@ class Step:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Steps:
-    """Messages in their order, between parties and a server.
-
-    Args:
-        parties: who is at the left.
-        server: who is at the right.
-        steps: what happens.
-    """
+    """Messages in their order, between parties, at the left, and a server."""
 
     parties: str
     server: str
@@ -113,12 +92,7 @@ class Steps:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Code:
-    """Something to be copied, such as a command.
-
-    Args:
-        text: it.
-        words: what it does.
-    """
+    """Something to be copied, such as a command, and what it does in words."""
 
     text: str
     words: str
@@ -129,14 +103,7 @@ Block: TypeAlias = Text | Facts | Table | Drawing | Steps | Code
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Section:
-    """A part of a page under a heading.
-
-    Args:
-        title: the heading.
-        blocks: what it has, in order.
-        is_part: whether it is a part of the one before it.
-        anchor: by which a cell leads to it; empty where none does.
-    """
+    """Blocks under a heading; a part of the section before it or not, with an anchor where a cell leads to it."""
 
     title: str
     blocks: Sequence[Block]
@@ -146,17 +113,7 @@ class Section:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Page:
-    """All of a page.
-
-    Args:
-        kind: what it is, in a word or two.
-        title: of what.
-        facts: short ones, in one line.
-        verdict: what came of it, sentence by sentence.
-        tone: of the verdict.
-        sections: the rest.
-        version: of Psephos, which made it.
-    """
+    """All of a page: what it is, of what, short facts in one line, what came of it sentence by sentence, the rest."""
 
     kind: str
     title: str
@@ -177,19 +134,10 @@ def epsilon_cell(epsilon: float | None) -> Cell:
     return Cell(epsilon_text(epsilon), math.inf if epsilon is None else epsilon)
 
 
-def drawn(path: Path, words: str) -> Iterator[Drawing]:
-    """Yield the picture in a file; nothing where there is none.
-
-    Args:
-        path: the file.
-        words: what it shows.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
-    if path.exists():
-        with readable(path, field="RUN", value=path.parent, what=f"the folder of a run with a readable {path.name}"):
-            yield Drawing(svg=path.read_bytes(), words=words)
+def drawn(pictures: Mapping[str, bytes], name: str, words: str) -> Iterator[Drawing]:
+    """Yield a picture by its name, with what it shows; nothing where there is none."""
+    if name in pictures:
+        yield Drawing(svg=pictures[name], words=words)
 
 
 def repeated(command: str) -> Iterator[Section]:
@@ -200,28 +148,15 @@ def repeated(command: str) -> Iterator[Section]:
 
 
 def write_page(page: Page, path: Path) -> None:
-    """Write a page, all of it or nothing; one that was there is replaced, and another file is not.
-
-    Args:
-        page: what it has.
-        path: the file, which is then its owner's alone as a run's files are.
+    """Write a page, all of it or nothing, for its owner alone; one that was there is replaced, and another file is not.
 
     Raises:
         ConfigurationError: the file is something else than a page, or cannot be written.
     """
     data = _render(page).encode()
     try:
-        if path.exists() and not _is_page(path):
-            allowed = "a new file, or a report, which is replaced"
-            raise ConfigurationError(field="--out", value=str(path), allowed=allowed)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".report-", suffix=".html")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        refuse(path.exists() and not _is_page(path), "--out", str(path), "a new file, or a report, which is replaced")
+        replace_private(path, data)
     except OSError as error:
         allowed = f"a file that can be written ({error.strerror})"
         raise ConfigurationError(field="--out", value=str(path), allowed=allowed) from None

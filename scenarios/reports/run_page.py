@@ -6,23 +6,17 @@ or reports, no seed, and nothing of who took part where that is private. `privat
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
-
-import msgspec
 
 from ...protocol.privacy import LedgerEntry, total_of
 from ..presentation import verdict_of
 from ..presentation.numbers import some
 from ..presentation.terminal import title_of
-from ..reading.files import readable
 from ..running.reader import Learnt, RunLeft
 from ..running.session_facts import SessionFacts
 from ..running.statements import meaning_of, warning_of
 from ..tables import Cell, Entry, Table, Tone, listed
-from .audits import audited_losses, read_audit
-from .estimates import estimates_in
-from .exchange import exchange_of
+from .blocks import audited_losses, estimates_in, exchange_of
 from .page import (
     Block,
     Code,
@@ -39,31 +33,21 @@ from .series_page import losses_of_persons, price_of_series, sections_of_votes, 
 
 __all__ = ["page_of_run", "settings_of", "verdict_in"]
 
-_MOST_CHARACTERS: Final = 160
-"""Of a setting."""
+_MOST_CHARACTERS: Final = 160  # of a setting
 _NOT_SETTINGS: Final = ("name", "title", "description", "trust")
 _MODELS: Final = {
     "local": "local model: against everybody else, all colluding",
     "central": "central model: the server is trusted",
 }
-_DROPPED: Final = b'"event":"party_dropped"'
 
 
-def page_of_run(left: RunLeft, *, studies: Sequence[Section] = ()) -> Page:
-    """Return the page of a run.
-
-    Args:
-        left: what it left.
-        studies: what is said of the studies that lie in its folder.
-
-    Raises:
-        ConfigurationError: a file of the folder is damaged.
-    """
+def page_of_run(left: RunLeft, votes: Sequence[RunLeft | None], studies: Sequence[Section]) -> Page:
+    """Return the page of a run, of a series with its votes, and with what is said of studies in its folder."""
     facts = list(_facts(left))
     verdict, tone = verdict_in(left)
     sections = [
         Section(title="What came of it", blocks=list(_outcome(left))),
-        *(sections_of_votes(left) if left.kind == "series" else ()),
+        *sections_of_votes(left, votes),
         Section(title="What it cost", blocks=list(_cost(left))),
         Section(title="Who is trusted", blocks=list(_trust(left))),
         Section(title="What happened", blocks=list(_happened(left))),
@@ -135,7 +119,7 @@ def _is_rehearsal(left: RunLeft) -> bool:
 
 def _outcome(left: RunLeft) -> Iterator[Block]:
     for name, words in (("estimates", "The estimates with their errors"), ("series", "The votes, one after another")):
-        yield from drawn(left.path / f"{name}.svg", words)
+        yield from drawn(left.pictures, name, words)
     if left.kind == "series":
         yield from table_of_votes(left)
     table, shared = estimates_in(left)
@@ -180,8 +164,8 @@ def _cost(left: RunLeft) -> Iterator[Block]:
         yield Facts({"ε claimed": epsilon_text(person.claimed), "ε proven": epsilon_text(person.proven)})
     if left.kind == "series":
         yield from losses_of_persons(left)
-    if (file := left.path / "audit" / "audit.json").exists():
-        table, sure = audited_losses(read_audit(file))
+    if left.audit is not None:
+        table, sure = audited_losses(left.audit)
         yield from (table, Text(sure, "quiet"))
 
 
@@ -288,28 +272,13 @@ def _happened(left: RunLeft) -> Iterator[Block]:
 
 def _lost(left: RunLeft) -> Iterator[Block]:
     """Yield which parties of a simulation were dropped, or did not hear the outcome."""
-    dropped = _dropped(left.path / "events.jsonl")
-    if dropped:
-        rows = [[Cell.of(each.get(key)) for key in ("party", "phase", "reason")] for each in dropped]
+    if left.dropped:
+        rows = [[Cell.of(each.get(key)) for key in ("party", "phase", "reason")] for each in left.dropped]
         yield Table(caption="Parties that were dropped", name="dropped", columns=("Party", "Phase", "Why"), rows=rows)
     endings = {} if left.run is None else left.run.parties_without_outcome
     if endings:
         columns, rows = ("Party", "Why"), list(endings.items())
         yield Table(caption="Parties without the outcome", name="unheard", columns=columns, rows=rows)
-
-
-def _dropped(path: Path) -> Sequence[Mapping[str, Any]]:
-    if not path.exists():
-        return ()
-    with readable(path, field="RUN", value=path.parent), path.open("rb") as file:
-        lines = [line for line in file if _DROPPED in line]
-    found: list[Mapping[str, Any]] = []
-    for line in lines:
-        try:
-            found.append(msgspec.json.decode(line, type=dict[str, Any]))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # as the last line of a killed process may be
-            continue
-    return found
 
 
 def _adversaries(left: RunLeft) -> Iterator[Section]:
@@ -328,7 +297,7 @@ def _learnt(left: RunLeft, learnt: Learnt, place: int) -> Iterator[Block]:
     yield Text(f"Trust: {learnt.trust}", "quiet")
     for sentence in learnt.sentences:
         yield Text(sentence)
-    yield from drawn(left.path / f"adversary-{place}.svg", f"What {learnt.role} learnt, or did")
+    yield from drawn(left.pictures, f"adversary-{place}", f"What {learnt.role} learnt, or did")
     if learnt.rows:
         keys = list(learnt.rows[0])
         rows = [[Cell.of(row.get(key)) for key in keys] for row in learnt.rows]

@@ -4,7 +4,7 @@ The rules that hold here: everything is on the one page, so that it can be sent 
 deployment, or where it is private who takes part.
 """
 
-import re
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -13,29 +13,22 @@ import msgspec
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, total_of
 from ..presentation import briefs_of, verdict_of
 from ..presentation.numbers import some
-from ..running.reader import Released, RunLeft, read_run
+from ..running.reader import Released, RunLeft
 from ..running.series_shown import say_limit
 from ..running.statements import LITTLE, little_of, meaning_of, odds_of
 from ..tables import Cell, Entry, Table
-from .estimates import estimates_in
-from .page import Block, Drawing, Facts, Section, Text, drawn, epsilon_text
+from .blocks import estimates_in
+from .page import Block, Facts, Section, Text, drawn, epsilon_text
 
-__all__ = ["losses_of_persons", "price_of_series", "sections_of_votes", "table_of_votes"]
+__all__ = ["MOST_VOTES", "losses_of_persons", "price_of_series", "sections_of_votes", "table_of_votes"]
 
-_MOST_VOTES: Final = 100
-"""That have a part of the page each; the folder of a further one has all of it."""
-_MOST_DRAWN: Final = 24
-"""Whose estimates are drawn: more pictures would make a page of many megabytes."""
+MOST_VOTES: Final = 100  # that have a part of the page each; the folder of a further one has all of it
+_MOST_DRAWN: Final = 24  # whose estimates are drawn: more pictures would make a page of many megabytes
 _MOST_NAMES: Final = 12
-_FOLDER: Final = re.compile(r"vote-\d+")
 
 
 def table_of_votes(left: RunLeft) -> Iterator[Table]:
-    """Yield a row for each vote, which leads to its part of the page; nothing of what is no series.
-
-    Args:
-        left: what a series left.
-    """
+    """Yield a row for each vote, which leads to its part of the page; nothing of what is no series."""
     if left.result is None or not left.result.votes:
         return
     rows: list[Sequence[Entry]] = []
@@ -43,7 +36,7 @@ def table_of_votes(left: RunLeft) -> Iterator[Table]:
         outcome = vote.get("failure") or _said_of(left.outcomes[place - 1])
         refused = len(vote.get("refused", ()))
         title = str(vote.get("title", ""))
-        leads_to = _anchor(place) if place <= _MOST_VOTES else ""
+        leads_to = _anchor(place) if place <= MOST_VOTES else ""
         rows.append(
             (
                 Cell.of(vote.get("vote")),
@@ -75,63 +68,47 @@ def losses_of_persons(left: RunLeft) -> Iterator[Table]:
         yield Table(caption="ε of each person, by vote", name="losses", columns=list(rows[0]), rows=cells, full=rows)
 
 
-def sections_of_votes(left: RunLeft) -> Iterator[Section]:
-    """Yield a part for each vote of a series; nothing of what is no series.
-
-    Args:
-        left: what a run or a series left.
-
-    Raises:
-        ConfigurationError: a file of a vote is damaged.
-    """
+def sections_of_votes(left: RunLeft, own: Sequence[RunLeft | None]) -> Iterator[Section]:
+    """Yield a part for each vote of a series, with what it left itself; nothing of what is no series."""
     if left.kind != "series" or left.result is None or not left.result.votes:
         return
     votes = left.result.votes
-    over = len(votes) - _MOST_VOTES
+    over = len(votes) - MOST_VOTES
     said = "Each vote by itself: what came of it, what it cost, and who was not there."
     if over > 0:
         said += f" Of {some(over, 'more vote')} the folders have it: psephos report writes the page of one."
     yield Section(title="Vote by vote", blocks=[Text(said)])
     names_are_told = not (left.is_deployment or left.about is None or left.about.hides_participation)
-    for place, vote in enumerate(votes[:_MOST_VOTES], start=1):
+    for place, vote in enumerate(votes[:MOST_VOTES], start=1):
         title = str(vote.get("title", ""))
         absent = _absent(left.losses, vote, place) if names_are_told else {}
         yield Section(
             title=f"Vote {place}: {title}" if title else f"Vote {place}",
-            blocks=list(_vote(left, vote, place, absent)),
+            blocks=list(_vote(left, vote, place, absent, own[place - 1])),
             is_part=True,
             anchor=_anchor(place),
         )
 
 
-def _vote(left: RunLeft, vote: Mapping[str, Any], place: int, absent: Mapping[str, str]) -> Iterator[Block]:
+def _vote(
+    left: RunLeft, vote: Mapping[str, Any], place: int, absent: Mapping[str, str], own: RunLeft | None
+) -> Iterator[Block]:
     outcome = left.outcomes[place - 1]
     if outcome is not None:
         yield Text(verdict_of(outcome))
     elif failure := vote.get("failure"):
         yield Text(f"No outcome: {failure}.".replace("..", "."), "poor")
     yield Facts({**_turnout(left, vote), **absent, "What it cost": _price(left, place)})
-    folder = left.path / str(vote.get("folder", ""))
-    if not _FOLDER.fullmatch(folder.name) or folder.parent != left.path or not folder.is_dir():
+    if own is None:
         return
-    own = read_run(folder)
     if place <= _MOST_DRAWN:
-        yield from _drawn_of(own, place)
+        yield from drawn(own.pictures, "estimates", f"The estimates of vote {place} with their errors")
     table, shared = estimates_in(own)
     if table is not None:
-        yield Table(
-            caption=f"What was estimated in vote {place}",
-            name=f"vote-{place}-estimates",
-            columns=table.columns,
-            rows=table.rows,
-            full=table.full,
-        )
+        caption, name = f"What was estimated in vote {place}", f"vote-{place}-estimates"
+        yield dataclasses.replace(table, caption=caption, name=name)
         if shared:
             yield Text(f"The same in all rows: {shared}.", "quiet")
-
-
-def _drawn_of(own: RunLeft, place: int) -> Iterator[Drawing]:
-    yield from drawn(own.path / "estimates.svg", f"The estimates of vote {place} with their errors")
 
 
 def _turnout(left: RunLeft, vote: Mapping[str, Any]) -> dict[str, str]:
@@ -165,12 +142,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def price_of_series(result: Released, role: str) -> tuple[str, str]:
-    """Return what all votes cost whoever paid most, in odds, and the limit; and a warning where that protects little.
-
-    Args:
-        result: of a series.
-        role: what a party is called.
-    """
+    """Return what all votes cost whoever paid most, in odds, and the limit; and a warning if that protects little."""
     person, budget = result.privacy.person, result.privacy.budget
     epsilon = epsilon_text(person.proven)
     said = [f"Over all votes, whoever paid most lost ε = {epsilon} (proven, {person.relation})."]

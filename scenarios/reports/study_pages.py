@@ -14,28 +14,25 @@ from typing import Any, Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import require
 from ..experiments.findings import Finding
 from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.rows import table_of_rows
 from ..presentation.terminal import title_of
 from ..reading.cells import rows_in
-from ..reading.conversion import convert
 from ..reading.files import check_files, readable
-from ..running.reader import read_command, read_json
+from ..running.reader import Audit, pictures_in, read_as, read_command
 from ..tables import Rows, Table, listed
 from ..verdicts import AuditVerdict
-from .audits import audited_losses, read_audit
+from .blocks import audited_losses
 from .page import Block, Page, Section, Text, drawn, repeated
 
 __all__ = ["page_of_study", "sections_of_studies"]
 
 _PICTURE: Final = re.compile(r"!\[(.*?)\]\((?:.*/)?([\w.-]+)\.png\)", re.DOTALL)
 _STUDY: Final = "study.json"
-_NAME: Final = re.compile(r"[\w-]+")
-"""Of a table, whose file is called so: it names no other folder's."""
-_MOST_CELLS: Final = 6
-"""Whose leading measures a verdict says."""
+_NAME: Final = re.compile(r"[\w-]+")  # of a table, whose file is called so: it names no other folder's
+_MOST_CELLS: Final = 6  # whose leading measures a verdict says
 
 
 class _Reproduction(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,14 +76,7 @@ class _Trials(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def page_of_study(folder: Path) -> Page | None:
-    """Return the page of an audit, of trials or of a reproduction; None where the folder is of none of them.
-
-    Args:
-        folder: what the command left.
-
-    Raises:
-        ConfigurationError: a file of it is damaged.
-    """
+    """Return the page of an audit, of trials or of a reproduction; None where the folder is of none of them."""
     for name, make in _PAGES.items():
         if (folder / name).exists():
             check_files(folder)
@@ -96,14 +86,7 @@ def page_of_study(folder: Path) -> Page | None:
 
 
 def sections_of_studies(folder: Path) -> Iterator[Section]:
-    """Yield what studies say that lie in the folder of a run, each in a folder of its own.
-
-    Args:
-        folder: the run's.
-
-    Raises:
-        ConfigurationError: a file of one is damaged.
-    """
+    """Yield what studies say that lie in the folder of a run, each in a folder of its own."""
     for file in sorted(folder.glob(f"*/{_STUDY}")):
         check_files(file.parent)
         study = _study_in(file.parent)
@@ -118,15 +101,16 @@ def _of_study(folder: Path) -> Page:
 
 
 def _study_in(folder: Path) -> _Study:
-    study: _Study = convert(read_json(folder / _STUDY), _Study, _STUDY)
+    study: _Study = read_as(folder / _STUDY, _Study)
     return study
 
 
 def _blocks_of(study: _Study, folder: Path) -> Iterator[Block]:
     """Yield the pictures, the tables and the notes of a study."""
+    pictures = pictures_in(folder)
     for table in study.tables:
         if table.picture:
-            yield from drawn(folder / f"{table.name}.svg", table.picture)
+            yield from drawn(pictures, table.name, table.picture)
         found = _table_in(folder, table.name, file=_STUDY)
         rows = [{table.columns.get(key, key): value for key, value in row.items()} for row in found]
         if rows:
@@ -136,7 +120,7 @@ def _blocks_of(study: _Study, folder: Path) -> Iterator[Block]:
 
 
 def _of_audit(folder: Path) -> Page:
-    audit = read_audit(folder / "audit.json")
+    audit: Audit = read_as(folder / "audit.json", Audit)
     table, sure = audited_losses(audit)
     counts = Counter(row.verdict for row in audit.rows)
     refuted = counts[AuditVerdict.PROOF_REFUTED]
@@ -157,13 +141,13 @@ def _of_audit(folder: Path) -> Page:
 
 
 def _of_trials(folder: Path) -> Page:
-    trials: _Trials = convert(read_json(folder / "summary.json"), _Trials, "summary.json")
+    trials: _Trials = read_as(folder / "summary.json", _Trials)
     summary = folder / "summary.csv"
     rows = [
         {"mean_standard_error" if key == "standard_error" else key: value for key, value in row.items()}
         for row in (rows_in(summary) if summary.exists() else ())
     ]
-    blocks: list[Block] = [*drawn(folder / "trials.svg", "The leading measures over all trials")]
+    blocks: list[Block] = [*drawn(pictures_in(folder), "trials", "The leading measures over all trials")]
     if rows:
         hidden = [key for key in rows[0] if key.startswith("quantile_") and key.endswith(("_low", "_high"))]
         hidden += [key for key in rows[0] if all(row[key] is None for row in rows)]
@@ -215,13 +199,14 @@ def _leading(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _of_reproduction(folder: Path) -> Page:
-    found: _Reproduction = convert(read_json(folder / "reproduction.json"), _Reproduction, "reproduction.json")
+    found: _Reproduction = read_as(folder / "reproduction.json", _Reproduction)
     summary = _text_of(folder / "summary.md")
     title, _, rest = summary.partition("\n")
     introduction = [part.strip() for part in rest.partition("\n## ")[0].split("\n\n") if part.strip()]
     captions = {name: " ".join(words.split()) for words, name in _PICTURE.findall(summary)}
     holds = sum(finding.holds for finding in found.paper_findings)
-    pictures = [block for name, words in captions.items() for block in drawn(folder / f"{name}.svg", words)]
+    found_pictures = pictures_in(folder)
+    pictures = [block for name, words in captions.items() for block in drawn(found_pictures, name, words)]
     sections = [
         Section(title="What it is", blocks=[Text(" ".join(part.replace("`", "").split())) for part in introduction]),
         Section(title="What the paper says", blocks=[*_findings(found.paper_findings, "The paper's claims")]),
@@ -250,14 +235,8 @@ def _of_reproduction(folder: Path) -> Page:
 
 
 def _table_in(folder: Path, name: str, *, file: str) -> Rows:
-    """Return the rows of a table that a file names.
-
-    Raises:
-        ConfigurationError: the name is none of a table's, or the file cannot be read.
-    """
-    if not _NAME.fullmatch(name):
-        allowed = "tables whose names have letters, digits, - and _ alone"
-        raise ConfigurationError(field=f"{file}.tables", value=name, allowed=allowed)
+    """Return the rows of a table that a file names; ConfigurationError for a name that leads elsewhere."""
+    require(_NAME.fullmatch(name), f"{file}.tables", name, "tables whose names have letters, digits, - and _ alone")
     return rows_in(folder / f"{name}.csv")
 
 

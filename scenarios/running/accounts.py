@@ -16,16 +16,11 @@ from .series import Allowance
 
 __all__ = ["Accounts"]
 
-_NO_CLOCK: Final = 0.0
-"""The time of every vote of a series without a clock, whose budget has no period."""
+_NO_CLOCK: Final = 0.0  # the time of every vote of a series without a clock, whose budget has no period
 
 
 class Accounts:
-    """The ledgers of everybody who ever takes part.
-
-    Args:
-        allowance: what each may lose.
-    """
+    """The ledgers of everybody who ever takes part, of whom each may lose what the allowance says."""
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
@@ -46,12 +41,7 @@ class Accounts:
         return tuple(entry for _, entry in self._paid.get(person, ()))
 
     def ledger(self, person: str, at: dt.datetime | None) -> Ledger:
-        """Return a person's ledger as of a vote: with all that counts against the budget, or against its period's.
-
-        Args:
-            person: the name.
-            at: when the vote is; None without a clock.
-        """
+        """Return a person's ledger as of a vote: with all that counts against the budget, or against its period's."""
         paid = self._paid.get(person, [])
         seconds = self._allowance.period_seconds
         counted = [entry for _, entry in paid]
@@ -60,13 +50,7 @@ class Accounts:
         return Ledger(person, budget=self._allowance.budget, entries=counted)
 
     def refusal(self, person: str, losses: Iterable[PrivacyLoss], at: dt.datetime | None) -> BudgetExceededError | None:
-        """Return why a person cannot take part in a vote; None where there is room for it.
-
-        Args:
-            person: the name.
-            losses: what the vote costs this person.
-            at: when it is.
-        """
+        """Return why a person cannot take part in a vote that costs this; None where there is room for it."""
         needed = list(losses)
         try:
             self.ledger(person, at).check(needed)
@@ -84,12 +68,7 @@ class Accounts:
         )
 
     def book(self, entries: Iterable[LedgerEntry], at: dt.datetime | None) -> None:
-        """Take up what was charged, each by its person.
-
-        Args:
-            entries: the losses.
-            at: when.
-        """
+        """Take up what was charged at a time, each loss by its person."""
         for entry in entries:
             self._paid.setdefault(entry.person, []).append((_seconds(at), entry))
 

@@ -36,18 +36,13 @@ class AgentClasses(msgspec.Struct, frozen=True):
 
 
 class Adversity(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session meets beside honest parties and a calm network.
+    """What a session meets beside honest parties and a calm network."""
 
-    Args:
-        deviations: what parties do that do not follow the protocol, by name; the server's under `SERVER`.
-        strangers: who else tries to take part.
-        plugins: whose code runs besides, to be blamed for what it raises.
-        weather: what the network does to payloads; a party whose connection is lost does not come back.
-    """
-
+    # What parties do that do not follow the protocol, by name; the server's under `SERVER`.
     deviations: Mapping[str, Deviation] = {}
-    strangers: Strangers | None = None
-    plugins: Sequence[Plugin] = ()
+    strangers: Strangers | None = None  # who else tries to take part
+    plugins: Sequence[Plugin] = ()  # whose code runs besides, to be blamed for what it raises
+    # What the network does to payloads; a party whose connection is lost does not come back.
     weather: Weather | None = None
 
 

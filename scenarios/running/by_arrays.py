@@ -30,12 +30,7 @@ def run_arrays(
 ) -> SessionRecord:
     """Run the same session as array computations; the ledger gets one line for each loss, for all parties together.
 
-    Args:
-        protocol: what is run.
-        inputs: all parties' rows.
-        noise: the simulation's, which names the session.
-        names: the parties, in roster order; needed where reports are kept, which are known by them.
-        told: who is told of it, and gets what it leaves; losses are charged before anything is drawn.
+    Losses are charged before anything is drawn. Names, in roster order, are needed where reports are kept.
 
     Raises:
         ValueError: as `run_population`, or reports are kept and the parties have no names.
@@ -87,16 +82,7 @@ def run_streamed(
 ) -> SessionRecord:
     """Run a session of one phase as array computations over parties that come in batches; see `run_arrays`.
 
-    Args:
-        protocol: what is run.
-        batches: their rows; whoever opened them knows what was charged.
-        num_parties: how many there are, where that is known beforehand.
-        noise: the simulation's, which names the session.
-        told: who is told of it.
-
-    Raises:
-        ValueError: as `run_batches`.
-        PluginError: as `run_arrays`.
+    Whoever opened the batches knows what was charged, and perhaps how many parties there are.
     """
     phase = protocol.phases[0]
     tell = _telling(noise.session, told)

@@ -8,7 +8,6 @@ with the field, the value and what is allowed.
 import contextlib
 import dataclasses
 import re
-import tomllib
 from collections.abc import Callable, Collection
 from importlib import resources
 from pathlib import Path
@@ -24,7 +23,7 @@ from ...transports.faults import Faults
 from ..plugins import ARRAY
 from ..reading.conversion import convert
 from ..reading.files import check_size
-from ..reading.settings import Settings, Tables, read_settings, set_value
+from ..reading.settings import Settings, Tables, read_settings, read_toml, set_value
 from ..reading.sources import PartySources
 from ..system import find_protocol
 from .parties import sources_of
@@ -46,74 +45,56 @@ __all__ = [
     "unknown_key",
 ]
 
-VOTES: Final = "votes"
-"""The key by which a file is a series, which `series.load_series` reads."""
+VOTES: Final = "votes"  # the key by which a file is a series, which `series.load_series` reads
 
 
 _TABLES: Final = frozenset({".csv", ".tsv"})
-_MAX_BYTES: Final = 1 << 26
-"""Of a scenario: its parties stand in a file of their own where they are many."""
+_MAX_BYTES: Final = 1 << 26  # of a scenario: its parties stand in a file of their own where they are many
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is run.
+    """What is run."""
 
-    Args:
-        name: one word; names the session and the run folder.
-        title: one line.
-        description: what it is about; what is made up is said to be.
-        trust: who trusts whom, and what a coalition can learn.
-        protocol: as registered.
-        parameters: the protocol's own.
-        parties: a CSV file's path, a table for the protocol's generator, a table that names a data set, or the parties
-            themselves, a table each. In a file the key is the plural of the protocol's client role (partners, voters),
-            and a path is relative to it.
-        data: the folder of data sets, in a file relative to it; where a data set is named and this is empty, the
-            environment's PSEPHOS_DATA.
-        made_up: nobody real stands behind the parties, so the truth may be shown beside the estimates; generated
-            parties always are.
-        public_record: everybody may know the parties' values already, so the truth may be shown as well; some data sets
-            always are.
-        transport: "memory", "tcp" or another that is registered; "array" for no agents at all.
-        noise: "simulated" (from the seed) or "secure" (as in a deployment; not for arrays).
-        seed: of the simulated noise; without one, every run draws another.
-        round: tells repeated votes of one session apart.
-        budget: the most that each party may lose (ε, replace-one neighbors); without one, nothing is refused.
-        budget_delta: at which the budget is meant: 0 for a sum of pure losses, or in (0, 1), where more small ones fit.
-        deadline_seconds: for every phase.
-        quorum: for every phase: a number of parties, or a share of them; everybody by default. Left out where who takes
-            part is private: there is none.
-        phases: rules for single phases by name ("join" is the time before the first).
-        network: how bad the network between agents is (`transports.faults.Faults`), from the seed; simulations only.
-        adversary: who deviates, watches or infers, a table each (`adversaries.Role`); simulations only.
-    """
-
-    name: str
-    protocol: str
-    title: str = ""
-    description: str = ""
-    trust: str = ""
-    parameters: dict[str, Any] = {}
+    name: str  # one word; names the session and the run folder
+    protocol: str  # as registered
+    title: str = ""  # one line
+    description: str = ""  # what it is about; what is made up is said to be
+    trust: str = ""  # who trusts whom, and what a coalition can learn
+    parameters: dict[str, Any] = {}  # the protocol's own
+    # A CSV file's path, a table for the protocol's generator, a table that names a data set, or the parties themselves,
+    # a table each. In a file the key is the plural of the protocol's client role (partners, voters), and a path is
+    # relative to it.
     parties: str | dict[str, Any] | list[dict[str, Any]] = {}
+    # The folder of data sets, in a file relative to it; where a data set is named and this is empty, the environment's
+    # PSEPHOS_DATA.
     data: str = ""
+    # Nobody real stands behind the parties, so the truth may be shown beside the estimates; generated parties always
+    # are.
     made_up: bool = False
+    # Everybody may know the parties' values already, so the truth may be shown as well; some data sets always are.
     public_record: bool = False
-    transport: str = "memory"
+    transport: str = "memory"  # "memory", "tcp" or another that is registered; "array" for no agents at all
+    # "simulated" (from the seed) or "secure" (as in a deployment; not for arrays).
     noise: Literal["simulated", "secure"] = "simulated"
-    seed: int | None = None
-    round: int = 0
+    seed: int | None = None  # of the simulated noise; without one, every run draws another
+    round: int = 0  # tells repeated votes of one session apart
+    # The most that each party may lose (ε, replace-one neighbors); without one, nothing is refused.
     budget: float | None = None
+    # At which the budget is meant: 0 for a sum of pure losses, or in (0, 1), where more small ones fit.
     budget_delta: float = 0.0
-    deadline_seconds: float = 300.0
+    deadline_seconds: float = 300.0  # for every phase
+    # For every phase: a number of parties, or a share of them; everybody by default. Left out where who takes part is
+    # private: there is none.
     quorum: int | float | None = None
-    phases: dict[str, Any] = {}
+    phases: dict[str, Any] = {}  # rules for single phases by name ("join" is the time before the first)
+    # How bad the network between agents is (`transports.faults.Faults`), from the seed; simulations only.
     network: dict[str, float] = {}
+    # Who deviates, watches or infers, a table each (`adversaries.Role`); simulations only.
     adversary: list[dict[str, Any]] = []
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.name):
-            allowed = "up to 64 small letters, digits and hyphens"
-            raise ConfigurationError(field="name", value=self.name, allowed=allowed)
+        allowed = "up to 64 small letters, digits and hyphens"
+        require(re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.name), "name", self.name, allowed)
         if self.budget is None and self.budget_delta:
             raise ConfigurationError(field="budget_delta", value=self.budget_delta, allowed="left out without a budget")
         require(0 <= self.budget_delta < 1, "budget_delta", self.budget_delta, "in [0, 1)")
@@ -126,17 +107,15 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise ConfigurationError(field=field, value="a negative number", allowed="at least 0")
         if self.network:
             self._check_network()
-        if self.noise == "secure" and self.adversary:
-            allowed = "left out, since noise is secure: only simulations record an adversary's view"
-            raise ConfigurationError(field="adversary", value=f"{len(self.adversary)} given", allowed=allowed)
+        allowed = "left out, since noise is secure: only simulations record an adversary's view"
+        refuse(self.noise == "secure" and self.adversary, "adversary", f"{len(self.adversary)} given", allowed)
         refuse(self.noise == "secure" and self.seed is not None, "seed", "given", "left out where noise is secure")
 
     def _check_network(self) -> None:
         known = [field.name for field in dataclasses.fields(Faults)]
         for key in self.network:
             if key not in known:
-                allowed = one_of(known, key)
-                raise ConfigurationError(field="network", value=key, allowed=allowed)
+                raise ConfigurationError(field="network", value=key, allowed=one_of(known, key))
         refuse(self.transport == ARRAY, "network", self.network, "left out for arrays, which have none")
         _ = self.faults  # which says what is wrong with a number
 
@@ -189,23 +168,13 @@ def load_scenario(source: str, settings: Settings = ()) -> Scenario:
     """
     path = find_source(source)
     tables = read_tables(path)
-    if VOTES in tables:
-        allowed = "left out: a series of votes is for `psephos run`, this is for a single one"
-        raise ConfigurationError(field=VOTES, value="given", allowed=allowed)
+    allowed = "left out: a series of votes is for `psephos run`, this is for a single one"
+    refuse(VOTES in tables, VOTES, "given", allowed)
     return scenario_of(tables, settings, folder=path.parent)
 
 
 def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Scenario:
-    """Return the scenario of tables as a file holds them, which are changed, with some values set anew.
-
-    Args:
-        tables: the scenario's.
-        settings: as for `load_scenario`.
-        folder: from which relative paths lead.
-
-    Raises:
-        ConfigurationError: a key or a value is not allowed.
-    """
+    """Return the scenario of tables as a file in a folder holds them, which are changed, with some values set anew."""
     pairs = read_settings(settings)
     chosen = dict(pairs)
     # First of all, since the other keys' meaning depends on it.
@@ -272,11 +241,7 @@ def _is_made_up(parties: object, sources: PartySources) -> bool:
 def drop_replaced(tables: Tables, chosen: Tables, words: Collection[str], sources: PartySources) -> None:
     """Drop the scenario's own parameters in place of which others are chosen, or each party's own.
 
-    Args:
-        tables: the scenario's, which are changed.
-        chosen: what is set, by key.
-        words: what its parties may be called.
-        sources: where parties are from.
+    `words` are what its parties may be called.
     """
     _drop_alternatives(tables, sources, {key.removeprefix("parameters.") for key in chosen})
     for key, replaced in sources.own_parameters.items():
@@ -310,11 +275,7 @@ def _drop_parameters(tables: Tables, names: Collection[str]) -> None:
 
 
 def protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]]:
-    """Return the protocol that a scenario's tables name, or what was set.
-
-    Raises:
-        ConfigurationError: there is no such protocol.
-    """
+    """Return the protocol that a scenario's tables name, or what was set."""
     name = chosen.get("protocol", tables.get("protocol"))
     if name is None:
         for key in tables:
@@ -327,13 +288,7 @@ def protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]
 def unknown_key(
     key: str, known: Collection[str], protocol: type[PhasedProtocol[Any, Any]] | None
 ) -> ConfigurationError:
-    """Return the error for a key that is none of these.
-
-    Args:
-        key: what a file says.
-        known: what it may say there.
-        protocol: whose parameters stand in a table of their own; None where it is not known.
-    """
+    """Return the error for a key that is none of these; parameters of a known protocol have their own table."""
     allowed = f"left out{did_you_mean(key, sorted(known))}"
     if protocol is not None and key in protocol.parameters_type.__struct_fields__:
         allowed = f"left out: it is a parameter, as in parameters = {{ {key} = ... }}"
@@ -341,11 +296,7 @@ def unknown_key(
 
 
 def name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySources) -> None:
-    """Put the parties under `word`, as errors name them, a path being relative to the file's folder.
-
-    Raises:
-        ConfigurationError: the file has both keys.
-    """
+    """Put the parties under `word`, as errors name them, a path being relative to the file's folder."""
     if "parties" in tables and word != "parties":
         refuse(word in tables, "parties", "given", f"left out beside {word}")
         tables[word] = tables.pop("parties")
@@ -357,13 +308,7 @@ def name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySourc
 
 
 def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySources) -> Tables:
-    """Return a table of parties with every path in it replaced.
-
-    Args:
-        parties: the table.
-        move: returns what replaces a path.
-        sources: whose keys hold paths.
-    """
+    """Return a table of parties with every path in it, which the sources' keys hold, replaced."""
     moved = dict(parties)
     for key in sources.paths:
         if isinstance(parties.get(key), str) and parties[key]:
@@ -376,16 +321,8 @@ def move_paths(parties: Tables, move: Callable[[str], str], sources: PartySource
 
 
 def settable_keys(source: str) -> list[str]:
-    """Return the keys by which values of a scenario can be set, sorted: its own, its parameters' and its parties'.
-
-    Args:
-        source: as for `load_scenario`.
-
-    Raises:
-        ConfigurationError: there is no such scenario, or it cannot be read.
-    """
-    path = find_source(source)
-    tables = read_tables(path)
+    """Return the keys by which values of a scenario can be set, sorted: its own, its parameters' and its parties'."""
+    tables = read_tables(find_source(source))
     protocol = protocol_of(tables, {})
     word = f"{protocol.client_role}s"
     own = {*Scenario.__struct_fields__, word} - {"parties", "parameters", "protocol", "name"}
@@ -395,11 +332,7 @@ def settable_keys(source: str) -> list[str]:
 
 
 def find_source(source: str) -> Path:
-    """Return the file of a scenario or a series: one that is shipped, or a path.
-
-    Raises:
-        ConfigurationError: there is none.
-    """
+    """Return the file of a scenario or a series: one that is shipped, or a path."""
     shipped = {**shipped_scenarios(), **shipped_series()}
     if source in shipped:
         return shipped[source]
@@ -418,11 +351,7 @@ def find_source(source: str) -> Path:
 
 
 def read_tables(path: Path) -> Tables:
-    """Return what a TOML or JSON file holds, with the file's name where it names nothing.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
+    """Return what a TOML or JSON file holds, with the file's name where it names nothing."""
     return {"name": path.stem, **_read(path)}
 
 
@@ -430,9 +359,7 @@ def _read(path: Path) -> Tables:
     try:
         check_size(path, field="scenario", most=_MAX_BYTES)
         text = path.read_text(encoding="utf-8-sig")
-        if path.suffix == ".json":
-            return msgspec.json.decode(text, type=Tables)
-        return tomllib.loads(text)
+        return msgspec.json.decode(text, type=Tables) if path.suffix == ".json" else read_toml(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(field="scenario", value=str(path), allowed=f"a readable file ({error})") from None
     except (ValueError, msgspec.DecodeError, RecursionError) as error:  # TOML's, or an integer of too many digits

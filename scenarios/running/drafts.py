@@ -34,8 +34,7 @@ __all__ = [
     "scenario_text",
 ]
 
-_ROWS_LOOKED_AT: Final = 200_000
-"""Of larger files the others are checked as the scenario is read."""
+_ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
 _MOST_SHOWN: Final = 12
 MOST_LINES: Final = 15
 """Of a scenario that is written: it is to be read."""
@@ -63,10 +62,7 @@ class Sheet:
     def of(cls, path: Path, *, written: str, wanted: Sequence[str] = ()) -> "Sheet":
         """Return a file's sheet.
 
-        Args:
-            path: the file.
-            written: the file as the scenario has it.
-            wanted: columns that it may have.
+        `written` is the file as the scenario has it, and `wanted` are columns that it may have.
 
         Raises:
             ConfigurationError: it cannot be read, or is no table with rows.

@@ -21,11 +21,7 @@ __all__ = ["EarlierReports"]
 class EarlierReports:
     """The kept reports of one session: what its parties bring along, and what they leave (`all`).
 
-    Args:
-        protocol: what is run.
-        names: the parties, in roster order.
-        inputs: their rows.
-        kept: the caller's, by scope and phase; it gets what the session leaves. None where nobody asks for that.
+    `kept` is the caller's, by scope and phase, and gets what the session leaves; None where nobody asks for that.
 
     Raises:
         ConfigurationError: a report is of another law, or of values that have changed.
@@ -58,11 +54,7 @@ class EarlierReports:
         return bool(self._phases)
 
     def parties(self, ledgers: Mapping[str, Ledger] | None = None) -> list[Party]:
-        """Return all parties with what they bring along, in roster order.
-
-        Args:
-            ledgers: by name, where their losses are charged; None for new ones.
-        """
+        """Return all parties with what they bring along, in roster order, and with new ledgers unless given."""
         private: list[list[int]] = self._inputs.private.tolist()
         public: list[list[int]] = self._inputs.public.tolist()
         own: dict[str, dict[str, KeptReport]] = {}
@@ -98,17 +90,8 @@ class EarlierReports:
             return self._inputs.public
         return self._inputs.public[np.array([name not in kept.drawn for name in self._names], dtype=np.bool_)]
 
-    def take_up(
-        self,
-        drawn: Mapping[str, Mapping[str, tuple[int, ...]]],
-        received: ReceivedReports,
-    ) -> None:
-        """Keep what a session of agents leaves.
-
-        Args:
-            drawn: by the parties, by name and phase.
-            received: by the server, by phase and name.
-        """
+    def take_up(self, drawn: Mapping[str, Mapping[str, tuple[int, ...]]], received: ReceivedReports) -> None:
+        """Keep what a session of agents leaves: drawn by name and phase, received by phase and name."""
         for phase, scope in self._phases:
             kept = self._kept[phase.name]
             values = dict(self._values(phase))

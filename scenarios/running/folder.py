@@ -31,9 +31,10 @@ import msgspec
 import structlog
 
 from ...agents.events import Log
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
+from ...transports.own_files import OWN_FOLDER, is_own
 from ..tables import csv_of
 
 __all__ = ["COMMAND", "SCHEMA", "RunFolder", "add_ledgers", "check_schema", "open_event_log", "read_ledger", "to_json"]
@@ -59,11 +60,8 @@ def to_json(value: object) -> bytes:
 class _Lines:
     """A structlog logger that writes encoded lines to a file.
 
-    Args:
-        file: where to.
-        path: the file's, for errors.
-        failures: gets why lines could not be written, and how many; each is an error for its caller as well.
-        is_live: whether each line must be there before the call returns, and a privacy loss on the disk itself.
+    Why lines could not be written, and how many, is counted; each is an error for its caller as well. If it is live, a
+    line is there before the call returns, and a privacy loss on the disk itself.
     """
 
     def __init__(self, file: BinaryIO, *, path: Path, failures: collections.Counter[str], is_live: bool) -> None:
@@ -74,11 +72,7 @@ class _Lines:
         self._num_bytes = 0  # of whole lines: where the next one begins
 
     def msg(self, line: bytes) -> None:
-        """Write a line, all of it or nothing.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Write a line, all of it or nothing."""
         rest = memoryview(line + b"\n")
         num_bytes = len(rest)
         try:
@@ -104,15 +98,11 @@ class _Lines:
 def open_event_log(
     path: Path, *, is_live: bool = False, failures: collections.Counter[str] | None = None
 ) -> Generator[Log]:
-    """Yield a structlog logger whose events become lines of JSON in `path`.
+    """Yield a structlog logger whose events become lines of JSON in a file that is made anew.
 
-    Args:
-        path: the file, which is made anew.
-        is_live: write each line at once, for a process that may be watched, or killed: a privacy loss is then on file
-            before its report leaves.
-        failures: gets why lines could not be written, and how many.
-
-    Each line that cannot be written is an error for whoever logs it, who may go on without it.
+    Why lines could not be written, and how many, is counted; each is an error for whoever logs it, who may go on
+    without it. A live log writes each line at once, for a process that may be watched, or killed: a privacy loss is
+    then on file before its report leaves.
     """
     failures = collections.Counter() if failures is None else failures
     with _open_own(path, buffering=0 if is_live else 1 << 16) as file:
@@ -134,8 +124,9 @@ def _render(_logger: object, level: str, fields: MutableMapping[str, Any]) -> by
 
 
 def _open_own(path: Path, *, buffering: int = -1) -> BinaryIO:
-    """Open a new file that is its owner's alone: it may hold losses, values, or a roster."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb", buffering=buffering)
+    """Open a new file that is its owner's alone: it may hold losses, values, or a roster; no link is followed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    return os.fdopen(os.open(path, flags, 0o600), "wb", buffering=buffering)
 
 
 class RunFolder:
@@ -146,19 +137,19 @@ class RunFolder:
             files in it are.
 
     Raises:
-        ConfigurationError: it holds something, or cannot be made.
+        ConfigurationError: it holds something, or cannot be made, or others may write to it.
     """
 
     def __init__(self, path: Path) -> None:
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            occupied = any(path.iterdir())
+            occupied, is_ours = any(path.iterdir()), is_own(path)
         except OSError as error:
             raise ConfigurationError(
                 field="--out", value=str(path), allowed=f"a folder to write to ({error.strerror or error})"
             ) from None
-        if occupied:
-            raise ConfigurationError(field="--out", value=str(path), allowed="a new or an empty folder")
+        refuse(occupied, "--out", str(path), "a new or an empty folder")
+        refuse(not is_ours, "--out", str(path), OWN_FOLDER)
         self.path = path
 
     @property
@@ -169,6 +160,10 @@ class RunFolder:
     def write_json(self, name: str, value: object) -> None:
         """Write one value as indented JSON."""
         self._write(name, msgspec.json.format(to_json(value), indent=2) + b"\n")
+
+    def write_text(self, name: str, text: str) -> None:
+        """Write a text."""
+        self._write(name, text.encode())
 
     def write_command(self, command: str) -> None:
         """Keep the command that leaves the folder, as a shell takes it, without a seed that hides anybody's values."""
@@ -224,15 +219,7 @@ def _lines_of(view: View) -> Generator[dict[str, object]]:
 
 
 def check_schema(written: Mapping[str, Any], name: str) -> None:
-    """Refuse what a later Psephos wrote; what says no schema is older, and is read.
-
-    Args:
-        written: the content of a file of JSON.
-        name: the file's.
-
-    Raises:
-        ConfigurationError: its schema is above `SCHEMA`.
-    """
+    """Refuse the content of a file of JSON that a later Psephos wrote; what says no schema is older, and is read."""
     schema = written.get("schema", 0)
     if isinstance(schema, int) and schema > SCHEMA:
         allowed = f"at most {SCHEMA}, which this Psephos reads: a later one wrote this folder"
@@ -240,14 +227,7 @@ def check_schema(written: Mapping[str, Any], name: str) -> None:
 
 
 def read_ledger(run: Path) -> list[LedgerEntry]:
-    """Return the entries of a run's ledger.
-
-    Args:
-        run: the run's folder.
-
-    Raises:
-        ConfigurationError: there is no ledger, a line is none of a ledger's, or a later Psephos wrote the folder.
-    """
+    """Return the entries of a run's ledger."""
     path = run / "ledger.jsonl"
     # A run that was killed has none.
     with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):

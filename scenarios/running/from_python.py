@@ -225,8 +225,7 @@ def _say_losses(entries: Sequence[LedgerEntry]) -> str:
     for entry in entries:
         by_person.setdefault(entry.person, []).append(entry)
     num_persons = sum(own[0].num_persons for own in by_person.values())
-    totals = {person: total_of(own) for person, own in by_person.items()}
-    most = max(totals.values(), key=lambda total: total.proven)
+    most = max(map(total_of, by_person.values()), key=lambda total: total.proven)
     models = " and ".join(sorted({entry.model.value for entry in entries}))
     units = list(dict.fromkeys(entry.unit for entry in entries))
     at_most = "lost" if num_persons == 1 else "lost at most"
@@ -272,6 +271,4 @@ def _plain(value: object) -> object:
         return given.to_dict("records")
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in given.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in given]
-    return value
+    return [_plain(each) for each in given] if isinstance(value, list | tuple) else value

@@ -21,17 +21,14 @@ from ...transports.faults import FaultyTransport
 __all__ = ["Strangers", "hold_in_process"]
 
 _SECONDS_BETWEEN_PROGRESS: Final = 0.2
-# So long strangers wait before they look again whether everybody else has joined.
-_SECONDS_BETWEEN_LOOKS: Final = 0.01
+_SECONDS_BETWEEN_LOOKS: Final = 0.01  # so long strangers wait before they look again whether everybody else has joined
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Strangers:
     """Connections that are nobody's of the session, made while all parties but one have joined and before it begins.
 
-    Args:
-        hellos: what they say first, one connection each.
-        attempts: the caller's list, which gets what came of each.
+    Each says its Hello first; the caller's list gets what came of it.
     """
 
     hellos: Sequence[Hello]
@@ -115,11 +112,7 @@ async def hold_in_process(
 
 
 class _Parties:
-    """Who takes part, and how those end who do not hear the outcome.
-
-    Attributes:
-        endings: for each client that did not end with the outcome, why.
-    """
+    """Who takes part, and how those clients end, and why, who do not hear the outcome."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.endings: dict[str, PsephosError] = {}

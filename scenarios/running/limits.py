@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Final
 
 from ...agents.lobby import Places
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import refuse
 from ...transports.abc import Transport
 from ...transports.tap import TappedTransport
 from ..plugins import ARRAY
@@ -18,8 +18,7 @@ __all__ = ["calm_collector", "check_descriptors", "reserve_descriptors", "reserv
 _SPARE_DESCRIPTORS: Final = 64
 # Connections that have not said who they are: fewer, and a party could not come where a handful of strangers are.
 _LEAST_PLACES: Final = 64
-# New container objects for each party between two walks of the collector.
-_OBJECTS_BETWEEN_COLLECTIONS: Final = 200
+_OBJECTS_BETWEEN_COLLECTIONS: Final = 200  # new container objects for each party between two walks of the collector
 
 
 @contextlib.contextmanager
@@ -42,26 +41,15 @@ def calm_collector(num_parties: int) -> Generator[None]:
 
 
 def check_descriptors(transport: str, *, num_parties: int, is_tapped: bool = False) -> None:
-    """Raise ConfigurationError if the system does not allow the descriptors of a session over this transport.
-
-    Args:
-        transport: its name.
-        num_parties: how many are on the roster.
-        is_tapped: whether a relay stands between them and the server.
-    """
+    """Raise ConfigurationError if the system allows too few descriptors for a session over this transport, or a tap."""
     number = _descriptors_needed(transport, num_parties, is_tapped=is_tapped)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < number:
-        allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
-        raise ConfigurationError(field="parties over sockets", value=num_parties, allowed=allowed)
+    allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
+    refuse(hard != resource.RLIM_INFINITY and hard < number, "parties over sockets", num_parties, allowed)
 
 
 def reserve_descriptors(transport: Transport, *, num_parties: int) -> None:
-    """Raise this process's limit of open descriptors to what a session needs, if it is lower.
-
-    Raises:
-        ConfigurationError: as `check_descriptors`.
-    """
+    """Raise this process's limit of open descriptors to what a session needs, if it is lower, and if that can be."""
     is_tapped = isinstance(transport, TappedTransport)
     check_descriptors(transport.name, num_parties=num_parties, is_tapped=is_tapped)
     number = _descriptors_needed(transport.name, num_parties, is_tapped=is_tapped)
@@ -75,22 +63,15 @@ def reserve_for_server(*, num_parties: int) -> Places:
 
     Each of the roster has one that nobody else can take.
 
-    Args:
-        num_parties: on the roster.
-
     Returns:
         How many connections may be without a Hello at a time.
-
-    Raises:
-        ConfigurationError: the system does not allow as many.
     """
     reserved = num_parties + _SPARE_DESCRIPTORS
     wanted = reserved + Places.for_roster(num_parties).in_all
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if allowed < reserved + _LEAST_PLACES:
-        least = f"at least {reserved + _LEAST_PLACES} for {num_parties:,} parties: raise it, or serve fewer"
-        raise ConfigurationError(field="the limit of open files (`ulimit -n`)", value=hard, allowed=least)
+    least = f"at least {reserved + _LEAST_PLACES} for {num_parties:,} parties: raise it, or serve fewer"
+    refuse(allowed < reserved + _LEAST_PLACES, "the limit of open files (`ulimit -n`)", hard, least)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     return Places.for_roster(num_parties, most=allowed - reserved)

@@ -18,8 +18,7 @@ __all__ = ["WORTH_SAYING", "Offer", "Offers", "best_offer", "sentence_of"]
 WORTH_SAYING: Final = 0.1
 """By such a share another variant must be better for a run to say so."""
 
-# Of quotients: a tenth is a tenth.
-_ROUNDING: Final = 1e-9
+_ROUNDING: Final = 1e-9  # of quotients: a tenth is a tenth
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

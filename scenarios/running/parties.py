@@ -24,8 +24,7 @@ from ..system import part_of
 
 __all__ = ["check_names", "read_parties", "read_parties_file", "sources_of"]
 
-_LARGE_BYTES: Final = 1 << 20
-"""From these on a file is read by columns, by pandas, which takes half a second to import."""
+_LARGE_BYTES: Final = 1 << 20  # from these on a file is read by columns, by pandas, which takes half a second to import
 _AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -36,23 +35,18 @@ def read_parties(
     protocol: type[PhasedProtocol[Any, Any]],
     data: str = "",
 ) -> PartiesTable:
-    """Return the parties that a scenario names.
+    """Return the parties that a scenario, whose parameters are yet to be checked, names.
 
-    Args:
-        parties: a CSV file's path, a generator's table, one that names a data set, or a table for each party.
-        parameters: the scenario's, before they are checked.
-        protocol: whose columns and role.
-        data: the folder of data sets.
+    They are a CSV file's path, a generator's table, one that names a data set, or a table for each party.
 
     Raises:
         ConfigurationError: there are none, a file cannot be read, a column or an entry is missing, a party is named
             twice.
     """
     role = protocol.client_role
-    if not parties:
-        kept = f"a run's scenario.json keeps none that its scenario listed: give --set {role}s=FILE"
-        allowed = f"a file, a generator, or at least one {role} ({kept})"
-        raise ConfigurationError(field=f"{role}s", value="none", allowed=allowed)
+    kept = f"a run's scenario.json keeps none that its scenario listed: give --set {role}s=FILE"
+    allowed = f"a file, a generator, or at least one {role} ({kept})"
+    require(parties, f"{role}s", "none", allowed)
     sources = sources_of(protocol)
     match parties:
         case Mapping() if "data" in parties:
@@ -94,16 +88,13 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], role: str) -> PartiesTable:
 def read_parties_file(
     path: Path, role: str, columns: Mapping[str, str] = _AS_THEY_ARE, *, numbered: bool = False
 ) -> PartiesTable:
-    """Return the parties of a CSV file with a line for each of them.
+    """Return the parties of a CSV file, of any form (`reading.text_forms`), with a line for each of them.
 
     Args:
-        path: the file, of any form (`reading.text_forms`).
+        path: the file.
         role: what the column of names is called.
         columns: what the file calls columns that are called otherwise here.
         numbered: it has no names, and parties are called by their number in it.
-
-    Raises:
-        ConfigurationError: it cannot be read, has no such column, no line, or one that is no row of it.
     """
     field = f"{role}s"
     check_size(path, field=field)
@@ -130,8 +121,7 @@ def read_parties_file(
     if plain is not None:
         entries = dict(zip(header, plain, strict=True))
         places = range(2, len(plain[0]) + 2)
-    if not places:
-        raise ConfigurationError(field=f"{role}s", value=str(path), allowed=f"a file with at least one {role}")
+    require(places, f"{role}s", str(path), f"a file with at least one {role}")
     width = len(str(len(places)))
     own = [f"{role} {number:0{width}d}" for number in range(1, len(places) + 1)] if numbered else entries.pop(role)
     names = own if isinstance(own, NameColumn) and own.are_plain else [name.strip() for name in own]
@@ -140,11 +130,7 @@ def read_parties_file(
 
 
 def _header_in(rows: Rows, path: Path, names: str, columns: Mapping[str, str], *, role: str) -> list[str]:
-    """Return a file's header, with the names that a protocol has for its columns; that of names may be none.
-
-    Raises:
-        ConfigurationError: it lacks a column, or has two of one name.
-    """
+    """Return a file's header, with the names that a protocol has for its columns; that of names may be none."""
     header = names_in(rows)
     for column, name in columns.items():
         if name not in header:
@@ -170,16 +156,9 @@ def _check_header(header: Sequence[str], path: Path, role: str) -> None:
 
 
 def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Sequence[int] = ()) -> Sequence[str]:
-    """Return the names, if they can name the parties of a session.
+    """Return names in roster order, if they can name the parties of a session: at least one, distinct, allowed.
 
-    Args:
-        names: of the parties, in roster order.
-        role: what a party is called in errors.
-        source: the file that they are from.
-        lines: where each stands in it; empty where there is no file.
-
-    Raises:
-        ConfigurationError: there is none, one is taken twice, or one cannot name a party.
+    `lines` are where each stands in the file that they are from; empty where there is none.
     """
     require(names, f"{role}s", "none", f"at least one {role}")
     with contextlib.suppress(ConfigurationError):

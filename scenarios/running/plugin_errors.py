@@ -25,11 +25,9 @@ class Plugin(NamedTuple):
 
 @contextlib.contextmanager
 def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
-    """Turn what a protocol's own code raises before a session begins into a sentence.
+    """Turn what a protocol's own code raises before a session begins into an UnusablePluginError.
 
-    Raises:
-        UnusablePluginError: in place of any exception, but Psephos's own, and the system's where it is not raised by
-            the protocol's own code.
+    Psephos's own exceptions stay, and the system's where they are not raised by the protocol's own code.
     """
     try:
         yield
@@ -107,8 +105,7 @@ def _blamed(
     for leaf in leaves:
         if isinstance(leaf, PsephosError):
             continue
-        frames = frames_of(leaf)
-        entered = _entered(frames, plugins)
+        entered = _entered(frames_of(leaf), plugins)
         if entered is None:
             continue
         plugin, frame = entered

@@ -18,8 +18,7 @@ __all__ = ["answer_task", "num_cores", "open_worker", "open_workers", "shares_of
 AnswerT = TypeVar("AnswerT")
 TaskT = TypeVar("TaskT", bound=msgspec.Struct)
 
-_LEAST_SHARE: Final = 5
-"""Fewer repetitions are not worth a process: it makes what repetitions have in common once more."""
+_LEAST_SHARE: Final = 5  # fewer repetitions are not worth a process: it makes what repetitions have in common once more
 
 
 def num_cores() -> int:
@@ -31,12 +30,7 @@ def num_cores() -> int:
 def open_worker(module: str, task: msgspec.Struct) -> Generator[subprocess.Popen[bytes]]:
     """Start a process that calls `work` of a module, with the task on its standard input; end it on leaving.
 
-    Args:
-        module: its absolute name; `work` reads one message and writes one.
-        task: what it is to do.
-
-    Yields:
-        The process, whose answer `communicate` returns.
+    `work` reads one message and writes one, which the process's `communicate` returns.
     """
     command = [sys.executable, "-c", f"from {module} import work; work()"]
     # In a group of its own: what a keyboard sends goes to this process alone, which ends the other one.
@@ -63,11 +57,6 @@ def open_workers(
     module: str, tasks: Sequence[msgspec.Struct], *, answer: type[AnswerT]
 ) -> Generator[Iterator[AnswerT | None]]:
     """Start a process for each task, which works while the block does; see `open_worker`.
-
-    Args:
-        module: whose `work` calls `answer_task`.
-        tasks: one for each process.
-        answer: its type.
 
     Yields:
         The answers in the tasks' order, each waited for when it is asked for; None of a process that failed.

@@ -33,23 +33,14 @@ OnStep: TypeAlias = Callable[[str, float, float], None]
 Where steps take very different times, it is told the share that is done, and 1.0.
 """
 
-# Steps take minutes, and the estimate counts all of them.
-_SECONDS_OF_ESTIMATE: Final = 86_400.0
+_SECONDS_OF_ESTIMATE: Final = 86_400.0  # steps take minutes, and the estimate counts all of them
 _MOST_SAID: Final = 34
 _WIDTH_OF_BARS: Final = 16
-# What takes no longer is over before anybody has read its bar.
-_SECONDS_WITHOUT_BARS: Final = 1.0
+_SECONDS_WITHOUT_BARS: Final = 1.0  # what takes no longer is over before anybody has read its bar
 
 
 class Watcher:
-    """Shows one session.
-
-    Args:
-        console: where a phase's line goes as it closes; None for nowhere.
-        progress: the bars, which come once the session has taken a second; None where nobody watches.
-        num_parties: on the roster.
-        clock: seconds that pass.
-    """
+    """Shows one session: a phase's line as it closes, and bars once it has taken a second, where somebody watches."""
 
     def __init__(
         self,
@@ -94,13 +85,7 @@ class Watcher:
 
 @contextlib.contextmanager
 def watch(*, console: Console | None, errors: Console, num_parties: int) -> Generator[Watcher]:
-    """Yield what shows a session while it runs.
-
-    Args:
-        console: for a line as each phase closes; None for none.
-        errors: for the bars, on standard error.
-        num_parties: on the roster.
-    """
+    """Yield what shows a session while it runs: on the console, if any, a line as each phase closes, and bars."""
     if not errors.is_terminal:
         yield Watcher(console, None, num_parties=num_parties)
         return
@@ -112,11 +97,7 @@ def watch(*, console: Console | None, errors: Console, num_parties: int) -> Gene
 
 @contextlib.contextmanager
 def steps(errors: Console) -> Generator[OnStep]:
-    """Yield what shows how far work has come: one bar in a terminal, and elsewhere a line as each step begins.
-
-    Args:
-        errors: on standard error.
-    """
+    """Yield what shows on standard error how far work has come: one bar in a terminal, else a line for each step."""
     if not errors.is_terminal:
         yield _Lines(errors)
         return
@@ -147,7 +128,6 @@ class _DoneColumn(MofNCompleteColumn):
     """How many steps are done, or which share."""
 
     def render(self, task: Task) -> Text:
-        """Return it."""
         return (
             Text(f"{task.completed:4.0%}", style="progress.download")
             if isinstance(task.total, float)
@@ -170,11 +150,7 @@ class _Lines:
 
 
 class Steps:
-    """Moves one bar, which comes with the first step: the next one may be minutes away.
-
-    Args:
-        progress: where the bar is.
-    """
+    """Moves one bar, which comes with the first step: the next one may be minutes away."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

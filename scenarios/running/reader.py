@@ -2,27 +2,32 @@
 
 The rules that hold here: `private/` is never opened, nor is anything outside of the folder; what is damaged is refused,
 with its file; what an earlier Psephos did not write yet is missing, and what a later one writes is refused. What was
-read is a value: whoever makes a page of it does not come back here.
+read is a value, pictures and an audit beside the run included: whoever makes a page of it opens no file.
 """
 
+import contextlib
 import dataclasses
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, require
 from ...protocol.privacy import LedgerEntry
 from ..reading.cells import rows_in
 from ..reading.conversion import convert
 from ..reading.files import check_files, readable
 from ..system import find_protocol
 from ..tables import Rows
+from ..verdicts import AuditVerdict
 from .folder import COMMAND, check_schema, read_ledger
 from .session_facts import SessionFacts
 
 __all__ = [
+    "Audit",
+    "AuditedLoss",
     "BudgetLeft",
     "Failure",
     "Kind",
@@ -33,15 +38,19 @@ __all__ = [
     "RunJSON",
     "RunLeft",
     "TrafficOfPhase",
+    "pictures_in",
+    "read_as",
     "read_command",
-    "read_json",
     "read_run",
+    "read_votes",
 ]
 
 _RUN: Final = "RUN"
 _FOLDER: Final = "the folder of a run"
 _BEGUN: Final = ("scenario.json", "events.jsonl", "ledger.jsonl")
 """What a run that was killed may have left, and nothing else."""
+_DROPPED: Final = b'"event":"party_dropped"'
+_VOTE: Final = re.compile(r"vote-\d+")
 
 Kind: TypeAlias = Literal["run", "series", "party"]
 
@@ -150,49 +159,55 @@ class Learnt(msgspec.Struct, frozen=True, kw_only=True):
     refutes_ledger: bool = False
 
 
+class AuditedLoss(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of an audit's row; a loss that nothing bounds is None."""
+
+    group: str
+    name: str
+    unit: str
+    relation: str = ""
+    claimed: float | None
+    proven: float | None
+    audited: float | None
+    tightness: float | None = None
+    verdict: AuditVerdict
+
+
+class Audit(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of `audit.json`."""
+
+    names: list[str] = []
+    samples: dict[str, int] = {}
+    confidence: float
+    rows: list[AuditedLoss]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunLeft:
-    """What a run left.
+    """What a run left."""
 
-    Args:
-        path: its folder.
-        kind: a session's, a series of votes', or one party's of a deployment.
-        schema: what the folder says of how it is written; 0 where it says nothing.
-        protocol: its name; empty where nothing says it.
-        title: what is decided; the session's name where nobody says.
-        scenario: as plain data; None where the folder has none.
-        run: how it ran; None where the run has not ended, or its process was killed.
-        about: whom it trusts and what it costs; None where the folder does not say.
-        result: what it released; None where it released nothing, and of a party.
-        outcome: decoded to the protocol's type; None where there is none, or the protocol is not installed.
-        missing_protocol: why an outcome is not decoded; empty where it is, or there is none.
-        outcomes: of a series, each vote's likewise, in the order of the result's votes.
-        entries: the ledger; None where the folder has none.
-        estimates: the table that it wrote of its outcome; None where the folder has none.
-        losses: of each person of a series, vote by vote; nothing of a deployment.
-        learnt: by its adversaries.
-        is_deployment: whether real parties may stand behind it: its noise is secure, or processes took part.
-        command: that repeats it; empty where the folder does not say.
-    """
-
-    path: Path
-    kind: Kind
-    schema: int
-    protocol: str
-    title: str
-    scenario: Mapping[str, Any] | None
-    run: RunJSON | None
-    about: SessionFacts | None
-    result: Released | None
+    path: Path  # its folder
+    kind: Kind  # a session's, a series of votes', or one party's of a deployment
+    schema: int  # what the folder says of how it is written; 0 where it says nothing
+    protocol: str  # its name; empty where nothing says it
+    title: str  # what is decided; the session's name where nobody says
+    scenario: Mapping[str, Any] | None  # as plain data; None where the folder has none
+    run: RunJSON | None  # how it ran; None where the run has not ended, or its process was killed
+    about: SessionFacts | None  # whom it trusts and what it costs; None where the folder does not say
+    result: Released | None  # what it released; None where it released nothing, and of a party
+    # Decoded to the protocol's type; None where there is none, or the protocol is not installed.
     outcome: msgspec.Struct | None
-    missing_protocol: str
-    outcomes: Sequence[msgspec.Struct | None]
-    entries: Sequence[LedgerEntry] | None
-    estimates: Rows | None
-    losses: Rows
-    learnt: Sequence[Learnt]
-    is_deployment: bool
-    command: str
+    missing_protocol: str  # why an outcome is not decoded; empty where it is, or there is none
+    outcomes: Sequence[msgspec.Struct | None]  # of a series, each vote's likewise, in the order of the result's votes
+    entries: Sequence[LedgerEntry] | None  # the ledger; None where the folder has none
+    estimates: Rows | None  # the table that it wrote of its outcome; None where the folder has none
+    losses: Rows  # of each person of a series, vote by vote; nothing of a deployment
+    learnt: Sequence[Learnt]  # by its adversaries
+    dropped: Sequence[Mapping[str, Any]]  # parties of a simulation, when and why
+    audit: Audit | None  # what an audit found whose folder lies in this one; None where there is none
+    pictures: Mapping[str, bytes]  # SVG by the files' names, without their ends
+    is_deployment: bool  # whether real parties may stand behind it: its noise is secure, or processes took part
+    command: str  # that repeats it; empty where the folder does not say
 
     @property
     def person(self) -> PersonLoss:
@@ -205,27 +220,23 @@ class RunLeft:
 
 
 def read_run(path: Path) -> RunLeft:
-    """Return what a run left in its folder.
-
-    Args:
-        path: the folder; that of a session in one process, of a series, of a server, or of one party.
+    """Return what a run, a series, a server or one party left in its folder.
 
     Raises:
         ConfigurationError: it is no run's folder, a file in it is damaged, or it was written by a later Psephos.
     """
     with readable(path, field=_RUN, what=_FOLDER):
         names = {each.name for each in path.iterdir()}
-    if not names & {"run.json", "result.json", "outcome.json", *_BEGUN}:
-        allowed = f"{_FOLDER}: this one has neither run.json nor result.json, nor anything else of a run"
-        raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed)
+    allowed = f"{_FOLDER}: this one has neither run.json nor result.json, nor anything else of a run"
+    require(names & {"run.json", "result.json", "outcome.json", *_BEGUN}, _RUN, str(path), allowed)
     check_files(path)
-    run: RunJSON | None = _read(path, "run.json", RunJSON) if "run.json" in names else None
-    result: Released | None = _read(path, "result.json", Released) if "result.json" in names else None
-    scenario = read_json(path / "scenario.json") if "scenario.json" in names else None
+    run: RunJSON | None = read_as(path / "run.json", RunJSON) if "run.json" in names else None
+    result: Released | None = read_as(path / "result.json", Released) if "result.json" in names else None
+    scenario = _read_json(path / "scenario.json") if "scenario.json" in names else None
     command = read_command(path)
     written = result.outcome if result is not None else None
     if written is None and "outcome.json" in names:
-        written = read_json(path / "outcome.json")
+        written = _read_json(path / "outcome.json")
     settings, about = scenario or {}, None if run is None else run.about
     convert(settings, _Tables, "scenario.json")
     kind, is_deployment = _kind_of(names, scenario, run, result)
@@ -238,6 +249,7 @@ def read_run(path: Path) -> RunLeft:
     if kind != "party":  # whose folder may have the party's name
         name = settings.get("name") or (result and (result.session or result.series)) or path.resolve().name
     tells_losses = kind == "series" and not is_deployment and "losses.csv" in names
+    audit = path / "audit" / "audit.json"
     return RunLeft(
         path=path,
         kind=kind,
@@ -254,37 +266,61 @@ def read_run(path: Path) -> RunLeft:
         entries=entries,
         estimates=rows_in(path / "estimates.csv") if "estimates.csv" in names else None,
         losses=rows_in(path / "losses.csv") if tells_losses else [],
-        learnt=_read_learnt(path) if "adversaries.json" in names else (),
+        learnt=_parsed(path / "adversaries.json", list[Learnt]) if "adversaries.json" in names else (),
+        dropped=_read_dropped(path / "events.jsonl") if "events.jsonl" in names and not is_deployment else (),
+        audit=read_as(audit, Audit) if audit.exists() else None,
+        pictures=pictures_in(path),
         is_deployment=is_deployment,
         command=command,
     )
 
 
 def read_command(folder: Path) -> str:
-    """Return the command that repeats what left a folder; empty where the folder does not say.
-
-    Raises:
-        ConfigurationError: the file that says it is damaged.
-    """
+    """Return the command that repeats what left a folder; empty where the folder does not say."""
     file = folder / COMMAND
-    return _read(folder, COMMAND, _Command).command if file.exists() else ""
+    return read_as(file, _Command).command if file.exists() else ""
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the table in a file of JSON that a command wrote.
+def read_votes(left: RunLeft, most: int) -> list[RunLeft | None]:
+    """Return what the first votes of a series left, `most` at most; None of one without a folder of its own."""
+    votes = () if left.kind != "series" or left.result is None else left.result.votes[:most]
+    folders = [left.path / str(vote.get("folder", "")) for vote in votes]
+    is_own = [_VOTE.fullmatch(own.name) and own.parent == left.path and own.is_dir() for own in folders]
+    return [read_run(own) if is_there else None for own, is_there in zip(folders, is_own, strict=True)]
+
+
+def pictures_in(folder: Path) -> dict[str, bytes]:
+    """Return the pictures in a folder, SVG by the files' names without their ends."""
+    found: dict[str, bytes] = {}
+    for path in sorted(folder.glob("*.svg")):
+        with readable(path, field=_RUN, value=folder, what=f"{_FOLDER} with a readable {path.name}"):
+            found[path.stem] = path.read_bytes()
+    return found
+
+
+def read_as(path: Path, kind: type[Any]) -> Any:
+    """Return the table in a file of JSON that a command wrote as a struct.
 
     Raises:
         ConfigurationError: it cannot be read, is damaged, or was written by a later Psephos.
     """
+    return convert(_read_json(path), kind, path.name)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    read: dict[str, Any] = _parsed(path, dict[str, Any])
+    check_schema(read, path.name)
+    return read
+
+
+def _parsed(path: Path, kind: Any) -> Any:
     with readable(path, field=_RUN, what=_FOLDER):
         content = path.read_bytes()
     try:
-        read: dict[str, Any] = msgspec.json.decode(content, type=dict[str, Any])
+        return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         allowed = f"{_FOLDER} whose {path.name} is whole ({error})"
         raise ConfigurationError(field=_RUN, value=str(path.parent), allowed=allowed) from None
-    check_schema(read, path.name)
-    return read
 
 
 def _kind_of(
@@ -301,16 +337,8 @@ def _kind_of(
     return kind, is_party or is_served or "deployment" in kinds or has_secure_noise
 
 
-def _read(folder: Path, name: str, kind: type[Any]) -> Any:
-    return convert(read_json(folder / name), kind, name)
-
-
 def _decoded(protocol: str, written: Mapping[str, Any] | None, path: Path) -> tuple[msgspec.Struct | None, str]:
-    """Return an outcome as its protocol has it, or why that cannot be; neither where there is none.
-
-    Raises:
-        ConfigurationError: the protocol is here, and this is no outcome of it.
-    """
+    """Return an outcome as its protocol has it, or why that cannot be; neither where there is none."""
     if written is None:
         return None, ""
     if not protocol:
@@ -326,12 +354,11 @@ def _decoded(protocol: str, written: Mapping[str, Any] | None, path: Path) -> tu
         raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed) from None
 
 
-def _read_learnt(path: Path) -> Sequence[Learnt]:
-    file = path / "adversaries.json"
-    with readable(file, field=_RUN, what=_FOLDER):
-        content = file.read_bytes()
-    try:
-        return msgspec.json.decode(content, type=list[Learnt])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        allowed = f"{_FOLDER} whose {file.name} is whole ({error})"
-        raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed) from None
+def _read_dropped(path: Path) -> Sequence[Mapping[str, Any]]:
+    with readable(path, field=_RUN, value=path.parent), path.open("rb") as file:
+        lines = [line for line in file if _DROPPED in line]
+    found: list[Mapping[str, Any]] = []
+    for line in lines:
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # of a killed process
+            found.append(msgspec.json.decode(line, type=dict[str, Any]))
+    return found

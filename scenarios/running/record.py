@@ -38,37 +38,22 @@ class Told(Observers, frozen=True, kw_only=True):
 
 
 class SessionRecord(msgspec.Struct, kw_only=True):
-    """What a session leaves.
+    """What a session leaves."""
 
-    Args:
-        outcome: what was released.
-        tallies: each phase's.
-        num_received: each phase's number of reports; None where that is private.
-        entries: the ledger: of each party in roster order, or one line for all of them (arrays).
-        own_outcomes: what single parties were told, by their places; for each of them alone.
-        endings: for each party that did not end with the outcome, why.
-        views: what each party saw, the server's first; only where asked for.
-        traffic: how much was said in each phase; of agents alone.
-        kept: what this session and earlier ones leave to later ones of the same scopes. Private: never written.
-    """
-
-    outcome: msgspec.Struct
-    tallies: tuple[Tally, ...]
-    num_received: tuple[int | None, ...]
-    entries: Sequence[LedgerEntry]
+    outcome: msgspec.Struct  # what was released
+    tallies: tuple[Tally, ...]  # each phase's
+    num_received: tuple[int | None, ...]  # each phase's number of reports; None where that is private
+    entries: Sequence[LedgerEntry]  # the ledger: of each party in roster order, or one line for all of them (arrays)
+    # What single parties were told, by their places; for each of them alone.
     own_outcomes: Mapping[int, msgspec.Struct] = {}
-    endings: Mapping[str, PsephosError] = {}
-    views: Sequence[View] = ()
-    traffic: Sequence[PhaseTraffic] = ()
+    endings: Mapping[str, PsephosError] = {}  # for each party that did not end with the outcome, why
+    views: Sequence[View] = ()  # what each party saw, the server's first; only where asked for
+    traffic: Sequence[PhaseTraffic] = ()  # how much was said in each phase; of agents alone
+    # What this session and earlier ones leave to later ones of the same scopes. Private: never written.
     kept: KeptReports = {}
 
     def unheard(self, protocol: PhasedProtocol[Any, Any], num_parties: int) -> UnheardError | None:
-        """Return the error for a release that nobody heard; None where somebody did, or where that is private.
-
-        Args:
-            protocol: what was run.
-            num_parties: how many there were.
-        """
+        """Return the error for a release that nobody heard; None where somebody did, or where that is private."""
         if protocol.hides_participation or not num_parties or len(self.endings) < num_parties:
             return None
         first = str(next(iter(self.endings.values())))

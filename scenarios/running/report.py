@@ -37,8 +37,7 @@ __all__ = [
 T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
 
-# Of sums in floating point, which are not more for that.
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # of sums in floating point, which are not more for that
 _MODELS = {
     "local": "local model: against everybody else, all colluding",
     "central": "central model: against everybody who sees the release; the aggregator is trusted",
@@ -48,12 +47,7 @@ _MODELS = {
 def show_heading(console: Console, *, title: str, facts: Sequence[str], description: str, trust: str) -> None:
     """Print what is run, and, before somebody takes part, what it is about and who trusts whom.
 
-    Args:
-        console: where to.
-        title: one line.
-        facts: short ones, in one line.
-        description: what it is about; empty where that is said later.
-        trust: `statements.trust_in`, and what a scenario adds; empty where that is said later.
+    Description and trust (`statements.trust_in`, and what a scenario adds) are empty where they are said later.
     """
     console.print()
     console.print(Text(title, style="bold"))
@@ -129,16 +123,8 @@ def show_privacy(
 def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str | None, delta: float | None) -> None:
     """Print a ledger: the entries of one party, or what each party paid by phase, and the population's total.
 
-    Where parties paid differently, a phase shows the least and the most, and the total is of whoever paid most.
-
-    Args:
-        console: where to.
-        entries: the ledger.
-        party: whose entries; None for all.
-        delta: also show ε at this δ by tighter composition, for sessions that were fixed in advance.
-
-    Raises:
-        ConfigurationError: δ is not in (0, 1); nothing has been printed.
+    Where parties paid differently, a phase shows the least and the most, and the total is of whoever paid most. With a
+    δ in (0, 1), else ConfigurationError, ε is also shown by tighter composition, for sessions fixed in advance.
     """
     shown = [entry for entry in entries if party in {None, entry.person}]
     persons, num_persons = _by_person(shown)
@@ -176,13 +162,9 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
 def show_scenarios(
     console: Console, rows: Iterable[tuple[str, str, str, str]], *, origins: Mapping[str, str], variable: str
 ) -> None:
-    """Print the shipped scenarios, and where the data are from that some of them need.
+    """Print the shipped scenarios, each with its protocol, title and data set, and where these sets are from.
 
-    Args:
-        console: where to.
-        rows: name, protocol, title, and the data set that it needs or nothing.
-        origins: where each of these is from, and how large it is.
-        variable: the environment's name for the folder of data sets.
+    `variable` is the environment's name for their folder.
     """
     columns = ("Scenario", "Protocol", "What is decided", "Needs")
     show_table(console, Table(columns=columns, rows=list(rows), labels=4), drop=("Protocol",))
@@ -232,8 +214,7 @@ def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | L
         show_note(console, f"in all for {total.relation.value} neighbors: an add-remove-one loss counts twice, {twice}")
     elif total.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
         replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE)
-        note = f"in all for {replaced.relation.value} neighbors: ε proven = {replaced.proven:g}, {twice}"
-        show_note(console, note)
+        show_note(console, f"in all for {replaced.relation.value} neighbors: ε proven = {replaced.proven:g}, {twice}")
     if len({loss.model for loss in losses}) > 1:
         show_note(console, f"in all against {total.against}")
 

@@ -3,7 +3,6 @@
 A mode is a type: parties are read at once (`Local`), come in batches (`Streamed`), or are elsewhere (`Served`).
 """
 
-import dataclasses
 import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -45,7 +44,6 @@ __all__ = [
     "Served",
     "Streamed",
     "dearest_losses",
-    "make_scene",
     "resolve",
     "resolve_served",
     "with_adversaries",
@@ -53,23 +51,14 @@ __all__ = [
 
 
 class Resolved(msgspec.Struct, kw_only=True):
-    """A scenario with everything that it names looked up and checked, whoever its parties are.
+    """A scenario with everything that it names looked up and checked, whoever its parties are."""
 
-    Args:
-        scenario: as written, with what was set, and with the folder that a data set was found in.
-        protocol: the protocol with its parameters.
-        names: the parties; none where they are streamed.
-        inputs: their rows; of parties elsewhere the public ones alone.
-        rules: deadlines and quorums.
-        note: what became of the rows of the parties' file, as a line for people.
-    """
-
-    scenario: Scenario
-    protocol: PhasedProtocol[Any, Any]
-    names: Sequence[str]
-    inputs: Inputs
-    rules: SessionRules
-    note: str = ""
+    scenario: Scenario  # as written, with what was set, and with the folder that a data set was found in
+    protocol: PhasedProtocol[Any, Any]  # the protocol with its parameters
+    names: Sequence[str]  # the parties; none where they are streamed
+    inputs: Inputs  # their rows; of parties elsewhere the public ones alone
+    rules: SessionRules  # deadlines and quorums
+    note: str = ""  # what became of the rows of the parties' file, as a line for people
 
     @property
     def parties(self) -> str:
@@ -78,24 +67,18 @@ class Resolved(msgspec.Struct, kw_only=True):
 
 
 class Local(Resolved, kw_only=True):
-    """What is run in one process, by agents or arrays, whose parties are read at once.
+    """What is run in one process, by agents or arrays, whose parties are read at once."""
 
-    Args:
-        may_show_truth: whether the truth may stand beside the estimates: in a simulation of nobody real, or of values
-            that are public record.
-        record: whether seed, private inputs and views are kept as well.
-        parameters_of_parties: the parameters that the scenario leaves to its parties, who say them again in a rerun.
-        gold: what is true, where somebody knows: a name's true value. It is no party's, and may always be shown.
-        roles: who deviates, watches or infers, one for each adversary of the scenario.
-        away: parties of a series who are not in this vote of it.
-    """
-
+    # Whether the truth may stand beside the estimates: in a simulation of nobody real, or of values that are public
+    # record.
     may_show_truth: bool = False
-    record: bool = False
+    record: bool = False  # whether seed, private inputs and views are kept as well
+    # The parameters that the scenario leaves to its parties, who say them again in a rerun.
     parameters_of_parties: frozenset[str] = frozenset()
+    # What is true, where somebody knows: a name's true value. It is no party's, and may always be shown.
     gold: Mapping[str, str] = {}
-    roles: tuple[Role, ...] = ()
-    away: frozenset[str] = frozenset()
+    roles: tuple[Role, ...] = ()  # who deviates, watches or infers, one for each adversary of the scenario
+    away: frozenset[str] = frozenset()  # parties of a series who are not in this vote of it
 
     @property
     def adversaries(self) -> tuple[Role, ...]:
@@ -116,21 +99,21 @@ class Local(Resolved, kw_only=True):
         return (*self.plugins, Plugin(f"transport {self.scenario.transport!r}", (transport,)))
 
     def scene(self, *, seed: int) -> Scene:
-        """Return what is run, as adversaries find it.
-
-        Args:
-            seed: of the simulated noise.
-        """
-        scene = make_scene(self.scenario, self.protocol, self.names, self.inputs, seed=seed)
-        return dataclasses.replace(scene, may_show_truth=self.may_show_truth)
+        """Return what is run, as adversaries find it, at a seed of the simulated noise."""
+        return Scene(
+            protocol=self.protocol,
+            names=self.names,
+            inputs=self.inputs,
+            session=self.scenario.name,
+            round_number=self.scenario.round,
+            seed=seed,
+            budget=self.scenario.budget_of_parties,
+            may_show_truth=self.may_show_truth,
+        )
 
 
 class Streamed(Local, kw_only=True):
-    """What is run by arrays over parties that come in batches (`streams`): nobody's values are kept.
-
-    Args:
-        stream: the parties.
-    """
+    """What is run by arrays over parties that come in batches (`streams`): nobody's values are kept."""
 
     stream: PartyStream
 
@@ -141,11 +124,9 @@ class Streamed(Local, kw_only=True):
 
 
 class Served(Resolved, kw_only=True):
-    """What a server runs whose parties are elsewhere: no private column is looked at.
+    """What a server runs whose parties are elsewhere: no private column is looked at, public ones stay as given.
 
-    Args:
-        public_table: the public columns, as they were given.
-        fingerprints: of the parties' certificates, where they have any.
+    Of the parties' certificates it has the fingerprints, where they have any.
     """
 
     public_table: Mapping[str, Entries]
@@ -155,21 +136,6 @@ class Served(Resolved, kw_only=True):
     def roster(self) -> Roster:
         """Who may take part."""
         return Roster(self.names, self.inputs.public, fingerprints=self.fingerprints)
-
-
-def make_scene(
-    scenario: Scenario, protocol: PhasedProtocol[Any, Any], names: Sequence[str], inputs: Inputs, *, seed: int
-) -> Scene:
-    """Return what is run, as adversaries find it."""
-    return Scene(
-        protocol=protocol,
-        names=names,
-        inputs=inputs,
-        session=scenario.name,
-        round_number=scenario.round,
-        seed=seed,
-        budget=scenario.budget_of_parties,
-    )
 
 
 def resolve(
@@ -211,7 +177,7 @@ def resolve(
     if scenario.transport != ARRAY:
         _check_agents(protocol, inputs.public, is_secure=scenario.noise == "secure")
     is_nobody_real = scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record
-    return Local(
+    local = Local(
         **_ruled(scenario, protocol, num_parties=len(parties.names)),
         names=parties.names,
         inputs=inputs,
@@ -220,8 +186,8 @@ def resolve(
         parameters_of_parties=_said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
         note=parties.note,
-        roles=_adversaries_of(scenario, protocol, parties.names, inputs) if reads_adversaries else (),
     )
+    return with_adversaries(local) if reads_adversaries else local
 
 
 def _resolve_streamed(
@@ -233,16 +199,13 @@ def _resolve_streamed(
     turnout: Turnout | None,
 ) -> Streamed:
     """Look up and check what is run by arrays over a stream of parties: on a path that keeps nothing of each party."""
-    if scenario.transport != ARRAY:
-        allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
-        raise ConfigurationError(field="transport", value=scenario.transport, allowed=allowed)
-    if scenario.adversary:
-        allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
-        raise ConfigurationError(field="adversary", value=f"{len(scenario.adversary)} given", allowed=allowed)
+    allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
+    refuse(scenario.transport != ARRAY, "transport", scenario.transport, allowed)
+    allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
+    refuse(scenario.adversary, "adversary", f"{len(scenario.adversary)} given", allowed)
     stream = open_stream(kind, table)
-    if turnout is not None:
-        allowed = f"read at once: a series has to know its {kind.client_role}s by their names"
-        raise ConfigurationError(field=f"{kind.client_role}s", value="streamed", allowed=allowed)
+    allowed = f"read at once: a series has to know its {kind.client_role}s by their names"
+    refuse(turnout is not None, f"{kind.client_role}s", "streamed", allowed)
     source = f"the streamed {kind.client_role}s"
     parties = PartiesTable((), {}, source=source, parameters=stream.parameters, fixed=stream.fixed)
     nobody: IntArray = np.empty((0, 0), dtype=np.int64)
@@ -291,8 +254,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
         public = [column.name for column in protocol.columns() if not column.is_own]
         public_table = {name: table[name] for name in public if name in table}
         with parties.naming_lines():
-            own = [column.name for column in protocol.columns() if column.is_own]
-            protocol.check_columns([*public_table, *own])
+            protocol.check_columns([*public_table, *[column.name for column in protocol.columns() if column.is_own]])
             public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
         protocol.check_roster(public_rows)
         inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
@@ -327,27 +289,24 @@ def _ruled(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_partie
     return {"scenario": scenario, "protocol": protocol, "rules": rules}
 
 
-def with_adversaries(resolved: Local, *, away: Collection[str]) -> Local:
-    """Look up and check the adversaries of what is run.
-
-    Args:
-        resolved: without them.
-        away: parties of a series who are not in this vote of it, whom an adversary may name all the same.
-
-    Raises:
-        ConfigurationError: an adversary is not allowed.
-    """
-    roles = _adversaries_of(resolved.scenario, resolved.protocol, resolved.names, resolved.inputs, away=away)
+def with_adversaries(resolved: Local, *, away: Collection[str] = ()) -> Local:
+    """Look up and check the adversaries of what is run; they may name parties of a series who are away."""
+    tables, transport = resolved.scenario.adversary, resolved.scenario.transport
+    roles: tuple[Role, ...] = ()
+    if tables:
+        names = (str(table.get("role")) for table in tables)
+        plugins = (Plugin(f"role {name!r}", (find_adversary(name),)) for name in names)  # if one is to be blamed
+        with blaming_plugins(plugins, is_set_up=True):
+            scene = resolved.scene(seed=0)  # no draw of the session's own
+            roles = read_adversaries(tables, scene, has_agents=transport != ARRAY, away=away)
+    if any(role.watches_traffic for role in roles):
+        check_tapped(make_transport(transport))
+        check_descriptors(transport, num_parties=len(resolved.names), is_tapped=True)
     return msgspec.structs.replace(resolved, roles=roles, away=frozenset(away))
 
 
 def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list[PrivacyLoss]:
-    """Return what a whole session costs whoever pays most in each phase.
-
-    Args:
-        protocol: with its parameters.
-        public: the parties' public rows; without any, all that anybody can pay counts.
-    """
+    """Return what a whole session costs whoever pays most in each phase; without public rows, of all anybody can."""
     dearest: list[PrivacyLoss] = []
     for phase in protocol.phases:
         groups = [losses for _, _, losses in phase.loss_groups(public)] if len(public) else [phase.losses]
@@ -362,8 +321,7 @@ def _own_parties(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Pa
 
 def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable) -> PartiesTable:
     """Return the table that says of the parameters what neither the scenario nor a roster does."""
-    said = {**roster.parameters, **scenario.parameters}
-    left_out = left_to_parties(kind, said)
+    left_out = left_to_parties(kind, {**roster.parameters, **scenario.parameters})
     is_of_data_set = isinstance(scenario.parties, Mapping) and "data" in scenario.parties
     if not scenario.parties or not (is_of_data_set or left_out):
         return described_by(kind, roster, None, scenario.parameters)
@@ -380,27 +338,6 @@ def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster:
     return described_by(kind, roster, own, scenario.parameters)
 
 
-def _adversaries_of(
-    scenario: Scenario,
-    protocol: PhasedProtocol[Any, Any],
-    names: Sequence[str],
-    inputs: Inputs,
-    *,
-    away: Collection[str] = (),
-) -> tuple[Role, ...]:
-    if not scenario.adversary:
-        return ()
-    scene = make_scene(scenario, protocol, names, inputs, seed=0)  # no draw of the session's own
-    roles = (str(table.get("role")) for table in scenario.adversary)
-    plugins = (Plugin(f"role {role!r}", (find_adversary(role),)) for role in roles)  # made where one is to be blamed
-    with blaming_plugins(plugins, is_set_up=True):
-        adversaries = read_adversaries(scenario.adversary, scene, has_agents=scenario.transport != ARRAY, away=away)
-    if any(role.watches_traffic for role in adversaries):
-        check_tapped(make_transport(scenario.transport))
-        check_descriptors(scenario.transport, num_parties=len(names), is_tapped=True)
-    return adversaries
-
-
 def _said_by(parties: PartiesTable, kind: type[PhasedProtocol[Any, Any]]) -> frozenset[str]:
     """Return the parameters that parties say again in a rerun, and those in place of which they do."""
     sources = sources_of(kind)
@@ -414,11 +351,7 @@ def _data_folder(scenario: Scenario) -> str:
 
 
 def _make_rules(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> SessionRules:
-    """Return a scenario's rules.
-
-    Raises:
-        ConfigurationError: a rule is not allowed.
-    """
+    """Return a scenario's rules."""
     default = {"deadline_seconds": scenario.deadline_seconds, "quorum": scenario.quorum}
     whole: SessionRules = convert(default, SessionRules, "")
     phases: dict[str, PhaseRules] = {
@@ -442,10 +375,7 @@ def _made(kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any]) -> Pha
 def _check_agents(protocol: PhasedProtocol[Any, Any], public: IntArray, *, is_secure: bool) -> None:
     """Raise ConfigurationError if no agents have its roles, or their session would have a message above the limit.
 
-    Args:
-        protocol: with its parameters.
-        public: the parties' public rows.
-        is_secure: whether all of them draw secure noise here, which then has to be there.
+    If they are secure, all of them draw secure noise here, which then has to be there.
     """
     if is_secure:
         check_secure_noise(protocol)
@@ -462,9 +392,8 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
     """Raise ConfigurationError unless the path exists, can carry so many, and be recorded if it is to be."""
     check_transport(scenario.transport)
     check_descriptors(scenario.transport, num_parties=num_parties)
-    if record and scenario.transport == ARRAY:
-        allowed = "left out on the array path, which records no views"
-        raise ConfigurationError(field="--record", value="given", allowed=allowed)
+    allowed = "left out on the array path, which records no views"
+    refuse(record and scenario.transport == ARRAY, "--record", "given", allowed)
     refuse(record and scenario.noise == "secure", "--record", "given", "left out where noise is secure")
 
 

@@ -1,33 +1,32 @@
-"""What is published of a run: the content of `result.json`.
+"""What is published of a run, the content of `result.json`, and how much it says.
 
-Nothing in it depends on the path that the session took, or on what was recorded beside it.
+Nothing of what is published depends on the path that the session took, or on what was recorded beside it. How much is
+said is as its server counted it, or, of arrays, what agents would say.
 """
 
-from typing import Any
+import contextlib
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 
+from ...protocol.messages import Charter
 from ...protocol.phases import PhasedProtocol, Truth
 from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.roles import SessionKind
 from ...protocol.server_machine import SessionResult
+from ...protocol.traffic import ExpectedTraffic, PhaseTraffic
+from ..plugins import ARRAY
 from .folder import SCHEMA
 from .record import SessionRecord
-from .resolution import Local
+from .resolution import Local, Streamed
 from .statements import certainty_of
 
-__all__ = ["published", "result_of"]
+__all__ = ["expect_traffic", "published", "result_of", "traffic_of"]
 
 
 def result_of(resolved: Local, record: SessionRecord, *, num_parties: int, truth: Truth | None) -> dict[str, Any]:
-    """Return the content of `result.json`.
-
-    Args:
-        resolved: what was run.
-        record: what the session left.
-        num_parties: how many there were.
-        truth: what the outcome estimates, where that may be shown.
-    """
+    """Return the content of `result.json`, with the truth where that may be shown."""
     kind = SessionKind.DEPLOYMENT if resolved.scenario.noise == "secure" else SessionKind.SIMULATION
     left = SessionResult(record.outcome, record.tallies, record.num_received)
     result = published(resolved.protocol, left, session=resolved.scenario.name, kind=kind, num_parties=num_parties)
@@ -39,15 +38,7 @@ def result_of(resolved: Local, record: SessionRecord, *, num_parties: int, truth
 def published(
     protocol: PhasedProtocol[Any, Any], left: SessionResult, *, session: str, kind: SessionKind, num_parties: int
 ) -> dict[str, Any]:
-    """Return what anybody may know of a session.
-
-    Args:
-        protocol: what was run.
-        left: what it left with its server.
-        session: its name.
-        kind: where its randomness came from.
-        num_parties: on the roster.
-    """
+    """Return what anybody may know of a session of so many parties on the roster."""
     return {
         "schema": SCHEMA,
         "session": session,
@@ -89,3 +80,34 @@ def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
         if loss.part is not None
     ]
     return {**privacy, "part": parts} if parts else privacy
+
+
+_ANY_SESSION: Final = Charter("0" * 32)  # every simulation has an id, and all ids have one length
+
+
+def expect_traffic(resolved: Local) -> ExpectedTraffic | None:
+    """Return what a session of agents says; None for a stream, and where a message would be too large for agents."""
+    if isinstance(resolved, Streamed):
+        return None
+    with contextlib.suppress(ValueError):
+        return ExpectedTraffic(
+            resolved.protocol,
+            names=resolved.names,
+            public=resolved.inputs.public,
+            session=resolved.scenario.name,
+            kind=SessionKind.SIMULATION,
+            charter=_ANY_SESSION,
+        )
+    return None
+
+
+def traffic_of(
+    resolved: Local, record: SessionRecord, expected: ExpectedTraffic | None
+) -> Sequence[PhaseTraffic] | None:
+    """Return how much was said, or, of arrays, would have been as expected; None where nobody knows."""
+    if resolved.scenario.transport != ARRAY and record.traffic:
+        return record.traffic
+    if expected is not None:
+        with contextlib.suppress(ValueError):
+            return expected.of(record.tallies, record.outcome, record.own_outcomes)
+    return None

@@ -29,26 +29,17 @@ __all__ = [
     "read_roster",
 ]
 
-ROSTER_FILE: Final = "roster.csv"
-"""In a folder of `psephos roster`."""
-PARAMETERS_FILE: Final = "parameters.json"
-"""Beside it: the protocol's parameters, as the invitations have them."""
-FINGERPRINT_COLUMN: Final = "certificate_sha256"
-"""In a roster's file: the fingerprint of each party's certificate."""
+ROSTER_FILE: Final = "roster.csv"  # in a folder of `psephos roster`
+PARAMETERS_FILE: Final = "parameters.json"  # beside it: the protocol's parameters, as the invitations have them
+FINGERPRINT_COLUMN: Final = "certificate_sha256"  # in a roster's file: the fingerprint of each party's certificate
 _SAID_ELSEWHERE: Final = "set, in the scenario or by --set: a roster has only public columns, and they do not say it"
 
 
 def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
-    """Return the parties of a roster: the role's name, the public columns, and `FINGERPRINT_COLUMN`.
+    """Return the parties of a roster, a CSV or a folder of `psephos roster` that has one.
 
-    A folder of `psephos roster` also says what was agreed of the parameters that describe the parties' table.
-
-    Args:
-        path: a CSV, or a folder of `psephos roster` that has one.
-        kind: the protocol.
-
-    Raises:
-        ConfigurationError: it cannot be read, or has a line that is no party's.
+    It has the role's name, the public columns, and `FINGERPRINT_COLUMN`. A folder also says what was agreed of the
+    parameters that describe the parties' table.
     """
     try:
         read = read_parties_file(path / ROSTER_FILE if path.is_dir() else path, kind.client_role)
@@ -82,14 +73,7 @@ def described_by(
 ) -> PartiesTable:
     """Return the table that says what a scenario leaves to its own parties: a roster has public columns alone.
 
-    Args:
-        kind: the protocol.
-        roster: as read.
-        own: the scenario's own parties; None where it has none, or nothing is left to them, as beside an agreement.
-        parameters: the scenario's, before they are checked.
-
-    Raises:
-        ConfigurationError: something is left to parties that the scenario does not have.
+    `own` is None where the scenario has none, or nothing is left to them, as beside an agreement.
     """
     sources = sources_of(kind)
     if own is None:
@@ -122,11 +106,7 @@ def check_columns(parties: PartiesTable, known: Sequence[str]) -> None:
 
 
 def fingerprints_in(parties: PartiesTable) -> list[str] | None:
-    """Return the fingerprints of the parties' certificates; None where they have none.
-
-    Raises:
-        ConfigurationError: one is no fingerprint.
-    """
+    """Return the fingerprints of the parties' certificates; None where they have none."""
     if FINGERPRINT_COLUMN not in parties.table:
         return None
     fingerprints = [str(fingerprint) for fingerprint in parties.table[FINGERPRINT_COLUMN]]

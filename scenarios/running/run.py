@@ -23,18 +23,17 @@ from ...protocol.randomness import SimulatedNoise, stream_key
 from ...protocol.views import View
 from ...transports.faults import Weather, seeded_weather
 from ...transports.tap import TappedTransport, Traffic
+from ..adversaries.reading import checked_deviations, checked_lesson, checked_strangers
 from ..adversaries.role import Happened, Lesson, Scene
-from ..adversaries.role_checks import checked_deviations, checked_lesson, checked_strangers
 from ..plugins import ARRAY, make_transport
 from ..presentation import draw_lesson, written_lesson
 from .folder import RunFolder
 from .plugin_errors import Plugin, blaming_plugins
 from .resolution import Local, Streamed
-from .results import result_of
+from .results import expect_traffic, result_of, traffic_of
 from .session import Adversity, SessionRecord, Strangers, Told, run_agents, run_arrays, run_streamed
 from .statements import setting_of
 from .streams import StreamedInputs
-from .traffic import expect_traffic, traffic_of
 from .writing import describe_failure, open_run, write_outcome
 
 __all__ = ["Finished", "Watched", "run_in_folder", "run_in_memory", "run_session", "write_lessons"]
@@ -52,31 +51,19 @@ class Watched:
 
 
 class Finished(msgspec.Struct, kw_only=True):
-    """A run that ended with its outcome.
+    """A run that ended with its outcome."""
 
-    Args:
-        record: what the session left.
-        result: the content of `result.json`.
-        truth: what the outcome estimates, where that may be shown.
-        gold: what is true by somebody who knows; None where nobody does.
-        seconds: the session's own time.
-        num_parties: how many there were.
-        note: what became of the rows of a stream, as a line for people.
-        lessons: what its adversaries learnt, or did.
-        happened: what they learnt it from, with the scene; None where there are none.
-        entries: every privacy loss, also of parties that were streamed.
-    """
-
-    record: SessionRecord
-    result: Mapping[str, Any]
-    truth: Truth | None
-    gold: Mapping[str, str] | None
-    seconds: float
-    num_parties: int
-    note: str = ""
-    lessons: Sequence[Lesson] = ()
+    record: SessionRecord  # what the session left
+    result: Mapping[str, Any]  # the content of `result.json`
+    truth: Truth | None  # what the outcome estimates, where that may be shown
+    gold: Mapping[str, str] | None  # what is true by somebody who knows; None where nobody does
+    seconds: float  # the session's own time
+    num_parties: int  # how many there were
+    note: str = ""  # what became of the rows of a stream, as a line for people
+    lessons: Sequence[Lesson] = ()  # what its adversaries learnt, or did
+    # What they learnt it from, with the scene; None where there are none.
     happened: tuple[Scene, Happened] | None = None
-    entries: Sequence[LedgerEntry] = ()
+    entries: Sequence[LedgerEntry] = ()  # every privacy loss, also of parties that were streamed
 
 
 def run_session(
@@ -111,22 +98,12 @@ def run_session(
         try:
             with contextlib.closing(streamed.open()) as batches:
                 return run_streamed(
-                    resolved.protocol,
-                    batches=batches,
-                    num_parties=resolved.stream.num_parties,
-                    noise=noise,
-                    told=told,
+                    resolved.protocol, batches=batches, num_parties=resolved.stream.num_parties, noise=noise, told=told
                 )
         finally:
             told.entries.extend(streamed.entries(scenario.name))
     if scenario.transport == ARRAY:
-        return run_arrays(
-            resolved.protocol,
-            inputs=resolved.inputs,
-            noise=noise,
-            names=resolved.names,
-            told=told,
-        )
+        return run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise, names=resolved.names, told=told)
     mode: Mode = Simulation(scenario.name, noise, resolved.record or watched is not None)
     if scenario.noise == "secure":
         mode = Deployment(scenario.name, SecureNoise(), Charter(draw_session_id()))
@@ -173,9 +150,7 @@ def _strangers(resolved: Local, scene: Scene, watched: Watched | None) -> Strang
 def run_in_memory(resolved: Local, *, watched: Watched | None = None) -> Finished:
     """Run a scenario and write nothing; of a failed run, what adversaries learnt is among the error's notes.
 
-    Args:
-        resolved: the scenario.
-        watched: the caller's, which gets what parties and adversaries see; needed where there are adversaries.
+    `watched` is the caller's, and gets what parties and adversaries see; needed where there are adversaries.
 
     Raises:
         QuorumError, ConfigurationError, PluginError, OSError: as `run_session`.
@@ -276,8 +251,7 @@ def run_in_folder(
         lessons = _lessons_of(resolved, happened, seed=seed, on_progress=told.on_progress)
         if resolved.adversaries:
             write_lessons(folder, lessons, pictures=pictures, setting=setting)
-        left = resolved.scene(seed=seed), happened
-        finished = msgspec.structs.replace(finished, lessons=lessons, happened=left)
+        finished = msgspec.structs.replace(finished, lessons=lessons, happened=(resolved.scene(seed=seed), happened))
     if unheard is not None:
         if on_failure is not None:
             on_failure(finished.lessons)
@@ -328,11 +302,7 @@ def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: Wa
 
 
 def _lessons_of(
-    resolved: Local,
-    happened: Happened,
-    *,
-    seed: int,
-    on_progress: Callable[[str, int, int], None] | None = None,
+    resolved: Local, happened: Happened, *, seed: int, on_progress: Callable[[str, int, int], None] | None = None
 ) -> Sequence[Lesson]:
     """Let adversaries conclude."""
     scene = resolved.scene(seed=seed)
@@ -364,14 +334,7 @@ def _lessons_of_failure(
 
 
 def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool, setting: str = "") -> None:
-    """Write what adversaries learnt, or did: `adversaries.json`, and of each a table and a picture.
-
-    Args:
-        folder: where to.
-        lessons: theirs.
-        pictures: whether pictures are wanted.
-        setting: what each picture says below its title.
-    """
+    """Write what adversaries learnt, or did: `adversaries.json`, and of each a table, and a picture if wanted."""
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:

@@ -37,10 +37,8 @@ from .turnout import Turnout
 
 __all__ = ["Allowance", "Series", "Vote", "is_series", "load_series", "naming_vote"]
 
-_OF_SERIES: Final = (VOTES, "budget_period", "budget_in_all")
-"""The keys of a series that no scenario has."""
-_OF_VOTE: Final = ("at", "absent", "join", "leave", "entries")
-"""The keys of a vote that no scenario has."""
+_OF_SERIES: Final = (VOTES, "budget_period", "budget_in_all")  # the keys of a series that no scenario has
+_OF_VOTE: Final = ("at", "absent", "join", "leave", "entries")  # the keys of a vote that no scenario has
 _REFUSED: Final = {
     "budget": "the budget is the series'",
     "budget_delta": "the budget is the series'",
@@ -54,8 +52,7 @@ _REFUSED: Final = {
     "transport": "all votes of a series have the same",
 }
 """The scenario's keys that a vote cannot replace, each with the reason."""
-_TABLES: Final = ("parameters", "phases", "network")
-"""Of these a vote replaces single keys."""
+_TABLES: Final = ("parameters", "phases", "network")  # of these a vote replaces single keys
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,8 +138,7 @@ def load_series(source: str, settings: Sequence[str] = (), *, data: str | None =
     others = [setting for setting, (key, _) in pairs.items() if key not in _OF_SERIES]
     chosen = {key: value for key, value in pairs.values() if key not in _OF_SERIES}
     protocol = protocol_of(tables, chosen)
-    word = f"{protocol.client_role}s"
-    known = {*Scenario.__struct_fields__, *_OF_SERIES, word}
+    known = {*Scenario.__struct_fields__, *_OF_SERIES, f"{protocol.client_role}s"}
     for key in tables:
         if key not in known:
             raise unknown_key(key, known, protocol)
@@ -240,13 +236,11 @@ class _Reader:
             name = row.get(role)
             if not isinstance(name, str):
                 raise ConfigurationError(field="join", value=row, allowed=f"a table with the key {role!r}, a name")
-            if name in joining or name in self._joined:
-                raise ConfigurationError(field="join", value=name, allowed="named once")
+            refuse(name in joining or name in self._joined, "join", name, "named once")
             joining[name] = {column: entry for column, entry in row.items() if column != role}
         for name in leaving:
             if self._joined.pop(name, None) is None:
-                if name in self._left:
-                    raise ConfigurationError(field="leave", value=name, allowed="a party that has not left before")
+                refuse(name in self._left, "leave", name, "a party that has not left before")
                 self._left.add(name)
         self._joined |= joining
         entries: dict[str, dict[str, Any]] = convert(own.get("entries", {}), dict[str, dict[str, Any]], "entries")
@@ -280,8 +274,7 @@ class _Reader:
         return tables
 
 
-_PRESENT: Final = " present"
-"""Of a vote that a CSV file tells, who has a line; no TOML key that anybody would write."""
+_PRESENT: Final = " present"  # of a vote that a CSV file tells, who has a line; no TOML key that anybody would write
 
 
 @contextlib.contextmanager
@@ -312,8 +305,7 @@ def _is_elsewhere(value: object, before: object, keys: frozenset[str]) -> bool:
 def _names(value: object, *, field: str) -> list[str]:
     names: list[str] = convert(value, list[str], field)
     for place, name in enumerate(names):
-        if name in names[:place]:
-            raise ConfigurationError(field=field, value=name, allowed="named once")
+        refuse(name in names[:place], field, name, "named once")
     return names
 
 
@@ -363,8 +355,7 @@ def _votes_in_csv(path: Path, role: str) -> list[Tables]:
         for column, cell in cells.items():
             if cell:
                 vote["entries"].setdefault(column, {})[name] = cell
-    if not votes:
-        raise ConfigurationError(field=VOTES, value=str(path), allowed="a file with at least one vote")
+    require(votes, VOTES, str(path), "a file with at least one vote")
     return list(votes.values())
 
 
@@ -391,9 +382,8 @@ def _check_clock(votes: Sequence[Vote], *, is_needed: bool) -> None:
     for vote in votes:
         field = f"at (vote {vote.number})"
         if vote.at is None:
-            if is_needed:
-                allowed = "a date or a time in each vote, since the budget is by periods (budget_period)"
-                raise ConfigurationError(field=field, value="left out", allowed=allowed)
+            allowed = "a date or a time in each vote, since the budget is by periods (budget_period)"
+            refuse(is_needed, field, "left out", allowed)
             continue
         if last is not None and last.at is not None and vote.at < last.at:
             allowed = f"not before vote {last.number}, which is at {last.at:%Y-%m-%d %H:%M %Z}"

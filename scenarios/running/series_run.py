@@ -303,8 +303,7 @@ def _without(side: Local, vote: Vote, refused: Mapping[str, BudgetExceededError]
     for name in (JOIN, *(phase.name for phase in protocol.phases)):
         if name in hidden:
             continue
-        rule = side.rules.of(name)
-        required[name] = rule.required(len(side.names))
+        required[name] = side.rules.of(name).required(len(side.names))
         if remaining < required[name]:
             raise QuorumError(
                 phase=name, received=remaining, required=required[name], missing=tuple(refused), first_drop=_NO_ROOM
@@ -317,8 +316,7 @@ def _without(side: Local, vote: Vote, refused: Mapping[str, BudgetExceededError]
         for name, own in scenario.phases.items()
     }
     smaller = msgspec.structs.replace(scenario, **changes)
-    turnout = vote.turnout.without(refused)
-    rest = resolve(smaller, record=side.record, turnout=turnout, reads_adversaries=False)
+    rest = resolve(smaller, record=side.record, turnout=vote.turnout.without(refused), reads_adversaries=False)
     return with_adversaries(rest, away={*side.away, *refused})
 
 

@@ -8,26 +8,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from ..presentation import briefs_of
-from ..presentation.drawing import (
-    BEYOND,
-    COLORS,
-    ERRORS_SHOWN,
-    INK,
-    MOST_ROWS,
-    MUTED,
-    RULE,
-    WHISKERS,
-    WIDTH,
-    Marks,
-    Picture,
-    annotate_row,
-    clean,
-    fold,
-    label_lines,
-    name_rows,
-    save_picture,
-)
+from ..presentation import briefs_of, drawing
 from ..presentation.numbers import some
 from ..presentation.presenter import Brief
 from ..presentation.terminal import show_label, show_note, show_table
@@ -39,20 +20,16 @@ from .statements import meaning_of
 
 __all__ = ["draw_series", "say_allowance", "say_limit", "show_losses", "show_votes"]
 
-_MOST_BRIEFS: Final = 3
-"""Things that are said of one vote in its row."""
-_MOST_DRAWN: Final = 20
-"""Things that are drawn of all votes, as many of each."""
-_MOST_NAMES: Final = 3
-"""Names in a row of persons who paid alike."""
+_MOST_BRIEFS: Final = 3  # things that are said of one vote in its row
+_MOST_DRAWN: Final = 20  # things that are drawn of all votes, as many of each
+_MOST_NAMES: Final = 3  # names in a row of persons who paid alike
 _MOST_LINES: Final = 12
-_MOST_VOTES: Final = 6
-"""Columns of single votes; of a longer series only sums are shown."""
+_MOST_VOTES: Final = 6  # columns of single votes; of a longer series only sums are shown
 _LEGEND_LINES: Final = 8
 _GAP: Final = 0.07
 _LOSS_INCHES: Final = 2.6
 _WIDER: Final = 0.9
-_ESTIMATE: Final[dict[str, Any]] = {"color": RULE, "marker": "o", "markersize": 6, "linewidth": 2}
+_ESTIMATE: Final[dict[str, Any]] = {"color": drawing.RULE, "marker": "o", "markersize": 6, "linewidth": 2}
 _ROW_INCHES: Final = 0.36
 _FRAME_INCHES: Final = 1.5
 
@@ -72,15 +49,7 @@ def say_allowance(series: Series) -> str:
 
 
 def say_limit(epsilon: float, delta: float, *, role: str, period_seconds: float | None, in_all: float | None) -> str:
-    """Return a limit of losses as a phrase.
-
-    Args:
-        epsilon: in a period, or in all.
-        delta: at which it is meant.
-        role: of whose losses.
-        period_seconds: the period; None for all of the series.
-        in_all: what holds beside it over the series; None for no such limit.
-    """
+    """Return a limit of losses as a phrase: ε at a δ in a period, or in all of the series, and what holds beside it."""
     at_delta = f" (δ = {delta:g})" if delta else ""
     limit = f"ε at most {epsilon:g}{at_delta} for each {role}"
     if period_seconds is None:
@@ -89,13 +58,7 @@ def say_limit(epsilon: float, delta: float, *, role: str, period_seconds: float 
 
 
 def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
-    """Print a row for each vote: when it was, who took part, and what came of it; below, who could not take part.
-
-    Args:
-        console: where to.
-        series: whose votes.
-        held: what became of them.
-    """
+    """Print a row for each vote: when it was, who took part, and what came of it; below, who could not take part."""
     rows: list[Sequence[Entry]] = []
     for each in held:
         vote = each.vote
@@ -117,11 +80,6 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries) -> N
     """Print what each person lost in each vote, in all, and what is left, in words and in a table.
 
     Persons who paid alike have one row.
-
-    Args:
-        console: where to.
-        series: what was run.
-        finished: what came of it.
     """
     worst = max(finished.accounts.persons, key=lambda name: _total(_paid_by(name, finished)), default=None)
     if worst is not None:
@@ -154,31 +112,26 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries) -> N
 
 
 def draw_series(series: Series, finished: FinishedSeries, *, folder: Path) -> list[Path]:
-    """Draw a series as `series.svg` and `series.png`: each person's loss from vote to vote, and what each vote decided.
-
-    Args:
-        series: what was run.
-        finished: what came of it.
-        folder: where to.
+    """Draw a series as `series.svg` and `series.png`: each person's loss from vote to vote, and each vote's decision.
 
     Returns:
         The files; none where matplotlib is not installed.
     """
     most = max(1, _MOST_DRAWN // len(finished.held))
     briefs = [(each.vote, brief) for each in finished.held for brief in _briefs(each)[:most]]
-    drawn = [(vote, brief) for vote, brief in briefs if _is_drawn(brief)][:MOST_ROWS]
+    drawn = [(vote, brief) for vote, brief in briefs if _is_drawn(brief)][: drawing.MOST_ROWS]
     heights = [_LOSS_INCHES] + ([_ROW_INCHES * len(drawn) + 1.0] if drawn else [])
 
-    def draw(panels: Any) -> Marks | None:
+    def draw(panels: Any) -> drawing.Marks | None:
         panels[0, 0].get_gridspec().set_height_ratios(heights)
         _draw_losses(panels[0, 0], series, finished)
         if not drawn:
             return None
         _draw_outcomes(panels[1, 0], drawn)
-        return {f"estimate, {WHISKERS}": _ESTIMATE}
+        return {f"estimate, {drawing.WHISKERS}": _ESTIMATE}
 
-    picture = Picture(draw=draw, size=(WIDTH, _FRAME_INCHES + sum(heights)), panels=(len(heights), 1))
-    return save_picture(picture, folder=folder, name="series", title=series.title, setting=finished.setting)
+    picture = drawing.Picture(draw=draw, size=(drawing.WIDTH, _FRAME_INCHES + sum(heights)), panels=(len(heights), 1))
+    return drawing.save_picture(picture, folder=folder, name="series", title=series.title, setting=finished.setting)
 
 
 def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
@@ -186,7 +139,7 @@ def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
     held, allowance = finished.held, series.allowance
     votes = list(range(1, len(held) + 1))
     ends: dict[str, tuple[float, str]] = {}
-    palette = list(COLORS.values())
+    palette = list(drawing.COLORS.values())
     alike = list(_alike(series, finished))[:_LEGEND_LINES]
     for place, (names, paid) in enumerate(alike):
         color = palette[place % len(palette)]
@@ -197,18 +150,18 @@ def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
         axes.plot(votes, heights, marker="o", markersize=width + 2.4, linestyle="none", color=color, clip_on=False)
         ends[_named(names, series.client_role)] = (heights[-1], color)
     if allowance.budget is not None:
-        axes.axhline(allowance.budget.epsilon, color=RULE, linewidth=1.0)
-        ends["budget: refused above"] = (allowance.budget.epsilon, RULE)
+        axes.axhline(allowance.budget.epsilon, color=drawing.RULE, linewidth=1.0)
+        ends["budget: refused above"] = (allowance.budget.epsilon, drawing.RULE)
     axes.set_ylim(bottom=0)
     axes.margins(y=0.12)
     if allowance.budget is not None:
         top = max(axes.get_ylim()[1], 1.15 * allowance.budget.epsilon)
         axes.set_ylim(0, top)
-        axes.axhspan(allowance.budget.epsilon, top, color=BEYOND, linewidth=0, zorder=0)
+        axes.axhspan(allowance.budget.epsilon, top, color=drawing.BEYOND, linewidth=0, zorder=0)
     axes.set_xticks(votes, [_tick(each.vote) for each in held])
     over = "" if allowance.period_seconds is None else f" in the {say_period(allowance.period_seconds)} up to each vote"
-    clean(axes, title=f"What each {series.client_role} lost{over or ' so far'}", y="ε proven", grid="y")
-    label_lines(axes, ends, gap=_GAP)
+    drawing.clean(axes, title=f"What each {series.client_role} lost{over or ' so far'}", y="ε proven", grid="y")
+    drawing.label_lines(axes, ends, gap=_GAP)
 
 
 def _counted(held: Sequence[Held], paid: Sequence[float | None], number: int, seconds: float | None) -> float:
@@ -225,13 +178,13 @@ def _draw_outcomes(axes: Any, briefs: Sequence[tuple[Vote, Brief]]) -> None:
     """Draw a row for each thing that was decided, by the number behind it."""
     names: list[str] = []
     for row, (vote, brief) in enumerate(briefs):
-        names.append(fold(f"{vote.number}  {brief.name}", most_lines=2))
+        names.append(drawing.fold(f"{vote.number}  {brief.name}", most_lines=2))
         if brief.estimate is not None:
-            error = ERRORS_SHOWN * brief.estimate.standard_error
+            error = drawing.ERRORS_SHOWN * brief.estimate.standard_error
             axes.errorbar(brief.estimate.value, row, xerr=error, capsize=4, **_ESTIMATE)
-        annotate_row(axes, row, brief.said.plain, color=INK)
-    axes.axvline(0, color=MUTED, linewidth=0.8)
-    name_rows(axes, names, x="estimate")
+        drawing.annotate_row(axes, row, brief.said.plain, color=drawing.INK)
+    axes.axvline(0, color=drawing.MUTED, linewidth=0.8)
+    drawing.name_rows(axes, names, x="estimate")
     axes.set_title("What each vote released")
 
 

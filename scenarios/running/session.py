@@ -8,7 +8,7 @@ import msgspec
 import trio
 
 from ...agents.modes import Simulation
-from ...protocol.errors import ConfigurationError
+from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.plugin_checks import check_declared, check_own_columns, checked_inputs
 from ...protocol.randomness import SimulatedNoise
@@ -70,9 +70,7 @@ def simulate(
     names, inputs, noise = _prepared(protocol, parties, transport, (seed, session, round_number))
     if transport == ARRAY:
         return run_arrays(protocol, inputs=inputs, noise=noise).outcome  # pyright: ignore[reportReturnType]  the protocol's own
-    if _is_in_trio():
-        allowed = f"{ARRAY!r} inside trio, or awaited there: await simulate_async(...)"
-        raise ConfigurationError(field="transport", value=transport, allowed=allowed)
+    refuse(_is_in_trio(), "transport", transport, f"{ARRAY!r} inside trio, or awaited there: await simulate_async(...)")
     agents = functools.partial(_simulate_agents, protocol, names, inputs, Simulation(session, noise), transport)
     return trio.run(agents, restrict_keyboard_interrupt_to_checkpoints=True)
 

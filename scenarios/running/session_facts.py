@@ -17,17 +17,7 @@ __all__ = ["PhaseFacts", "Priced", "SessionFacts", "about"]
 
 
 class Priced(msgspec.Struct, frozen=True, kw_only=True):
-    """Losses of one phase that are alike.
-
-    Args:
-        mechanism: what randomizes.
-        unit: of protection.
-        relation: which inputs are neighbors.
-        model: whom the loss is bounded against.
-        number: how many of them.
-        claimed: ε of all of them together.
-        proven: likewise; None where nothing bounds it.
-    """
+    """Losses of one phase that are alike, and their number: ε of all of them together, None where nothing bounds it."""
 
     mechanism: str
     unit: str
@@ -39,61 +29,34 @@ class Priced(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PhaseFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase.
+    """A phase."""
 
-    Args:
-        name: its own.
-        is_central: whether parties show the server their values in it.
-        hides_participation: whether it is private who takes part.
-        publishes: whether everybody is told something when it closes, before the session's outcome.
-        kept: the scope in which a party repeats its report; empty where it draws each time.
-        losses: the most that it costs any party.
-    """
-
-    name: str
-    is_central: bool
-    hides_participation: bool
-    publishes: bool
-    kept: str
-    losses: tuple[Priced, ...]
+    name: str  # its own
+    is_central: bool  # whether parties show the server their values in it
+    hides_participation: bool  # whether it is private who takes part
+    publishes: bool  # whether everybody is told something when it closes, before the session's outcome
+    kept: str  # the scope in which a party repeats its report; empty where it draws each time
+    losses: tuple[Priced, ...]  # the most that it costs any party
 
 
 class SessionFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A session in words.
+    """A session in words."""
 
-    Args:
-        protocol: its name.
-        client_role: what a party is called.
-        server_role: what the server is called.
-        trust: whom it trusts, as `statements.trust_in`.
-        meaning: what its ε allows, a line each; of whoever pays most.
-        warning: where that is little protection; empty where it is not.
-        hides_participation: whether it is private who takes part.
-        phases: in order.
-        claimed: ε of all that one party says.
-        proven: likewise; None where nothing bounds it.
-        relation: of both.
-    """
-
-    protocol: str
+    protocol: str  # what it is called, as the roles are
     client_role: str
     server_role: str
-    trust: str
-    meaning: tuple[str, ...]
-    warning: str
-    hides_participation: bool
-    phases: tuple[PhaseFacts, ...]
-    claimed: float | None
+    trust: str  # whom it trusts, as `statements.trust_in`
+    meaning: tuple[str, ...]  # what its ε allows, a line each; of whoever pays most
+    warning: str  # where that is little protection; empty where it is not
+    hides_participation: bool  # whether it is private who takes part
+    phases: tuple[PhaseFacts, ...]  # in order
+    claimed: float | None  # ε of all that one party says; None where nothing bounds it
     proven: float | None
-    relation: str
+    relation: str  # of both
 
 
 def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
-    """Return what is said of a session.
-
-    Args:
-        protocol: with the parameters that were resolved.
-    """
+    """Return what is said of a session."""
     total = total_of(protocol.losses)
     return SessionFacts(
         protocol=protocol.name,

@@ -31,29 +31,19 @@ __all__ = [
     "warning_of",
 ]
 
-LITTLE: Final = 0.95
-"""Where an ε allows more certainty than this, it protects little."""
+LITTLE: Final = 0.95  # where an ε allows more certainty than this, it protects little
 
-# Of sums in floating point, which are not more for that.
-_ROUNDING: Final = 1e-9
+_ROUNDING: Final = 1e-9  # of sums in floating point, which are not more for that
 _MOST_DECIMALS: Final = 4
 
 
 def certainty_of(epsilon: float) -> float:
-    """Return the most that anybody can be sure of one of two possibilities, from even odds: e^ε/(1 + e^ε).
-
-    Args:
-        epsilon: ≥ 0, in nats; infinity where nothing is bounded.
-    """
+    """Return the most that anybody can be sure of one of two possibilities, from even odds: e^ε/(1 + e^ε), ε ≥ 0."""
     return 1 / (1 + math.exp(-epsilon))
 
 
 def rounded_up(probability: float) -> str:
-    """Return a bound on a probability, such as "73.2 %": rounded up, but for what would be rounded to certainty.
-
-    Args:
-        probability: in [1/2, 1].
-    """
+    """Return a bound on a probability ≥ 1/2, such as "73.2 %": rounded up, but for what would become certainty."""
     rest = 100 * (1 - probability)
     decimals = 1 if rest >= 1 else min(_MOST_DECIMALS, 1 - math.floor(math.log10(rest)) if rest else _MOST_DECIMALS)
     scale = 10**decimals
@@ -70,12 +60,7 @@ def up_to(probability: float) -> str:
 
 
 def odds_of(probability: float, unknown: str) -> str:
-    """Return the greatest certainty that somebody can get of something, as a sentence without its full stop.
-
-    Args:
-        probability: in [1/2, 1].
-        unknown: of what, as a phrase.
-    """
+    """Return the greatest certainty, ≥ 1/2, that somebody can get of something, as a sentence without its full stop."""
     return f"From even odds, anybody can become {up_to(probability)} sure of {unknown}"
 
 
@@ -86,11 +71,7 @@ def little_of(prices: Sequence[str]) -> str:
 
 
 def trust_in(protocol: PhasedProtocol[Any, Any]) -> str:
-    """Return whom a session trusts with what, what is public, and what anybody can learn of one party.
-
-    Args:
-        protocol: with the parameters that were resolved.
-    """
+    """Return whom a session trusts with what, what is public, and what anybody can learn of one party."""
     party, server = protocol.client_role, protocol.server_role.replace("-", " ")
     central = [phase.name for phase in protocol.phases if phase.model.trusts_server]
     if not central:
@@ -114,12 +95,7 @@ def trust_in(protocol: PhasedProtocol[Any, Any]) -> str:
 
 
 def setting_of(protocol: PhasedProtocol[Any, Any], num_parties: int) -> str:
-    """Return how many take part, what that costs each of them, and whom they trust: the line below a picture's title.
-
-    Args:
-        protocol: with the parameters that were resolved.
-        num_parties: on the roster.
-    """
+    """Return how many take part, what that costs each, and whom they trust: the line below a picture's title."""
     party = protocol.client_role
     number = ("up to " if protocol.hides_participation else "") + some(num_parties, party)
     total = total_of(protocol.losses)
@@ -139,12 +115,7 @@ def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
 
 
 def meaning_of(losses: Sequence[PrivacyLoss | LedgerEntry], *, party: str = "party") -> list[str]:
-    """Return what the ε of some losses of one person means, in sentences: the greatest certainty that it allows.
-
-    Args:
-        losses: of one person.
-        party: what such a person is called.
-    """
+    """Return what the ε of one person's losses means, in sentences: the greatest certainty that it allows."""
     replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven
     sentences = [_certainty(replaced, f"what one {party} holds")]
     own = total_of(losses)
@@ -158,11 +129,7 @@ def meaning_of(losses: Sequence[PrivacyLoss | LedgerEntry], *, party: str = "par
 
 
 def warning_of(losses: Sequence[PrivacyLoss | LedgerEntry]) -> str:
-    """Return a sentence where an ε allows more than `LITTLE` certainty; empty where none does.
-
-    Args:
-        losses: of one person.
-    """
+    """Return a sentence where an ε of one person's losses allows more than `LITTLE` certainty; else nothing."""
     replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven
     large = [f"ε = {replaced:g} in all"] if certainty_of(replaced) > LITTLE else []
     for epsilon, units in _by_price(losses):

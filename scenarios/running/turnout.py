@@ -13,47 +13,30 @@ from ..reading.sources import PartiesTable
 
 __all__ = ["Turnout"]
 
-_MOST_NAMED: Final = 12
-"""Parties in an error message."""
+_MOST_NAMED: Final = 12  # parties in an error message
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Turnout:
-    """Who is there in a vote, of the parties that a series has and of those who joined it.
+    """Who is there in a vote, of the parties that a series has and of those who joined it."""
 
-    Args:
-        present: the only ones who are there; None for everybody.
-        absent: who is not there, in this vote.
-        left: who has left, in this vote or before.
-        joined: who joined, in this vote or before, each with its entries by column; those that the parties' table does
-            not have count in the vote with which the party joins.
-        joining: those of them who join with this vote.
-        entries: by column and party, what holds in this vote in place of, or beside, the parties' table.
-        refused: whose budget this vote would pass; each is present otherwise.
-    """
-
-    present: Collection[str] | None = None
-    absent: Collection[str] = ()
-    left: Collection[str] = ()
+    present: Collection[str] | None = None  # the only ones who are there; None for everybody
+    absent: Collection[str] = ()  # who is not there, in this vote
+    left: Collection[str] = ()  # who has left, in this vote or before
+    # Who joined, in this vote or before, each with its entries by column; those that the parties' table does not have
+    # count in the vote with which the party joins.
     joined: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict[str, Mapping[str, Any]])
-    joining: Collection[str] = ()
+    joining: Collection[str] = ()  # those of them who join with this vote
+    # By column and party, what holds in this vote in place of, or beside, the parties' table.
     entries: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict[str, Mapping[str, Any]])
-    refused: Collection[str] = ()
+    refused: Collection[str] = ()  # whose budget this vote would pass; each is present otherwise
 
     def without(self, refused: Collection[str]) -> "Turnout":
         """Return the same without these, whose entries are then not looked at."""
         return dataclasses.replace(self, refused=frozenset(refused))
 
     def applied(self, parties: PartiesTable, *, role: str) -> PartiesTable:
-        """Return the parties of this vote.
-
-        Args:
-            parties: the series'.
-            role: what a party is called.
-
-        Raises:
-            ConfigurationError: a name is no party's, nobody is left, or a column lacks somebody's entry.
-        """
+        """Return the parties of this vote; ConfigurationError if a name is none, nobody is left, or an entry lacks."""
         if not (self.present is not None or self.absent or self.left or self.joined or self.entries or self.refused):
             return parties
         own = {name: place for place, name in enumerate(parties.names)}

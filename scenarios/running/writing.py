@@ -27,13 +27,7 @@ __all__ = ["Run", "describe_failure", "open_run", "write_outcome"]
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run that is under way.
-
-    Args:
-        log: where its events go.
-        entries: what was charged.
-        ending: what else `run.json` says in the end.
-    """
+    """A run that is under way: where its events go, what was charged, and what else `run.json` says in the end."""
 
     log: Log
     entries: list[LedgerEntry]
@@ -103,17 +97,9 @@ def write_outcome(
     gold: Mapping[str, str] | None = None,
     pictures: bool = True,
 ) -> None:
-    """Write what was released: `result.json`, `estimates.csv`, and a picture where one is wanted.
+    """Write what was released: `result.json`, `estimates.csv`, and a picture, with title and setting, if one is wanted.
 
-    Args:
-        folder: the run's folder.
-        outcome: what was released.
-        result: the content of `result.json`.
-        title: the picture's.
-        setting: what it says below its title.
-        truth: what the outcome estimates, where that may be shown.
-        gold: what is true, where somebody knows.
-        pictures: whether one is wanted.
+    The truth is what the outcome estimates, where that may be shown; gold is what is true, where somebody knows.
     """
     folder.write_json("result.json", result)
     folder.write_table("estimates.csv", rows_of(outcome, truth=truth, gold=gold))

@@ -27,8 +27,7 @@ from ...protocol.tally import Tally
 
 __all__ = ["Computed", "compute", "compute_afresh", "main"]
 
-_LATER_SECONDS: Final = 400 * 86_400 + 3_661
-"""So much later the other processes believe to be."""
+_LATER_SECONDS: Final = 400 * 86_400 + 3_661  # so much later the other processes believe to be
 _HASH_SEEDS: Final = (1, 2, 3)
 
 
@@ -89,14 +88,7 @@ class _Answer(msgspec.Struct, frozen=True):
 def compute(
     protocol: PhasedProtocol[Any, Any], reports: Sequence[IntArray], public: IntArray, tallies: Sequence[Tally]
 ) -> Computed:
-    """Return what a server computes.
-
-    Args:
-        protocol: whose server.
-        reports: of each phase, everybody's.
-        public: everybody's public rows.
-        tallies: what is released, of each phase.
-    """
+    """Return what a protocol's server computes of everybody's reports and of what is released, phase by phase."""
     published = [phase.outcome(tallies[: number + 1]) for number, phase in enumerate(protocol.phases)]
     own = sorted(protocol.own_outcomes(tallies).items())
     # As bytes, which differ where −0.0 stands for 0.0; before any tally, of which something might be kept.
@@ -113,11 +105,8 @@ def compute_afresh(
 ) -> list[Computed]:
     """Return what each of the other processes computes. See `compute`.
 
-    Returns:
-        Nothing where the protocol's class cannot be imported by its name there, as one of a notebook or a function.
-
-    Raises:
-        RuntimeError: the protocol's own code raises there.
+    It is nothing where the protocol's class cannot be imported by its name there, as one of a notebook or a function.
+    RuntimeError: the protocol's own code raises there.
     """
     kind = type(protocol)
     if kind.__module__ == "__main__" or _found(kind.__module__, kind.__qualname__) is not kind:

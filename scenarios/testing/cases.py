@@ -16,8 +16,7 @@ from ...protocol.tally import Tally
 
 __all__ = ["SESSION", "ProtocolCase", "Rows"]
 
-SESSION: Final = "check"
-"""What all sessions of a check are called."""
+SESSION: Final = "check"  # what all sessions of a check are called
 
 Rows: TypeAlias = Mapping[str, Sequence[Any]] | Inputs
 """Each party's entries by its name, a table of entries by column, or rows that are encoded already."""
@@ -25,18 +24,13 @@ Rows: TypeAlias = Mapping[str, Sequence[Any]] | Inputs
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ProtocolCase:
-    """A protocol with the rows of some parties.
+    """A protocol with the rows of some parties."""
 
-    Args:
-        protocol: what is checked.
-        rows: each party's entries, in the order of `protocol.columns()`; or a table, by column each party's entry; or
-            rows that are encoded already, of which nothing says how they were.
-        seed: of all noise.
-    """
-
-    protocol: PhasedProtocol[Any, Any]
+    protocol: PhasedProtocol[Any, Any]  # what is checked
+    # Each party's entries, in the order of `protocol.columns()`; or a table, by column each party's entry; or rows that
+    # are encoded already, of which nothing says how they were.
     rows: Rows
-    seed: int
+    seed: int  # of all noise
 
     def __len__(self) -> int:
         if isinstance(self.rows, Inputs):
@@ -95,13 +89,7 @@ class ProtocolCase:
         ]
 
     def tally(self, reports: Sequence[IntArray], number: int, places: IntArray) -> Tally:
-        """Return the tally of some parties' reports in one phase, before a trusted server adds its noise.
-
-        Args:
-            reports: of all phases.
-            number: which phase.
-            places: the parties'.
-        """
+        """Return the tally of some parties' reports in one phase, before a trusted server adds its noise."""
         phase = self.protocol.phases[number]
         return tally_batch(phase, reports[number], reports[:number], self.inputs.public, places)
 

@@ -61,8 +61,7 @@ def _check_estimates(case: ProtocolCase) -> None:
         _require_near(name, [each[name] for each in found if name in each], numbers[name])
 
 
-ESTIMATED: Final = _check_estimates
-"""The check, which runs some fifty sessions."""
+ESTIMATED: Final = _check_estimates  # the check, which runs some fifty sessions
 
 
 def _inputs_of(case: ProtocolCase) -> Inputs:

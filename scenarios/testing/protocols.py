@@ -33,11 +33,7 @@ PROTOCOL_PROMISES: Final = tuple(_CHECKS)
 
 
 def check_protocol(
-    protocol: PhasedProtocol[Any, Any],
-    rows: Rows,
-    *,
-    seed: int = 1,
-    promises: Sequence[str] = PROTOCOL_PROMISES,
+    protocol: PhasedProtocol[Any, Any], rows: Rows, *, seed: int = 1, promises: Sequence[str] = PROTOCOL_PROMISES
 ) -> None:
     """Check that a protocol is what the framework takes it for.
 

@@ -33,17 +33,12 @@ from .cases import SESSION, ProtocolCase
 
 __all__ = ["RELEASED", "replay"]
 
-_SESSIONS: Final = 3
-"""Whose reports are tallied."""
-_PARTITIONS: Final = 3
-"""Of the parties of each, beside everybody apart."""
-_MANY: Final = 3_000
-"""Parties, with the given rows again and again, whose tallies are to add."""
-_EACH: Final = 160
-"""Below, tallies of each number of parties are looked at; above, of so many numbers."""
+_SESSIONS: Final = 3  # whose reports are tallied
+_PARTITIONS: Final = 3  # of the parties of each, beside everybody apart
+_MANY: Final = 3_000  # parties, with the given rows again and again, whose tallies are to add
+_EACH: Final = 160  # below, tallies of each number of parties are looked at; above, of so many numbers
 _SIZES: Final = 12
-_BATCHES: Final = (1, 3, 7)
-"""Parties of each."""
+_BATCHES: Final = (1, 3, 7)  # parties of each
 
 
 def _check_tallies(case: ProtocolCase) -> None:
@@ -182,10 +177,7 @@ def _check_replay(case: ProtocolCase) -> None:
     (seen,) = (view for view in _held(case, MemoryTransport()).views if view.side is Side.SERVER)
     again = View(seen.party, Side.SERVER, SESSION, SessionKind.SIMULATION)
     machine = ServerMachine(
-        case.again(),
-        Roster(case.names, case.inputs.public),
-        Simulation(SESSION, case.noise()),
-        view=again,
+        case.again(), Roster(case.names, case.inputs.public), Simulation(SESSION, case.noise()), view=again
     )
     replay(machine, seen.observations)
     for step, (once, twice) in enumerate(zip(seen.observations, again.observations, strict=False)):
@@ -208,14 +200,9 @@ RELEASED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (
 
 
 def replay(machine: ServerMachine, observations: Sequence[Observation]) -> list[Effect]:
-    """Feed what a server saw into a new server, which records what it does in a view of its own.
+    """Feed what a server saw into a new one of the same session and noise, and return the effects of the new one.
 
-    Args:
-        machine: new, of the same session, with the same noise.
-        observations: of the first one's view.
-
-    Returns:
-        The new machine's effects.
+    It records what it does in a view of its own.
     """
     effects = machine.start()
     for observation in observations:
@@ -236,18 +223,11 @@ def replay(machine: ServerMachine, observations: Sequence[Observation]) -> list[
 
 
 def _partitions(number: int, generator: np.random.Generator, *, has_empty: bool) -> Iterator[list[IntArray]]:
-    """Yield the places in any order, cut into shards.
-
-    Args:
-        number: of places.
-        generator: draws orders and cuts.
-        has_empty: whether a shard may be empty, as where nobody may have reported.
-    """
+    """Yield the places in any order, cut into shards, which may be empty where nobody may have reported."""
     yield [np.array([place]) for place in generator.permutation(number)]
     for _ in range(_PARTITIONS):
         order = generator.permutation(number)
-        cuts = np.unique(generator.integers(0, number, size=3))
-        shards = np.split(order, cuts)
+        shards = np.split(order, np.unique(generator.integers(0, number, size=3)))
         yield [shard for shard in shards if has_empty or len(shard)]
 
 

@@ -21,39 +21,27 @@ from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.randomness import SimulatedNoise
 from ...transports.promises import require
 from ..audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
-from ..audit.case import NO_PLACE, LawCheck, View
+from ..audit.case import NO_PLACE, LawCheck, Streams, View
 from ..audit.exposed_parts import draw_releases
-from ..audit.holding import draw_checks, hold
+from ..audit.following import draw_checks, hold
 from ..audit.mechanisms.checking import checks_of, some_rows
-from ..audit.streams import Streams
 from .cases import SESSION, ProtocolCase
 
 __all__ = ["FALSE_ALARM", "REPORTED"]
 
-FALSE_ALARM: Final = 1e-6
-"""Of a whole check, for a protocol that keeps its promises."""
-_PARTIES: Final = 2_000
-"""So many, with the given rows again and again, report to see ranges."""
-_REFUSALS: Final = 32
-"""Reports of any numbers that are held against a public row, of which there are some."""
+FALSE_ALARM: Final = 1e-6  # of a whole check, for a protocol that keeps its promises
+_PARTIES: Final = 2_000  # so many, with the given rows again and again, report to see ranges
+_REFUSALS: Final = 32  # reports of any numbers that are held against a public row, of which there are some
 _PUBLIC: Final = 8
-_MECHANISMS: Final = 16
-"""Of a phase, that are held against their laws."""
-_ROWS: Final = 4
-"""Of each of them."""
-_OUTPUTS: Final = 20_000
-"""Of each row."""
-_EXACT_OUTPUTS: Final = 2_000
-"""Twice so many reports of each row by a sampler that draws them one by one."""
-_RISK: Final = FALSE_ALARM / 200
-"""Of each mechanism, of which a session has some phases' at most."""
-_MOST_LAW: Final = 1 << 12
-"""Reports whose probabilities are added up."""
+_MECHANISMS: Final = 16  # of a phase, that are held against their laws
+_ROWS: Final = 4  # of each of them
+_OUTPUTS: Final = 20_000  # of each row
+_EXACT_OUTPUTS: Final = 2_000  # twice so many reports of each row by a sampler that draws them one by one
+_RISK: Final = FALSE_ALARM / 200  # of each mechanism, of which a session has some phases' at most
+_MOST_LAW: Final = 1 << 12  # reports whose probabilities are added up
 _SUM_ERROR: Final = 1e-6
-_PAIRS: Final = 3
-"""Neighbors that are audited."""
-_AUDITED: Final = 6_000
-"""Outputs of each of them."""
+_PAIRS: Final = 3  # neighbors that are audited
+_AUDITED: Final = 6_000  # outputs of each of them
 
 
 def _check_reports(case: ProtocolCase) -> None:
@@ -112,8 +100,7 @@ def _check_likelihoods(case: ProtocolCase) -> None:
         for mechanism, values in itertools.islice(_mechanisms(phase, case.inputs), _MECHANISMS):
             _hold(phase.name, mechanism, values, case.seed)
         if phase.tally_mechanism is not None:
-            number = case.protocol.phases.index(phase)
-            tally = case.tally(case.reports(), number, np.arange(len(case.inputs)))
+            tally = case.tally(case.reports(), case.protocol.phases.index(phase), np.arange(len(case.inputs)))
             _hold(phase.name, phase.tally_mechanism, tally.totals.reshape(1, -1), case.seed)
 
 
@@ -193,8 +180,7 @@ def _hold(phase: str, mechanism: RowMechanism, values: IntArray, seed: int, *, i
         drawn = [(check, check.draw) for check in checks if check.draw is not None]
         if is_exact:
             drawn = [_exactly(mechanism, check, row) for check, row in zip(checks, rows.tolist(), strict=True)]
-        number = _EXACT_OUTPUTS if is_exact else _OUTPUTS
-        held = hold(list(draw_checks(drawn, number, Streams(seed + 1))), _RISK)
+        held = hold(list(draw_checks(drawn, _EXACT_OUTPUTS if is_exact else _OUTPUTS, Streams(seed + 1))), _RISK)
         require(not held.departure, f"in phase {phase!r} the reports of {mechanism} of {held.departure}")
 
 

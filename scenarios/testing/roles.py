@@ -39,8 +39,7 @@ from .cases import SESSION, ProtocolCase, Rows
 
 __all__ = ["ROLE_PROMISES", "check_role"]
 
-_QUIET_SECONDS: Final = 0.01
-"""Real time in which nothing happens: then the clock jumps to the next deadline."""
+_QUIET_SECONDS: Final = 0.01  # real time in which nothing happens: then the clock jumps to the next deadline
 _ROUNDING: Final = 1e-9
 
 
@@ -120,8 +119,7 @@ def _check_knowledge(case: _RoleCase) -> None:
     deviating = {*case.role.deviations(case.scene)} - {SERVER}
     if not deviating:
         return
-    others = _with_other_rows(case.scene, {*case.role.members, *deviating})
-    done = _play(case, others).done
+    done = _play(case, _with_other_rows(case.scene, {*case.role.members, *deviating})).done
     for name in sorted(deviating):
         same = done.get(name) == case.played.done.get(name)
         require(same, f"{name!r} did something else where only other parties' rows were others")
@@ -229,11 +227,9 @@ class _Noted(Deviation):
         self.error: Exception | None = None
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Pass a message on. See `Deviation.outgoing`."""
         return self._note(self._deviation.outgoing, peer, message, Passage(outward=(message,)))
 
     def incoming(self, peer: str, message: Message) -> Passage:
-        """Pass a message on. See `Deviation.incoming`."""
         return self._note(self._deviation.incoming, peer, message, Passage(inward=(message,)))
 
     def _note(self, act: Callable[[str, Message], Passage], peer: str, message: Message, honest: Passage) -> Passage:

@@ -463,6 +463,7 @@ def test_spherical_noise_keeps_its_law_however_few_bits_it_is_drawn_from(
 
     False alarm: below 1e-6 for all cases of a run together; see `FALSE_ALARM`.
     """
+    number = draws(1_000, full=NUM_ROWS)
     asked: list[int] = []
     system = random.SystemRandom()
 
@@ -472,9 +473,9 @@ def test_spherical_noise_keeps_its_law_however_few_bits_it_is_drawn_from(
 
     monkeypatch.setattr("psephos.agents.spherical_noise._UNIFORM_BITS", num_bits)
     monkeypatch.setattr("secrets.randbits", bits)
-    drawn: list[tuple[int, ...]] = [tuple(draw_spherical_noise(2, 0.7)) for _ in range(NUM_ROWS)]
+    drawn: list[tuple[int, ...]] = [tuple(draw_spherical_noise(2, 0.7)) for _ in range(number)]
     assert least_tail(drawn, lattice_law(2, 0.7)) > FALSE_ALARM / 3
-    assert len(asked) > 8 * NUM_ROWS  # it would be 5.8, points beyond the disc included, if bits always sufficed
+    assert len(asked) > 8 * number  # it would be 5.8, points beyond the disc included, if bits always sufficed
 
 
 def test_spherical_reports_are_clamped(monkeypatch: pytest.MonkeyPatch) -> None:

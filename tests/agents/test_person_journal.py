@@ -353,3 +353,20 @@ def test_the_same_report_is_kept_once_whenever_it_comes_again(path: Path) -> Non
         sitting.keep([drawn(0, 1.0, session="id-1-1.0")])
         (kept,) = (record for record in sitting.records if isinstance(record, Drawn))
         assert kept.at == NOW + DAY
+
+
+def test_no_time_goes_back_after_a_session_that_was_left_and_joined_again(path: Path) -> None:
+    """A clock that is set back meanwhile dates no loss before what was kept: it would count for less long."""
+    clock = NOW
+    with PersonJournal.open(path, now=NOW, clock=lambda: clock) as journal:
+        sitting = journal.sitting("id-1")
+        sitting.keep([reserved(1.0, 2.0), Left("the server restarts")])
+        clock -= DAY
+        sitting.keep([reserved(1.0, 2.0)])
+        sitting.keep([drawn(0, 1.0)])
+    with PersonJournal.open(path, now=clock, clock=lambda: clock) as journal:
+        journal.sitting("id-2").keep([reserved(1.0, session="summer"), drawn(0, 1.0, session="summer")])
+        records = [*journal.sitting("id-1").records, *journal.sitting("id-2").records]
+    times = [record.at for record in records if not isinstance(record, Reserved)]
+    assert times == sorted(times)
+    assert min(times) == NOW

@@ -58,6 +58,16 @@ async def test_who_is_turned_away_at_the_door_comes_back_without_a_journal(clock
     assert [type(loss) for party in parties for loss in party.losses] == [ConnectionLostError]
 
 
+async def test_who_never_reaches_a_server_tries_as_long_as_its_patience_lasts(clock: trio.testing.MockClock) -> None:
+    del clock
+    begun = trio.current_time()
+    party = Guest(0)
+    with pytest.raises(OSError, match="nobody"):
+        await party.take_part(MemoryTransport(), "nobody")
+    assert 20.0 < trio.current_time() - begun <= 30.0
+    assert {type(loss) for loss in party.losses} == {ConnectionRefusedError}
+
+
 @pytest.mark.parametrize("is_welcomed", [True, False])
 async def test_without_a_journal_nobody_comes_back_who_was_welcomed_or_finds_no_server(
     clock: trio.testing.MockClock, *, is_welcomed: bool

@@ -662,6 +662,7 @@ NO_CALLS: Final[Mapping[str, str]] = {
             "approximate_epsilon",
             "common_relation",
             "compose_parallel",
+            "local_loss",
             "total_of",
         ),
         "the ledger's records, whose numbers are those of events",

@@ -54,7 +54,7 @@ from scipy.stats import binomtest, ks_2samp, kstest
 from thoroughness import draws
 
 FALSE_ALARM = 1e-8
-NUM_DRAWS = {SessionKind.SIMULATION: draws(8_000, full=40_000), SessionKind.DEPLOYMENT: draws(2_000, full=8_000)}
+NUM_DRAWS = {SessionKind.SIMULATION: draws(8_000, full=40_000), SessionKind.DEPLOYMENT: draws(1_000, full=8_000)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +122,7 @@ def law_of(mechanism: Mechanism, value: int) -> Mapping[int, float]:
         case FiniteMechanism():
             return dict(enumerate(mechanism.channel_matrix()[value - mechanism.value_range[0]]))
         case DiscreteLaplace() | VectorLaplace():
-            one_side = noise_law(mechanism.coordinate if isinstance(mechanism, VectorLaplace) else mechanism)
+            one_side = noise_law(mechanism)
             return {value + noise: one_side[abs(noise)] for noise in range(1 - len(one_side), len(one_side))}
         case Disclosure():
             return {value: 1.0}
@@ -225,9 +225,8 @@ def test_a_value_out_of_range_is_never_randomized(source: NoiseSource) -> None:
 
 
 @sources
-@pytest.mark.parametrize("number", [0, 1, 2, 7])
-def test_there_is_one_report_for_each_value(source: NoiseSource, number: int) -> None:
-    for case in CASES:
+def test_there_is_one_report_for_each_value(source: NoiseSource) -> None:
+    for case, number in itertools.product(CASES, (0, 1, 2, 7)):
         values = [case.value] * number
         reports = source.randomize(case.mechanism, values, protocol="battery", phase="number", place=3)
         assert len(reports) == number
@@ -249,10 +248,9 @@ def test_simulated_agents_draw_what_arrays_draw(case: Case) -> None:
 
 
 @cases
-@pytest.mark.parametrize("num_values", [1, 2, 5])
-def test_a_row_is_its_values_one_after_another(case: Case, num_values: int) -> None:
+def test_a_row_is_its_values_one_after_another(case: Case) -> None:
     """Whole rows, one row, and value by value: the same bits, with the same uniforms in the same order."""
-    mechanism = case.mechanism
+    mechanism, num_values = case.mechanism, 5
     assert mechanism.slots_of(num_values) == num_values * mechanism.slots
     uniforms = np.random.default_rng(3).random((40, mechanism.slots_of(num_values)))
     low, high = mechanism.value_range
@@ -271,25 +269,21 @@ def test_a_row_is_its_values_one_after_another(case: Case, num_values: int) -> N
     ]
 
 
-@cases
-def test_a_row_costs_its_values_events(case: Case) -> None:
+def test_a_row_costs_its_values_events() -> None:
     """Except for a vector, whose loss is stated for the row."""
-    mechanism = case.mechanism
-    one = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
-    for number in (1, 3):
+    for mechanism, number in itertools.product([case.mechanism for case in CASES], (1, 3)):
+        one = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
         cost = PureAccountant.epsilon_of(mechanism.event_of(number), NeighboringRelation.REPLACE_ONE)
         assert cost == pytest.approx(one if isinstance(mechanism, VectorLaplace) else number * one, rel=1e-12)
 
 
-@cases
-def test_a_row_with_too_few_or_too_many_uniforms_is_refused(case: Case) -> None:
-    mechanism = case.mechanism
-    values = np.array([[case.value, case.value]], dtype=np.int64)
-    for number in (mechanism.slots, 3 * mechanism.slots):
+def test_a_row_with_too_few_or_too_many_uniforms_is_refused() -> None:
+    for case, times in itertools.product(CASES, (1, 3)):
+        values, number = [case.value, case.value], times * case.mechanism.slots
         with pytest.raises(ValueError):  # noqa: PT011  the words are each mechanism's own
-            mechanism.randomize_rows(values, np.zeros((1, number)))
+            case.mechanism.randomize_rows(np.array([values], dtype=np.int64), np.zeros((1, number)))
         with pytest.raises(ValueError):  # noqa: PT011  each mechanism has words of its own
-            mechanism.randomize_row([case.value, case.value], [0.0] * number)
+            case.mechanism.randomize_row(values, [0.0] * number)
 
 
 @pytest.mark.parametrize("case", [CASES[1], CASES[4], CASES[8], CASES[10], CASES[12], CASES[14], CASES[17]], ids=str)
@@ -420,7 +414,7 @@ def test_a_report_keeps_to_the_answers_sets_and_no_answer_stays_none(
     source: NoiseSource, mechanism: RowMechanism
 ) -> None:
     row = [NO_ANSWER, 0, 1, 2, 3, 4, NO_ANSWER]
-    for place in range(50):
+    for place in range(20):
         report = source.randomize(mechanism, row, protocol="battery", phase="sets", place=place)
         assert all(type(code) is int for code in report)
         assert report[0] == report[6] == NO_ANSWER
@@ -430,9 +424,9 @@ def test_a_report_keeps_to_the_answers_sets_and_no_answer_stays_none(
 
 @row_mechanisms
 @sources
-@pytest.mark.parametrize("code", [NO_ANSWER - 1, sum(SIZES), 10**6])
-def test_a_code_out_of_range_is_never_randomized(source: NoiseSource, mechanism: RowMechanism, code: int) -> None:
-    for row in ([code], [0, code, 2]):
+def test_a_code_out_of_range_is_never_randomized(source: NoiseSource, mechanism: RowMechanism) -> None:
+    for code in (NO_ANSWER - 1, sum(SIZES), 10**6):
+        row = [0, code, 2]
         with pytest.raises(ValueError, match=r"must be in \[-1, 4\]") as caught:
             source.randomize(mechanism, row, protocol="battery", phase="range", place=0)
         if source.kind is SessionKind.DEPLOYMENT:
@@ -444,7 +438,7 @@ def test_a_code_out_of_range_is_never_randomized(source: NoiseSource, mechanism:
 # Spherical Laplace noise: rows whose coordinates share a radius. In one dimension it is Laplace noise, rounded.
 
 SPHERICAL_SCALE, CENTERS = 2.5, {1: (3,), 2: (-4, 2)}
-NUM_SPHERICAL = {SessionKind.SIMULATION: draws(16_000, full=40_000), SessionKind.DEPLOYMENT: draws(800, full=3_000)}
+NUM_SPHERICAL = {SessionKind.SIMULATION: draws(16_000, full=40_000), SessionKind.DEPLOYMENT: draws(400, full=3_000)}
 # Twelve tests of both sources together add a hundredth to the module's false alarms.
 SPHERICAL_THRESHOLD = FALSE_ALARM / (100 * 2 * 12)
 
@@ -578,7 +572,9 @@ def test_the_proven_loss_of_a_ranking_covers_the_law_of_every_ranking(mechanism:
             max(math.log(chance / theirs[report]) for report, chance in own.items() if theirs.get(report, 0) > 1e-300)
             for own, theirs in zip(one, another, strict=True)
         )
-        for one, another in itertools.permutations(laws, 2)
+        for first in laws[: draws(1, full=len(laws))]
+        for other in laws
+        for one, another in ((first, other), (other, first))
     )
     assert greatest <= proven + 1e-9
     assert greatest == pytest.approx(proven, rel=1e-6)
@@ -586,15 +582,13 @@ def test_the_proven_loss_of_a_ranking_covers_the_law_of_every_ranking(mechanism:
 
 @ranking_mechanisms
 @sources
-@pytest.mark.parametrize("row", [(0, 1, 2, 4), (-1, 0, 1, 2), (0, 1, 2), (0, 1, 2, 3, 4)])
-def test_what_cannot_be_a_ranking_is_never_randomized(
-    source: NoiseSource, mechanism: RowMechanism, row: tuple[int, ...]
-) -> None:
-    with pytest.raises(ValueError, match=r"positions|values must be in"):
-        source.randomize(mechanism, row, protocol="battery", phase="range", place=0)
-    uniforms = np.full((1, mechanism.slots_of(4)), 0.5)
-    with pytest.raises(ValueError):  # noqa: PT011  each mechanism has words of its own
-        mechanism.randomize_rows(np.array([row], dtype=np.int64), uniforms)
+def test_what_cannot_be_a_ranking_is_never_randomized(source: NoiseSource, mechanism: RowMechanism) -> None:
+    for row in ((0, 1, 2, 4), (-1, 0, 1, 2), (0, 1, 2), (0, 1, 2, 3, 4)):
+        with pytest.raises(ValueError, match=r"positions|values must be in"):
+            source.randomize(mechanism, row, protocol="battery", phase="range", place=0)
+        uniforms = np.full((1, mechanism.slots_of(4)), 0.5)
+        with pytest.raises(ValueError):  # noqa: PT011  each mechanism has words of its own
+            mechanism.randomize_rows(np.array([row], dtype=np.int64), uniforms)
 
 
 @ranking_mechanisms

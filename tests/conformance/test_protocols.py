@@ -23,6 +23,7 @@ from psephos.protocol.truth_discovery.reference import reference_run as truth_di
 from psephos.scenarios.system import find_protocol, protocol_names
 from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
 from strategies import CHECKED, choosers, crowd_sessions, fair_sessions, preference_sessions, quizzes, sessions
+from thoroughness import draws
 
 Reference = Callable[[Any, Inputs, SimulatedNoise], msgspec.Struct | None]
 
@@ -69,7 +70,7 @@ def test_every_registered_protocol_is_tested_here() -> None:
 
 
 @every_case
-@CHECKED
+@settings(CHECKED, max_examples=draws(3, full=40))
 @given(st.data())
 def test_a_protocol_keeps_every_promise_that_anybody_s_is_asked_for(case: Case, data: st.DataObject) -> None:
     session = data.draw(case.sessions.filter(_is_checkable))
@@ -77,7 +78,7 @@ def test_a_protocol_keeps_every_promise_that_anybody_s_is_asked_for(case: Case, 
 
 
 @every_case
-@settings(CHECKED, max_examples=2)
+@settings(CHECKED, max_examples=draws(1, full=2))
 @given(st.data())
 def test_what_is_drawn_follows_its_law_and_tells_no_more_than_is_stated(case: Case, data: st.DataObject) -> None:
     """False alarm: below 1e-6 for each example; they are the same every time."""
@@ -98,10 +99,11 @@ def test_batches_are_for_protocols_of_one_phase(case: Case, data: st.DataObject)
 @every_case
 @CHECKED
 @given(st.data())
-def test_agents_arrays_reference_and_replay_give_the_same_bits(case: Case, data: st.DataObject) -> None:
+def test_agents_in_any_order_arrays_reference_and_replay_give_the_same_bits(case: Case, data: st.DataObject) -> None:
     session = data.draw(case.sessions)
     wire = session.play(data.draw(choosers()))
     assert wire.result is not None
+    assert wire.result == _again(session).play().result
     arrays = run_population(session.protocol, session.inputs, noise=session.fresh_noise())
     assert wire.result.outcome == arrays.outcome
     assert wire.result.tallies == arrays.tallies
@@ -113,16 +115,19 @@ def test_agents_arrays_reference_and_replay_give_the_same_bits(case: Case, data:
     view, effects = replay(session, wire.view.observations)
     assert view.observations == wire.view.observations
     assert effects == wire.effects
+    _check_losses(session)
 
 
-@every_case
-@CHECKED
-@given(st.data())
-def test_a_session_does_not_depend_on_the_order_of_delivery(case: Case, data: st.DataObject) -> None:
-    session = data.draw(case.sessions)
-    results = [_again(session).play(choose).result for choose in (None, data.draw(choosers()), data.draw(choosers()))]
-    assert results[0] is not None
-    assert results[0] == results[1] == results[2]
+def _check_losses(session: Session) -> None:
+    """Check that every loss is proven, and that the session that was played cost the sum of its phases."""
+    public_rows: list[list[int]] = session.inputs.public.tolist()
+    for public, ledger in zip(public_rows, session.ledgers.values(), strict=True):
+        losses = session.protocol.losses_of(public)
+        assert [(entry.proven, entry.part) for entry in ledger.entries] == [(loss.proven, loss.part) for loss in losses]
+        assert all(0 < entry.proven < float("inf") for entry in ledger.entries)
+        assert ledger.reserved == pytest.approx(0, abs=1e-12)
+        # Whoever agrees to the parameters alone knows the most that any row can cost.
+        assert sum(loss.proven for loss in losses) <= sum(loss.proven for loss in session.protocol.losses) * (1 + 1e-9)
 
 
 @every_case
@@ -155,24 +160,7 @@ def test_a_replay_of_a_session_with_absentees_gives_the_same_bits(case: Case, da
     assert [_comparable(effect) for effect in effects] == [_comparable(effect) for effect in wire.effects]
 
 
-@every_case
-@CHECKED
-@given(st.data())
-def test_every_loss_is_proven_and_a_session_costs_the_sum_of_its_phases(case: Case, data: st.DataObject) -> None:
-    session = data.draw(case.sessions)
-    wire = session.play()
-    assert wire.result is not None
-    public_rows: list[list[int]] = session.inputs.public.tolist()
-    for public, ledger in zip(public_rows, session.ledgers.values(), strict=True):
-        losses = session.protocol.losses_of(public)
-        assert [(entry.proven, entry.part) for entry in ledger.entries] == [(loss.proven, loss.part) for loss in losses]
-        assert all(0 < entry.proven < float("inf") for entry in ledger.entries)
-        assert ledger.reserved == pytest.approx(0, abs=1e-12)
-        # Whoever agrees to the parameters alone knows the most that any row can cost.
-        assert sum(loss.proven for loss in losses) <= sum(loss.proven for loss in session.protocol.losses) * (1 + 1e-9)
-
-
-@settings(CHECKED, max_examples=5)
+@settings(CHECKED, max_examples=draws(3, full=5))
 @given(st.integers(0, 2**32), st.sampled_from(["joint", "printed", "laplace", "two_point", "optimal"]))
 def test_a_larger_session_gives_the_same_bits(seed: int, variant: str) -> None:
     """More parties than a block of noise or a batch holds, and a name that sorts otherwise than its place."""

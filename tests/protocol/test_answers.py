@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 import pytest
 from helpers import SERVER, SESSION_NAME, CountingNoise, failure_of, raw
 from lone_machines import (
@@ -18,6 +19,7 @@ from psephos.protocol import (
     UnexpectedMessageError,
 )
 from psephos.protocol.effects import Charged, Send
+from psephos.protocol.errors import MalformedMessageError
 from psephos.protocol.messages import (
     Request,
 )
@@ -40,7 +42,7 @@ def test_a_report_is_charged_then_drawn_then_sent() -> None:
     ledger = Ledger("p0")
     noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
     client = client_in(State.REPORTED, ledger=ledger, noise=noise)
-    effects = client.receive(SERVER, Request(1, raw({"quota": "anything"})))
+    effects = client.receive(SERVER, Request(1, raw(None)))
     assert [type(effect) for effect in effects] == [Charged, Charged, Send]
     assert noise.draws == [("weights", 0), ("opinions", 0)]
     assert [(entry.person, entry.session, entry.phase, entry.unit) for entry in ledger.entries] == [
@@ -92,3 +94,47 @@ def test_a_request_beyond_the_last_phase_is_the_servers_fault() -> None:
     error = failure_of(client.receive(SERVER, Request(2, raw(None))))
     assert isinstance(error, UnexpectedMessageError)
     assert error.state == "reported"
+
+
+def published(**changes: object) -> msgspec.Raw:
+    """Return what the weights' phase announces, changed as asked."""
+    public = np.zeros((2, 0), dtype=np.int64)
+    outcome = VOTE.phases[0].outcome([VOTE.phases[0].tally(np.array([[0], [1]]), earlier=[], public=public)])
+    return raw({**msgspec.to_builtins(outcome), **changes})
+
+
+@pytest.mark.parametrize("payload", [{}, {"quota": 1.0}, [1], "passed", 0, False, b""])
+def test_a_first_request_that_carries_anything_is_the_servers_fault(payload: object) -> None:
+    """No phase comes before it, so an outcome in it is invented: nothing is charged or drawn."""
+    noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
+    ledger = Ledger("p0")
+    client = client_in(State.JOINED, ledger=ledger, noise=noise)
+    error = failure_of(client.receive(SERVER, Request(0, raw(payload))))
+    assert isinstance(error, MalformedMessageError)
+    assert str(error) == "server's request of phase 0 carries what nobody announces"
+    assert (noise.draws, ledger.entries) == ([], ())
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        raw({}),
+        raw([1]),
+        raw(1.0),
+        published(quota="anything"),
+        published(weight_counts=7),
+        published(total_weight={"value": 1.0}),
+    ],
+)
+def test_a_request_that_carries_what_its_phase_does_not_announce_is_the_servers_fault(payload: msgspec.Raw) -> None:
+    noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
+    client = client_in(State.REPORTED, ledger=Ledger("p0"), noise=noise)
+    error = failure_of(client.receive(SERVER, Request(1, payload)))
+    assert isinstance(error, MalformedMessageError)
+    assert str(error).startswith("server's request of phase 1 carries what nobody announces: ")
+    assert noise.draws == [("weights", 0)]
+
+
+def test_what_a_phase_announces_is_answered() -> None:
+    client = client_in(State.REPORTED, ledger=Ledger("p0"), noise=SimulatedNoise(1, session=SESSION_NAME))
+    assert report_of(client.receive(SERVER, Request(1, published()))).phase == 1

@@ -5,7 +5,7 @@ Each life of a machine has noise of its own here, so that whatever is drawn a se
 
 import collections
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -64,14 +64,17 @@ from psephos.protocol.records import (
     PhaseOpened,
     Reserved,
     ServerRecord,
+    receipt_of,
 )
 from psephos.protocol.roster import Roster
 from psephos.protocol.states import SessionState, State
 from psephos.protocol.tally import Tally
+from thoroughness import draws
 
 CHARTER = Charter("0123456789abcdef" * 2, expires=4_000_000_000)
 VOTE = make_vote()
 TWO_OF_THREE = SessionRules(quorum=2)
+SECRET = b"of the server's key"
 
 
 def make_session(*, rules: SessionRules | None = None, budget: Budget | None = None) -> Session:
@@ -127,9 +130,17 @@ class World:
                 client = self.clients[recipient]
                 self._guarded(recipient, lambda c=client, m=message: self._act(c.party, c.receive(SERVER, m)))
 
+    def recalled(self, name: str) -> Finish | None:
+        """Return what a party that is made again knows of the ending, without a word to anybody."""
+        client = self.session.client(name, ledger=Ledger(name), records=tuple(self.kept_by_client[name]))
+        ending = client.heard
+        assert client.transcript == self.clients[name].transcript
+        return ending
+
     def _new_server(self) -> ServerMachine:
         self.num_lives += 1
-        return self.session.server(noise=noise_of_life(self.num_lives), records=tuple(self.kept_by_server))
+        records = tuple(self.kept_by_server)
+        return self.session.server(noise=noise_of_life(self.num_lives), records=records, secret=SECRET)
 
     def _begin(self, name: str) -> None:
         self.num_lives += 1
@@ -247,7 +258,7 @@ def test_a_crash_at_any_record_costs_nothing_and_draws_nothing_again(
     whole = World(make()).start()
     whole.run()
     assert whole.num_kept > 10
-    for place in range(whole.num_kept):
+    for place in range(int(is_kept), whole.num_kept, draws(2, full=1)):
         world = World(make(), crash_at=place, is_kept=is_kept).start()
         world.run()
         assert not world.failures
@@ -262,7 +273,10 @@ def test_a_crash_at_any_record_costs_nothing_and_draws_nothing_again(
         for name, records in world.kept_by_client.items():
             drawn = [record.phase for record in records if isinstance(record, Drawn)]
             assert drawn == list(range(len(world.session.protocol.phases))), name
-            assert records[-1] == Left()
+            self_told = records[-1]
+            assert isinstance(self_told, Left)
+            assert (self_told.reason, self_told.transcript) == ("", world.server.transcript)
+            assert world.recalled(name) == Finish(result.outcome, result.own_outcomes.get(int(name[1:])))
 
 
 # A party
@@ -320,7 +334,6 @@ def test_a_client_made_again_repeats_its_bytes_and_draws_and_charges_nothing() -
     assert isinstance(drawn, Drawn)
     assert encode(message) == drawn.report
     assert ledger.entries == ()
-    assert again.num_answered == 1
 
 
 def test_another_request_for_an_answered_phase_is_a_fault_after_a_restart_too() -> None:
@@ -352,19 +365,28 @@ def test_a_lost_connection_is_no_leaving_and_an_abort_is_one() -> None:
     assert {entry.phase for entry in kept.record.entries} == {"opinions"}
 
 
+@pytest.mark.parametrize("phase", [0, 1, 2, 7, 1 << 63])
+@pytest.mark.parametrize("num_answered", [0, 1, 2])
 @pytest.mark.parametrize("is_durable", [True, False])
-def test_who_does_not_know_its_own_report_leaves_and_draws_nothing(*, is_durable: bool) -> None:
+def test_a_server_that_has_a_report_which_was_never_sent_is_blamed(
+    phase: int, num_answered: int, *, is_durable: bool
+) -> None:
+    """The Hello has said how many there are, and a server that has more lets nobody in."""
     session = make_session()
     client = session.client("p0", noise=noise_of_life(1), ledger=Ledger("p0"), records=[] if is_durable else None)
     client.start()
     client.receive(SERVER, welcome())
-    effects = client.receive(SERVER, Acknowledgement(0))
+    for number in range(num_answered):
+        client.receive(SERVER, Request(number, raw(None)))
+    if phase < num_answered:
+        assert not messages_of(client.receive(SERVER, Acknowledgement(phase)))
+        assert client.state is State.REPORTED
+        return
+    effects = client.receive(SERVER, Acknowledgement(phase))
     error = failure_of(effects)
-    assert isinstance(error, JournalError)
-    assert str(error) == (
-        "the journal does not know a report that server has from p0 in this session; nothing was drawn"
-    )
-    assert messages_of(effects) == [((SERVER,), Abort("the party's journal lacks its own report"))]
+    assert isinstance(error, UnexpectedMessageError)
+    assert str(error) == f"server says that it has a report of phase {phase}, which was never sent"
+    assert messages_of(effects) == [((SERVER,), Abort(str(error)))]
 
 
 def test_an_acknowledgement_before_the_welcome_is_a_fault() -> None:
@@ -432,8 +454,8 @@ def opened(session: Session, *parties: str) -> ServerMachine:
     return server
 
 
-def greeting(party: str) -> Hello:
-    return hello(party, session_id=CHARTER.id)
+def greeting(party: str, **changes: Any) -> Hello:
+    return hello(party, session_id=CHARTER.id, **changes)
 
 
 def weight(group: int = 1) -> Report:
@@ -461,8 +483,9 @@ def test_a_party_takes_its_conversation_up_in_any_phase(*, is_gone: bool) -> Non
     server.receive("p0", weight(2))
     if is_gone:
         assert server.receive_loss("p0") == []
-    server.admit(greeting("p0"), fingerprint="0c" * 32)
-    assert [message for _, message in messages_of(server.receive("p0", greeting("p0")))] == [
+    again = greeting("p0", num_reports=1)
+    server.admit(again, fingerprint="0c" * 32)
+    assert [message for _, message in messages_of(server.receive("p0", again))] == [
         welcome(),
         Acknowledgement(0),
     ]
@@ -471,7 +494,7 @@ def test_a_party_takes_its_conversation_up_in_any_phase(*, is_gone: bool) -> Non
     assert server.progress == ("opinions", 0, 3)
     if is_gone:
         server.receive_loss("p0")
-    messages = [message for _, message in messages_of(server.receive("p0", greeting("p0")))]
+    messages = [message for _, message in messages_of(server.receive("p0", again))]
     assert messages[:2] == [welcome(), Acknowledgement(0)]
     assert isinstance(messages[2], Request)
     assert server.progress == ("opinions", 0, 3)
@@ -520,9 +543,89 @@ def test_without_certificates_nobody_takes_the_place_of_who_seems_to_be_there() 
     server = opened(session)
     server.receive("p0", weight())
     with pytest.raises(UnexpectedMessageError, match="'p0' has joined before"):
-        server.admit(greeting("p0"))
+        server.admit(greeting("p0", num_reports=1))
     server.receive_loss("p0")
-    server.admit(greeting("p0"))
+    server.admit(greeting("p0", num_reports=1))
+
+
+# Older copies
+
+
+@pytest.mark.parametrize("num_known", [0, 1])
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_party_that_lacks_a_report_of_its_own_is_not_let_in(num_known: int, *, is_gone: bool) -> None:
+    """Its journal is an older copy, or none, and it would draw again."""
+    server = opened(make_session())
+    for party in ("p0", "p1", "p2"):
+        server.receive(party, weight())
+    server.receive("p0", Report(1, raw([0, 1])))
+    if is_gone:
+        server.receive_loss("p0")
+    with pytest.raises(
+        RemoteProtocolError, match="an older copy of its journal, or with none: 2 of its reports are"
+    ) as e:
+        server.admit(greeting("p0", num_reports=num_known), fingerprint="0c" * 32)
+    assert str(e.value).endswith(f"its own journal has {num_known}. Nothing was drawn")
+    assert server.progress == ("opinions", 1, 2)
+    server.admit(greeting("p0", num_reports=2), fingerprint="0c" * 32)
+
+
+def receipt(phase: int, party: str = "p0", *, secret: bytes = SECRET, session_id: str = CHARTER.id) -> Acknowledgement:
+    return Acknowledgement(phase, receipt_of(secret, session_id=session_id, party=party, phase=phase))
+
+
+def test_a_server_whose_records_lack_what_it_has_acknowledged_goes_on_with_nothing() -> None:
+    """As after an older copy of its folder was put in its place: noise would be drawn twice for one release."""
+    world = World(make_session()).start()
+    world.run()
+    kept = world.kept_by_server
+    acknowledged = [place for place, record in enumerate(kept) if isinstance(record, Accepted)]
+    assert len(acknowledged) == 6
+    for length in range(acknowledged[-1] + 1):
+        again = world.session.server(noise=noise_of_life(99), records=kept[:length], secret=SECRET)
+        again.start()
+        outdated = [kept[place] for place in acknowledged if place >= length]
+        (first, *_) = [each for each in outdated if isinstance(each, Accepted)]
+        party = world.session.names[first.place]
+        shown = [each for each in world.kept_by_client[party] if isinstance(each, Acknowledged)][first.phase]
+        back = greeting(party, num_reports=first.phase + 1, shown=Acknowledgement(shown.phase, shown.receipt))
+        again.admit(back, fingerprint=world.session.roster.fingerprint_of(party))
+        effects = again.receive(party, back)
+        error = failure_of(effects)
+        assert isinstance(error, JournalError)
+        assert "is an older copy: a party shows this server's own word" in str(error)
+        assert party not in str(error)
+        assert {told for _, told in messages_of(effects)} == {
+            Abort("its journal is an older copy, which its operator has to replace")
+        }
+        assert not kept_by(effects)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        receipt(0, "p1"),
+        Acknowledgement(0, receipt(1).receipt),
+        receipt(0, secret=b"another"),
+        receipt(0, session_id="f" * 32),
+        receipt(7),
+        receipt(1 << 63),
+        Acknowledgement(0),
+        Acknowledgement(0, bytes(32)),
+    ],
+)
+def test_nobody_ends_a_session_by_a_word_that_is_not_the_servers(shown: Acknowledgement) -> None:
+    server = make_session().server(noise=noise_of_life(1), records=[], secret=SECRET)
+    server.start()
+    back = greeting("p0", num_reports=1, shown=shown)
+    server.admit(back, fingerprint="0c" * 32)
+    assert [message for _, message in messages_of(server.receive("p0", back))] == [welcome()]
+
+
+def test_a_server_without_a_secret_knows_no_word_of_its_own() -> None:
+    server = opened(make_session())
+    back = greeting("p0", num_reports=1, shown=Acknowledgement(0, receipt_of(b"", session_id="", party="p0", phase=0)))
+    assert [type(message) for _, message in messages_of(server.receive("p0", back))] == [Welcome, Request]
 
 
 def test_a_session_that_missed_its_quorum_is_over_after_a_restart_too() -> None:

@@ -12,12 +12,11 @@ from psephos.protocol.elementary import (
     exp,
     ln,
     log1p,
-    normal_quantile,
     normal_tail,
     power_of_two_above,
     power_of_two_below,
 )
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 
 @given(st.floats(-700, 700))
@@ -72,16 +71,6 @@ def test_the_error_function_is_that_of_the_standard_library(x: float) -> None:
 @given(st.floats(-30, 30))
 def test_the_normal_tail_is_that_of_scipy(x: float) -> None:
     assert normal_tail(x) == pytest.approx(float(ndtr(-x)), rel=1e-12)
-
-
-@given(st.floats(1e-12, 0.5, exclude_max=True).filter(lambda level: level < 0.4999))
-@example(0.05)
-@example(0.025)
-def test_the_normal_quantile_is_the_least_float_with_its_tail(level: float) -> None:
-    """1.6448536 at 5 %."""
-    quantile = normal_quantile(level)
-    assert quantile == pytest.approx(-float(ndtri(level)), rel=1e-9)
-    assert normal_tail(quantile) <= level < normal_tail(math.nextafter(quantile, 0)) + 1e-15
 
 
 def test_the_error_function_at_its_ends() -> None:

@@ -25,6 +25,7 @@ from psephos.protocol.errors import (
     refuse,
     require,
 )
+from psephos.protocol.messages import Abort
 
 
 def test_every_error_descends_from_one_base() -> None:
@@ -150,3 +151,12 @@ def test_what_a_terminal_would_obey_is_in_no_error(text: str, shown: str) -> Non
     missing = QuorumError(phase="w", received=0, required=1, missing=[text])
     assert str(missing).endswith(f"missing: {shown}")
     assert str(ConfigurationError(field="a", value=1, allowed=text)) == f"a must be {shown}, got 1"
+
+
+@pytest.mark.parametrize("num_missing", [0, 1, 2, -5, None])
+def test_missing_parties_are_never_fewer_than_their_names(num_missing: int | None) -> None:
+    """Whatever a peer says in an Abort."""
+    error = QuorumError(phase="votes", received=1, required=3, missing=("p0", "p1"), num_missing=num_missing)
+    assert (error.num_missing, str(error).endswith("missing: p0, p1")) == (2, True)
+    forged = Abort("few", phase="votes", missing=("p0", "p1", "p2")).error_from("server")
+    assert str(forged).endswith("missing: p0, p1, p2")

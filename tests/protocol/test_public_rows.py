@@ -154,6 +154,7 @@ def serve(columns: int, number: int, *, epsilon: float = 1.0) -> ServerMachine:
     return ServerMachine(OfAnyRow(Parameters(epsilon=epsilon)), roster, make_session().mode())
 
 
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize(("number", "size"), [(1, 1), (-32, 1), (200, 2), (-200, 3), (2**40, 9), (-(2**63), 9)])
 def test_a_row_that_makes_welcome_or_terms_too_large_is_refused_at_construction(number: int, size: int) -> None:
     """Terms have the longer head. An array of more than 65535 numbers has five bytes before them, an empty one one."""

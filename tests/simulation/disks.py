@@ -6,6 +6,7 @@ full, and a commit may be reported to have failed and be there all the same.
 """
 
 import contextlib
+import random
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from unittest import mock
@@ -15,9 +16,10 @@ from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import About, Row
 from psephos.agents.person_journal import PersonJournal
 from psephos.agents.session_journal import SessionJournal
+from psephos.agents.witness import Witness
 from psephos.protocol.errors import JournalError
 
-__all__ = ["Disk", "FolderDisk", "MemoryDisk", "open_person_journal", "open_session_journal"]
+__all__ = ["Disk", "FolderDisk", "MemoryDisk", "SnapshotDisk", "open_person_journal", "open_session_journal"]
 
 
 class MemoryDisk:
@@ -49,13 +51,14 @@ class MemoryDisk:
 class FolderDisk:
     """Keeps a file's rows in a real journal file, which a process that dies leaves as it is."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, witness: Witness | None = None) -> None:
         self._path = path
+        self._witness = witness
         self._file: JournalFile | None = None
 
     def open(self, about: About) -> tuple[About, Sequence[Row], bool]:
         """Open the file, or make it."""
-        self._file, rows = JournalFile.open(self._path, about)
+        self._file, rows = JournalFile.open(self._path, about, witness=self._witness)
         return self._file.about, rows, self._file.is_new
 
     def append(self, rows: Sequence[Row]) -> None:
@@ -70,6 +73,51 @@ class FolderDisk:
             self._file = None
 
 
+class SnapshotDisk(FolderDisk):
+    """Is taken back to an older snapshot now and then, as a whole, before a process begins: which has to find it.
+
+    Attributes:
+        num_refused: how often one did.
+    """
+
+    def __init__(self, path: Path, *, witness: Witness, luck: random.Random) -> None:
+        super().__init__(path, witness=witness)
+        self.num_refused = 0
+        self._luck = luck
+        self._snapshots: list[dict[str, bytes]] = []
+
+    def open(self, about: About) -> tuple[About, Sequence[Row], bool]:
+        """Open the file, once an older one was refused in its place."""
+        if len(self._snapshots) > 1 and self._luck.random() < _SHARE_TAKEN_BACK:
+            newest = self._copy()
+            self._put(self._luck.choice(self._snapshots[:-1]))
+            try:
+                super().open(about)
+            except JournalError:
+                self.num_refused += 1
+            else:
+                raise AssertionError("an older snapshot passes for the journal")
+            self._put(newest)
+        return super().open(about)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Commit rows, and take a snapshot."""
+        super().append(rows)
+        self._snapshots.append(self._copy())
+
+    def _copy(self) -> dict[str, bytes]:
+        # Without the index of the log, which a process makes anew.
+        files = (file for file in self._path.parent.glob(f"{self._path.name}*") if not file.name.endswith("-shm"))
+        return {file.name: file.read_bytes() for file in files}
+
+    def _put(self, files: dict[str, bytes]) -> None:
+        for file in self._path.parent.glob(f"{self._path.name}*"):
+            file.unlink()
+        for name, content in files.items():
+            (self._path.parent / name).write_bytes(content)
+
+
+_SHARE_TAKEN_BACK = 0.8
 Disk = MemoryDisk | FolderDisk
 Commit = Callable[[Callable[[], None], Sequence[Row]], None]
 """Lets a commit happen, or not: called with what commits, and with the rows."""
@@ -119,10 +167,10 @@ def _opening(disk: Disk, commit: Commit) -> Generator[None]:
         yield
 
 
-def open_person_journal(disk: Disk, commit: Commit) -> PersonJournal:
-    """Return a person's journal on a disk."""
+def open_person_journal(disk: Disk, commit: Commit, *, clock: Callable[[], float]) -> PersonJournal:
+    """Return a person's journal on a disk, by a clock that may be wrong."""
     with _opening(disk, commit):
-        return PersonJournal.open(Path("journal"), now=0.0)
+        return PersonJournal.open(Path("journal"), now=clock(), clock=clock)
 
 
 def open_session_journal(disk: Disk, commit: Commit, *, configuration: dict[str, str]) -> SessionJournal:

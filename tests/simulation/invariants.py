@@ -12,7 +12,8 @@
 - What a person chooses as it joins stands: it is one of the levels, on the server's disk before the person is welcomed,
   and never another one; the ledger charges that level, once, and the tally weighs the report by it.
 - No budget is exceeded, over all sessions of a journal, and a session that has begun is never refused for its budget.
-- Everybody ends, with the outcome that was released or with a reason.
+- Everybody ends, with the outcome that was released or with a reason, and all with the same transcript.
+- No time goes back in a journal, whatever a person's clock does.
 - Where every fault passes (`Plan.is_gentle`), nobody is missing: each session is released with all reports of all.
 """
 
@@ -88,6 +89,8 @@ class Observer:
         self._heard: dict[tuple[int, str], tuple[msgspec.Struct, msgspec.Struct | None]] = {}
         self._began_before: set[tuple[int, str]] = set()
         self._kept: dict[tuple[str, str, str], bytes] = {}
+        self._transcripts: dict[int, dict[str, str]] = {}
+        self._latest = dict.fromkeys(plan.parties, 0)
         self._chosen: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def broke(self, invariant: str, detail: str) -> None:
@@ -124,6 +127,7 @@ class Observer:
             return
         for row in rows:
             number = self._number_of[row.session]
+            self._check_time(name, _of_person.decode(row.body))
             match record := _of_person.decode(row.body):
                 case Drawn(phase=phase):
                     self._drawn[number, name, phase] = record
@@ -144,6 +148,12 @@ class Observer:
                     self._reserved.discard((number, name))
                 case _:
                     pass
+
+    def _check_time(self, name: str, record: ClientRecord) -> None:
+        at = 0 if isinstance(record, Reserved) else record.at
+        if at and at < self._latest[name]:
+            self.broke("no time goes back in a journal", f"{name} keeps {record!r} after {self._latest[name]}")
+        self._latest[name] = max(at, self._latest[name])
 
     def _note_kept(self, name: str, record: Drawn) -> bool:
         """Return whether a report repeats one of an earlier session, which it has to equal."""
@@ -238,9 +248,13 @@ class Observer:
         if isinstance(ending, BudgetExceededError) and (held.number, party) in self._began_before:
             self.broke("a session that has begun is not refused for its budget", f"{party} in {held.name}: {ending}")
 
-    def note_heard(self, held: "Held", party: str, outcome: msgspec.Struct, own: msgspec.Struct | None) -> None:
-        """Take note of an outcome that a person has."""
+    def note_heard(
+        self, held: "Held", party: str, outcome: msgspec.Struct, own: msgspec.Struct | None, transcript: str | None
+    ) -> None:
+        """Take note of an outcome that a person has, and of the digest of what it was told."""
         self._heard[held.number, party] = (outcome, own)
+        if transcript is not None:
+            self._transcripts.setdefault(held.number, {})[party] = transcript
 
     def _check_budget(self, party: str) -> None:
         if self._plan.affordable is None:
@@ -305,6 +319,9 @@ class Observer:
                 self.broke("the outcome is that of the array path", f"{held.name}: the tally of phase {phase}")
         if result.outcome != held.protocol.outcome(list(result.tallies)):
             self.broke("the outcome is that of the array path", f"{held.name}: {result.outcome}")
+        for party, transcript in self._transcripts.get(held.number, {}).items():
+            if transcript != result.transcript:
+                self.broke("everybody has the same transcript", f"{party} has another one of {held.name}")
         own = held.protocol.own_outcomes(list(result.tallies))
         for (number, party), (outcome, mine) in self._heard.items():
             if number == held.number and (outcome, mine) != (result.outcome, own.get(held.roster.places[party])):

@@ -27,10 +27,12 @@ __all__ = [
     "Partition",
     "Plan",
     "WriteFault",
+    "WrongClock",
     "choosing",
     "draw_plan",
     "server_name",
     "smaller",
+    "storming",
 ]
 
 GAME: Final = "dpwevote-game"
@@ -51,6 +53,8 @@ CASES: Final = (
     "quiz",
 )
 """Sessions of all four systems, local and central, with and without private participation; `world.make_case`."""
+_HIDDEN_OR_TRUSTING: Final = ("fair-voting-hidden", "fair-voting-central", "moral-preferences-central")
+_DAY: Final = 86_400.0
 _CALM: Final = Faults()
 
 
@@ -145,7 +149,16 @@ class OtherChoice:
     is_forged: bool
 
 
-Event: TypeAlias = Crash | WriteFault | FullDisk | Partition | Clock | Misconfigured | OtherChoice
+@dataclasses.dataclass(frozen=True)
+class WrongClock:
+    """A person's own clock, by which its journal dates what it keeps, is so many seconds ahead in one of its runs."""
+
+    process: str
+    run: int
+    seconds: float
+
+
+Event: TypeAlias = Crash | WriteFault | FullDisk | Partition | Clock | Misconfigured | OtherChoice | WrongClock
 
 
 @dataclasses.dataclass(frozen=True)
@@ -228,6 +241,33 @@ def choosing(plan: Plan, *, share: float) -> Plan:
         sessions=sessions,
         events=plan.events + tuple(_draw_choice(draw, plan) for _ in range(draw.choice((0, 1, 2)))),
     )
+
+
+def storming(plan: Plan) -> Plan:
+    """Return a plan in which processes die by the dozen and come back soon, and clocks are set; of draws of its own.
+
+    Args:
+        plan: to which all of that is added; of its sessions every other one hides who takes part, or trusts its server.
+    """
+    draw = random.Random(f"storm of {plan.seed}")
+    crashes = [
+        Crash(
+            draw.choice(plan.processes),
+            draw.randrange(12),
+            draw.randrange(draw.choice((4, 12, 24))),
+            draw.choice((0.0, 0.3, 3.0)),
+            draw.random() < 0.2,
+        )
+        for _ in range(draw.randrange(20, 41))
+    ]
+    clocks = [
+        WrongClock(draw.choice(plan.parties), draw.randrange(4), draw.choice((-_DAY, -_DAY, -1.0, 3600.0, _DAY)))
+        for _ in range(draw.randrange(6))
+    ]
+    sessions = tuple(
+        case if draw.random() < 0.5 else draw.choice((*_HIDDEN_OR_TRUSTING, GAME)) for case in plan.sessions
+    )
+    return dataclasses.replace(plan, sessions=sessions, events=(*plan.events, *crashes, *clocks))
 
 
 def _draw_choice(draw: random.Random, plan: Plan) -> OtherChoice:

@@ -7,28 +7,43 @@ from typing import Any, Final
 import pytest
 from simulate import broken_by, plan_of
 from simulation.planted import FAULTS, RARE, planted
+from thoroughness import IS_FULL
 
 pytestmark = pytest.mark.unmeasured
 
 
-MANY: Final = pytest.mark.full("dozens of runs, or hundreds")
 SLOW: Final = {
-    "a_journal_forgets_its_last_record",
-    "a_phase_is_drawn_again_after_a_restart",
     "a_predecessors_loss_is_told_against_its_successor",
-    "a_predecessors_messages_go_to_its_successor",
     "a_reconnection_asks_for_a_second_report",
     "a_released_session_waits_for_nobody",
 }
+"""What only runs of many seconds find."""
+SEEDS: Final = {
+    "a_journal_forgets_its_last_record": 6,
+    "a_predecessors_messages_go_to_its_successor": 123,
+    "a_reservation_is_lost": 70,
+    "a_restarted_server_forgets_one_report": 22,
+    "another_configuration_is_taken_up": 59,
+    "noise_is_drawn_again_after_a_restart": 132,
+}
+"""Of a run that finds what the first ones do not, or more quickly: the one that is tried when quick."""
 CASES: Final = [
-    pytest.param(fault, num_runs, id=fault.__name__, marks=MANY if fault in RARE or fault.__name__ in SLOW else ())
+    pytest.param(
+        fault,
+        num_runs,
+        id=fault.__name__,
+        marks=pytest.mark.full("runs of many seconds") if fault.__name__ in SLOW else (),
+    )
     for fault, num_runs in FAULTS.items()
 ]
 
 
 @pytest.mark.parametrize(("fault", "num_runs"), CASES)
 def test_a_planted_fault_is_found(fault: Callable[[], Any], num_runs: int) -> None:
-    plans = (dataclasses.replace(plan_of(seed), **RARE.get(fault, {})) for seed in range(num_runs))
+    seeds = range(num_runs)
+    if not IS_FULL and fault.__name__ in SEEDS:
+        seeds = [SEEDS[fault.__name__]]
+    plans = (dataclasses.replace(plan_of(seed), **RARE.get(fault, {})) for seed in seeds)
     with planted(fault):
         assert any(broken_by(plan) is not None for plan in plans)
 

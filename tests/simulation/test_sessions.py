@@ -235,7 +235,7 @@ quorums = st.sampled_from([1, 2, 3, 4, 0.5, 1.0])
 variants = st.sampled_from(["joint", "printed", "laplace", "quiz", "hidden"])
 
 
-@settings(CHECKED, max_examples=draws(80, full=600))
+@settings(CHECKED, max_examples=draws(40, full=600))
 @given(quorums, variants, operations(WITHOUT_DAMAGE))
 def test_a_session_under_faults_gives_the_result_of_those_who_reported_in_time(
     quorum: float, variant: Variant, drawn: list[Operation]

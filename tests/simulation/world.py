@@ -52,6 +52,7 @@ from simulation.plans import (
     Partition,
     Plan,
     WriteFault,
+    WrongClock,
     server_name,
 )
 
@@ -70,6 +71,8 @@ _UNREACHABLE_SECONDS: Final = 3.0
 _PATIENCE_SECONDS: Final = 100.0
 _LONG_PATIENCE_SECONDS: Final = 800.0
 """More than any server is away whose faults pass."""
+_TODAY: Final = 1.8e9
+"""Of a person's clock, as the world begins."""
 _HIDDEN_SECONDS: Final = 3000.0
 """Of a phase that waits for its deadline, whose faults pass long before."""
 
@@ -270,6 +273,7 @@ class World:
         self._full = [event for event in plan.events if isinstance(event, FullDisk)]
         self._other_choices = {(e.process, e.run): e for e in plan.events if isinstance(e, OtherChoice)}
         self._misconfigured = {(e.process, e.run) for e in plan.events if isinstance(e, Misconfigured)}
+        self._wrong_clocks = {(e.process, e.run): e.seconds for e in plan.events if isinstance(e, WrongClock)}
         self._num_noises = 0
         self._begun = 0.0
 
@@ -291,6 +295,10 @@ class World:
     def other_choice(self, process: Process) -> OtherChoice | None:
         """Return what a person chooses in this run, unless it is what it means to choose."""
         return self._other_choices.get((process.name, process.run))
+
+    def _time_of(self, process: Process) -> float:
+        """Return what time it is to a person, in seconds since 1970."""
+        return _TODAY + self.now + self._wrong_clocks.get((process.name, process.run), 0.0)
 
     def _choice_of(self, process: Process, held: Held) -> tuple[int, ...]:
         """Return a person's public row, whose end it chooses itself: as it is held to, once a server says so."""
@@ -403,7 +411,9 @@ class World:
 
     async def _person(self, process: Process) -> bool:
         """Take part in all sessions that have no ending yet; return whether they have one."""
-        journal = open_person_journal(self.disks[process.name], _committing(process))
+        journal = open_person_journal(
+            self.disks[process.name], _committing(process), clock=lambda: self._time_of(process)
+        )
         is_done = True
         first = 0 if self.plan.is_gentle else process.run % len(self.held)  # the next process begins with another one
         for held in self.held[first:] + self.held[:first]:
@@ -457,7 +467,7 @@ class World:
             patience_seconds=patience,
             draw=self._random.random,
         )
-        self.observer.note_heard(held, process.name, outcome, client.own_outcome)
+        self.observer.note_heard(held, process.name, outcome, client.own_outcome, client.transcript)
         return outcome
 
     async def _connect(self, process: Process, held: Held) -> Channel:
@@ -488,6 +498,7 @@ class World:
                 rules=held.rules,
                 sitting=journal,
                 kept=self.observer.kept_before(held),
+                secret=held.charter.id.encode(),
             )
             server.run_in_thread = self._run_in_thread
             network = _Network(held, process)

@@ -22,11 +22,11 @@ from thoroughness import IS_FULL, draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
-TRIALS = draws(20, full=400)
+TRIALS = draws(10, full=400)
 # Of noisy maxima, each session of which maximizes a hundred objectives.
 MAXIMA = "functional, RLDP"
 ADDITIVE = [way for way in WAYS if way != MAXIMA]
-VOTES = draws(20, full=200)
+VOTES = draws(10, full=200)
 OBJECTIVES: tuple[ObjectiveName, ...] = ("parity", "constrained", "penalized", "welfare_constrained")
 
 

@@ -86,7 +86,7 @@ def beside_published(trials: int, deviations: float) -> float:
 )
 def test_the_printed_rule_has_the_published_accuracy(num_partners: int, published: float) -> None:
     """W1, Table 3 at ε = 1, beside 2000 published trials. False alarm at 3.9 standard deviations: 1e-4 each."""
-    trials = draws(600, full=6000)
+    trials = draws(300, full=6000)
     generator = np.random.default_rng(num_partners)
     vote = make_vote("printed", epsilon=1.0)
     weights, opinions = uniform_table(trials, num_partners, generator)
@@ -101,7 +101,7 @@ def test_the_printed_and_the_joint_rule_have_the_accuracies_of_the_readings() ->
     False alarm at four standard deviations, √(1/4n): 6e-5 each. That printed is the better one here (its unspoken
     prior) has the margin .031 with a standard deviation below .007 for 10,000 trials: 1e-5. It needs all of them.
     """
-    trials = draws(1000, full=10_000)
+    trials = draws(500, full=10_000)
     generator = np.random.default_rng(1)
     printed, joint = make_vote("printed", epsilon=1.0), make_vote("joint", epsilon=1.0)
     weights, opinions = uniform_table(trials, 100, generator)
@@ -143,7 +143,7 @@ def test_the_manuals_numbers_for_all_weights_three_and_three_fifths_yes() -> Non
     By the exact moments it is 23.4 % and 96.3 %. Tolerances of four and a half standard deviations: false alarm 7e-6
     each.
     """
-    trials = draws(400, full=2000)
+    trials = draws(200, full=2000)
     generator = np.random.default_rng(2)
     printed, joint = make_vote("printed", epsilon=2.0), make_vote("joint", epsilon=2.0)
     weights = np.full((trials, 500), 3)
@@ -159,7 +159,7 @@ def test_the_manuals_numbers_for_all_weights_three_and_three_fifths_yes() -> Non
 @pytest.mark.parametrize(("num_partners", "published"), [(10, 0.52695), (100, 0.52010)])
 def test_the_baseline_has_the_published_accuracy(num_partners: int, published: float) -> None:
     """W3, Table 3 at ε = 1, beside 2000 published trials. False alarm at 4 standard deviations: 6e-5."""
-    trials = draws(500, full=5000)
+    trials = draws(250, full=5000)
     generator = np.random.default_rng(3 + num_partners)
     vote = make_vote("laplace", epsilon=1.0)
     weights, opinions = uniform_table(trials, num_partners, generator)
@@ -222,7 +222,7 @@ def test_the_sessions_quota_has_that_error(variant: str, reading: float) -> None
 
     False alarm at 4.47 of them, which is 10 % for 4000 trials: 1e-5.
     """
-    trials = draws(500, full=4000)
+    trials = draws(250, full=4000)
     generator = np.random.default_rng(5)
     vote = make_vote(variant, epsilon=1.0)
     weights, opinions = uniform_table(trials, 100, generator)

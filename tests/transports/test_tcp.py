@@ -287,6 +287,7 @@ async def test_both_ends_notice_a_machine_that_vanished() -> None:
             assert stream.getsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_KEEPALIVE)
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("num_bytes", [1, 1000, 4093, 16_380])
 @pytest.mark.parametrize("make_transport", [TCPTransport, TLSTransport])
 async def test_a_payload_that_was_begun_without_waiting_is_completed(
@@ -303,21 +304,19 @@ async def test_a_payload_that_was_begun_without_waiting_is_completed(
         stream.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, 1)
         await near.send([b"hands are shaken"])
         assert await far.receive() == [b"hands are shaken"]
-        payloads = [number.to_bytes(4, "big") * (num_bytes // 4 + 1) for number in range(100_000)]
-        for num_sent, payload in enumerate(payloads):  # noqa: B007  it is used below
-            try:
-                near.send_nowait(payload)
-            except trio.WouldBlock:
-                break
-        else:
-            pytest.fail("there was always room")
+        payloads: list[bytes] = []
+        with contextlib.suppress(trio.WouldBlock):
+            while len(payloads) < 100_000:
+                payloads.append(len(payloads).to_bytes(4, "big") * (num_bytes // 4 + 1))
+                near.send_nowait(payloads[-1])
         with pytest.raises(trio.WouldBlock):
-            near.send_nowait(payloads[num_sent])
-        nursery.start_soon(near.send, payloads[num_sent : num_sent + 2])
+            near.send_nowait(payloads[-1])
+        payloads.append(b"the last one")
+        nursery.start_soon(near.send, payloads[-2:])
         arrived: list[bytes] = []
-        while len(arrived) < num_sent + 2:
+        while len(arrived) < len(payloads):
             arrived += await far.receive()
-        assert arrived == payloads[: num_sent + 2]
+        assert arrived == payloads
 
 
 async def test_a_long_payload_is_left_to_a_call_that_may_wait() -> None:

@@ -4,14 +4,17 @@ Each refusal is read on both sides, since either may be the one whose keys are w
 """
 
 import contextlib
+import dataclasses
 import datetime as dt
 import functools
 import gc
+import os
 import shutil
 import socket
 import ssl
 import stat
 import subprocess
+import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from openssl_calls import ask_for_new_keys, needs_openssl_calls
 from psephos.protocol.errors import ConfigurationError, HandshakeError
 from psephos.transports import Channel, TCPTransport, TLSTransport, encode_frames
 from psephos.transports.abc import Listener
@@ -552,13 +556,185 @@ async def test_keys_can_be_changed_in_the_middle(keys: Keys) -> None:
             nursery.cancel_scope.cancel()
 
 
-def test_without_arguments_both_ends_have_one_key_and_no_file_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    transport = TLSTransport()
-    assert transport.name == "tls"
+class Bare:
+    """A client of OpenSSL's, whose records a test has in its hands."""
+
+    def __init__(self, keys: Keys, address: str, *, name: str | None = None) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.load_verify_locations(cadata=keys.server.certificate)
+        context.load_cert_chain(keys.file(keys.ann))
+        self._socket = socket.create_connection(parse_address(address), timeout=PATIENCE)
+        self._came, self._leaves = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self._came, self._leaves, server_hostname=name)
+        while True:
+            try:
+                self.tls.do_handshake()
+            except ssl.SSLWantReadError:
+                self.send()
+                self._came.write(self._socket.recv(1 << 16))
+            else:
+                break
+        self.send()
+
+    def send(self, *payloads: bytes) -> None:
+        """Send payloads, and all records before them."""
+        if payloads:
+            self.tls.write(encode_frames(payloads))
+        self._socket.sendall(self._leaves.read())
+
+    def wait(self) -> None:
+        """Wait until something comes."""
+        assert self._socket.recv(1 << 16)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+
+@needs_openssl_calls
+@pytest.mark.parametrize("num_between", [0, 1])
+async def test_an_end_that_asks_for_new_keys_without_end_is_given_up(keys: Keys, num_between: int) -> None:
+    """Each is owed an answer, which waits for what is sent next: else they would fill the memory."""
+
+    def call(address: str) -> None:
+        client = Bare(keys, address)
+        client.send(b"hello")
+        client.tls.write((1 << 20).to_bytes(4, "big"))  # of a payload that never ends
+        with contextlib.suppress(OSError):  # the other end has gone
+            for _ in range(1000):
+                ask_for_new_keys(client.tls, 30)
+                client.tls.write(bytes(num_between))
+                client.send()
+        client.close()
+
+    async with await keys.serving(keys.ann).open_listener() as listener, trio.open_nursery() as nursery:
+        nursery.start_soon(trio.to_thread.run_sync, call, listener.address)
+        async with await listener.accept() as channel:
+            assert await channel.receive() == [b"hello"]
+            for _ in range(2):
+                with pytest.raises(HandshakeError, match="the other end asks for new keys again and again"):
+                    await channel.receive()
+            with pytest.raises(trio.BrokenResourceError):
+                await channel.send([b"nobody reads this"])
+
+
+@needs_openssl_calls
+async def test_new_keys_now_and_then_cost_nothing(keys: Keys) -> None:
+    """However many there are in all, as long as something is sent meanwhile."""
+    num_sent = 200
+
+    def call(address: str) -> None:
+        client = Bare(keys, address)
+        for _ in range(num_sent):
+            ask_for_new_keys(client.tls, 3)
+            client.send(b"hello")
+            client.wait()
+        client.close()
+
+    async with await keys.serving(keys.ann).open_listener() as listener, trio.open_nursery() as nursery:
+        nursery.start_soon(trio.to_thread.run_sync, call, listener.address)
+        async with await listener.accept() as channel:
+            heard = 0
+            while heard < num_sent:
+                heard += len(await channel.receive())
+                channel.send_nowait(b"heard")
+        assert heard == num_sent
+
+
+async def test_who_names_another_host_is_known_by_its_certificate_all_the_same(keys: Keys) -> None:
+    """Names play no part, the server's neither (SNI)."""
+
+    def call(address: str, name: str) -> None:
+        client = Bare(keys, address, name=name)
+        assert client.tls.getpeercert(binary_form=True) == keys.server.certificate
+        client.send(b"hello")
+        client.close()
+
+    async with await keys.serving(keys.ann).open_listener() as listener:
+        for name in ("evil.example", "a" * 63 + ".example", "127.0.0.1"):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.to_thread.run_sync, call, listener.address, name)
+                async with await listener.accept() as channel:
+                    assert await channel.receive() == [b"hello"]
+                    assert channel.peer_fingerprint == keys.ann.fingerprint
+
+
+async def test_nobody_gets_a_ticket_so_that_nothing_can_be_said_early(keys: Keys) -> None:
+    """Early data needs a session that is resumed, and could be repeated by whoever has recorded it."""
+
+    def call(address: str) -> None:
+        client = Bare(keys, address)
+        client.send(b"hello")
+        assert client.tls.session is None or not client.tls.session.has_ticket
+        assert not client.tls.session_reused
+        client.close()
+
+    async with await keys.serving(keys.ann).open_listener() as listener, trio.open_nursery() as nursery:
+        nursery.start_soon(trio.to_thread.run_sync, call, listener.address)
+        async with await listener.accept() as channel:
+            assert await channel.receive() == [b"hello"]
+            await channel.send([b"heard"])
+
+
+async def test_a_large_payload_leaves_no_memory_behind_with_its_channel(keys: Keys) -> None:
+    """OpenSSL keeps the memory that it has once needed, as long as there is a channel."""
+    payload, num_channels = bytes(1 << 20), 40
+    async with await keys.serving(keys.ann).open_listener() as listener, contextlib.AsyncExitStack() as stack:
+        pairs: list[tuple[Channel, Channel]] = []
+        for _ in range(num_channels):
+            near = await stack.enter_async_context(await keys.joining(keys.ann).connect(listener.address))
+            pairs.append((near, await stack.enter_async_context(await listener.accept())))
+            await near.send([b"hello"])
+            assert await pairs[-1][1].receive() == [b"hello"]
+        before = resident_bytes()
+        for near, far in pairs:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(far.send, [payload])
+                assert await near.receive() == [payload]
+        assert resident_bytes() - before < num_channels * len(payload) / 2
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+WITHOUT_A_DISK = """
+import os
+import sys
+from psephos.transports import TLSTransport
+from psephos.transports.keys import make_identity
+
+def see(event, arguments):  # whoever opens a file to write, or makes a folder, is told so
+    writes = event == "open" and isinstance(arguments[0], str) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+    assert not writes and event not in {"os.mkdir", "os.rename", "os.link"}, (event, arguments)
+
+sys.addaudithook(see)
+ours, theirs = make_identity(), make_identity()
+transports = [TLSTransport(), TLSTransport(ours, peers=[theirs.certificate])]
+assert {transport.name for transport in transports} == {"tls"}
+"""
+
+
+@pytest.mark.parametrize("has_memory", [True, False])
+def test_a_key_that_is_in_no_file_gets_into_none(tmp_path: Path, *, has_memory: bool) -> None:
+    """A process that is killed as it begins leaves none: whatever it does, it writes nothing."""
+    text = WITHOUT_A_DISK if has_memory else WITHOUT_A_DISK.replace("import os", "import os; del os.memfd_create")
+    command = [sys.executable, "-c", text]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run(command, check=True, env=environment)  # noqa: S603  our own
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("part", ["certificate", "private_key"])
+def test_a_key_without_end_is_refused_and_holds_up_nobody(part: str) -> None:
+    identity = make_identity()
+    endless = dataclasses.replace(identity, **{part: getattr(identity, part) + bytes(1 << 20)})
+    num_open = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(ConfigurationError, match="it is longer than any key"):
+        TLSTransport(endless, peers=[identity.certificate])
+    assert len(list(Path("/proc/self/fd").iterdir())) == num_open
 
 
 @pytest.mark.parametrize("missing", ["identity", "peers"])

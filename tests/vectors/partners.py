@@ -9,7 +9,16 @@ import msgspec
 from helpers import SERVER, Session, hello, make_names, raw
 from psephos.protocol import JOIN, SessionRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Charter, Release, Report, Welcome
+from psephos.protocol.messages import (
+    PROTOCOL_VERSION,
+    Abort,
+    Acknowledgement,
+    Charter,
+    Release,
+    Report,
+    Request,
+    Welcome,
+)
 
 from .recorder import Recorder, all_goes_well, with_a_forged_report
 
@@ -231,6 +240,30 @@ def _changed_parameters() -> Recorder:
     return recorder
 
 
+def _invented_outcome() -> Recorder:
+    recorder = Recorder(
+        _session(num_parties=3, quorum=2), "A first request with an outcome, of a phase that nobody has held."
+    )
+    recorder.start("p0", "p1", "p2")
+    recorder.deliver("p0")
+    recorder.deliver(SERVER, "p0")
+    recorder.forge(SERVER, "p0", Request(0, raw({"quota": {"value": 1.0, "standard_error": 0.0}})))
+    recorder.deliver(SERVER, "p0")
+    recorder.deliver_all()
+    return recorder
+
+
+def _invented_acknowledgement() -> Recorder:
+    recorder = Recorder(_session(num_parties=3, quorum=2), "A server that has a report which was never sent.")
+    recorder.start("p0", "p1", "p2")
+    recorder.deliver("p0")
+    recorder.deliver(SERVER, "p0")
+    recorder.forge(SERVER, "p0", Acknowledgement(0))
+    recorder.deliver(SERVER, "p0")
+    recorder.deliver_all()
+    return recorder
+
+
 def _aborted_by_client() -> Recorder:
     recorder = Recorder(_session(num_parties=3), "A party leaves, and a quorum of all is out of reach.")
     recorder.start(*make_names(3))
@@ -264,6 +297,8 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     "bad_release_for_one_alone": _release_for_one_alone,
     "bad_release_before_the_last_request": _release_before_the_last_request,
     "bad_abort_by_client": _aborted_by_client,
+    "bad_request_with_an_invented_outcome": _invented_outcome,
+    "bad_acknowledgement_of_what_was_never_sent": _invented_acknowledgement,
     "bad_not_on_the_roster": lambda: _wrong_hello("A Hello of somebody who is not on the roster.", party="mallory"),
     "bad_certificate": lambda: _stranger("A Hello by another party's certificate.", FINGERPRINTS[1]),
     "bad_session_id": lambda: _stranger("A Hello of an earlier session.", "", session_id="f" * 32),

@@ -61,7 +61,7 @@ def test_the_messages_of_a_vector_decode_to_what_it_says(path: pathlib.Path) -> 
         payload = bytes.fromhex(entry["bytes"])
         message = decode(payload)
         assert encode(message) == payload
-        described: Plain = json.loads(json.dumps(describe(message)))
+        described: Plain = json.loads(json.dumps(describe(message), default=bytes.hex))
         assert described == {"type": entry["type"], **entry["fields"]}
 
 

@@ -72,10 +72,7 @@ class _State:
 
     def reach(self, step: "_State") -> FloatArray:
         """Return by how much of a step the lanes may go until something falls to 0; inf where nothing ever does."""
-        rates = np.maximum(
-            (-step.halves / self.halves).max(axis=(0, 1)),
-            (-step.duals / self.duals).max(axis=(0, 1)),
-        )
+        rates = np.maximum((-step.halves / self.halves).max(axis=(0, 1)), (-step.duals / self.duals).max(axis=(0, 1)))
         np.maximum(rates, -step.slack / self.slack, out=rates)
         np.maximum(rates, -step.price / self.price, out=rates)
         return 1 / np.abs(np.maximum(rates, 0.0))  # no zero below 0, whose inverse would be -inf
@@ -112,8 +109,6 @@ def maximize_in_lanes(
         objective: the functions; it is used up.
         num_features: d ≥ 1.
         num_lanes: the number of functions, at least 1.
-        radius: B > 0.
-        tolerance: a gap that is small enough, > 0.
         max_iterations: after so many steps a lane ends with the best point that it met.
         start: None, or points of the ball to begin at, shape (d, lanes).
 
@@ -165,13 +160,7 @@ def maximize_in_lanes(
 
 
 class _Best:
-    """The best point that each lane has met, and which lanes are still under way.
-
-    Args:
-        num_features: d.
-        num_lanes: how many lanes there are at the beginning.
-        tolerance: a gap that ends a lane.
-    """
+    """The best point that each lane has met, and which lanes are still under way."""
 
     def __init__(self, num_features: int, num_lanes: int, tolerance: float) -> None:
         self._points = np.zeros((num_features, num_lanes))
@@ -235,11 +224,7 @@ def _walk(
     nothing of a record that was sure when the step began.
 
     Args:
-        objective: the functions, which have given their gradients at the state.
-        state: the state.
-        gradients: ∇f, shape (d, lanes).
         is_going: the lanes that count; what the others do is of no interest.
-        radius: B.
         slips: shape (lanes,): an error of f that matters to nobody.
         misfit_share: of what the multipliers' misfit makes of the gap: no less is aimed at.
     """
@@ -287,11 +272,6 @@ class _System:
 
     With a = y/p and b = y/q, D = ab/(a + b); e = ∓∇f − ν + (product aimed at)/p or q is what pulls at p and q.
     The direction of β solves (H + D)·Δβ = (b·e_p − a·e_q)/(a + b) − Δν·(b − a)/(a + b), and Δν the sum's equation.
-
-    Args:
-        objective: the functions, which have given their gradients at the state.
-        state: the state.
-        gradients: ∇f, shape (d, lanes).
     """
 
     def __init__(self, objective: ConvexFunctions, state: _State, gradients: FloatArray) -> None:

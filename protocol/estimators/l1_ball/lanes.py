@@ -18,14 +18,7 @@ NUM_STRANDS: Final = 8
 
 
 def sum_over_features(terms: FloatArray) -> FloatArray:
-    """Return the sum over the last axis but one, which is used up.
-
-    Args:
-        terms: shape (..., d, lanes), d ≥ 1; overwritten.
-
-    Returns:
-        A view of `terms`, shape (..., lanes).
-    """
+    """Return the sum over the last axis but one of terms, shape (..., d, lanes), which are used up: a view of them."""
     size = terms.shape[-2]
     while size > 1:
         half = size // 2
@@ -36,14 +29,7 @@ def sum_over_features(terms: FloatArray) -> FloatArray:
 
 
 def sum_over_records(terms: FloatArray) -> FloatArray:
-    """Return the sum over the first axis; zeros at its end do not change a bit.
-
-    Args:
-        terms: shape (n, ..., lanes), n ≥ 0; overwritten.
-
-    Returns:
-        A view of `terms`, or zeros, shape (..., lanes).
-    """
+    """Return the sum over the first axis of terms, shape (n, ..., lanes), used up; zeros at its end change no bit."""
     num_records = len(terms)
     if num_records == 0:
         return np.zeros(terms.shape[1:])

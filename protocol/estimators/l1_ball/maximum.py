@@ -1,4 +1,9 @@
-"""What a maximization over ℓ₁ balls returns, and the checks that all of them share."""
+"""What a maximization over ℓ₁ balls returns, and the checks that all of them share.
+
+Of all of them `radius` is B > 0, `tolerance` a gap that is small enough, > 0, and `max_iterations`, at least 1, after
+how many steps the best point so far is returned: a ConfigurationError refuses others. A ValueError refuses arrays of
+another shape, or with a number that is not finite.
+"""
 
 import dataclasses
 import math
@@ -50,7 +55,7 @@ def check_limits(*, radius: float, tolerance: float, max_iterations: int) -> Non
     refuse(max_iterations < 1, "max_iterations", max_iterations, "at least 1")
 
 
-def check_points(points: FloatArray, *, name: str, shape: tuple[int, int]) -> None:
+def check_points(points: FloatArray, *, name: str, shape: tuple[int, ...]) -> None:
     """Raise `ValueError` unless these are finite points of this shape."""
     if points.shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, got {points.shape}")

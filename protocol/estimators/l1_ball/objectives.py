@@ -39,27 +39,15 @@ class ConvexFunctions(Protocol):
     """Some convex functions of d variables, one for each lane."""
 
     def descend(self, points: FloatArray) -> FloatArray:
-        """Return the gradients at some points, and remember the curvature there.
-
-        Args:
-            points: shape (d, lanes).
-        """
+        """Return the gradients at some points, shape (d, lanes), and remember the curvature there."""
         ...
 
     def factorize(self, inverse_diagonal: FloatArray) -> None:
-        """Prepare the systems H + D at the points given last.
-
-        Args:
-            inverse_diagonal: 1/D, above 0, shape (d, lanes).
-        """
+        """Prepare the systems H + D at the points given last, from 1/D above 0, shape (d, lanes)."""
         ...
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """Return the solutions of the systems prepared last.
-
-        Args:
-            right: shape (number of right-hand sides, d, lanes).
-        """
+        """Return the solutions of the systems prepared last, for right-hand sides of shape (number, d, lanes)."""
         ...
 
     def keep(self, lanes: MaskArray) -> None:
@@ -81,7 +69,7 @@ def probit_derivatives(arguments: FloatArray) -> tuple[FloatArray, FloatArray]:
     return slopes, curvatures
 
 
-class _Probit(abc.ABC):
+class _Probit(ConvexFunctions, abc.ABC):
     """−Σ_j ln Φ(β·V_j).
 
     Args:
@@ -120,9 +108,6 @@ class ProbitByRecords(_Probit):
     """−Σ_j ln Φ(β·V_j) for functions of fewer records than features: systems of the size of the records.
 
     By Woodbury's identity (VᵀWV + D)⁻¹ = D⁻¹ − D⁻¹UᵀK⁻¹UD⁻¹ with U = W^½·V and K = 1 + U·D⁻¹·Uᵀ.
-
-    Args:
-        differences: shape (n, d, lanes): V. Rows of zeros are records that do not exist, or say nothing.
     """
 
     def _reserve(self) -> None:
@@ -141,7 +126,6 @@ class ProbitByRecords(_Probit):
         factorize(self._factors)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """Return the solutions by Woodbury's identity."""
         inner = np.empty((len(right), len(self._scaled), right.shape[-1]))
         for side, each in enumerate(right):
             np.multiply(self._scaled, each * self._inverse_diagonal, out=self._terms)
@@ -181,11 +165,7 @@ class _FeatureSystem:
 
 
 class ProbitByFeatures(_Probit):
-    """−Σ_j ln Φ(β·V_j) for functions of at least as many records as features: systems of the size of the features.
-
-    Args:
-        differences: as for `ProbitByRecords`.
-    """
+    """−Σ_j ln Φ(β·V_j) for functions of at least as many records as features: systems of the size of the features."""
 
     def _reserve(self) -> None:
         _, num_features, lanes = self._differences.shape
@@ -202,11 +182,10 @@ class ProbitByFeatures(_Probit):
         self._system.factorize(self._hessians, inverse_diagonal)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """Return the solutions of the systems of these Hessians."""
         return self._system.solve(right)
 
 
-class Quadratics:
+class Quadratics(ConvexFunctions):
     """½·βᵀHβ − c·β.
 
     Args:
@@ -224,11 +203,9 @@ class Quadratics:
         return sum_over_features(self._hessians * points) - self._linear
 
     def factorize(self, inverse_diagonal: FloatArray) -> None:
-        """Prepare H + D."""
         self._system.factorize(self._hessians, inverse_diagonal)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """Return the solutions of H + D, prepared last."""
         return self._system.solve(right)
 
     def keep(self, lanes: MaskArray) -> None:

@@ -40,23 +40,16 @@ def fit_probit(
     tolerance: float = DEFAULT_TOLERANCE,
     max_iterations: int = DEFAULT_MAX_ITERATIONS,
 ) -> BallMaximum:
-    """Maximize each voter's Σ_j ln Φ(β·V_j) over ‖β‖₁ ≤ radius.
+    """Maximize each voter's Σ_j ln Φ(β·V_j) over ‖β‖₁ ≤ radius. See `maximum`.
 
     Args:
         differences: float64, shape (records, d), d ≥ 1: V of all voters, one voter's records after the other's.
         offsets: int64, shape (voters + 1,): voter i has the records offsets[i] … offsets[i+1] − 1, perhaps none.
-        radius: B > 0.
         start: points to begin at, shape (voters, d); those outside of the ball are projected to it first.
-        tolerance: a gap that is small enough, > 0.
-        max_iterations: after so many steps a voter keeps the best point so far, at least 1.
 
     Returns:
         One entry a voter. A voter without records has β = 0 and the gap 0. A gap bounds what is lost up to a thousandth
         of the tolerance: where the rounding of its gradient may be more, that is added.
-
-    Raises:
-        ConfigurationError: `radius`, `tolerance` or `max_iterations` is out of range.
-        ValueError: an array has the wrong shape, or holds a number that is not finite.
 
     Source:
         Equation (3); reading M10.
@@ -91,18 +84,7 @@ def fit_probit(
 
 @exact_arguments
 def log_likelihoods(differences: FloatArray, offsets: IntArray, points: FloatArray) -> FloatArray:
-    """Return each voter's Σ_j ln Φ(β·V_j).
-
-    Args:
-        differences: float64, shape (records, d): as for `fit_probit`.
-        offsets: int64, shape (voters + 1,): as for `fit_probit`.
-        points: float64, shape (voters, d): β.
-
-    Returns:
-        float64, shape (voters,), at most 0.
-
-    Raises:
-        ValueError: an array has the wrong shape, or holds a number that is not finite.
+    """Return each voter's Σ_j ln Φ(β·V_j), at most 0, for records as of `fit_probit` and points of shape (voters, d).
 
     Source:
         Equation (3).
@@ -155,8 +137,6 @@ def _roundings(lanes: FloatArray, points: FloatArray, *, radius: float, toleranc
     Args:
         lanes: shape (n, d, voters): the records.
         points: shape (voters, d).
-        radius: B.
-        tolerance: of the gaps.
     """
     num_records, num_features, _ = lanes.shape
     in_sums = (num_features.bit_length() + 1) * EPSILON  # by halves

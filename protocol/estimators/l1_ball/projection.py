@@ -21,21 +21,10 @@ _ALMOST_ONE: Final = 1 - 2.0**-51
 
 @exact_arguments
 def project_to_l1_ball(points: FloatArray, *, radius: float) -> FloatArray:
-    """Return the nearest point of the ball ‖x‖₁ ≤ radius to each point.
+    """Return the nearest point of the ball ‖x‖₁ ≤ radius to each point, float64 of shape (m, d), d ≥ 1. See `maximum`.
 
     Points of the ball are returned as they are, so that projecting twice changes nothing; the ℓ₁ norms that decide it
     are added in the order of the features, so that a point's bits do not depend on the others.
-
-    Args:
-        points: float64, shape (m, d), d ≥ 1.
-        radius: B > 0.
-
-    Returns:
-        float64, shape (m, d).
-
-    Raises:
-        ConfigurationError: `radius` is out of range.
-        ValueError: `points` has the wrong shape, or holds a number that is not finite.
     """
     require(0 < radius < math.inf, "radius", radius, "positive and finite")
     check_rows(points, name="points", length="m")

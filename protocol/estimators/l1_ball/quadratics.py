@@ -39,25 +39,17 @@ def maximize_quadratics(
     max_iterations: int = DEFAULT_MAX_ITERATIONS,
     is_known_concave: bool = False,
 ) -> BallMaximum:
-    """Maximize each linear·β + βᵀ·quadratic·β over ‖β‖₁ ≤ radius.
+    """Maximize each linear·β + βᵀ·quadratic·β over ‖β‖₁ ≤ radius. See `maximum`.
 
     Args:
         linear: float64, shape (m, d), d ≥ 1.
-        quadratic: float64, shape (m, d, d), symmetric and negative semidefinite.
-        radius: B > 0.
+        quadratic: float64, shape (m, d, d), symmetric and negative semidefinite, or a ValueError refuses it.
         start: points to begin at, shape (m, d); those outside of the ball are projected to it first. By default where
             pairwise steps lead, which most often needs no more.
-        tolerance: a gap that is small enough, > 0.
-        max_iterations: after so many steps the best point so far is returned, at least 1.
         is_known_concave: leave out the check that the matrices are negative semidefinite.
 
     Returns:
         One entry a quadratic.
-
-    Raises:
-        ConfigurationError: `radius`, `tolerance` or `max_iterations` is out of range.
-        ValueError: an array has the wrong shape, holds a number that is not finite, or a matrix that is not symmetric
-            or not negative semidefinite.
 
     Source:
         Readings M3 and M10.
@@ -79,13 +71,13 @@ def maximize_quadratics(
     for begin in range(0, num_quadratics, size):
         block = slice(begin, begin + size)
         hessians = -2 * np.ascontiguousarray(quadratic[block].transpose(1, 2, 0))
-        lanes = hessians.shape[-1]
+
         if not is_known_concave:
             _check_semidefinite(hessians)
         found = maximize_in_lanes(
             Quadratics(np.ascontiguousarray(linear[block].T), hessians),
             num_features=num_features,
-            num_lanes=lanes,
+            num_lanes=hessians.shape[-1],
             radius=radius,
             tolerance=tolerance,
             max_iterations=max_iterations,
@@ -110,7 +102,6 @@ def _roundings(linear: FloatArray, hessians: FloatArray, points: FloatArray, *, 
         linear: shape (d, lanes): c.
         hessians: shape (d, d, lanes): H; the gradient is H·β − c.
         points: shape (d, lanes): β.
-        radius: B.
     """
     roundings = (len(linear).bit_length() + _OTHER_ROUNDINGS) * EPSILON
     sizes = sum_over_features(np.abs(hessians) * np.abs(points)) + np.abs(linear)
@@ -119,10 +110,7 @@ def _roundings(linear: FloatArray, hessians: FloatArray, points: FloatArray, *, 
 
 def _check_quadratics(linear: FloatArray, quadratic: FloatArray) -> None:
     check_rows(linear, name="linear", length="m")
-    if quadratic.shape != (*linear.shape, linear.shape[1]):
-        raise ValueError(f"quadratic must have the shape {(*linear.shape, linear.shape[1])}, got {quadratic.shape}")
-    if not np.isfinite(quadratic).all():
-        raise ValueError("quadratic must be finite")
+    check_points(quadratic, name="quadratic", shape=(*linear.shape, linear.shape[1]))
     if not np.array_equal(quadratic, quadratic.transpose(0, 2, 1)):
         raise ValueError("quadratic must be symmetric")
 

@@ -29,35 +29,24 @@ from .sampling import PrivateRow, numbering, secure_draw, simulated_draw
 
 __all__ = ["MOST_ROWS", "WITH_MARGINS", "Noise", "checks_of", "noise_of_laplace", "noise_of_sphere", "some_rows"]
 
-MOST_ROWS: Final = 32
-"""Rows of a mechanism that are drawn."""
-_MOST_OUTPUTS: Final = 1 << 14
-"""Reports whose law is written down whole."""
+MOST_ROWS: Final = 32  # rows of a mechanism that are drawn
+_MOST_OUTPUTS: Final = 1 << 14  # reports whose law is written down whole
 _MOST_OUTCOMES: Final = 1 << 17
 _NUM_OUTCOMES: Final = 1 << 14
 """Of a single number: where there are more than the most, neighboring ones are taken together, to about so many."""
-_LOW_BITS: Final = 8
-"""Of noise, looked at by themselves where neighboring numbers are taken together."""
-_MOST_CELLS: Final = 512
-"""Ranges of all numbers together."""
+_LOW_BITS: Final = 8  # of noise, looked at by themselves where neighboring numbers are taken together
+_MOST_CELLS: Final = 512  # ranges of all numbers together
 _SEED: Final = 1
-WITH_MARGINS: Final = frozenset({1, 3})
-"""Dimensions in which a number's own law of spherical noise is elementary."""
+WITH_MARGINS: Final = frozenset({1, 3})  # dimensions in which a number's own law of spherical noise is elementary
 
 
 def checks_of(
     mechanism: RowMechanism, rows: IntArray, *, most: int = MOST_ROWS, is_secure: bool = True
 ) -> list[LawCheck]:
-    """Return rows of a mechanism to be held against their laws.
+    """Return at most so many rows of a mechanism, shape (c, w), to be held against their laws.
 
-    Args:
-        mechanism: what draws them; of one whose reports are computed from another one's, the other one's are drawn.
-        rows: all rows, or those of which some are to be drawn, shape (c, w).
-        most: rows that are drawn.
-        is_secure: whether with the noise of deployments too.
-
-    Raises:
-        NotImplementedError: no law is written down.
+    Of one whose reports are computed from another one's, the other one's are drawn. NotImplementedError: no law is
+    written down.
     """
     drawn = mechanism.noise if isinstance(mechanism, PostProcessed) else mechanism
     return [
@@ -73,12 +62,7 @@ def checks_of(
 
 
 def some_rows(rows: IntArray, most: int) -> IntArray:
-    """Return all rows where they are few enough; else those with an extreme number, and others drawn by a fixed seed.
-
-    Args:
-        rows: shape (c, w).
-        most: rows.
-    """
+    """Return all rows where they are few enough; else those with an extreme number, and others by a fixed seed."""
     if len(rows) <= most:
         return rows
     extremes = np.unique(np.concatenate([[0, len(rows) - 1], rows.argmin(axis=0), rows.argmax(axis=0)]))[:most]
@@ -94,9 +78,7 @@ def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[View]:
         return [_whole(mechanism, row)]
     if isinstance(mechanism, Prepared):
         return _views_of(mechanism.noise, mechanism.prepare_row(row))
-    if isinstance(mechanism, VectorLaplace):
-        mechanism = mechanism.coordinate
-    if isinstance(mechanism, DiscreteLaplace):
+    if isinstance(mechanism, (DiscreteLaplace, VectorLaplace)):
         noise = noise_of_laplace(mechanism.scale)
         views = _numbers(row, noise, mechanism.report_range)
         if noise.each > 1:
@@ -151,10 +133,7 @@ def _whole(mechanism: RowMechanism, row: PrivateRow) -> View:
 class Noise(NamedTuple):
     """The law of a number's noise, by cells of neighboring integers; the first and the last one are the tails beyond.
 
-    Args:
-        reach: minus the least integer of the second cell.
-        each: integers of a cell.
-        law: of the cells.
+    The second cell begins at minus `reach`, and each has so many integers.
     """
 
     reach: int
@@ -187,12 +166,9 @@ def noise_of_sphere(scale: float, dimension: int) -> Noise:
 
 
 def _noise(scale: float, num_scales: int, beyond: Callable[[FloatArray], FloatArray]) -> Noise:
-    """Return symmetric noise.
+    """Return symmetric noise of a scale in integers, so many scales from 0 to either tail.
 
-    Args:
-        scale: in integers.
-        num_scales: from 0 to either tail.
-        beyond: the probability that noise exceeds numbers between integers, which are above 0.
+    `beyond` is the probability that noise exceeds numbers between integers, which are above 0.
     """
     reach = math.ceil(num_scales * scale)
     each = 1 if 2 * reach < _MOST_OUTCOMES else math.ceil(2 * reach / _NUM_OUTCOMES)

@@ -19,13 +19,11 @@ from .sampling import EPSILONS, PrivateRow, finite_pairs, local_case, pair_of
 
 __all__ = ["noise_cases"]
 
-_STEPS: Final = 128
-"""Grid steps per scale at least, as `laplace_grid` has them."""
+_STEPS: Final = 128  # grid steps per scale at least, as `laplace_grid` has them
 _WIDTH: Final = 3
 _SECURE: Final = frozenset({1.0})
 """ε for which the noise of deployments is audited too: a row takes up to a millisecond."""
-_ROW_SHARE: Final = 0.3
-"""Of the outputs asked for, where they are rows with such noise."""
+_ROW_SHARE: Final = 0.3  # of the outputs asked for, where they are rows with such noise
 
 
 def noise_cases() -> Iterator[Case]:

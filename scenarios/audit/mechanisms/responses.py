@@ -28,12 +28,10 @@ __all__ = ["response_cases"]
 _CHOICES: Final = (2, 3, 10)
 _SECURE: Final = frozenset({(1.0, 2), (1.0, 10), (8.0, 3)})
 """ε and k that are also drawn with the noise of deployments: a draw takes a thousand times a simulated one's time."""
-_WEIGHTS: Final = tuple(map(Fraction, (1, 2, 4, 7)))
-"""Numbers to report without bias."""
+_WEIGHTS: Final = tuple(map(Fraction, (1, 2, 4, 7)))  # numbers to report without bias
 _MATRIX: Final = (("1/2", "1/3", "1/6"), (0.1, 0.8, 0.1), (0.25, 0.05, 0.7))
 """By which a value is reported: a loss of ln 16."""
-_BOUND: Final = 2
-"""The greatest value that is disclosed."""
+_BOUND: Final = 2  # the greatest value that is disclosed
 _MOST_ROWS_OF_TWO: Final = 9
 
 
@@ -42,8 +40,7 @@ def response_cases() -> Iterator[Case]:
     for size in _CHOICES:
         for epsilon in EPSILONS:
             mechanism = GeneralizedRandomizedResponse(epsilon, size)
-            is_secure = (epsilon, size) in _SECURE
-            pairs = _pairs(mechanism, is_secure=is_secure)
+            pairs = _pairs(mechanism, is_secure=(epsilon, size) in _SECURE)
             checks = functools.partial(_checks, mechanism)
             yield local_case(f"{size}-RR, ε = {epsilon:g}", "k-rr", "value", pairs, proven=epsilon, law_checks=checks)
     for epsilon in EPSILONS:

@@ -29,35 +29,17 @@ __all__ = [
     "simulated_draw",
 ]
 
-PrivateRow: TypeAlias = Sequence[int]
-"""Private values."""
+PrivateRow: TypeAlias = Sequence[int]  # private values
 
-EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Losses for which mechanisms are audited, in nats."""
+EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # losses for which mechanisms are audited, in nats
 
-_NAME: Final = "audit"
-"""Of the session, the protocol and the phase, where outputs are drawn without any."""
+_NAME: Final = "audit"  # of the session, the protocol and the phase, where outputs are drawn without any
 
 
 def local_case(
-    name: str,
-    group: str,
-    unit: str,
-    pairs: Callable[[], Sequence[Pair]],
-    *,
-    proven: float,
-    **given: Any,
+    name: str, group: str, unit: str, pairs: Callable[[], Sequence[Pair]], *, proven: float, **given: Any
 ) -> Case:
-    """Return the case of a local randomizer whose proof is tight, and is all that is claimed unless more is given.
-
-    Args:
-        name: see `Case`.
-        group: see `Case`.
-        unit: see `Case`.
-        pairs: see `Case`.
-        proven: ε that is proven, in nats.
-        given: other fields of `Case`.
-    """
+    """Return the case of a local randomizer whose proof is tight, and is all that is claimed unless more is given."""
     stated: dict[str, Any] = {"claimed": proven, "is_tight": True}
     return Case(name=name, group=group, unit=unit, proven=proven, pairs=pairs, **stated | given)
 
@@ -78,13 +60,7 @@ def simulated_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
 def secure_draw(
     mechanism: RowMechanism, row: PrivateRow, make_noise: Callable[[], SecureNoise] = SecureNoise
 ) -> OutputSampler:
-    """Return draws of a row's reports with the noise of deployments, which know no streams.
-
-    Args:
-        mechanism: the randomizer.
-        row: its values.
-        make_noise: makes the noise source.
-    """
+    """Return draws of a row's reports with the noise of deployments, which know no streams."""
     values = list(row)
 
     def draw(number: int, stream: int) -> IntArray:
@@ -101,12 +77,7 @@ def secure_draw(
 def pair_of(mechanism: RowMechanism, first: PrivateRow, second: PrivateRow, *, name: str, is_secure: bool) -> Pair:
     """Return two rows as neighbors, told apart by the mechanism's likelihoods where it has them.
 
-    Args:
-        mechanism: their randomizer.
-        first: a row.
-        second: its neighbor.
-        name: what they differ in, as a phrase.
-        is_secure: whether they are drawn with the noise of deployments too.
+    `name` is what they differ in, as a phrase.
     """
     draws = simulated_draw(mechanism, first), simulated_draw(mechanism, second)
     secure = (secure_draw(mechanism, first), secure_draw(mechanism, second)) if is_secure else None

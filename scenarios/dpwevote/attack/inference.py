@@ -29,7 +29,7 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.dpwevote import DPWeVote, Parameters
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.mechanisms import FiniteMechanism
 from ....protocol.phases import Inputs
 from ....protocol.privacy import total_of
@@ -57,7 +57,6 @@ class DPWeVoteAttack(Attack):
 
     @property
     def joins_sessions(self) -> bool:
-        """It does, taking sums of tables for normal. See `Attack.joins_sessions`."""
         return True
 
     @property
@@ -70,9 +69,8 @@ class DPWeVoteAttack(Attack):
         """Every combination of weight and opinions, as a table of users."""
         parameters = self._parameters
         number = len(parameters.weights) * 2 ** len(parameters.candidates)
-        if number > _MOST_CANDIDATES:
-            allowed = f"at most {_MOST_CANDIDATES} combinations of weight and opinions"
-            raise ConfigurationError(field="secret", value=f"{number} combinations", allowed=allowed)
+        allowed = f"at most {_MOST_CANDIDATES} combinations of weight and opinions"
+        refuse(number > _MOST_CANDIDATES, "secret", f"{number} combinations", allowed)
         combinations = list(itertools.product(parameters.weights, *[(0, 1)] * len(parameters.candidates)))
         names = ("weight", *parameters.candidates)
         return {name: [row[place] for row in combinations] for place, name in enumerate(names)}
@@ -82,10 +80,8 @@ class DPWeVoteAttack(Attack):
         return self.protocol.encode(self._table)
 
     def candidates(self, secret: str) -> Candidates:
-        """Return all weights with all opinions. See `Attack.candidates`."""
-        if self._parameters.public_weights and secret != _OPINIONS:
-            allowed = f"{_OPINIONS!r}, where weights are public"
-            raise ConfigurationError(field="secret", value=secret, allowed=allowed)
+        allowed = f"{_OPINIONS!r}, where weights are public"
+        refuse(self._parameters.public_weights and secret != _OPINIONS, "secret", secret, allowed)
         weights = [f"{weight:g}" for weight in self._table["weight"]]
         opinions = [
             ", ".join("yes" if opinion else "no" for opinion in row)
@@ -104,7 +100,6 @@ class DPWeVoteAttack(Attack):
         return Candidates(rows, np.array([labels.index(label) for label in told], dtype=np.int64), labels)
 
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
-        """Return ε of what differs: of the weights' phases for a weight alone. See `Attack.loss`."""
         whole = super().loss(secret, public, targets, coalition)
         units = {_WEIGHT: "weight", _OPINIONS: "opinion"}
         told = [loss for loss in self.protocol.losses if loss.unit == units.get(secret)]
@@ -132,11 +127,7 @@ class DPWeVoteAttack(Attack):
     def session_log_likelihoods(
         self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
-        """Return ln P[all that was seen | candidate]; see the module for what is exact.
-
-        Raises:
-            ConfigurationError: as `release_log_likelihoods`, or a partner may report too much to list.
-        """
+        """Return ln P[all that was seen | candidate]; see the module for what is exact."""
         heard = [seen for seen in sessions if seen.totals and not seen.coalition.has_server]
         is_game = self._parameters.scope is not None
         if is_game or len(heard) < 2 or heard[0].num_parties - len(heard[0].coalition.members) == 1:  # noqa: PLR2004  several
@@ -160,12 +151,7 @@ class DPWeVoteAttack(Attack):
     ) -> FloatArray:
         """Return ln P[the sum of some votes' tables | candidate], taken for normal: shape (c,).
 
-        Args:
-            tables: the last phase's, of honest partners, added up.
-            num_votes: how many.
-            num_honest: partners with this public row.
-            rows: the candidates.
-            public: the target's public row.
+        The tables are the last phase's, of honest partners, of whom so many have the target's public row.
         """
         channel = session_channel(self.protocol, rows, public=public)
         if channel is None:
@@ -247,9 +233,8 @@ class DPWeVoteAttack(Attack):
             reason = "of weights that are reported several times"
         elif len(rest) == 1 and not parameters.public_weights and len(parameters.candidates) > 1:
             reason = "of several signed weights"
-        if reason:
-            allowed = f"with the server, or all partners but one: what the tallies {reason} tell of one among several"
-            raise ConfigurationError(field="coalition", value="smaller", allowed=f"{allowed} is not computed")
+        allowed = f"with the server, or all partners but one: what the tallies {reason} tell of one among several"
+        refuse(reason, "coalition", "smaller", f"{allowed} is not computed")
         if parameters.public_weights:
             by_group = np.stack([self._of_opinions(table, rows) for table in rest[0].transpose(1, 0, 2)])
             return by_group[public[:, 0]]

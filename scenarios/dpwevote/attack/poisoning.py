@@ -13,14 +13,13 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.dpwevote import DPWeVote, Outcome, Parameters
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import refuse
 from ....protocol.phases import Inputs
 from ...attacks.poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedVote"]
 
-# Reports of one number of which all are tried; Laplace reports have many more.
-_MOST_TRIED: Final = 1_000
+_MOST_TRIED: Final = 1_000  # reports of one number of which all are tried; Laplace reports have many more
 
 
 class PoisonedVote(Poisoning):
@@ -37,16 +36,13 @@ class PoisonedVote(Poisoning):
 
     @property
     def pushed(self) -> str:
-        """The margin."""
         return f"the margin of {self.aim!r}"
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray, *, num_parties: int) -> FloatArray:
-        """Return what is added to the margin. See `Poisoning.contributions`."""
         del num_parties
         return self.protocol.contributions(reports, public)[:, self.number]
 
     def choices(self, public: Sequence[int]) -> Choices:
-        """Return all pairs of reports, or those at the ends of their ranges. See `Poisoning.choices`."""
         touched = self._touched()
         columns: list[Sequence[int]] = []
         for phase, own in zip(self.protocol.phases, touched, strict=True):
@@ -85,30 +81,22 @@ class PoisonedVote(Poisoning):
         return rows
 
     def truthful_range(self, public: Sequence[int], *, num_parties: int) -> float:
-        """Return a partner's weight: a "yes" in place of a "no". See `Poisoning.truthful_range`."""
         del num_parties
         parameters = self._parameters
         return parameters.weights[public[1] if parameters.public_weights else -1]
 
     def decided(self, outcome: Any) -> str:
-        """Return whether the candidate passes."""
         return f"{self.aim!r} {'passes' if self._passed(outcome) else 'does not pass'}"
 
     def has_reached(self, outcome: Any) -> bool:
-        """Return whether it does what the poisoners want."""
         return self._passed(outcome) == (self.sign > 0)
 
     def at_epsilon(self, epsilon: float) -> Poisoning:
-        """Return the same at another ε, split as before.
-
-        Raises:
-            ConfigurationError: a matrix of one's own has the ε that it has.
-        """
+        """Return the same at another ε, split as before."""
         before = self._parameters
         if epsilon == before.epsilon:
             return self
-        if before.has_matrices:
-            raise ConfigurationError(field="epsilon", value=epsilon, allowed=f"{before.epsilon:g}, of its matrices")
+        refuse(before.has_matrices, "epsilon", epsilon, f"{before.epsilon:g}, of its matrices")
         changed: dict[str, float | None] = {"epsilon": epsilon}
         for name in ("epsilon_weight", "epsilon_opinion"):
             given: float | None = getattr(before, name)
@@ -124,6 +112,4 @@ class PoisonedVote(Poisoning):
         phases = self.protocol.phases
         if parameters.weight_collection == "per_candidate":
             return [(0,) if place // 2 == number else () for place in range(len(phases))]
-        if len(phases) == 1:
-            return [(number,)]
-        return [(0,), (number,)]
+        return [(number,)] if len(phases) == 1 else [(0,), (number,)]

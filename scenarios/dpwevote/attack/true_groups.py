@@ -16,7 +16,7 @@ import numpy as np
 
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VARIANTS
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.privacy import total_of
 from ...attacks.channels import session_channel
 from ...attacks.posteriors import Evaluation, evaluate_channel
@@ -30,36 +30,24 @@ _WEIGHT: Final = "weight"
 
 @dataclasses.dataclass(frozen=True)
 class TrueGroups:
-    """How well a server names a partner's weight.
+    """How well a server names a partner's weight."""
 
-    Args:
-        reported: where opinions are counted by the reported group.
-        true: where they are counted by the true one.
-        epsilon: the proven loss of a weight, which bounds what `reported` is, and does not bound `true`.
-    """
-
-    reported: Evaluation
-    true: Evaluation
-    epsilon: float
+    reported: Evaluation  # where opinions are counted by the reported group
+    true: Evaluation  # where they are counted by the true one
+    epsilon: float  # the proven loss of a weight, which bounds what `reported` is, and does not bound `true`
 
 
 def evaluate_true_groups(parameters: Parameters) -> TrueGroups:
     """Compare both readings of a vote, exactly; all weights and opinions are equally likely before.
 
-    Args:
-        parameters: of a variant that counts by groups, with private weights.
-
-    Raises:
-        ConfigurationError: no group is reported, or there are too many reports to list.
+    The variant counts by groups, with private weights; others are a ConfigurationError, as are too many reports.
     """
     protocol = DPWeVote(parameters)
     variant = protocol.parameters.variant
-    if variant not in _COUNTED_BY_GROUP or protocol.parameters.public_weights:
-        value = "public weights" if protocol.parameters.public_weights else variant
-        allowed = f"one of {', '.join(_COUNTED_BY_GROUP)} with private weights: only these report a group"
-        raise ConfigurationError(field="variant", value=value, allowed=allowed)
-    attack = DPWeVoteAttack(protocol)
-    candidates = attack.candidates(_WEIGHT)
+    value = "public weights" if protocol.parameters.public_weights else variant
+    allowed = f"one of {', '.join(_COUNTED_BY_GROUP)} with private weights: only these report a group"
+    refuse(variant not in _COUNTED_BY_GROUP or protocol.parameters.public_weights, "variant", value, allowed)
+    candidates = DPWeVoteAttack(protocol).candidates(_WEIGHT)
     channel = session_channel(protocol, candidates.rows, public=())
     if channel is None:
         allowed = "fewer: a partner has too many possible reports to list"

@@ -37,15 +37,11 @@ from .sessions import dpwevote_climbs, vote_with_matrices
 
 __all__ = ["planted_faults"]
 
-_SAMPLES_OF_ARRAYS = 5_000
-"""Outputs of each neighbor."""
-_SAMPLES = 1_200
-"""The same of agents, and with secure noise."""
+_SAMPLES_OF_ARRAYS = 5_000  # outputs of each neighbor
+_SAMPLES = 1_200  # the same of agents, and with secure noise
 _CLEAR_PLACE = 40
-_CUT_AT = 6
-"""Scales."""
-_STATED = 0.5
-"""The loss that is stated of either report by a matrix."""
+_CUT_AT = 6  # scales
+_STATED = 0.5  # the loss that is stated of either report by a matrix
 
 
 def planted_faults() -> Iterator[Fault]:
@@ -62,7 +58,6 @@ class _SharedNoise(SimulatedNoise):
     """Noise that every party takes from the first place of the roster."""
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
-        """Return the uniforms of place 0, for every party alike."""
         first = super().uniforms(protocol=protocol, phase=phase, start=0, stop=1, slots=slots)
         return np.repeat(first, stop - start, axis=0)
 
@@ -88,7 +83,6 @@ class _RawMachine(ClientMachine):
     __slots__ = ()
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
-        """Return what the honest machine does, with raw values in the reports of later phases."""
         return [self._raw(effect) for effect in super().receive(sender, message)]
 
     def _raw(self, effect: Effect) -> Effect:
@@ -143,8 +137,7 @@ def _shared_by_two_candidates() -> Fault:
 
 def _stated_loss_of_matrices() -> Fault:
     vote = vote_with_matrices("a")
-    rows = vote.encode({"weight": [1, 2], "a": [0, 1]}).private
-    right = Sessions.of_rows(vote, rows, hold=by_arrays)
+    right = Sessions.of_rows(vote, vote.encode({"weight": [1, 2], "a": [0, 1]}).private, hold=by_arrays)
     # The usual ε of 1, half for either report, beside matrices whose own loss is ln 5 + ln 8.
     stated = [msgspec.structs.replace(entry, claimed=_STATED, proven=_STATED) for entry in right.entries]
     return right.planted(

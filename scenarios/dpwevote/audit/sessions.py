@@ -10,9 +10,8 @@ import numpy as np
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.dpwevote.parameters import VARIANTS, VariantName
 from ...audit.case import Case
-from ...audit.jointly import two_party_cases
 from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
-from ...audit.whole_sessions import Party
+from ...audit.whole_sessions import Party, two_party_cases
 
 __all__ = ["case_of_partner", "dpwevote_cases", "dpwevote_climbs", "party_of", "vote_with_matrices"]
 
@@ -24,11 +23,7 @@ _ALL = "weight and opinions"
 
 
 def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
-    """Yield the variants, each over two candidates and two votes.
-
-    Args:
-        epsilon: the paper's ε, the price of one candidate with its weight.
-    """
+    """Yield the variants, each over two candidates and two votes, at the paper's ε: of a candidate with its weight."""
     variants: tuple[VariantName, ...] = ("printed", "joint", "laplace", "two_point", "signed_rr", "optimal")
     yield case_of_partner(_vote("joint", epsilon, candidates=_CANDIDATES[:1]), "joint, one candidate", num_sessions=1)
     for variant in variants:
@@ -115,15 +110,7 @@ def vote_with_matrices(*candidates: str, variant: VariantName = "joint") -> DPWe
 def case_of_partner(
     vote: DPWeVote, name: str, *, num_sessions: int, note: str = "", public_weight: float | None = None
 ) -> Case:
-    """Return the audit of everything that leaves a partner, whatever rows it may have.
-
-    Args:
-        vote: what is run.
-        name: of the variant.
-        num_sessions: how often the vote is repeated.
-        note: see `Case`.
-        public_weight: the partner's, where weights are public.
-    """
+    """Return the audit of everything that leaves a partner, whatever rows it may have, in so many repeated votes."""
     unit = "opinions" if vote.parameters.public_weights else _ALL
     return party_of(vote, public_weight).case(name, unit, num_sessions=num_sessions, is_tight=True, note=note)
 
@@ -147,12 +134,7 @@ def _weight_alone(vote: DPWeVote, name: str = "two candidates, the weight alone"
 
 
 def party_of(vote: DPWeVote, public_weight: float | None = None) -> Party:
-    """Return a partner with every row that it may have.
-
-    Args:
-        vote: what is run.
-        public_weight: the partner's, where weights are public: neighbors have the same.
-    """
+    """Return a partner with every row that it may have; neighbors have the same weight where that is public."""
     parameters = vote.parameters
     weights = parameters.weights if public_weight is None else (public_weight,)
     choices = list(itertools.product(weights, itertools.product((0, 1), repeat=len(parameters.candidates))))

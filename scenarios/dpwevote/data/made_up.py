@@ -11,7 +11,7 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray
 from ....protocol.dpwevote import Parameters
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.phases import Entries
 from ....protocol.randomness import philox_rows, stream_key
 from ...reading.conversion import convert
@@ -20,27 +20,21 @@ from ...reading.sources import PartiesTable
 __all__ = ["MadeUpOpinions", "WeightedVotes", "make_opinions", "make_partners", "read_ballot"]
 
 _MAX_COUNT = 100_000_000
-_CANDIDATE = "proposal"
-"""What is voted on where a scenario does not say."""
+_CANDIDATE = "proposal"  # what is voted on where a scenario does not say
 
 
 class MadeUpOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Independent opinions on each candidate by the share of yes.
 
-    Args:
-        yes_shares: one for each candidate, in [0, 1]; by default 1/2.
-        seed: of the people, not of the noise.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    yes_shares: tuple[float, ...] = ()
-    seed: int = 0
+    yes_shares: tuple[float, ...] = ()  # one for each candidate, in [0, 1]; by default 1/2
+    seed: int = 0  # of the people, not of the noise
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise ConfigurationError(field="partners.seed", value=self.seed, allowed="at least 0")
+        refuse(self.seed < 0, "partners.seed", self.seed, "at least 0")
         if any(not 0 <= share <= 1 for share in self.yes_shares):
             raise ConfigurationError(field="yes_shares", value=list(self.yes_shares), allowed="shares in [0, 1]")
 
@@ -48,20 +42,15 @@ class MadeUpOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class WeightedVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Independent partners: a weight by shares, beside `MadeUpOpinions`.
 
-    Args:
-        count: how many.
-        weight_shares: one for each weight of the public set, summing to 1; by default all alike.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    count: int
-    weight_shares: tuple[float, ...] = ()
+    count: int  # how many
+    weight_shares: tuple[float, ...] = ()  # one for each weight of the public set, summing to 1; by default all alike
 
     def __post_init__(self) -> None:
-        if not 0 < self.count <= _MAX_COUNT:
-            raise ConfigurationError(field="count", value=self.count, allowed=f"in [1, {_MAX_COUNT}]")
+        require(0 < self.count <= _MAX_COUNT, "count", self.count, f"in [1, {_MAX_COUNT}]")
         super().__post_init__()
         shares = self.weight_shares
         if shares and (any(not share >= 0 for share in shares) or abs(sum(shares) - 1) > 1e-9):  # noqa: PLR2004  rounding
@@ -69,44 +58,20 @@ class WeightedVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def make_partners(parties: Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
-    """Return made-up partners of a table of `WeightedVotes`.
-
-    Args:
-        parties: the table.
-        parameters: the scenario's, before they are checked.
-
-    Raises:
-        ConfigurationError: an option is not allowed.
-    """
+    """Return made-up partners of a table of `WeightedVotes`."""
     votes: WeightedVotes = convert(dict(parties), WeightedVotes, "partners")
     names = [f"partner-{number}" for number in range(1, votes.count + 1)]
     return PartiesTable(names, _weighted_votes(votes, read_ballot(parameters)), is_generated=True)
 
 
 def read_ballot(parameters: Mapping[str, Any]) -> Parameters:
-    """Return a vote's parameters, with a candidate where a scenario names none.
-
-    Args:
-        parameters: the scenario's, before they are checked.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
-    """
+    """Return a vote's parameters, which a scenario's table has unchecked, with a candidate where it names none."""
     ballot: Parameters = convert({"candidates": [_CANDIDATE], **parameters}, Parameters, "parameters")
     return ballot
 
 
 def make_opinions(options: MadeUpOpinions, *, num_partners: int, candidates: Sequence[str]) -> dict[str, Entries]:
-    """Return opinions for partners whose weights are known: for each candidate a column of 0 and 1.
-
-    Args:
-        options: the shares and the seed.
-        num_partners: how many.
-        candidates: what is voted on.
-
-    Raises:
-        ConfigurationError: there are not as many shares as candidates.
-    """
+    """Return opinions for partners whose weights are known: for each candidate a column of 0 and 1."""
     return _opinions(options, candidates, _uniforms(options, num_partners=num_partners, candidates=candidates))
 
 
@@ -141,6 +106,5 @@ def _opinions(options: MadeUpOpinions, candidates: Sequence[str], uniforms: Floa
 
 def _check_number(field: str, shares: Sequence[float], owners: Sequence[str]) -> None:
     """Raise ConfigurationError unless there is a share for each."""
-    if len(shares) != len(owners):
-        allowed = f"{len(owners)} shares, one for each of {', '.join(owners[:12])}"
-        raise ConfigurationError(field=field, value=list(shares), allowed=allowed)
+    allowed = f"{len(owners)} shares, one for each of {', '.join(owners[:12])}"
+    refuse(len(shares) != len(owners), field, list(shares), allowed)

@@ -11,7 +11,7 @@ import numpy as np
 from ....protocol.columns import CodedColumn
 from ....protocol.dpwevote import DPWeVote
 from ....protocol.dpwevote.protocol import OPINIONS
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
 from ...reading.sources import PartiesTable, PartySources
@@ -29,22 +29,15 @@ _ONE_VOTE: Final[Mapping[str, Any]] = {"public_weights": True, "weights": [1.0]}
 class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file with a line for each partner, of whatever form; one without weights is one person, one vote.
 
-    Args:
-        file: a CSV of partner, weight and a column for each candidate.
-        columns: what the file calls `partner` or `weight`, where it calls them otherwise.
-        yes: words for yes, beside yes, y, true and 1; in any case.
-        no: words for no, beside no, n, false and 0.
-        numbered: it has no names: partners are called by their number in it.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    file: str
-    columns: dict[str, str] = {}
-    yes: tuple[str, ...] = ()
-    no: tuple[str, ...] = ()
-    numbered: bool = False
+    file: str  # a CSV of partner, weight and a column for each candidate
+    columns: dict[str, str] = {}  # what the file calls `partner` or `weight`, where it calls them otherwise
+    yes: tuple[str, ...] = ()  # words for yes, beside yes, y, true and 1; in any case
+    no: tuple[str, ...] = ()  # words for no, beside no, n, false and 0
+    numbered: bool = False  # it has no names: partners are called by their number in it
 
     def __post_init__(self) -> None:
         known = (DPWeVote.client_role, _WEIGHT)
@@ -69,15 +62,9 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
-    """Return the partners of a file, or made-up ones.
+    """Return the partners of a file, by its path or a table of `VoteFile`, or made-up ones of `made_up.WeightedVotes`.
 
-    Args:
-        parties: the file's path, a table of `VoteFile`, or one of `made_up.WeightedVotes`.
-        parameters: the scenario's, before they are checked. Beside a table of `VoteFile` that names candidates, the
-            file's other columns are left out.
-
-    Raises:
-        ConfigurationError: the file cannot be read or is not what it should be, or an option is not allowed.
+    Beside a table of `VoteFile` that names candidates, the file's other columns are left out.
     """
     if isinstance(parties, Mapping) and "file" not in parties:
         return make_partners(parties, parameters=parameters)
@@ -120,9 +107,8 @@ def _check_without_weights(read: PartiesTable, candidates: Collection[str], para
         allowed = f"left out, or true: {read.source} has no column {_WEIGHT!r}, and one person, one vote is no secret"
         raise ConfigurationError(field="public_weights", value=False, allowed=allowed)
     weights: list[float] = convert(parameters.get("weights", [1.0]), list[float], "weights")
-    if 1.0 not in weights:
-        allowed = f"with 1 among them, or left out: {read.source} has no column {_WEIGHT!r}, so each partner weighs 1"
-        raise ConfigurationError(field="weights", value=weights, allowed=allowed)
+    allowed = f"with 1 among them, or left out: {read.source} has no column {_WEIGHT!r}, so each partner weighs 1"
+    refuse(1.0 not in weights, "weights", weights, allowed)
 
 
 SOURCES: Final = PartySources(

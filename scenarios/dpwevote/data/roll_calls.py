@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import msgspec
 import numpy as np
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse, require
 from ...datasets.loading import DataSet
 from ...reading.sources import PartiesTable
 from ...reading.text_forms import read_rows
@@ -23,15 +23,11 @@ _VOTES: Final = ("yes", "no", "abstain")
 
 
 class RollCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One recorded vote of the General Assembly.
+    """One recorded vote of the General Assembly."""
 
-    Args:
-        roll_call: its number (`rcid`).
-        abstentions: what becomes of a state that abstains: it is absent, as rule 86 of the Assembly's rules of
-            procedure has it, which takes such members as not voting; or it votes no, or yes.
-    """
-
-    roll_call: int
+    roll_call: int  # its number (`rcid`)
+    # What becomes of a state that abstains: it is absent, as rule 86 of the Assembly's rules of procedure has it, which
+    # takes such members as not voting; or it votes no, or yes.
     abstentions: Literal["absent", "no", "yes"] = "absent"
 
 
@@ -49,8 +45,7 @@ def _load_assembly(options: RollCall, folder: Path, parameters: Mapping[str, Any
         "candidates": [_name_of(number, folder / "un_roll_calls.csv")],
     }
     candidates = read_ballot({**suggested, **parameters}).candidates
-    if len(candidates) != 1:
-        raise ConfigurationError(field="candidates", value=list(candidates)[:10], allowed="one, as a roll call has")
+    refuse(len(candidates) != 1, "candidates", list(candidates)[:10], "one, as a roll call has")
     names: list[str] = []
     lines: list[int] = []
     votes: list[int] = []
@@ -65,9 +60,8 @@ def _load_assembly(options: RollCall, folder: Path, parameters: Mapping[str, Any
             names.append(country.strip())
             lines.append(line)
             votes.append(opinions[vote])
-    if not names:
-        allowed = f"the number of a roll call in which at least one state of {path.name} votes yes or no"
-        raise ConfigurationError(field="roll_call", value=options.roll_call, allowed=allowed)
+    allowed = f"the number of a roll call in which at least one state of {path.name} votes yes or no"
+    require(names, "roll_call", options.roll_call, allowed)
     return PartiesTable(
         names=names,
         table={"weight": np.ones(len(names)), candidates[0]: votes},
@@ -79,11 +73,7 @@ def _load_assembly(options: RollCall, folder: Path, parameters: Mapping[str, Any
 
 
 def _name_of(number: str, path: Path) -> str:
-    """Return what a roll call was on: its resolution, or its number where none came of it.
-
-    Raises:
-        ConfigurationError: there is no such roll call.
-    """
+    """Return what a roll call was on: its resolution, or its number where none came of it."""
     known: list[int] = []
     for line, entries in read_rows(path, "rcid", "unres"):
         of, resolution = map(str.strip, entries)

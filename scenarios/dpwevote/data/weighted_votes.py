@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ....protocol.errors import ConfigurationError, one_of
+from ....protocol.errors import ConfigurationError, one_of, refuse
 from ...datasets.loading import DataSet
 from ...reading.sources import PartiesTable
 from ...reading.text_forms import read_rows
@@ -21,21 +21,13 @@ __all__ = ["EU_COUNCIL_WEIGHTS", "IMF_VOTES", "TREATIES", "CouncilVotes", "Treat
 
 @dataclasses.dataclass(frozen=True)
 class Treaty:
-    """A time in which the Council's weights were the same.
+    """A time in which the Council's weights were the same."""
 
-    Args:
-        column: of the file, with the votes of each member.
-        num_members: how many states are members.
-        total: of their votes.
-        quota: how many votes pass a proposal.
-        others: who stands in the column, but was no member then.
-    """
-
-    column: str
-    num_members: int
-    total: int
-    quota: int
-    others: frozenset[str] = frozenset()
+    column: str  # of the file, with the votes of each member
+    num_members: int  # how many states are members
+    total: int  # of their votes
+    quota: int  # how many votes pass a proposal
+    others: frozenset[str] = frozenset()  # who stands in the column, but was no member then
 
 
 _SINCE_2013: Final = frozenset({"Croatia"})
@@ -51,27 +43,22 @@ TREATIES: Final[Mapping[str, Treaty]] = {
 }
 """By the name that a scenario gives it."""
 
-# Each share was rounded to two decimals before it was published.
-_ROUNDING_OF_SHARES: Final = 0.005
+_ROUNDING_OF_SHARES: Final = 0.005  # each share was rounded to two decimals before it was published
 
 
 class CouncilVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Members of the Council of the European Union, beside `MadeUpOpinions`.
 
-    Args:
-        treaty: by whose weights, of `TREATIES`.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    treaty: str
+    treaty: str  # by whose weights, of `TREATIES`
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.treaty not in TREATIES:
-            allowed = one_of(TREATIES, self.treaty)
-            raise ConfigurationError(field="treaty", value=self.treaty, allowed=allowed)
+            raise ConfigurationError(field="treaty", value=self.treaty, allowed=one_of(TREATIES, self.treaty))
 
 
 def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
@@ -89,9 +76,7 @@ def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, 
         members.append(_Member(name, float(votes), line))
     found = f"{len(members)} members with {sum(member.weight for member in members):g} votes"
     expected = f"{treaty.num_members} members with {treaty.total} votes"
-    if found != expected:
-        where = f"{path.name}, column {treaty.column}"
-        raise ConfigurationError(field=where, value=found, allowed=f"{expected} under {options.treaty}")
+    refuse(found != expected, f"{path.name}, column {treaty.column}", found, f"{expected} under {options.treaty}")
     has_quota = any(parameters.get(name) is not None for name in ("quota", "quota_fraction"))
     return _vote(
         members, options, source=path.name, parameters=parameters, own={} if has_quota else {"quota": treaty.quota}

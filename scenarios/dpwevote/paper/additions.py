@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from ...experiments.findings import Finding
-from ...experiments.measurements import FAR, TOLERANCE, deviation, mean_square, most_by_chance, percent
-from .evidence import at, lead, pairs_of, select
-from .rows import Cost, PowerPoint, Reproduction
+from ...experiments.measurements import FAR, TOLERANCE, deviation, mean_square, most_by_chance
+from ...experiments.sheets import where
+from .rows import Cell, Cost, Reproduction
 
 __all__ = ["own_findings"]
 
@@ -18,6 +18,7 @@ _MANY = 500
 _MOST_CASES = 0.5
 # A partner's margin that differs from 0 by no more than a step of the curve.
 _NEAR = 0.021
+_HALF = 0.5 - 1e-9
 _HEAVY = 3
 _WORDS = {
     "all-heavy": "all weights are 3 and 60 % say yes",
@@ -40,19 +41,23 @@ def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _lead_on_skewed(reproduction: Reproduction) -> Finding:
-    leads = list(pairs_of(reproduction.skewed, "printed", "laplace"))
-    losses = [pair for pair in leads if lead(*pair) < -FAR]
-    printed, laplace = min(leads, key=lambda pair: lead(*pair))
+    leads = _leads(reproduction.skewed, "printed", "laplace")
+    losses = [lead for lead, *_ in leads if lead < -FAR]
+    _, printed, laplace = min(leads, key=lambda each: each[0])
     return Finding(
         claim="DPWeVote's lead over the Laplace baseline carries over to skewed votes.",
         source="reading W2; the paper does not test it",
         holds=not losses,
-        numbers=(
-            f"There the baseline is ahead by more than {FAR:g} joint standard errors in {len(losses)} of "
-            f"{len(leads)} cells, by most at n = {printed.num_partners}, ε = {printed.epsilon:g} "
-            f"({_WORDS[printed.workload]}): {percent(laplace.accuracy)} against {percent(printed.accuracy)}."
-        ),
+        numbers=f"There the baseline is ahead by more than {FAR:g} joint standard errors in {len(losses)} of "
+        f"{len(leads)} cells, by most at n = {printed.num_partners}, ε = {printed.epsilon:g} "
+        f"({_WORDS[printed.workload]}): {laplace.accuracy:%} % against {printed.accuracy:%} %.",
     )
+
+
+def _leads(cells: Sequence[Cell], one: str, other: str) -> list[tuple[float, Cell, Cell]]:
+    """Return by how many joint standard errors one variant is more accurate than another, with the cells of both."""
+    pairs = zip(where(cells, variant=one), where(cells, variant=other), strict=True)
+    return [(deviation(ours.accuracy, theirs.accuracy), ours, theirs) for ours, theirs in pairs]
 
 
 def _normal_law(reproduction: Reproduction) -> Finding:
@@ -65,58 +70,53 @@ def _normal_law(reproduction: Reproduction) -> Finding:
     excess = mean_square(differences)
     greatest = max(abs(cell.accuracy.value - cell.normal_law) for cell in cells)
     return Finding(
-        claim=(
-            "With many partners, accuracy on uniform votes is ½ + arcsin(ρ)/π by the normal law, ρ being the "
-            "correlation of a partner's true and estimated part."
-        ),
+        claim="With many partners, accuracy on uniform votes is ½ + arcsin(ρ)/π by the normal law, ρ being the "
+        "correlation of a partner's true and estimated part.",
         source="reading W9, which answers Section 5.2.2",
         holds=excess <= most_by_chance(len(differences)),
-        numbers=(
-            f"Over {len(cells)} cells with 100 or 500 partners, of all variants, the greatest difference is "
-            f"{greatest:.3f}, the mean square in standard errors {excess:.2f}."
-        ),
+        numbers=f"Over {len(cells)} cells with 100 or 500 partners, of all variants, the greatest difference is "
+        f"{greatest:.3f}, the mean square in standard errors {excess:.2f}.",
     )
 
 
 def _skewed(reproduction: Reproduction) -> Iterator[Finding]:
     for workload, what in _WORDS.items():
-        cells = [cell for cell in reproduction.skewed if cell.workload == workload]
         printed, joint = (
-            [at(select(cells, variant), n, _EPSILON) for n in sorted({cell.num_partners for cell in cells})]
+            where(reproduction.skewed, workload=workload, variant=variant, epsilon=_EPSILON)
             for variant in ("printed", "joint")
         )
-        listed = ", ".join(f"{percent(cell.accuracy)} for n = {cell.num_partners}" for cell in printed)
+        listed = ", ".join(f"{cell.accuracy:%} % for n = {cell.num_partners}" for cell in printed)
         last, other = printed[-1], joint[-1]
         yield Finding(
             claim=f"At ε = {_EPSILON:g} more partners make the printed rule wrong more often, where {what}.",
             source="reading W2",
             holds=deviation(last.accuracy, printed[0].accuracy) < -FAR,
-            numbers=(
-                f"It is right in {listed}; `joint` in {percent(other.accuracy)} for n = "
-                f"{other.num_partners}. By the normal law the last two are "
-                f"{100 * last.normal_law:.1f} % and {100 * other.normal_law:.1f} %."
-            ),
+            numbers=f"It is right in {listed}; `joint` in {other.accuracy:%} % for n = "
+            f"{other.num_partners}. By the normal law the last two are "
+            f"{100 * last.normal_law:.1f} % and {100 * other.normal_law:.1f} %.",
         )
 
 
 def _unspoken_prior(reproduction: Reproduction) -> Finding:
-    leads = list(pairs_of(reproduction.figure_4, "printed", "joint"))
-    at_one = next((a, b) for a, b in leads if a.num_partners == 100 and a.epsilon == 1.0)  # noqa: PLR2004  the readings' own cell
-    losses = [pair for pair in leads if lead(*pair) < -FAR]
+    leads = _leads(reproduction.figure_4, "printed", "joint")
+    # The readings' own cell.
+    one, other = next((a, b) for _, a, b in leads if (a.num_partners, a.epsilon) == (100, 1.0))
     return Finding(
         claim="On the paper's own data the biased printed rule looks better than the consistent one.",
         source="reading W2",
-        holds=all(a.normal_law > b.normal_law for a, b in leads) and not losses,
-        numbers=(
-            f"At n = 100, ε = 1: {percent(at_one[0].accuracy)} against {percent(at_one[1].accuracy)} "
-            f"(by the normal law {100 * at_one[0].normal_law:.1f} % and {100 * at_one[1].normal_law:.1f} %)."
-        ),
+        holds=all(a.normal_law > b.normal_law and lead >= -FAR for lead, a, b in leads),
+        numbers=f"At n = 100, ε = 1: {one.accuracy:%} % against {other.accuracy:%} % "
+        f"(by the normal law {100 * one.normal_law:.1f} % and {100 * other.normal_law:.1f} %).",
     )
 
 
 def _balance(reproduction: Reproduction) -> Finding:
-    points = [point for point in reproduction.power if point.workload == "threes"]
-    crossing = {variant: _crossing([p for p in points if p.variant == variant]) for variant in ("printed", "joint")}
+    points = where(reproduction.power, workload="threes")
+    # The least true margin at which a vote passes in half of all runs.
+    crossing = {
+        variant: min((p.true_margin for p in where(points, variant=variant) if p.normal_law >= _HALF), default=math.inf)
+        for variant in ("printed", "joint")
+    }
     listed = " and ".join(
         f"{margin:+.2f} or {100 * (0.5 + margin / _HEAVY):.0f} % yes (`{variant}`)"
         for variant, margin in crossing.items()
@@ -125,17 +125,9 @@ def _balance(reproduction: Reproduction) -> Finding:
         claim=f"Where all weights are {_HEAVY}, the printed rule rejects clear majorities more often than not.",
         source="reading W2",
         holds=crossing["printed"] > _NEAR,
-        numbers=(
-            f"With {points[0].num_partners} partners at ε = {points[0].epsilon:g}, the least true margin a "
-            f"partner at which a vote passes in half of all runs is {listed} by the normal law; it should be 0."
-        ),
+        numbers=f"With {points[0].num_partners} partners at ε = {points[0].epsilon:g}, the least true margin a "
+        f"partner at which a vote passes in half of all runs is {listed} by the normal law; it should be 0.",
     )
-
-
-def _crossing(points: Sequence[PowerPoint]) -> float:
-    """Return the least true margin at which a vote passes in half of all runs."""
-    half = 0.5 - 1e-9
-    return min((point.true_margin for point in points if point.normal_law >= half), default=math.inf)
 
 
 def _prototypes(reproduction: Reproduction) -> Iterator[Finding]:
@@ -157,10 +149,8 @@ def _prototypes(reproduction: Reproduction) -> Iterator[Finding]:
         claim="Its accuracies, and the printed rule's, are the prototype's within two standard errors.",
         source="prototype of reading W8",
         holds=max(map(abs, differences)) <= TOLERANCE,
-        numbers=(
-            f"Optimal, at n = 100 and ε = 1, 2, 3 and 5, the prototype's in brackets: {listed}; the greatest "
-            f"difference is {max(differences, key=abs):+.1f} joint standard errors."
-        ),
+        numbers=f"Optimal, at n = 100 and ε = 1, 2, 3 and 5, the prototype's in brackets: {listed}; the greatest "
+        f"difference is {max(differences, key=abs):+.1f} joint standard errors.",
     )
 
 
@@ -185,18 +175,14 @@ def _prices(reproduction: Reproduction) -> Iterator[Finding]:
     ]
     gains = [offers["joint"].worst_variance / offers["optimal"].worst_variance for offers in cases.values()]
     yield Finding(
-        claim=(
-            "One report of the signed weight for each candidate gives more precise margins than weights once and "
-            "opinions apart."
-        ),
+        claim="One report of the signed weight for each candidate gives more precise margins than weights once and "
+        "opinions apart.",
         source="reading W8, k candidates at one price in all",
         holds=not beaten,
-        numbers=(
-            f"`optimal` has the least worst-case variance in {len(best)} of {len(cases)} cases of 1 to "
-            f"{max(number for _, number in cases)} candidates; `joint`, with the split that suits it best, has "
-            f"{min(gains):.1f} times its variance at least. Support, total weight and the numbers of each weight are "
-            "not told."
-        ),
+        numbers=f"`optimal` has the least worst-case variance in {len(best)} of {len(cases)} cases of 1 to "
+        f"{max(number for _, number in cases)} candidates; `joint`, with the split that suits it best, has "
+        f"{min(gains):.1f} times its variance at least. Support, total weight and the numbers of each weight are "
+        "not told.",
     )
     yield _simple_ones(cases)
     yield _worth_its_bias(cases)
@@ -216,10 +202,8 @@ def _simple_ones(cases: _Cases) -> Finding:
         claim="Even a simple report of the signed weight gives more precise margins than `joint` in most cases.",
         source="reading W8",
         holds=len(best["joint"]) < _MOST_CASES * len(cases),
-        numbers=(
-            f"It does in {len(cases) - len(best['joint'])} of {len(cases)}. Best are {', '.join(ranges)}; `joint`: "
-            f"{exceptions}."
-        ),
+        numbers=f"It does in {len(cases) - len(best['joint'])} of {len(cases)}. Best are {', '.join(ranges)}; `joint`: "
+        f"{exceptions}.",
     )
 
 
@@ -229,16 +213,12 @@ def _worth_its_bias(cases: _Cases) -> Finding:
     price, number = max(until, key=lambda case: until[case])
     prices, numbers = ({case[part] for case in cases} for part in (0, 1))
     return Finding(
-        claim=(
-            f"With {_MANY} partners `optimal` has a smaller worst error than the printed rule, at a price of "
-            f"ε = {min(prices):g} or more in all and for up to {max(numbers)} candidates."
-        ),
+        claim=f"With {_MANY} partners `optimal` has a smaller worst error than the printed rule, at a price of "
+        f"ε = {min(prices):g} or more in all and for up to {max(numbers)} candidates.",
         source=f"readings W2 and W8; measured at prices of {', '.join(f'{p:g}' for p in sorted(prices))}",
         holds=max(until.values()) <= _MANY,
-        numbers=(
-            f"The printed rule has the smaller variance in {len(smaller)} of {len(cases)} cases, but its bias grows "
-            f"with n: in the most favorable one (ε = {price:g} for {number} candidates) it is more precise up to "
-            f"{max(until.values()):,.0f} partners, in the median one up to {median(until.values()):,.0f}. At lower "
-            "prices, or for more candidates, it may be so up to more partners."
-        ),
+        numbers=f"The printed rule has the smaller variance in {len(smaller)} of {len(cases)} cases, but its bias "
+        f"grows with n: in the most favorable one (ε = {price:g} for {number} candidates) it is more precise up to "
+        f"{max(until.values()):,.0f} partners, in the median one up to {median(until.values()):,.0f}. At lower "
+        "prices, or for more candidates, it may be so up to more partners.",
     )

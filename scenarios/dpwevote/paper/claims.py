@@ -11,23 +11,23 @@ from collections.abc import Iterator, Sequence
 from statistics import correlation, linear_regression
 from typing import Final
 
+import msgspec
 import numpy as np
 
-from ....protocol.arrays import FloatArray
-from ....protocol.dpwevote import DPWeVote, Parameters
-from ....protocol.dpwevote.parameters import VariantName
+from ....protocol.dpwevote import DPWeVote
 from ....protocol.mechanisms import FiniteMechanism
 from ....protocol.privacy import total_of
 from ...audit.bounds import exact_epsilon
-from ...experiments.findings import BoundedFinding, Certainty, Finding
+from ...experiments.findings import BoundedFinding, Certainty, Finding, in_sentences
 from ...experiments.measurements import FAR, deviation, mean_square, most_by_chance
+from ...experiments.sheets import where
 from ...presentation.numbers import in_a_row
 from ..attack.true_groups import evaluate_true_groups
 from ..audit.sessions import case_of_partner
-from .evidence import at, by_partners, errors_of, lead, pairs_of, select
 from .published import EPSILONS, RUNS, TABLE_4, runs_behind, shares_of
-from .rows import PublishedCell, Reproduction
-from .theory import chance_of_passing, expected_quota_error, law_of
+from .rows import Cell, PublishedCell, Reproduction
+from .theory import TRUE, chance_of_passing, expected_quota_error, law_of
+from .workloads import SIGNED_WEIGHTS, make_vote
 
 __all__ = ["findings_on_dpwevote", "findings_on_paper"]
 
@@ -50,18 +50,17 @@ _found: Final = functools.partial(BoundedFinding, paper="DPWeVote: Yan, Liu and 
 def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
     """Yield what the paper says, in its order, and whether it holds."""
     for variant, name in _NAMES.items():
-        cells = [cell for cell in reproduction.table_3 if cell.variant == variant]
-        yield _reproduces(cells, 3, f"{name}'s accuracies", "chance gives 1")
+        yield _reproduces(where(reproduction.table_3, variant=variant), 3, f"{name}'s accuracies", "chance gives 1")
     for variant, name in _NAMES.items():
-        cells = [cell for cell in reproduction.table_4 if cell.variant == variant]
-        yield _reproduces(cells, 4, f"{name}'s MSE_q", _chance_of_table_4(variant, reproduction.trials))
+        by_chance = _chance_of_table_4(variant, reproduction.trials)
+        yield _reproduces(where(reproduction.table_4, variant=variant), 4, f"{name}'s MSE_q", by_chance)
     yield _runs(reproduction)
     yield _beats_baseline(reproduction)
     yield _linear(reproduction)
     yield _number_of_partners(reproduction)
     yield from _errors_by_partners(reproduction)
     yield _same_trend(reproduction)
-    yield _bias().in_sentences
+    yield from in_sentences(findings_on_dpwevote(), "W2")
 
 
 def _reproduces(cells: Sequence[PublishedCell], table: int, what: str, by_chance: str) -> Finding:
@@ -73,11 +72,9 @@ def _reproduces(cells: Sequence[PublishedCell], table: int, what: str, by_chance
         claim=f"{what[0].upper()}{what[1:]} come out as published.",
         source=f"Table {table}, readings W1 and W3",
         holds=not far and mean <= most_by_chance(len(cells)),
-        numbers=(
-            f"{len(far)} of {len(cells)} cells differ by more than {FAR:g} joint standard errors{listed}; the "
-            f"greatest difference is {greatest.difference:+.1f} (n = {greatest.num_partners}, "
-            f"ε = {greatest.epsilon:g}), the mean square {mean:.2f} where {by_chance}."
-        ),
+        numbers=f"{len(far)} of {len(cells)} cells differ by more than {FAR:g} joint standard errors{listed}; the "
+        f"greatest difference is {greatest.difference:+.1f} (n = {greatest.num_partners}, "
+        f"ε = {greatest.epsilon:g}), the mean square {mean:.2f} where {by_chance}.",
     )
 
 
@@ -97,7 +94,7 @@ def _runs(reproduction: Reproduction) -> Finding:
     scatter: dict[str, float] = {}
     is_small: list[bool] = []
     for variant in _NAMES:
-        differences = [c.published.value - c.expected for c in reproduction.table_3 if c.variant == variant]
+        differences = [c.published.value - c.expected for c in where(reproduction.table_3, variant=variant)]
         scatter[variant] = math.sqrt(mean_square(differences))
         is_small.append(scatter[variant] <= of_runs * math.sqrt(most_by_chance(len(differences))))
     errors = mean_square(cell.published_difference for cell in reproduction.table_4)
@@ -111,34 +108,30 @@ def _runs(reproduction: Reproduction) -> Finding:
         claim=f"The published numbers rest on at least {RUNS:,} runs.",
         source="Section 5.1.1",
         holds=all(is_small) and all(number >= RUNS for number in decisions.values()),
-        numbers=(
-            f"{'; '.join(parts)}; of {RUNS:,} decisions they would scatter by {of_runs:.4f}. The MSE_q scatter about "
-            f"their expectations {math.sqrt(errors):.2f} times as much as {RUNS:,} runs would. The differences above "
-            f"take the accuracies as of so many decisions, and the MSE_q as of {RUNS:,} runs."
-        ),
+        numbers=f"{'; '.join(parts)}; of {RUNS:,} decisions they would scatter by {of_runs:.4f}. The MSE_q scatter "
+        f"about their expectations {math.sqrt(errors):.2f} times as much as {RUNS:,} runs would. The differences above "
+        f"take the accuracies as of so many decisions, and the MSE_q as of {RUNS:,} runs.",
     )
 
 
 def _beats_baseline(reproduction: Reproduction) -> Finding:
     cells = reproduction.figure_4
     epsilons = sorted(cell.epsilon for cell in cells)
-    leads = list(pairs_of(cells, "printed", "laplace"))
-    expected = min(printed.normal_law - laplace.normal_law for printed, laplace in leads)
-    losses = [pair for pair in leads if lead(*pair) < -FAR]
+    pairs = list(zip(where(cells, variant="printed"), where(cells, variant="laplace"), strict=True))
+    expected = min(printed.normal_law - laplace.normal_law for printed, laplace in pairs)
+    leads = [deviation(printed.accuracy, laplace.accuracy) for printed, laplace in pairs]
     return Finding(
         claim="DPWeVote is more accurate than the Laplace baseline at every ε, on the paper's own data.",
         source="Sections 5.2.3 and 5.3",
-        holds=expected > 0 and not losses,
-        numbers=(
-            f"By the normal law its lead is {expected:.4f} at least over ε from {epsilons[0]:g} to "
-            f"{epsilons[-1]:g}; it is ahead in {sum(lead(*pair) > 0 for pair in leads)} of {len(leads)} "
-            "simulated cells."
-        ),
+        holds=expected > 0 and min(leads) >= -FAR,
+        numbers=f"By the normal law its lead is {expected:.4f} at least over ε from {epsilons[0]:g} to "
+        f"{epsilons[-1]:g}; it is ahead in {sum(lead > 0 for lead in leads)} of {len(leads)} "
+        "simulated cells.",
     )
 
 
 def _linear(reproduction: Reproduction) -> Finding:
-    cells = select(reproduction.figure_4, "printed", 100)
+    cells = where(reproduction.figure_4, variant="printed", num_partners=100)
     epsilons, accuracies = [cell.epsilon for cell in cells], [cell.normal_law for cell in cells]
     line = linear_regression(epsilons, accuracies)
     explained = correlation(epsilons, accuracies) ** 2
@@ -147,17 +140,15 @@ def _linear(reproduction: Reproduction) -> Finding:
         claim="Accuracy grows linearly with ε.",
         source="Section 5.2.1",
         holds=explained >= _LINEAR,
-        numbers=(
-            f"A line explains {100 * explained:.1f} % of the normal law's variation from ε = {epsilons[0]:g} to "
-            f"{epsilons[-1]:g}, and is off by {off:.3f} at most; its slope is {line.slope:.3f}."
-        ),
+        numbers=f"A line explains {100 * explained:.1f} % of the normal law's variation from ε = {epsilons[0]:g} to "
+        f"{epsilons[-1]:g}, and is off by {off:.3f} at most; its slope is {line.slope:.3f}.",
     )
 
 
 def _number_of_partners(reproduction: Reproduction) -> Finding:
-    cells = [cell for cell in reproduction.figure_4 if cell.variant == "printed"]
+    cells = where(reproduction.figure_4, variant="printed")
     most = max(cell.num_partners for cell in cells)
-    gains = [(few, many) for few, many in by_partners(cells) if many.num_partners == most]
+    gains = [(few, many) for few, many in _by_partners(cells) if many.num_partners == most]
     differences = [deviation(many.accuracy, few.accuracy) for few, many in gains]
     mean = math.fsum(many.accuracy.value - few.accuracy.value for few, many in gains) / len(gains)
     excess = mean_square(differences)
@@ -165,17 +156,14 @@ def _number_of_partners(reproduction: Reproduction) -> Finding:
         claim="On uniform votes the number of partners does not matter for the accuracy.",
         source='Section 5.2.2: "unclear"; reading W9',
         holds=excess <= most_by_chance(len(differences)),
-        numbers=(
-            f"From {gains[0][0].num_partners} to {most} partners accuracy changes by {100 * mean:+.1f} percentage "
-            f"points on average over ε; the mean square of the changes in joint standard errors is {excess:.2f}."
-        ),
+        numbers=f"From {gains[0][0].num_partners} to {most} partners accuracy changes by {100 * mean:+.1f} percentage "
+        f"points on average over ε; the mean square of the changes in joint standard errors is {excess:.2f}.",
     )
 
 
 def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
-    cells = [cell for cell in reproduction.figure_4 if cell.variant == "printed"]
-    pairs = list(by_partners(cells))
-    falls = [a > b for few, many in pairs for a, b in zip(errors_of(few), errors_of(many), strict=True)]
+    cells = where(reproduction.figure_4, variant="printed")
+    falls = [a > b for few, many in _by_partners(cells) for a, b in zip(_errors_of(few), _errors_of(many), strict=True)]
     yield Finding(
         claim="More partners make all three mean squared errors smaller.",
         source="Section 5.2.2",
@@ -184,8 +172,8 @@ def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
     )
     few, many = min(c.num_partners for c in cells), max(c.num_partners for c in cells)
     errors = {
-        epsilon: list(zip(*(errors_of(at(cells, number, epsilon)) for number in (few, many)), strict=True))
-        for epsilon in sorted({cell.epsilon for cell in cells})
+        one.epsilon: list(zip(_errors_of(one), _errors_of(other), strict=True))
+        for one, other in zip(where(cells, num_partners=few), where(cells, num_partners=many), strict=True)
     }
     gaps = {epsilon: [of_few - of_many for of_few, of_many in found] for epsilon, found in errors.items()}
     most = max(errors)
@@ -201,13 +189,26 @@ def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
             if epsilon > 1
             for gap, at_one in zip(found, gaps[1.0], strict=True)
         ),
-        numbers=(
-            f"Between {few} and {many} partners, MSE_w, MSE_q and MSE_φ differ by {_listed(gaps[1.0], '.2g')} at "
-            f"ε = 1, and by {_listed(gaps[most], '.2g')} at ε = {most:g}. Their ratios "
-            f"{'stay near' if stay else 'do not stay near'} {by_number:g}: {_listed(ratios[1.0], '.0f')} at ε = 1, "
-            f"{_listed(ratios[most], '.0f')} at ε = {most:g}."
-        ),
+        numbers=f"Between {few} and {many} partners, MSE_w, MSE_q and MSE_φ differ by {_listed(gaps[1.0], '.2g')} at "
+        f"ε = 1, and by {_listed(gaps[most], '.2g')} at ε = {most:g}. Their ratios "
+        f"{'stay near' if stay else 'do not stay near'} {by_number:g}: {_listed(ratios[1.0], '.0f')} at ε = 1, "
+        f"{_listed(ratios[most], '.0f')} at ε = {most:g}.",
     )
+
+
+def _by_partners(cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
+    """Return pairs of cells of one ε, the one with fewer partners first."""
+    return [
+        (few, many)
+        for few in cells
+        for many in where(cells, epsilon=few.epsilon)
+        if few.num_partners < many.num_partners
+    ]
+
+
+def _errors_of(cell: Cell) -> list[float]:
+    """Return the three mean squared errors, equations (11) to (13)."""
+    return [error.value for error in (cell.mse_w, cell.mse_q, cell.mse_phi) if error is not None]
 
 
 def _listed(numbers: Sequence[float], form: str) -> str:
@@ -215,73 +216,37 @@ def _listed(numbers: Sequence[float], form: str) -> str:
 
 
 def _same_trend(reproduction: Reproduction) -> Finding:
-    cells = select(reproduction.figure_4, "printed", 100)
-    _, quotas, opinions = zip(*map(errors_of, cells), strict=True)
+    cells = where(reproduction.figure_4, variant="printed", num_partners=100)
+    _, quotas, opinions = zip(*map(_errors_of, cells), strict=True)
     alike = correlation(list(map(math.log, quotas)), list(map(math.log, opinions)))
     ratios = [quota / opinion for quota, opinion in zip(quotas, opinions, strict=True)]
     return Finding(
         claim="MSE_q and MSE_φ vary alike with ε.",
         source="Section 5.2.2",
         holds=alike >= _SAME_TREND,
-        numbers=(
-            f"Their logarithms have a correlation of {alike:.4f} over ε at n = 100; MSE_q is {min(ratios):.2f} to "
-            f"{max(ratios):.2f} times MSE_φ."
-        ),
+        numbers=f"Their logarithms have a correlation of {alike:.4f} over ε at n = 100; MSE_q is {min(ratios):.2f} to "
+        f"{max(ratios):.2f} times MSE_φ.",
     )
 
 
 def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     """Yield the paper's claims in its order, with what was found."""
-    yield _collusion()
-    yield _true_groups()
-    yield _bias()
-    yield _one_candidate()
-    yield _several_candidates()
-    yield _ties()
-    yield _laplace_loss()
-    yield _laplace_error()
-    yield from _skewed()
-
-
-def _vote(variant: VariantName, epsilon: float, *, candidates: int = 1) -> DPWeVote:
-    names = tuple(f"candidate {number}" for number in range(1, candidates + 1))
-    collection = "per_candidate" if candidates > 1 else "once"
-    return DPWeVote(Parameters(candidates=names, variant=variant, epsilon=epsilon, weight_collection=collection))
-
-
-def _channels(vote: DPWeVote) -> list[FloatArray]:
-    """Return each phase's matrix, P[report | value]."""
-    mechanisms = [phase.mechanism for phase in vote.phases]
-    return [np.array(each.channel_matrix()) for each in mechanisms if isinstance(each, FiniteMechanism)]
-
-
-def _exact_loss(vote: DPWeVote) -> float:
-    """Return ε of all that leaves a partner in one vote, by its joint law."""
-    (pair,) = case_of_partner(vote, "one vote", num_sessions=1).pairs()
-    assert pair.laws is not None  # noqa: S101  randomized response has few outputs
-    return exact_epsilon(pair.laws)
-
-
-def _collusion() -> BoundedFinding:
-    weights, opinions = _channels(_vote("printed", _EPSILON))
-    guesses = weights.shape[0] * opinions.shape[0]
-    # With a uniform prior the likeliest input of a report is the report itself.
-    right = float(weights.diagonal().mean() * opinions.diagonal().mean())
-    return _found(
+    printed, laplace = (make_vote(variant, epsilon=_EPSILON) for variant in ("printed", "laplace"))
+    mechanisms = [phase.mechanism for phase in printed.phases]
+    channels = [np.array(each.channel_matrix()) for each in mechanisms if isinstance(each, FiniteMechanism)]
+    yield _found(
         key="W10",
         claim="Randomized response prevents the largest collusion, of the server with N - 1 partners (Section 2.1.3)",
         quantity="chance that this coalition guesses the last partner's weight and opinion at ε = 1",
-        claimed=1 / guesses,
-        found=right,
+        claimed=1 / math.prod(len(channel) for channel in channels),
+        # With a uniform prior the likeliest input of a report is the report itself.
+        found=math.prod(float(channel.diagonal().mean()) for channel in channels),
         only="within the limits of ε, which allows this chance",
         note="The coalition guesses better than by chance, since a report is the true input more often than any other.",
         compared="a blind guess",
     )
-
-
-def _true_groups() -> BoundedFinding:
-    parameters = _vote("printed", _EPSILON).parameters
-    return _found(
+    parameters = printed.parameters
+    yield _found(
         key="W1",
         claim="Opinions are counted by weight group, and weights stay private (Section 4.3; which group is not said)",
         quantity="loss of a partner's weight at ε = 1, opinions counted by the true group",
@@ -290,60 +255,47 @@ def _true_groups() -> BoundedFinding:
         only="if opinions are counted by the reported group",
         note="If an opinion is counted in the partner's true group, the server reads the weight from the group.",
     )
-
-
-def _bias() -> BoundedFinding:
-    vote = _vote("printed", _SKEWED_EPSILON)
+    vote = make_vote("printed", epsilon=_SKEWED_EPSILON)
     law = law_of(vote)
     greatest = vote.parameters.weights[-1]
     # The last pair is the greatest weight with "yes"; its margin is w·φ − w/2, of which w/2 is estimated without bias.
-    return _found(
+    yield _found(
         key="W2",
         claim="Equation (8b) estimates the sum of weighted opinions from unbiased numbers (Section 4.1)",
         quantity="what a yes of weight 3 adds to the sum on average, ε = 2",
         claimed=greatest,
         bound="=",
-        found=float(law.means[-1] - law.true[-1]) + greatest,
+        found=float(law.means[-1] - TRUE[-1]) + greatest,
         command=_REPRODUCE,
         note="The estimate is biased: (8b) uses the weight that was reported, which is nearer to the mean weight.",
     )
-
-
-def _one_candidate() -> BoundedFinding:
-    return _found(
+    yield _found(
         key="W11",
         claim="A vote on one candidate is ε-LDP with ε = ε₁ + ε₂ (Theorem 4.3)",
         quantity="loss of weight and opinion together at ε = 1",
         claimed=_EPSILON,
-        found=_exact_loss(_vote("printed", _EPSILON)),
+        found=_exact_loss(printed),
         command=_AUDIT,
         note="It loses exactly this.",
     )
-
-
-def _several_candidates() -> BoundedFinding:
-    return _found(
+    names = tuple(f"candidate {number}" for number in range(1, _CANDIDATES + 1))
+    again = msgspec.structs.replace(parameters, candidates=names, weight_collection="per_candidate")
+    yield _found(
         key="W5",
         claim="A vote on k candidates, which runs all phases for each of them (Section 4.1), is ε-LDP (Theorem 4.3)",
         quantity=f"loss of weight and opinions together at ε = 1, k = {_CANDIDATES}",
         claimed=_EPSILON,
-        found=_exact_loss(_vote("printed", _EPSILON, candidates=_CANDIDATES)),
+        found=_exact_loss(DPWeVote(again)),
         command=_AUDIT,
         only="for one candidate",
         note="The loss is kε, since what a partner reports for one candidate adds to what it reports for another.",
     )
-
-
-def _ties() -> BoundedFinding:
-    """Return how often support equals the quota, of independent uniform votes."""
-    vote = _vote("printed", _EPSILON)
-    signed = [round(2 * margin) for margin in law_of(vote).true.tolist()]
-    step = np.zeros(2 * max(signed) + 1)
-    np.add.at(step, np.array(signed) + max(signed), 1 / len(signed))
+    step = np.zeros(2 * max(SIGNED_WEIGHTS) + 1)
+    step[np.array(SIGNED_WEIGHTS) + max(SIGNED_WEIGHTS)] = 1 / len(SIGNED_WEIGHTS)
     law = np.ones(1)
     for _ in range(_PARTNERS):
         law = np.convolve(law, step)
-    return _found(
+    yield _found(
         key="W4",
         claim="A candidate passes if its support is at least the quota (Section 2.1.2), or above it (4.3 and 4.4)",
         quantity=f"share of votes with {_PARTNERS} partners that are ties",
@@ -351,43 +303,32 @@ def _ties() -> BoundedFinding:
         found=float(law[len(law) // 2]),
         note="The paper has two rules. They decide differently in every tie.",
     )
-
-
-def _laplace_loss() -> BoundedFinding:
-    vote = _vote("laplace", _EPSILON)
-    return _found(
+    yield _found(
         key="W13",
         claim="The Laplace baseline has sensitivities of 2 and 1, and loses ε = ε₁ + ε₂ (Section 5.1.3)",
         quantity="loss of weight and opinion together at ε = 1",
         claimed=_EPSILON,
-        found=total_of(vote.losses).proven,
+        found=total_of(laplace.losses).proven,
         certainty=Certainty.PROVEN,
         command=_AUDIT,
         note="The proof gives the same bound.",
     )
-
-
-def _laplace_error() -> BoundedFinding:
-    return _found(
+    yield _found(
         key="W3",
         claim="The Laplace baseline's estimate of the quota has the mean squared error of Table 4",
         quantity="relative mean squared error of the quota (MSE_q), 10 partners, ε = 1",
         claimed=TABLE_4["laplace", _PARTNERS][EPSILONS.index(_EPSILON)],
         bound="=",
-        found=expected_quota_error(_vote("laplace", _EPSILON), num_partners=_PARTNERS),
+        found=expected_quota_error(laplace, num_partners=_PARTNERS),
         command=_REPRODUCE,
         # 2,000 runs scatter by three percent.
         tolerance=0.05,
         note="The exact mean agrees with the table's samples. It is 8n·E[(Σw)⁻²]/ε², not 2/(nε²) = 0.2.",
     )
-
-
-def _skewed() -> Iterator[BoundedFinding]:
-    """Yield what the printed rule decides where weights are not spread evenly."""
     numbers = [0, 0, 0, 0, _NO, _YES]
-    variants: tuple[VariantName, ...] = ("printed", "laplace", "joint")
     printed, laplace, joint = (
-        chance_of_passing(law_of(_vote(variant, _SKEWED_EPSILON)), numbers) for variant in variants
+        chance_of_passing(law_of(make_vote(variant, epsilon=_SKEWED_EPSILON)), numbers)
+        for variant in ("printed", "laplace", "joint")
     )
     case = "share of right decisions, 500 partners of weight 3, 60 % yes, ε = 2"
     yield _found(
@@ -416,3 +357,10 @@ def _skewed() -> Iterator[BoundedFinding]:
         note="On uneven weights the Laplace mechanism decides better, since its estimate is unbiased.",
         compared="the Laplace mechanism",
     )
+
+
+def _exact_loss(vote: DPWeVote) -> float:
+    """Return ε of all that leaves a partner in one vote, by its joint law."""
+    (pair,) = case_of_partner(vote, "one vote", num_sessions=1).pairs()
+    assert pair.laws is not None  # noqa: S101  randomized response has few outputs
+    return exact_epsilon(pair.laws)

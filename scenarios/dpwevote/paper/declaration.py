@@ -36,12 +36,10 @@ EXPERIMENTS: Final = Experiments(
         "optimal mechanism's. Lines that leave a panel go on outside it; the printed rule's bias comes on top.",
     },
     title="DPWeVote's paper, run again",
-    introduction=(
-        "`psephos reproduce dpwevote` runs Tables 3 and 4 and all panels of Figure 4 again, {run.trials:,} trials a "
-        "cell (seed {run.seed}), and what the paper does not show: skewed votes, power against the true margin, and "
-        "better mechanisms at the same price. Every number and every verdict here comes from that run; ± is one "
-        "standard error."
-    ),
+    introduction="`psephos reproduce dpwevote` runs Tables 3 and 4 and all panels of Figure 4 again, {run.trials:,} "
+    "trials a cell (seed {run.seed}), and what the paper does not show: skewed votes, power against the true margin, "
+    "and better mechanisms at the same price. Every number and every verdict here comes from that run; ± is one "
+    "standard error.",
     cells="{run.trials:,} trials a cell",
     remarks=(_READINGS,),
 )

@@ -1,10 +1,11 @@
 """The reproduction's pictures: points are simulated, lines are computed."""
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from ...experiments.measurements import Measurement
+from ...experiments.sheets import where
 from ...presentation.drawing import (
     COLORS,
     INK,
@@ -19,10 +20,12 @@ from ...presentation.drawing import (
     name_ticks,
     percent_scale,
 )
-from .rows import Cell, Cost, PublishedCell, Reproduction
+from .rows import Cell, PowerPoint, PublishedCell, Reproduction
 from .tables import NAMES
 
 __all__ = ["pictures_of"]
+
+RowT = TypeVar("RowT", Cell, PowerPoint)
 
 _VARIANT_COLORS = {
     "optimal": COLORS["green"],
@@ -66,8 +69,14 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     }
 
 
+def _by_variant(rows: Sequence[RowT]) -> Iterator[tuple[str, str, list[RowT]]]:
+    """Yield each variant with its color and its rows."""
+    for variant in dict.fromkeys(row.variant for row in rows):
+        yield variant, _VARIANT_COLORS[variant], where(rows, variant=variant)
+
+
 def _figure_4(reproduction: Reproduction, panels: Any) -> Marks:
-    cells = [cell for cell in reproduction.figure_4 if cell.variant == "printed"]
+    cells = where(reproduction.figure_4, variant="printed")
     measures: Sequence[tuple[str, str, Callable[[Cell], Measurement | None], Sequence[PublishedCell]]] = (
         ("(a) Accuracy", "share of right decisions", lambda cell: cell.accuracy, reproduction.table_3),
         ("(b) MSE_w, of the weights' shares", "mean squared error", lambda cell: cell.mse_w, ()),
@@ -78,8 +87,8 @@ def _figure_4(reproduction: Reproduction, panels: Any) -> Marks:
         clean(axes, title=title, x="ε", y=unit)
         for num_partners in dict.fromkeys(cell.num_partners for cell in cells):
             color = _PARTNER_COLORS[num_partners]
-            found = [cell for cell in cells if cell.num_partners == num_partners]
-            published = [c for c in table if c.variant == "printed" and c.num_partners == num_partners]
+            found = where(cells, num_partners=num_partners)
+            published = where(table, variant="printed", num_partners=num_partners)
             axes.plot(
                 [c.epsilon for c in published],
                 [c.published.value for c in published],
@@ -103,15 +112,12 @@ def _figure_4(reproduction: Reproduction, panels: Any) -> Marks:
 def _variants(reproduction: Reproduction, panels: Any) -> Marks:
     for axes, num_partners in zip(panels.flat, (10, 500), strict=True):
         clean(axes, title=f"n = {num_partners}", x="ε", y="share of right decisions")
-        cells = [cell for cell in reproduction.figure_4 if cell.num_partners == num_partners]
         ends: dict[str, tuple[float, str]] = {}
-        for variant in dict.fromkeys(cell.variant for cell in cells):
-            found = [cell for cell in cells if cell.variant == variant]
-            color = _VARIANT_COLORS[variant]
+        for variant, color, found in _by_variant(where(reproduction.figure_4, num_partners=num_partners)):
             spread = [cell for cell in found if cell.epsilon >= 1 or cell.epsilon in _FEW_SMALL_EPSILONS]
             _points(axes, spread, lambda cell: cell.accuracy, color=color, marker="o")
             _normal_laws(axes, found, color=color)
-            ends[NAMES[variant]] = (found[-1].normal_law, color)
+            ends[NAMES.get(variant, variant)] = (found[-1].normal_law, color)
         axes.set_ylim(0.45, 0.95)
         percent_scale(axes)
         label_lines(axes, ends)
@@ -124,23 +130,21 @@ def _variants(reproduction: Reproduction, panels: Any) -> Marks:
 def _skewed(reproduction: Reproduction, panels: Any) -> Marks:
     words = {"all-heavy": "all weights 3, 60 % yes", "few-heavy": "90 % weigh 1, 10 % weigh 3; 40 % yes"}
     for column, (workload, title) in enumerate(words.items()):
-        cells = [cell for cell in reproduction.skewed if cell.workload == workload]
+        cells = where(reproduction.skewed, workload=workload)
         accuracy, error = panels[0][column], panels[1][column]
         clean(accuracy, title=title, x="ε", y="share of right decisions")
         clean(error, title="MSE_φ for n = 10 (dashed) and 500", x="ε", y="mean squared error")
         ends: dict[str, tuple[float, str]] = {}
-        for variant in dict.fromkeys(cell.variant for cell in cells):
-            found = [cell for cell in cells if cell.variant == variant and cell.num_partners == 500]  # noqa: PLR2004  a panel
-            color = _VARIANT_COLORS[variant]
+        for variant, color, found in _by_variant(where(cells, num_partners=500)):
             _points(accuracy, found, lambda cell: cell.accuracy, color=color, marker="o")
             _normal_laws(accuracy, found, color=color)
             if variant in {"printed", "joint"}:
-                few = [cell for cell in cells if cell.variant == variant and cell.num_partners == 10]  # noqa: PLR2004  a panel
+                few = where(cells, variant=variant, num_partners=10)
                 for of_size, style in ((few, "--"), (found, "-")):
                     heights = [cell.mse_phi.value for cell in of_size if cell.mse_phi is not None]
                     error.plot([c.epsilon for c in of_size], heights, color=color, linestyle=style, linewidth=1.3)
                     _points(error, of_size, lambda cell: cell.mse_phi, color=color, marker="o")
-                ends[NAMES[variant]] = (found[-1].mse_phi.value if found[-1].mse_phi else 0.0, color)
+                ends[NAMES.get(variant, variant)] = (found[-1].mse_phi.value if found[-1].mse_phi else 0.0, color)
         accuracy.axhline(0.5, color=INK, linewidth=0.8, linestyle=":")
         accuracy.text(5.05, 0.515, "a coin", color=MUTED, fontsize=8, ha="right")
         accuracy.set_ylim(0, 1.03)
@@ -153,11 +157,8 @@ def _skewed(reproduction: Reproduction, panels: Any) -> Marks:
 def _power(reproduction: Reproduction, panels: Any) -> Marks:
     titles = {"even": "weights 1, 2 and 3 alike", "threes": "all weights 3"}
     for axes, (workload, title) in zip(panels.flat, titles.items(), strict=True):
-        points = [point for point in reproduction.power if point.workload == workload]
         clean(axes, title=title, x="true margin (support less quota), a partner", y="share of votes that pass")
-        for variant in dict.fromkeys(point.variant for point in points):
-            found = [point for point in points if point.variant == variant]
-            color = _VARIANT_COLORS[variant]
+        for _, color, found in _by_variant(where(reproduction.power, workload=workload)):
             axes.plot([p.true_margin for p in found], [p.normal_law for p in found], color=color, linewidth=1.5)
             drawn = [(point.true_margin, point.passed) for point in found if point.passed is not None]
             draw_measured(axes, (x for x, _ in drawn), (y for _, y in drawn), color=color, marker="o", **_POINT)
@@ -173,13 +174,13 @@ def _power(reproduction: Reproduction, panels: Any) -> Marks:
 
 def _of_variants(variants: Iterable[str], *, linewidth: float) -> Marks:
     line: dict[str, Any] = {**_POINT, "marker": "o", "linestyle": "-", "linewidth": linewidth}
-    return {NAMES[variant]: {**line, "color": _VARIANT_COLORS[variant]} for variant in variants}
+    return {NAMES.get(variant, variant): {**line, "color": _VARIANT_COLORS[variant]} for variant in variants}
 
 
 def _costs(reproduction: Reproduction, panels: Any) -> None:
     for axes, price in zip(panels.flat, dict.fromkeys(cost.price for cost in reproduction.costs), strict=True):
-        costs = [cost for cost in reproduction.costs if cost.price == price]
-        least = {cost.num_candidates: cost.worst_variance for cost in costs if cost.variant == "optimal"}
+        costs = where(reproduction.costs, price=price)
+        least = {cost.num_candidates: cost.worst_variance for cost in where(costs, variant="optimal")}
         clean(axes, title=f"ε = {price:g} for the session", x="candidates", y="times the optimal variance")
         axes.set_xscale("log")
         log_scale(axes)
@@ -188,13 +189,13 @@ def _costs(reproduction: Reproduction, panels: Any) -> None:
         name_ticks(axes, _RATIO_TICKS, "y")
         ends: dict[str, tuple[float, str]] = {}
         for variant in ("two_point", "signed_rr", "joint", "printed", "optimal"):
-            found: list[Cost] = [cost for cost in costs if cost.variant == variant]
+            found = where(costs, variant=variant)
             color = _VARIANT_COLORS[variant]
             # What is beyond the panel would make it empty; the table has the numbers.
             ratios = [cost.worst_variance / least[cost.num_candidates] for cost in found]
             style = "--" if variant == "printed" else "-"
             axes.plot(list(least), ratios, color=color, linewidth=1.6, linestyle=style, marker="o", markersize=4)
-            ends[NAMES[variant] + " (biased)" * (variant == "printed")] = (ratios[-1], color)
+            ends[NAMES.get(variant, variant) + " (biased)" * (variant == "printed")] = (ratios[-1], color)
         label_lines(axes, ends)
 
 

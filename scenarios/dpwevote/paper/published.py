@@ -53,17 +53,11 @@ _MOST_REPETITIONS = 25
 
 
 class Prototype(msgspec.Struct, frozen=True):
-    """What reading W8 gives, from a prototype that shares nothing with Psephos.
+    """What reading W8 gives, from a prototype that shares nothing with Psephos."""
 
-    Args:
-        second_moment: E[t²] of the optimal mechanism, averaged over uniform signed weights ±1, ±2, ±3.
-        optimal: its accuracy with 100 partners on uniform data; None where not given.
-        printed: the printed protocol's.
-    """
-
-    second_moment: float
-    optimal: float | None
-    printed: float | None
+    second_moment: float  # E[t²] of the optimal mechanism, averaged over uniform signed weights ±1, ±2, ±3
+    optimal: float | None  # its accuracy with 100 partners on uniform data; None where not given
+    printed: float | None  # the printed protocol's
 
 
 PROTOTYPES: Final[Mapping[float, Prototype]] = {
@@ -83,13 +77,8 @@ def shares_of(variant: str) -> list[float]:
 def runs_behind(shares: Iterable[float]) -> int:
     """Return the least multiple of `RUNS` of which all these shares can be whole numbers of runs.
 
-    A share that is printed with five decimals tells how many runs it can be of: 0.49440 is no share of 2,000.
-
-    Args:
-        shares: with five decimals each.
-
-    Returns:
-        The number of runs; `RUNS` where no multiple up to 25 fits, as the decimals then tell nothing.
+    A share that is printed with five decimals tells how many runs it can be of: 0.49440 is no share of 2,000. Where no
+    multiple up to 25 fits, the decimals tell nothing, and it is `RUNS`.
     """
     printed = list(shares)
     for repetitions in range(1, _MOST_REPETITIONS + 1):

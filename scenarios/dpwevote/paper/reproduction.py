@@ -1,16 +1,6 @@
 """`psephos reproduce dpwevote`: Tables 3 and 4, Figure 4, and what the paper does not show.
 
-| file | holds |
-|---|---|
-| `table-3.csv`, `table-4.csv` | each published cell beside ours |
-| `figure-4.csv` | four measures over ε for n = 10, 100 and 500, for each variant |
-| `skewed.csv` | the same where partners lean to a side and weights are uneven (reading W2) |
-| `power.csv` | how often a vote passes, over its true margin |
-| `mechanisms.csv` | better ways to report at the same ε (reading W8) |
-| `costs.csv` | what k candidates get for one price |
-| `figure-4`, `variants`, `skewed`, `power`, `costs`, each `.png` and `.svg` | the pictures |
-| `reproduction.json` | all of it, with what computed it |
-| `summary.md` | what holds and what does not |
+`Reproduction` says what each table holds.
 """
 
 import itertools
@@ -23,7 +13,6 @@ from ....protocol.dpwevote.signed import make_report
 from ....protocol.elementary import square
 from ...experiments.measurements import Measurement, as_published, deviation, share_in, share_of
 from ...experiments.reproductions import Asked, Part
-from .cells import Cells, make_vote, normal_accuracy
 from .published import (
     EPSILONS,
     PARTNERS_OF_FIGURE,
@@ -36,8 +25,9 @@ from .published import (
     shares_of,
 )
 from .rows import Cell, Cost, MechanismRow, PowerPoint, PublishedCell
-from .theory import Law, chance_of_passing, expected_quota_error, law_of
-from .workloads import SKEWED, UNIFORM, WEIGHTS, Workload, even_weights, one_weight
+from .theory import TRUE, Law, chance_of_passing, expected_quota_error, law_of, normal_accuracy
+from .trials import Cells
+from .workloads import SKEWED, UNIFORM, WEIGHTS, Workload, even_weights, make_vote, one_weight
 
 __all__ = ["parts", "published_tables"]
 
@@ -137,8 +127,8 @@ def _power(cells: Cells) -> Iterator[PowerPoint]:
                 numbers = workload.numbers(_POWER_PARTNERS)
                 passed = None
                 if place % _EACH_SIMULATED == 0:
-                    passed = share_of(cells.run(vote, workload, num_partners=_POWER_PARTNERS).passed)
-                true = math.fsum(number * part for number, part in zip(numbers, law.true.tolist(), strict=True))
+                    passed = share_of(cells.run(vote, workload, num_partners=_POWER_PARTNERS)["passed"])
+                true = math.fsum(number * part for number, part in zip(numbers, TRUE.tolist(), strict=True))
                 yield PowerPoint(
                     variant=variant,
                     workload=name,
@@ -164,7 +154,7 @@ def _mechanisms(cells: Cells) -> Iterator[MechanismRow]:
         for name, vote in votes.items():
             law = law_of(vote)
             measured = cells.run(vote, UNIFORM, num_partners=_MECHANISM_PARTNERS, label=name, times=_TIMES_THE_TRIALS)
-            accuracy = share_of(measured.is_right)
+            accuracy = share_of(measured["is_right"])
             squares = [square(mean) for mean in law.means.tolist()]
             moment = law.mean_variance(UNIFORM.shares) + math.fsum(squares) / len(squares)
             bound, gap = _certificate(vote)
@@ -236,6 +226,6 @@ def _costs() -> Iterator[Cost]:
 
 def _partners_until_worse(law: Law, variance: float) -> float:
     """Return from how many partners on n·Var + (n·bias)² can exceed n·`variance`, all partners holding one pair."""
-    squared_biases = [square(bias) for bias in (law.means - law.true).tolist()]
+    squared_biases = [square(bias) for bias in (law.means - TRUE).tolist()]
     pairs = zip(law.variances.tolist(), squared_biases, strict=True)
     return max(min(((variance - own) / bias for own, bias in pairs if bias > 0), default=math.inf), 0.0)

@@ -16,37 +16,43 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....protocol.arrays import FloatArray
-from ....protocol.dpwevote import DPWeVote
+from ....protocol import Tally
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.dpwevote import DPWeVote, WeightsOutcome
 from ....protocol.dpwevote.laplace import LaplaceGrids
 from ....protocol.elementary import exp, square
 from ....protocol.mechanisms import FiniteMechanism
+from ....protocol.phases import Phase
 from ...experiments.measurements import normal_probability
-from .trials import inputs_of_pairs, quota_of_reports, true_margins
+from .workloads import SIGNED_WEIGHTS, Workload, inputs_of_pairs
 
-__all__ = ["Law", "chance_of_passing", "expected_quota_error", "law_of", "limiting_accuracy"]
+__all__ = [
+    "TRUE",
+    "Law",
+    "chance_of_passing",
+    "expected_quota_error",
+    "law_of",
+    "limiting_accuracy",
+    "normal_accuracy",
+    "quota_of_reports",
+]
+
+TRUE = np.array(SIGNED_WEIGHTS) / 2
+"""What a partner with each pair of weight and opinion truly adds to the margin."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Law:
-    """What a partner with each pair of weight and opinion contributes to the margin, shape (pairs,) each.
+    """What a partner with each pair of weight and opinion contributes to the margin, shape (pairs,) each."""
 
-    Args:
-        true: its part of the true margin.
-        means: the expectation of what it contributes.
-        variances: the variance.
-        thirds: the third central moment.
-    """
-
-    true: FloatArray
-    means: FloatArray
-    variances: FloatArray
-    thirds: FloatArray
+    means: FloatArray  # the expectation
+    variances: FloatArray  # the variance
+    thirds: FloatArray  # the third central moment
 
     @property
     def greatest_bias(self) -> float:
         """How far the expectation is from the true part, at most."""
-        return float(np.abs(self.means - self.true).max())
+        return float(np.abs(self.means - TRUE).max())
 
     @property
     def greatest_variance(self) -> float:
@@ -59,52 +65,45 @@ class Law:
 
 
 def law_of(vote: DPWeVote) -> Law:
-    """Return the exact law of a contribution.
-
-    Args:
-        vote: one candidate, private weights.
-    """
-    margins, _ = true_margins(vote)
-    share = vote.parameters.fraction
-    greatest = vote.parameters.weights[-1] * max(share, 1 - share)
-    # Integers, since a margin may have more units than 64 bits count.
-    true = greatest * np.array([margin / max(map(abs, margins)) for margin in margins])
+    """Return the exact law of a contribution, in a vote of `make_vote`."""
     if all(isinstance(phase.mechanism, FiniteMechanism) for phase in vote.phases):
-        return _law_of_finite(vote, true)
-    return _law_of_laplace(vote, true)
+        return _law_of_finite(vote)
+    return _law_of_laplace(vote)
+
+
+def normal_accuracy(vote: DPWeVote, workload: Workload, num_partners: int) -> float:
+    """Return a normal approximation of the accuracy: the limit for many where votes are drawn.
+
+    Where they are fixed, it has a term for the skewness. Either may be off by some percentage points for ten partners.
+    """
+    law = law_of(vote)
+    if workload.is_drawn:
+        return limiting_accuracy(law, workload.shares)
+    numbers = workload.numbers(num_partners)
+    passes = chance_of_passing(law, numbers)
+    margin = sum(weight * number for weight, number in zip(SIGNED_WEIGHTS, numbers, strict=True))
+    return passes if margin >= 0 else 1 - passes
 
 
 def limiting_accuracy(law: Law, shares: Sequence[float]) -> float:
-    """Return ½ + arcsin(ρ)/π, the accuracy with many independent partners who lean to no side.
+    """Return ½ + arcsin(ρ)/π, the accuracy with many independent partners who lean to no side (reading W9).
 
-    Args:
-        law: of one contribution.
-        shares: of the pairs; truth and estimate must have expectation 0.
-
-    Raises:
-        ValueError: they have not.
-
-    Source:
-        Sheppard (1899): the chance that two correlated normal numbers agree in sign; reading W9.
+    Sheppard (1899): the chance that two correlated normal numbers agree in sign.
     """
     weights = np.array(shares)
-    drift = max(abs(float((weights * law.true).sum())), abs(float((weights * law.means).sum())))
-    if drift > 1e-9 * float(np.abs(law.true).max()):
+    drift = max(abs(float((weights * TRUE).sum())), abs(float((weights * law.means).sum())))
+    if drift > 1e-9 * float(np.abs(TRUE).max()):
         raise ValueError(f"these partners lean to a side by {drift:g} each")
-    covariance = float((weights * law.true * law.means).sum())
-    of_truth = float((weights * np.square(law.true)).sum())
+    covariance = float((weights * TRUE * law.means).sum())
+    of_truth = float((weights * np.square(TRUE)).sum())
     of_estimate = float((weights * (law.variances + np.square(law.means))).sum())
     return 0.5 + math.asin(covariance / math.sqrt(of_truth * of_estimate)) / math.pi
 
 
 def chance_of_passing(law: Law, numbers: Sequence[int]) -> float:
-    """Return the probability that the estimated margin is at least 0, for fixed votes.
+    """Return the probability that the estimated margin is at least 0, where so many partners hold each pair.
 
     By the central limit theorem with the term of the skewness (Edgeworth's first).
-
-    Args:
-        law: of one contribution.
-        numbers: how many partners hold each pair.
     """
     held = np.array(numbers, dtype=np.float64)
     mean, variance, third = (float((held * moment).sum()) for moment in (law.means, law.variances, law.thirds))
@@ -114,13 +113,28 @@ def chance_of_passing(law: Law, numbers: Sequence[int]) -> float:
     return min(max(normal_probability(-far) + skewed, 0.0), 1.0)
 
 
-def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
-    """Return MSE_q for independent uniform weights, exactly: n·E[Var[q̂ of one | w₁]/(w₁ + … + wₙ)²].
+def quota_of_reports(vote: DPWeVote, reports: IntArray) -> FloatArray:
+    """Return what each report of a weight adds to the estimated quota, in a variant that tells it.
 
-    Args:
-        vote: of variant "joint", "printed" or "laplace", with integer weights.
-        num_partners: n.
+    The quota is a sum over reports, so the protocol is asked for that of a single one; on the Laplace baseline's grid
+    for two of them, between which it is linear.
     """
+    phase = vote.phases[0]
+    if not vote.parameters.kind.has_finite_reports:
+        at_least, a_step_above = (_quota_of(phase, [report, report**2]) for report in (0, 1))
+        return at_least + (a_step_above - at_least) * reports.astype(np.float64)
+    units = np.eye(phase.mechanism.report_range[1] + 1, dtype=np.int64).tolist()
+    return np.array([_quota_of(phase, unit) for unit in units])[reports]
+
+
+def _quota_of(phase: Phase, totals: Sequence[int]) -> float:
+    outcome = phase.outcome([Tally(1, np.array(totals, dtype=np.int64))])
+    assert isinstance(outcome, WeightsOutcome)  # noqa: S101  that is what a weights phase publishes
+    return outcome.quota.value
+
+
+def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
+    """Return MSE_q for independent uniform weights, exactly: n·E[Var[q̂ of one | w₁]/(w₁ + … + wₙ)²]."""
     weights = [int(weight) for weight in vote.parameters.weights]
     variances = _quota_variances(vote)
     step = np.zeros(weights[-1] + 1)
@@ -151,7 +165,7 @@ def _quota_variances(vote: DPWeVote) -> list[float]:
     return variances
 
 
-def _law_of_finite(vote: DPWeVote, true: FloatArray) -> Law:
+def _law_of_finite(vote: DPWeVote) -> Law:
     inputs = inputs_of_pairs(vote)
     channels: list[FloatArray] = []
     for phase in vote.phases:
@@ -160,15 +174,15 @@ def _law_of_finite(vote: DPWeVote, true: FloatArray) -> Law:
     all_reports = list(itertools.product(*(range(channel.shape[1]) for channel in channels)))
     reports = [np.array(column, dtype=np.int64)[:, None] for column in zip(*all_reports, strict=True)]
     contributions = vote.contributions(reports, np.empty((len(all_reports), 0), dtype=np.int64))[:, 0]
-    law = np.ones((len(true), len(all_reports)))
+    law = np.ones((len(TRUE), len(all_reports)))
     for channel, of_phase in zip(channels, reports, strict=True):
         law *= channel[:, of_phase[:, 0]]
     means = (law * contributions).sum(axis=1)
     centered = contributions - means[:, None]
-    return Law(true, means, (law * np.square(centered)).sum(axis=1), (law * centered**3).sum(axis=1))
+    return Law(means, (law * np.square(centered)).sum(axis=1), (law * centered**3).sum(axis=1))
 
 
-def _law_of_laplace(vote: DPWeVote, true: FloatArray) -> Law:
+def _law_of_laplace(vote: DPWeVote) -> Law:
     """Return the moments of (w + X)·(a + Y), X and Y symmetric noise and a = φ − τ.
 
     Less w·a it is wY + aX + XY, with the square w²·E[Y²] + a²·E[X²] + E[X²]·E[Y²] and the cube 6·wa·E[X²]·E[Y²] on
@@ -183,4 +197,4 @@ def _law_of_laplace(vote: DPWeVote, true: FloatArray) -> Law:
     on_grid = np.repeat(np.array(grids.weights_on_grid, dtype=np.float64), 2)
     weights = vote.parameters.weights[0] + grids.weight_step * on_grid
     variances = np.square(weights) * of_opinion + np.square(opinions) * of_weight + of_weight * of_opinion
-    return Law(true, means, variances, 6 * means * of_weight * of_opinion)
+    return Law(means, variances, 6 * means * of_weight * of_opinion)

@@ -1,4 +1,4 @@
-"""What partners hold in an experiment: pairs of a weight and an opinion.
+"""The votes of the experiments, and what partners hold there: pairs of a weight and an opinion.
 
 A pair is a number: 2·(the weight's place in the public set) + (1 for yes, 0 for no).
 """
@@ -7,29 +7,61 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
 from ....protocol.arrays import IntArray
+from ....protocol.dpwevote import DPWeVote, Parameters
+from ....protocol.phases import Inputs
 from ....protocol.randomness import philox_rows
 
-__all__ = ["ALL_HEAVY", "FEW_HEAVY", "SKEWED", "UNIFORM", "WEIGHTS", "Workload", "even_weights", "one_weight"]
+__all__ = [
+    "ALL_HEAVY",
+    "FEW_HEAVY",
+    "SIGNED_WEIGHTS",
+    "SKEWED",
+    "UNIFORM",
+    "WEIGHTS",
+    "Workload",
+    "even_weights",
+    "inputs_of_pairs",
+    "make_vote",
+    "one_weight",
+]
 
 WEIGHTS = (1.0, 2.0, 3.0)
+SIGNED_WEIGHTS = (-1, 1, -2, 2, -3, 3)
+"""Of each pair: twice what it truly adds to the margin, the quota being half of all weight."""
+
+
+def make_vote(variant: str, *, epsilon: float, prior: str | None = None, split: float | None = None) -> DPWeVote:
+    """Return a vote on one candidate with the paper's weights.
+
+    Of ε, the price of the candidate with its weight, the part `split` goes to the weight, by default half. Variant
+    "optimal" has a prior.
+    """
+    given: dict[str, object] = {"candidates": ["candidate"], "weights": WEIGHTS, "variant": variant, "epsilon": epsilon}
+    if prior is not None:
+        given["prior"] = prior
+    if split is not None:
+        given |= {"epsilon_weight": split * epsilon, "epsilon_opinion": (1 - split) * epsilon}
+    return DPWeVote(msgspec.convert(given, Parameters))
+
+
+def inputs_of_pairs(vote: DPWeVote) -> Inputs:
+    """Return the row that the protocol makes of each pair."""
+    opinions = np.tile(np.array([0, 1]), len(WEIGHTS))
+    return vote.encode({"weight": np.repeat(np.array(WEIGHTS), 2), vote.parameters.candidates[0]: opinions})
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """How the pairs are spread.
+    """How the pairs are spread."""
 
-    Args:
-        name: short, in files.
-        shares: of each pair, summing to 1.
-        is_drawn: each partner's pair is drawn anew in every trial; else as many partners hold a pair as its share says,
-            the same in every trial.
-    """
-
-    name: str
-    shares: tuple[float, ...]
+    name: str  # short, in files
+    shares: tuple[float, ...]  # of each pair, summing to 1
+    # each partner's pair is drawn anew in every trial; else as many partners hold a pair as its share says, the same
+    # in every trial
     is_drawn: bool
 
     def numbers(self, num_partners: int) -> tuple[int, ...]:
@@ -43,17 +75,7 @@ class Workload:
         return tuple(whole)
 
     def pairs(self, num_partners: int, *, key: int, start: int, stop: int) -> IntArray:
-        """Return the pairs of the partners of some trials.
-
-        Args:
-            num_partners: in each trial.
-            key: of the stream that drawn pairs come from.
-            start: the first trial.
-            stop: the trial after the last.
-
-        Returns:
-            int64, shape (stop − start, num_partners).
-        """
+        """Return the pairs of the partners of some trials, from a stream: int64, shape (trials, num_partners)."""
         if not self.is_drawn:
             one = np.repeat(np.arange(len(self.shares), dtype=np.int64), self.numbers(num_partners))
             return np.tile(one, (stop - start, 1))

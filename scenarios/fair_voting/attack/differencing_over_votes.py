@@ -25,12 +25,9 @@ __all__ = ["beliefs_of_elections"]
 
 
 def beliefs_of_elections(votes: Sequence[Voted], *, target: str, secret: str) -> list[Belief]:
-    """Return what a coalition of voters believes of a target after each election of a series.
+    """Return what a coalition of voters believes of a target after each election of a series, in the central model.
 
-    Args:
-        votes: of a series, in order, in the central model.
-        target: whose ranking is inferred, as it is in the first election that it takes part in.
-        secret: what is inferred of it.
+    Inferred is its ranking in the first election that it takes part in.
 
     Returns:
         Nothing where the target never voted, or where elections cannot be compared: alternatives, groups or scores are
@@ -107,13 +104,7 @@ def _laws_of(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the weights of what the others may add up to, shape (s,), and ln P[published | sum, candidate], (s, c).
 
-    Args:
-        voted: an election.
-        seen: what the coalition saw of it.
-        target: the voter.
-        group: its own.
-        ranking: as it was in the first election that it took part in.
-        rows: what that may have been.
+    `ranking` is the target's in the first election that it took part in, and `rows` what that may have been.
     """
     attack = FairVotingAttack(_protocol_of(voted), seed=voted.scene.seed)
     names, totals = voted.scene.names, totals_of(seen)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.fair_voting import FairVoting
 from ....protocol.phases import Inputs
 from ...adversaries.over_votes import lesson_over
@@ -65,49 +65,40 @@ _MOST_UNKNOWN: Final = 16
 _MOST_UNKNOWN_OF_FOUR: Final = 4
 _MOST_DRAWN: Final = 160
 _LEAST_TRIALS: Final = 10
-# Labels that a picture of one posterior has room for.
-_MOST_BARS: Final = 16
+_MOST_BARS: Final = 16  # labels that a picture of one posterior has room for
 
 
 class DifferencingRole(Role, frozen=True, kw_only=True):
     """Voters that hear the outcomes of two elections which differ in the target.
 
-    Args:
-        members: voters, at least one, without the aggregator, which is trusted.
-        target: whose ranking is inferred, as it was in the first election: the scenario's own.
-        change: what becomes of the target: it has "left" before the second election, or "changed" its ranking.
-        secret: "ranking", unless "favorite" or "pair" is given: which of the first two alternatives is ahead.
-        trials: made-up pairs of elections, where sums are published; fewer where many rankings are unknown.
+    Members are voters, at least one, without the aggregator, which is trusted.
     """
 
-    target: str
+    target: str  # whose ranking is inferred, as it was in the first election: the scenario's own
+    # What becomes of the target: it has "left" before the second election, or "changed" its ranking.
     change: Change = "left"
-    secret: str = ""
-    trials: int = 60
+    secret: str = ""  # "ranking", unless "favorite" or "pair" is given: which of the first two alternatives is ahead
+    trials: int = 60  # made-up pairs of elections, where sums are published; fewer where many rankings are unknown
 
     name: ClassVar[str] = "differencing"
     protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})
 
     def check(self, scene: Scene) -> None:
-        """Refuse a target that is a member or alone in its group, an aggregator, another model, and numbers."""
         coalition = scene.coalition(self.members)
         place = scene.place_of_target(self.target, coalition, knows="its own ranking")
-        if coalition.has_server or not coalition.members:
-            value = SERVER if coalition.has_server else "nobody"
-            allowed = "voters: they hear the outcomes, and the aggregator, which is trusted, has the rankings"
-            raise ConfigurationError(field="members", value=value, allowed=allowed)
+        value = SERVER if coalition.has_server else "nobody"
+        allowed = "voters: they hear the outcomes, and the aggregator, which is trusted, has the rankings"
+        refuse(coalition.has_server or not coalition.members, "members", value, allowed)
         check_between("trials", self.trials, 1, _MOST_TRIALS)
         parameters = _protocol_of(scene).parameters
-        if len(parameters.alternatives) > _MOST_LISTED:
-            value = f"{len(parameters.alternatives)} alternatives"
-            raise ConfigurationError(field="alternatives", value=value, allowed=f"at most {_MOST_LISTED}")
+        value = f"{len(parameters.alternatives)} alternatives"
+        refuse(len(parameters.alternatives) > _MOST_LISTED, "alternatives", value, f"at most {_MOST_LISTED}")
         elections = self._elections(scene)
         elections.first.check_secret(self._inferred)
         unknown = _Pair(scene, elections, coalition, place, self._inferred).num_unknown
         most = _MOST_UNKNOWN_OF_FOUR if len(elections.first.rankings) >= _MOST_CHANGED else _MOST_UNKNOWN
-        if parameters.kind.releases_sums and unknown > most:
-            allowed = f"all voters of the target's group but {most} at most, where sums are published"
-            raise ConfigurationError(field="members", value=f"{len(self.members)} voters", allowed=allowed)
+        allowed = f"all voters of the target's group but {most} at most, where sums are published"
+        refuse(parameters.kind.releases_sums and unknown > most, "members", f"{len(self.members)} voters", allowed)
         is_unknown = len(coalition.members) < len(scene.names) - 1
         if self.change == "changed" and is_unknown and len(elections.first.rankings) > _MOST_CHANGED:
             allowed = "all voters but the target ('*'), where it changes a ranking of more than four alternatives"
@@ -165,17 +156,15 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
 
     def _elections(self, scene: Scene) -> TwoElections:
         protocol = _protocol_of(scene)
-        if protocol.parameters.is_joint:
-            allowed = "one in which the aggregator is trusted"
-            raise ConfigurationError(field="mechanism", value=protocol.parameters.mechanism, allowed=allowed)
+        allowed = "one in which the aggregator is trusted"
+        refuse(protocol.parameters.is_joint, "mechanism", protocol.parameters.mechanism, allowed)
         second = protocol
         if self.change == "left":
             place = scene.place_of(self.target, field="target")
             sizes = list(protocol.parameters.group_sizes)
             sizes[int(scene.inputs.public[place, 0])] -= 1
-            if 0 in sizes:
-                allowed = "a voter whose group has another voter: otherwise the group is empty without it"
-                raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+            allowed = "a voter whose group has another voter: otherwise the group is empty without it"
+            refuse(0 in sizes, "target", self.target, allowed)
             second = FairVoting(msgspec.structs.replace(protocol.parameters, group_sizes=tuple(sizes)))
         return TwoElections(FairVotingAttack(protocol, seed=scene.seed), second, self.change)
 
@@ -260,8 +249,7 @@ class _Pair:
         channel = channel_of_winner(attack, inputs, self.coalition, self.place, candidates.rows)
         number = len(candidates.labels)
         one = evaluate_channel(channel, places=candidates.places, prior=np.full(number, 1 / number))
-        two = self.elections.evaluate(inputs, target=self.place, coalition=self.coalition, secret=self.secret)
-        return one, two
+        return one, self.elections.evaluate(inputs, target=self.place, coalition=self.coalition, secret=self.secret)
 
     def _on_made_up_ones(self, trials: int) -> tuple[Evaluation, Evaluation]:
         scene, attack, target = self.scene, self.elections.first, np.array([self.place], dtype=np.int64)

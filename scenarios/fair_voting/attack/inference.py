@@ -14,7 +14,7 @@ rankings; of the other voters it believes that they rank independently, all rank
   of any size. Of `whole_ranking` and `noisy_scores` it is exact where the target is the only honest voter of its group,
   since the tally is then its report; elsewhere the tally is taken for normal.
 - Private groups: with the aggregator the report's law over groups and rankings; without, the tally of all voters less
-  the coalition's reports (`joint_tallies`): exact where the target is the only honest voter, else taken for normal.
+  the coalition's reports (`published`): exact where the target is the only honest voter, else taken for normal.
 
 Source of the attacked protocol: Mohsin, Fair and Private Voting Rules; readings F1 to F6.
 """
@@ -27,7 +27,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.fair_voting import DisclosedRankings, FairVoting, JointRankings, RandomizedRankings, Rankings
 from ....protocol.fair_voting.choices import Choice
 from ....protocol.fair_voting.rankings import cells_of_members
@@ -36,8 +36,7 @@ from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
 from ...attacks.attack import Attack, Candidates
 from ...attacks.seen import Seen
-from .joint_tallies import joint_log_likelihoods
-from .published import last_reports, totals_of
+from .published import joint_log_likelihoods, last_reports, totals_of
 from .sums import LawOfSums, Others, law_of_sums
 
 __all__ = ["Change", "FairVotingAttack"]
@@ -46,18 +45,12 @@ Change: TypeAlias = Literal["left", "changed"]
 
 RANKING, FAVORITE, PAIR, GROUP = "ranking", "favorite", "pair", "group"
 
-_MOST_LISTED: Final = 6
-"""Alternatives of which all rankings are candidates: 720."""
-_MOST_DESIGNED: Final = 8192
-"""Candidates that stand for all rankings of more alternatives."""
-_MOST_LAWS: Final = 4096
-"""Winners' laws for one target: up to some milliseconds each for Algorithm 2."""
-_MOST_NOISY_SUMS: Final = 1 << 14
-"""Sums behind noise: their densities are computed as arrays."""
-_MOST_HELD: Final = 32
-"""Coalitions' laws that are held at one time: a megabyte each at most."""
-_LEAST_NORMAL: Final = 30
-"""Honest reports of a group whose sums are taken for normal."""
+_MOST_LISTED: Final = 6  # alternatives of which all rankings are candidates: 720
+_MOST_DESIGNED: Final = 8192  # candidates that stand for all rankings of more alternatives
+_MOST_LAWS: Final = 4096  # winners' laws for one target: up to some milliseconds each for Algorithm 2
+_MOST_NOISY_SUMS: Final = 1 << 14  # sums behind noise: their densities are computed as arrays
+_MOST_HELD: Final = 32  # coalitions' laws that are held at one time: a megabyte each at most
+_LEAST_NORMAL: Final = 30  # honest reports of a group whose sums are taken for normal
 
 
 class FairVotingAttack(Attack):
@@ -79,7 +72,6 @@ class FairVotingAttack(Attack):
 
     @property
     def joins_sessions(self) -> bool:
-        """In the central model. See `Attack.joins_sessions`."""
         return isinstance(self.protocol.phase, DisclosedRankings)
 
     @functools.cached_property
@@ -100,17 +92,10 @@ class FairVotingAttack(Attack):
         alternatives have all positions, and precede each other, equally often: rotations and their reverses.
 
         Where groups are private, a candidate is a ranking within any group.
-
-        Raises:
-            ConfigurationError: there are more alternatives, and another mechanism or the whole ranking is asked for; or
-                the group is, and it is public.
         """
         parameters = self.protocol.parameters
-        if secret == GROUP and not parameters.is_joint:
-            allowed = (
-                f"one of {', '.join(self.secrets[:-1])}: groups are public with mechanism {parameters.mechanism!r}"
-            )
-            raise ConfigurationError(field="secret", value=secret, allowed=allowed)
+        allowed = f"one of {', '.join(self.secrets[:-1])}: groups are public with mechanism {parameters.mechanism!r}"
+        refuse(secret == GROUP and not parameters.is_joint, "secret", secret, allowed)
         names = parameters.alternatives
         labels = {
             FAVORITE: names,
@@ -128,7 +113,6 @@ class FairVotingAttack(Attack):
         return Candidates(rows, self._places(secret, rows), labels)
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return the places of the voters' own. See `Attack.truths`."""
         groups, rows = self.protocol.members_of(inputs)
         return self._places(secret, rows, groups)
 
@@ -137,9 +121,7 @@ class FairVotingAttack(Attack):
             return groups
         if secret == PAIR:
             return (rows[:, 0] > rows[:, 1]).astype(np.int64)
-        if secret == FAVORITE:
-            return np.argmin(rows, axis=1).astype(np.int64)
-        return code_of_rankings(rows)
+        return np.argmin(rows, axis=1).astype(np.int64) if secret == FAVORITE else code_of_rankings(rows)
 
     def _designed(self, secret: str) -> IntArray:
         size = self.size
@@ -147,9 +129,8 @@ class FairVotingAttack(Attack):
         name = "central" if isinstance(phase, DisclosedRankings) else phase.report.name
         is_linear = name in {"sampled_pair", "sampled_position", "joint_pair", "joint_position"}
         number = 2 * (size - 1) * size if secret in {FAVORITE, GROUP} else (size - 1) * size * 2 * (size - 2)
-        if secret == RANKING or not is_linear or number > _MOST_DESIGNED:
-            allowed = f"at most {_MOST_LISTED} for secret {secret!r}"
-            raise ConfigurationError(field="alternatives", value=size, allowed=allowed)
+        allowed = f"at most {_MOST_LISTED} for secret {secret!r}"
+        refuse(secret == RANKING or not is_linear or number > _MOST_DESIGNED, "alternatives", size, allowed)
         if secret in {FAVORITE, GROUP}:
             fixed = [((place, 0),) for place in range(size)]
         else:
@@ -179,9 +160,6 @@ class FairVotingAttack(Attack):
 
         Exact in the central model, as one session is. In the local model a coalition without the aggregator adds up its
         sessions as if the others' rankings were new in each: that is exact where it knows them.
-
-        Raises:
-            ConfigurationError: Algorithm 2 samples voters first, there are several sessions, and a voter is unknown.
         """
         heard = [seen for seen in sessions if not seen.coalition.has_server and totals_of(seen) is not None]
         if len(heard) <= 1 or not isinstance(self.protocol.phase, DisclosedRankings):
@@ -200,8 +178,7 @@ class FairVotingAttack(Attack):
             # Nothing tells one honest voter from another.
             told = joint_log_likelihoods(seen, self.protocol.phase, candidates.rows, self._believed)
             return np.tile(told, (len(targets), 1))
-        heard = [seen] if totals_of(seen) is not None else []
-        return self._central_log_likelihoods(heard, targets, candidates)
+        return self._central_log_likelihoods([seen] if totals_of(seen) is not None else [], targets, candidates)
 
     def _central_log_likelihoods(self, heard: Sequence[Seen], targets: IntArray, candidates: Candidates) -> FloatArray:
         total = np.zeros((len(targets), len(candidates.rows)))
@@ -277,8 +254,7 @@ class FairVotingAttack(Attack):
         if phase.choice is None and totals is not None:
             law = self._law(others[group : group + 1], most=_MOST_NOISY_SUMS, draws=_MOST_NOISY_SUMS // 4)
             sums = law.rows[:, None] + own
-            flat = sums.reshape(-1, self.size)
-            told = phase.tally_mechanism.log_likelihoods(totals[group : group + 1], flat)
+            told = phase.tally_mechanism.log_likelihoods(totals[group : group + 1], sums.reshape(-1, self.size))
             return law.weights, told.reshape(*sums.shape[:2], 1)
         key = (group, own.tobytes(), *(part for each in others for part in each.key))
         held = self._held
@@ -348,8 +324,7 @@ class FairVotingAttack(Attack):
                 continue  # whoever is honest did not report
             if totals is None or totals[group, 0] - own[group, 0] == 1:
                 consistent = last_reports(self.protocol, phase, seen, own, group)
-                logs = phase.mechanism.log_likelihoods(consistent, rows)
-                told[groups == group] = log_sums(logs, axis=0)
+                told[groups == group] = log_sums(phase.mechanism.log_likelihoods(consistent, rows), axis=0)
             else:
                 told[groups == group] = self._of_tally(phase, totals[group] - own[group], rows)
         return told
@@ -364,9 +339,8 @@ class FairVotingAttack(Attack):
             if self.size <= _MOST_LISTED:
                 expected = self.population @ np.exp(phase.mechanism.log_likelihoods(reports, self.rankings)).T
             return log_of(laws @ (table / expected))
-        if count < _LEAST_NORMAL:
-            allowed = f"with the aggregator, all other voters of the group, or all but {_LEAST_NORMAL} and more"
-            raise ConfigurationError(field="coalition", value=f"all but {count} of a group", allowed=allowed)
+        allowed = f"with the aggregator, all other voters of the group, or all but {_LEAST_NORMAL} and more"
+        refuse(count < _LEAST_NORMAL, "coalition", f"all but {count} of a group", allowed)
         means, spread = self._moments(phase)
         average = self.population @ means
         away = table - (count - 1) * average - means[self._places(RANKING, rows)]
@@ -389,13 +363,8 @@ class FairVotingAttack(Attack):
 def _log_of_any_other(rows: IntArray, rankings: IntArray, of_rankings: FloatArray) -> FloatArray:
     """Return the logarithms of an election in which a voter ranks otherwise than before: any other way, all alike.
 
-    Args:
-        rows: int64, shape (c, m): what it may have been before.
-        rankings: int64, shape (m!, m): all.
-        of_rankings: ln P[published | others' sum, ranking], shape (s, m!, outcomes).
-
-    Returns:
-        Shape (s, c, outcomes).
+    `rows`, shape (c, m), are what it may have been before, `of_rankings` ln P[published | others' sum, ranking], shape
+    (s, m!, outcomes); what is returned has shape (s, c, outcomes).
     """
     is_other = (rows[:, None] != rankings).any(axis=2)
     log_shares = np.where(is_other, -math.log(len(rankings) - 1), -np.inf)

@@ -1,46 +1,294 @@
 """The misreporter: a voter who knows all other rankings, and would report a false one where that is worth more.
 
-It follows the protocol with whatever ranking it reports, so that nothing detects it. What it gains at most is bounded
-by the ε that protects it: a vote that hardly depends on one ranking hardly rewards a false one. Who does not follow the
-protocol, and chooses its report where voters randomize themselves, is a poisoner.
+It follows the protocol with whatever ranking it reports, so that nothing detects it. Who does not follow the protocol,
+and chooses its report where voters randomize themselves, is a poisoner. It compares what it expects of every ranking
+that it could report. Its utility of the winner is the score of the position in its true ranking, normalized: 1 for the
+best score, 0 for the worst. The law of the winner is the mechanism's own where a choice elects. Where estimates are
+released, elections are simulated, and the best misreport is chosen on one half of them and weighed on the other.
+
+**The bound.** Let P and Q be the laws of the winner under the truth and a misreport, each at most e^ε times the other
+on every set, and A the winners that Q makes likelier. Q(A) ≤ e^ε·P(A) and 1 − P(A) ≤ e^ε·(1 − Q(A)), so that
+Q(A) − P(A) ≤ (e^ε − 1)/(e^ε + 1); and Σu(Q − P) ≤ Q(A) − P(A) for u in [0, 1]. So an ε-DP vote is approximately
+strategy-proof, whatever all others report. The usual statement, that e^ε − 1 is gained at most, is weaker.
+
+Source: McSherry and Talwar (2007), Section 3, for approximate truthfulness; Lee (2015), Efficient, private, and
+ε-strategyproof elicitation of tournament voting rules, for voting rules.
 """
 
-from collections.abc import Sequence
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, cast
 
 import numpy as np
 
 from ....agents.adversaries import SERVER
+from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError, refuse
-from ....protocol.fair_voting import FairVoting
+from ....protocol.fair_voting import (
+    DisclosedRankings,
+    FairVoting,
+    JointRankings,
+    Objective,
+    RandomizedRankings,
+    Rankings,
+)
+from ....protocol.fair_voting.posteriors import merits_of
+from ....protocol.fair_voting.rankings import cells_of_members
+from ....protocol.phases import Inputs
 from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series, check_between
-from .misreports import MOST_ALTERNATIVES, WITHOUT_PRIVACY, MisreportGain, check_law, gains_of
+from ...attacks.seen import Coalition
+from ..comparisons import with_mechanism
+from .inference import RANKING, FairVotingAttack
 
-__all__ = ["MisreporterRole"]
+__all__ = [
+    "COMPARED",
+    "MOST_ALTERNATIVES",
+    "WITHOUT_PRIVACY",
+    "MisreportGain",
+    "MisreporterRole",
+    "bound_of_gain",
+    "check_law",
+    "gain_of",
+    "gains_of",
+]
+
+MOST_ALTERNATIVES: Final = 5
+"""All of whose rankings are tried: 120, and as many for each group where groups are private."""
+WITHOUT_PRIVACY: Final = "without privacy"
+COMPARED: Final = ("exponential", "permute_and_flip", "sampling, by label", "sampling, proven", "laplace", "local")
+"""Of `comparisons.MECHANISMS`, beside the session's own, at its ε; `sampling` by label as far as that is feasible."""
+
 
 _MOST_TRIALS: Final = 100_000
 _LEAST_TRIALS: Final = 10
 
 
-class MisreporterRole(Role, frozen=True, kw_only=True):
-    """A voter who looks for the false ranking that is worth most.
+@dataclasses.dataclass(frozen=True)
+class MisreportGain:
+    """What a false ranking is worth to one voter, if all others' are known."""
 
-    Args:
-        members: that voter alone.
-        trials: simulated elections, for each mechanism that releases more than the winner.
+    mechanism: str  # what elects
+    truthful: float  # the expected utility of reporting the truth, in [0, 1]
+    gain: float  # how much more the best misreport is expected to be worth; 0 where none is
+    error: float  # the standard error of the gain; 0 where it is exact
+    misreport: tuple[str, ...]  # the alternatives in its order; the true one where no other one is better
+    epsilon: float  # what is proven between any two rankings of this voter; ∞ without privacy
+
+    @property
+    def bound(self) -> float:
+        """The most that any voter of this loss gains, whatever all others report."""
+        return bound_of_gain(self.epsilon)
+
+
+def bound_of_gain(epsilon: float) -> float:
+    """Return (e^ε − 1)/(e^ε + 1), the most that a misreport gains of a utility in [0, 1]; 1 for ∞."""
+    return math.tanh(epsilon / 2)
+
+
+def gains_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed: int) -> list[MisreportGain]:
+    """Return what a voter gains without privacy, and with each mechanism at the session's ε, its own first.
+
+    The voter's own row is the truth. Where the winner's law is not written down, so many elections are simulated.
     """
+    told = [gain_of(vote, inputs, place, trials=trials, seed=seed), _gain_without_privacy(vote, inputs, place)]
+    parameters = vote.parameters
+    for name in () if parameters.is_joint else COMPARED:
+        try:
+            other = with_mechanism(parameters, name, epsilon=parameters.epsilon)
+            is_proven = [each.calibration == "proven" for each in (other, parameters)]
+            if other.mechanism == parameters.mechanism and is_proven[0] == is_proven[1]:
+                continue  # the session's own
+            found = gain_of(FairVoting(other), inputs, place, trials=trials, seed=seed)
+        except (ConfigurationError, NotImplementedError):
+            continue  # it does not take these parameters, or its law takes too long
+        found = dataclasses.replace(found, mechanism=name) if other.mechanism == "sampling" else found
+        told += [found] if found.mechanism not in {each.mechanism for each in told} else []
+    return told
 
-    trials: int = 400
+
+def gain_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed: int) -> MisreportGain:
+    """Return what a voter gains under the mechanism of a session. See `gains_of`.
+
+    Raises:
+        ConfigurationError: there are more than `MOST_ALTERNATIVES`.
+        NotImplementedError: the law of the winner takes too long.
+    """
+    phase = vote.phase
+    name = vote.parameters.mechanism if isinstance(phase, DisclosedRankings) else phase.report.name
+    proven = FairVotingAttack(vote).loss(RANKING, inputs.public, np.array([place]), Coalition((), has_server=False))
+    rows, utilities, true = _choices_of(vote, inputs, place)
+    if isinstance(phase, DisclosedRankings) and phase.choice is not None:
+        check_law(vote, inputs)
+        sums = _sums(vote, phase, inputs, place, rows)
+        expected = np.exp(phase.choice.log_laws(sums)) @ utilities
+        return _exact(vote, name, rows, expected, true, proven)
+    winners = np.stack(list(_simulated_winners(vote, inputs, place, rows, trials=trials, seed=seed)))
+    worth = utilities[winners]  # (rows, trials)
+    half = trials // 2
+    best = int(worth[:, :half].mean(axis=1).argmax())
+    differences = worth[best, half:] - worth[true, half:]
+    return MisreportGain(
+        mechanism=name,
+        truthful=float(worth[true, half:].mean()),
+        gain=float(differences.mean()),
+        error=float(differences.std() / math.sqrt(len(differences))),
+        misreport=_names(vote, rows[best]),
+        epsilon=proven,
+    )
+
+
+def check_law(vote: FairVoting, inputs: Inputs) -> None:
+    """Raise NotImplementedError if a winner alone is released, and its law takes too long."""
+    phase = vote.phase
+    if not isinstance(phase, DisclosedRankings) or phase.choice is None:
+        return
+    if vote.parameters.samples_voters_first:
+        raise NotImplementedError("the law of a sample's winner takes too long")
+    groups, positions = vote.members_of(inputs)
+    phase.choice.log_laws(phase.sums_of(positions, groups).reshape(1, -1))
+
+
+def _gain_without_privacy(vote: FairVoting, inputs: Inputs, place: int) -> MisreportGain:
+    """Return what a voter gains where the objective's best wins, and one of those that tie by lot."""
+    plain = FairVoting(with_mechanism(vote.parameters, "exponential", epsilon=vote.parameters.epsilon))
+    groups, positions = vote.members_of(inputs)
+    public = Inputs(positions, groups[:, None])
+    rows, utilities, true = _choices_of(plain, public, place)
+    disclosed = plain.disclosed
+    objective = plain.parameters.make_objective()
+    expected: list[float] = []
+    for own in _sums(plain, disclosed, public, place, rows).tolist():
+        sums = np.array(own, dtype=np.int64).reshape(-1, rows.shape[1])
+        best = objective.best(plain.mean_utilities(sums, disclosed.scoring), plain.parameters.group_sizes)
+        expected.append(math.fsum(utilities[best].tolist()) / len(best))
+    return _exact(plain, WITHOUT_PRIVACY, rows, np.array(expected), true, math.inf)
+
+
+def _choices_of(vote: FairVoting, inputs: Inputs, place: int) -> tuple[IntArray, FloatArray, int]:
+    """Return the rows that a voter may report, its utility of each winner, and the place of its true row among them."""
+    size = len(vote.parameters.alternatives)
+    refuse(size > MOST_ALTERNATIVES, "alternatives", f"{size} alternatives", f"at most {MOST_ALTERNATIVES}")
+    rows = np.array(list(itertools.permutations(range(size))), dtype=np.int64)
+    _, positions = vote.members_of(inputs)
+    scores = np.array(vote.parameters.make_scoring(is_centered=True).steps, dtype=np.float64)
+    utilities = ((scores - scores[-1]) / (scores[0] - scores[-1]))[positions[place]]
+    own = inputs.private[place]
+    if vote.parameters.is_joint:
+        every = range(len(vote.parameters.groups))
+        rows = np.concatenate([cells_of_members(np.full(len(rows), group), rows) for group in every])
+    return rows, utilities, int(np.flatnonzero((rows == own).all(axis=1))[0])
+
+
+def _exact(
+    vote: FairVoting, name: str, rows: IntArray, expected: FloatArray, true: int, epsilon: float
+) -> MisreportGain:
+    best = int(expected.argmax())
+    gain = max(float(expected[best] - expected[true]), 0.0)
+    best = best if gain > 0 else true
+    return MisreportGain(name, float(expected[true]), gain, 0.0, _names(vote, rows[best]), epsilon)
+
+
+def _sums(vote: FairVoting, phase: DisclosedRankings, inputs: Inputs, place: int, rows: IntArray) -> IntArray:
+    """Return all groups' sums for each row that the voter may report, shape (c, G·m)."""
+    groups, positions = vote.members_of(inputs)
+    size, group = rows.shape[1], int(groups[place])
+    others = phase.sums_of(np.delete(positions, place, axis=0), np.delete(groups, place)).reshape(-1)
+    sums = np.tile(others, (len(rows), 1))
+    sums[:, group * size : (group + 1) * size] += phase.scoring.utilities_of(Rankings(rows))
+    return sums
+
+
+def _simulated_winners(
+    vote: FairVoting, inputs: Inputs, place: int, rows: IntArray, *, trials: int, seed: int
+) -> Iterator[IntArray]:
+    """Yield for each row the winners of simulated elections, shape (trials,), in which only that row differs."""
+    phase, parameters = vote.phase, vote.parameters
+    sizes = np.array(parameters.group_sizes, dtype=np.float64)
+    objective = parameters.make_objective()
+    generator = np.random.default_rng([seed, place])
+    if isinstance(phase, DisclosedRankings):
+        mechanism, scoring = phase.tally_mechanism, phase.scoring
+        width = len(sizes) * rows.shape[1]
+        noise = mechanism.randomize_rows(
+            np.zeros((trials, width), dtype=np.int64), generator.random((trials, mechanism.slots_of(width)))
+        )
+        for own in _sums(vote, phase, inputs, place, rows):
+            totals = (noise + own).reshape(trials, len(sizes), -1)
+            yield _elected((totals / sizes[:, None] + scoring.center) * scoring.step, objective, sizes)
+        return
+    mechanism = phase.mechanism
+    others = np.delete(inputs.private, place, axis=0)
+    slots = mechanism.slots_of(phase.num_values)
+    rest = np.delete(inputs.public, place, axis=0)
+    tallied = np.stack(
+        [
+            phase.tally(
+                mechanism.randomize_rows(others, generator.random((len(others), slots))), earlier=(), public=rest
+            ).totals
+            for _ in range(trials)
+        ]
+    )
+    slopes, start = _linear(phase)
+    uniforms = generator.random((trials, slots))
+    for row in rows:
+        reports = mechanism.randomize_rows(np.tile(row, (trials, 1)), uniforms)
+        public = np.tile(inputs.public[place], (trials, 1))
+        own = np.stack(
+            [
+                phase.tally(reports[one : one + 1], earlier=(), public=public[one : one + 1]).totals
+                for one in range(trials)
+            ]
+        )
+        totals = tallied + own
+        if isinstance(phase, RandomizedRankings):
+            counts = np.maximum(totals[:, :, :1], 1)
+            utilities = totals[:, :, 1:] @ slopes.T / counts + start
+        else:
+            utilities = totals @ slopes.T / sizes[:, None] + start
+        yield _elected(utilities, objective, sizes)
+
+
+def _elected(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> IntArray:
+    """Return the winners; of those that tie, which noise hardly ever leaves, the first."""
+    return merits_of(utilities, objective, sizes).argmax(axis=1).astype(np.int64)
+
+
+def _linear(phase: RandomizedRankings | JointRankings) -> tuple[FloatArray, FloatArray]:
+    """Return how a group's estimates follow from its tally: what each number adds to one voter's, and what is there."""
+    report = phase.report
+    width, mean = report.width, float(report.mean)
+    start = np.array([float(value) for value in report.estimates([0] * width, 1)])
+    units: list[Sequence[float]] = []
+    for place in range(width):
+        unit = [int(other == place) for other in range(width)]
+        units.append([float(value) for value in report.estimates(unit, 1)])
+    return (np.array(units) - start).T, start + mean
+
+
+def _names(vote: FairVoting, row: IntArray) -> tuple[str, ...]:
+    """Return a row's ranking in words, and the group where that is part of it."""
+    size = len(row)
+    order: list[int] = np.argsort(row % size).tolist()
+    told = tuple(vote.parameters.alternatives[place] for place in order)
+    if vote.parameters.is_joint:
+        return (f"as {vote.parameters.groups[int(row[0]) // size]}: {told[0]}", *told[1:])
+    return told
+
+
+class MisreporterRole(Role, frozen=True, kw_only=True):
+    """A voter who looks for the false ranking that is worth most."""
+
+    trials: int = 400  # simulated elections, for each mechanism that releases more than the winner
 
     name: ClassVar[str] = "misreporter"
     protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})
 
     def check(self, scene: Scene) -> None:
-        """Refuse other members than one voter, many alternatives, and a law of the winner that takes too long."""
         coalition = scene.coalition(self.members)
-        if len(self.members) != 1 or coalition.has_server:
-            value = SERVER if coalition.has_server else f"{len(self.members)} voters"
-            raise ConfigurationError(field="members", value=value, allowed="one voter")
+        value = SERVER if coalition.has_server else f"{len(self.members)} voters"
+        refuse(len(self.members) != 1 or coalition.has_server, "members", value, "one voter")
         check_between("trials", self.trials, _LEAST_TRIALS, _MOST_TRIALS)
         vote = _vote_of(scene)
         size = len(vote.parameters.alternatives)

@@ -23,8 +23,7 @@ from ...attacks.poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedRankings"]
 
-# Reports of one number, of which all are tried: the codes of rankings of seven.
-_MOST_TRIED: Final = 5_040
+_MOST_TRIED: Final = 5_040  # reports of one number, of which all are tried: the codes of rankings of seven
 
 
 class PoisonedRankings(Poisoning):
@@ -40,7 +39,6 @@ class PoisonedRankings(Poisoning):
         return self.protocol.parameters
 
     def check_protocol(self) -> None:
-        """Refuse a session that releases its winner alone. See `Poisoning.check_protocol`."""
         phase = self.protocol.phase
         if isinstance(phase, DisclosedRankings) and phase.choice is not None:
             allowed = "'laplace' or a local one: this one releases no estimate in which a shift could be seen"
@@ -53,11 +51,9 @@ class PoisonedRankings(Poisoning):
 
     @property
     def pushed(self) -> str:
-        """The welfare."""
         return f"the welfare of {self.aim!r}"
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray, *, num_parties: int) -> FloatArray:
-        """Return what is added to the mean utility. See `Poisoning.contributions`."""
         del public
         phase = self.protocol.phase
         if isinstance(phase, JointRankings):
@@ -114,21 +110,17 @@ class PoisonedRankings(Poisoning):
         return cells_of_members(members_of_cells(inputs.private[places])[0], wished) if is_joint else wished
 
     def truthful_range(self, public: Sequence[int], *, num_parties: int) -> float:
-        """Return what lies between the best and the worst position. See `Poisoning.truthful_range`."""
         del public
         scoring = self._parameters.make_scoring(is_centered=self._parameters.is_centered)
         return float((max(scoring.steps) - min(scoring.steps)) * scoring.step) / num_parties
 
     def decided(self, outcome: Any) -> str:
-        """Return who is elected."""
         return f"{outcome.winner!r} is elected"
 
     def has_reached(self, outcome: Any) -> bool:
-        """Return whether the aim is elected, or is not."""
         return (outcome.winner == self.aim) == (self.sign > 0)
 
     def error_of_release(self, outcome: Any) -> float:
-        """Return that of the welfare. See `Poisoning.error_of_release`."""
         return float(outcome.alternatives[self.number].welfare.standard_error)
 
     def _utilities_of(self, phase: RandomizedRankings, reports: IntArray) -> FloatArray:
@@ -158,8 +150,7 @@ class PoisonedRankings(Poisoning):
             firsts, seconds = mechanism.pairs
             question = int(np.flatnonzero((firsts == self.number) | (seconds == self.number))[0])
             rest = [0] * (mechanism.num_groups - mechanism.num_signs)
-            told = [[question, *[sign] * mechanism.num_signs, *rest] for sign in (1, -1)]
-            return np.array(told, dtype=np.int64)
+            return np.array([[question, *[sign] * mechanism.num_signs, *rest] for sign in (1, -1)], dtype=np.int64)
         if isinstance(mechanism, JointScores):
             ends = np.zeros((2, phase.num_reported), dtype=np.int64)
             ends[:, self.number :: phase.report.size] = [[low], [high]]

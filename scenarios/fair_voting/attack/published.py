@@ -1,24 +1,34 @@
-"""What is published of a fair vote, as the integers that its tally holds.
+"""What is published of a fair vote, as the integers that its tally holds, and what that tells where groups are private.
 
 A session's tallies are published (`result.json`). Who has the released outcome alone gets them back, since the outcome
 is a function of the tally that everybody can compute: the winner is one; a noisy sum is the integer next to
 (estimate/step − center)·size, which double precision tells apart below 2^50 or so; and of randomized reports those are
 possible that give the released estimates bit for bit. The lot of a tie depends on the tally as well; it is not used.
+
+Where groups are private, the coalition's own reports are taken off. Of a single honest voter the rest is its report.
+Of several it is a sum of independent reports, of which one is the target's: its mean and covariance are worked out from
+the exact law of a report, and it is taken for normal.
 """
 
+import itertools
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import cast
+from typing import Final, cast
 
 import numpy as np
 
-from ....protocol.arrays import IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import refuse
 from ....protocol.estimators import Estimate
-from ....protocol.fair_voting import DisclosedRankings, FairVoting, Outcome, RandomizedRankings
+from ....protocol.fair_voting import DisclosedRankings, FairVoting, JointRankings, Outcome, RandomizedRankings
+from ....protocol.mechanisms import JointPair, JointScores, RowMechanism
 from ...attacks.seen import Seen
 
-__all__ = ["last_reports", "totals_of"]
+__all__ = ["joint_log_likelihoods", "last_reports", "totals_of"]
+
+
+_LEAST_NORMAL: Final = 30  # honest reports whose sums are taken for normal
+_MOST_REPORTS: Final = 1 << 13  # that are listed
 
 
 def totals_of(seen: Seen) -> IntArray | None:
@@ -46,29 +56,17 @@ def totals_of(seen: Seen) -> IntArray | None:
 
 
 def last_reports(protocol: FairVoting, phase: RandomizedRankings, seen: Seen, own: IntArray, group: int) -> IntArray:
-    """Return the reports that the only honest voter of a group may have sent (the local model).
+    """Return the reports that the only honest voter of a group may have sent: int64, shape (n, num_reported), n ≥ 1.
 
-    Args:
-        protocol: what was run.
-        phase: its own.
-        seen: by the coalition.
-        own: the tally of the coalition's reports, shape (G, 1 + width).
-        group: the voter's.
-
-    Returns:
-        int64, shape (n, num_reported), n ≥ 1.
-
-    Raises:
-        ConfigurationError: the tally was not published, and more than one voter of the group is honest.
+    `own` is the tally of the coalition's reports, shape (G, 1 + width), in the local model.
     """
     release = cast("Outcome", seen.release)
     if seen.totals:
         count, *rest = (seen.totals[0][group] - own[group]).tolist()
     else:
         count, rest = release.num_reports[group] - int(own[group, 0]), None
-    if count != 1:
-        allowed = "all other voters of a group, where the release alone is known"
-        raise ConfigurationError(field="coalition", value=f"all but {count} of a group", allowed=allowed)
+    allowed = "all other voters of a group, where the release alone is known"
+    refuse(count != 1, "coalition", f"all but {count} of a group", allowed)
     published = [alternative.utilities[group] for alternative in release.alternatives]
     if phase.report.name == "noisy_scores":
         if rest is None:
@@ -95,3 +93,76 @@ def _estimates(phase: RandomizedRankings, totals: IntArray) -> Sequence[Estimate
 def _whole(estimate: Estimate, number: int, *, step: float, center: int) -> int:
     """Return the sum, in steps from the center, of which an estimate is the mean over so many."""
     return round((Fraction(estimate.value) / Fraction(step) - center) * number)
+
+
+def joint_log_likelihoods(
+    seen: Seen, phase: JointRankings, rows: IntArray, believed: tuple[IntArray, FloatArray]
+) -> FloatArray:
+    """Return ln P[the honest voters' tally | one of them holds this row], up to a term for all: shape (c,).
+
+    It is seen by a coalition without the aggregator, which believes of the rows of other honest voters how likely each
+    is.
+    """
+    own = phase.tally(seen.reports[0][list(seen.coalition.members)], earlier=[], public=seen.public[:0])
+    release = cast("Outcome | None", seen.release)
+    if not seen.totals or release is None:
+        return np.zeros(len(rows))
+    rest = seen.totals[0] - own.totals
+    count = release.num_reports[0] - own.num_reports
+    if count == 0:
+        return np.zeros(len(rows))  # whoever is honest did not report
+    if isinstance(phase.mechanism, JointScores):
+        return _of_scores(phase.mechanism, rest, count, rows, believed)
+    reports = _all_reports(phase.mechanism)
+    tallies = np.stack([phase.report.totals_of(report[None]).reshape(-1) for report in reports])
+    if count == 1:
+        return phase.mechanism.log_likelihoods(reports[(tallies == rest.reshape(-1)).all(axis=1)], rows)[0]
+    told = tallies.astype(np.float64)
+    laws = np.exp(phase.mechanism.log_likelihoods(reports, rows)).T
+    of_others = believed[1] @ np.exp(phase.mechanism.log_likelihoods(reports, believed[0])).T
+    spread = np.cov(told.T, aweights=of_others, bias=True)
+    return _log_normals(rest, count, laws @ told, of_others @ told, spread)
+
+
+def _of_scores(
+    mechanism: JointScores, rest: IntArray, count: int, rows: IntArray, believed: tuple[IntArray, FloatArray]
+) -> FloatArray:
+    if count == 1:
+        return mechanism.log_likelihoods(rest.reshape(1, -1), rows)[0]
+    means, others = (mechanism.prepare_rows(each).astype(np.float64) for each in (rows, believed[0]))
+    noise = mechanism.laplace.noise_variance * np.eye(means.shape[1])
+    spread = np.cov(others.T, aweights=believed[1], bias=True) + noise
+    return _log_normals(rest, count, means, believed[1] @ others, spread)
+
+
+def _log_normals(rest: IntArray, count: int, means: FloatArray, average: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return the logarithms of the densities of a sum of `count` reports, for each mean of one of them."""
+    allowed = f"with the aggregator, all other voters, or all but {_LEAST_NORMAL} and more"
+    refuse(count < _LEAST_NORMAL, "coalition", f"all but {count}", allowed)
+    away = rest.reshape(-1) - (count - 1) * average - means
+    return np.einsum("ci,ij,cj->c", away, np.linalg.pinv(spread, hermitian=True), away) / (-2 * count)
+
+
+def _all_reports(mechanism: RowMechanism) -> IntArray:
+    """Return all reports that somebody may send."""
+    if not isinstance(mechanism, JointPair):
+        high = mechanism.report_range[1]
+        _check_number(high + 1)
+        return np.arange(high + 1, dtype=np.int64)[:, None]
+    groups, number = range(mechanism.num_groups), mechanism.num_signs
+    chosen = [
+        (places, signs)
+        for places in itertools.islice(itertools.combinations(groups, number), _MOST_REPORTS)
+        for signs in itertools.islice(itertools.product((1, -1), repeat=number), _MOST_REPORTS)
+    ]
+    _check_number(mechanism.num_questions * len(chosen))
+    told = np.zeros((len(chosen), mechanism.num_groups), dtype=np.int64)
+    for row, (places, signs) in enumerate(chosen):
+        told[row, list(places)] = signs
+    questions = np.arange(mechanism.num_questions, dtype=np.int64).repeat(len(chosen))
+    return np.concatenate([questions[:, None], np.tile(told, (mechanism.num_questions, 1))], axis=1)
+
+
+def _check_number(number: int) -> None:
+    allowed = f"with the aggregator, where a report is one of more than {_MOST_REPORTS}"
+    refuse(number > _MOST_REPORTS, "coalition", f"without, and {number} reports", allowed)

@@ -15,26 +15,19 @@ from ....protocol.arrays import FloatArray, IntArray
 
 __all__ = ["LawOfSums", "Others", "law_of_sums"]
 
-# Sums before equal ones are put together: sorting them takes a tenth of a second.
-_MOST_BEFORE_MERGING: Final = 1 << 17
+_MOST_BEFORE_MERGING: Final = 1 << 17  # sums before equal ones are put together: sorting them takes a tenth of a second
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Others:
-    """The other voters of one group.
+    """The other voters of one group."""
 
-    Args:
-        known: int64, shape (n, m): the utilities, in steps, of those whose rankings are known. Who is on the roster and
-            does not vote has zeros.
-        num_unknown: how many there are beside them.
-        chances: shape (c,): the law of the ranking of each of these.
-        num_sampled: how many of all are drawn, without replacement; all of them where None.
-    """
-
+    # Int64, shape (n, m): the utilities, in steps, of those whose rankings are known. Who is on the roster and does not
+    # vote has zeros.
     known: IntArray
-    num_unknown: int
-    chances: FloatArray
-    num_sampled: int | None = None
+    num_unknown: int  # how many there are beside them
+    chances: FloatArray  # shape (c,): the law of the ranking of each of these
+    num_sampled: int | None = None  # how many of all are drawn, without replacement; all of them where None
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -44,13 +37,7 @@ class Others:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LawOfSums:
-    """The groups' sums and their probabilities.
-
-    Args:
-        weights: shape (s,): they sum to 1.
-        rows: int64, shape (s, G·m).
-        is_exact: whether they are all that is possible, and not draws.
-    """
+    """The groups' sums, int64, shape (s, G·m), and their probabilities: all that is possible, or draws."""
 
     weights: FloatArray
     rows: IntArray
@@ -60,12 +47,8 @@ class LawOfSums:
 def law_of_sums(groups: Sequence[Others], utilities: IntArray, *, most: int, draws: int, seed: int) -> LawOfSums:
     """Return the law of the sums of some groups, independent of each other.
 
-    Args:
-        groups: the others of each.
-        utilities: int64, shape (c, m): those of each ranking that an unknown voter may have.
-        most: how many sums are worked out exactly.
-        draws: how many profiles are drawn where there are more.
-        seed: of the draws.
+    Utilities, int64, shape (c, m), are of each ranking that an unknown voter may have. At most so many sums are worked
+    out exactly; where there are more, so many profiles are drawn.
     """
     parts: list[tuple[FloatArray, IntArray]] = []
     number = 1
@@ -105,8 +88,7 @@ def _exactly(group: Others, utilities: IntArray, most: int) -> tuple[FloatArray,
                 parts.setdefault(taken, []).append((weights * (1 - share), rows))
             if share > 0:
                 more = np.outer(weights * share, chances).reshape(-1)
-                sums = (rows[:, None] + own).reshape(-1, rows.shape[1])
-                parts.setdefault(taken + 1, []).append((more, sums))
+                parts.setdefault(taken + 1, []).append((more, (rows[:, None] + own).reshape(-1, rows.shape[1])))
         laws = {taken: _merged(of_taken) for taken, of_taken in parts.items()}
         if sum(len(weights) for weights, _ in laws.values()) > most:
             return None

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
@@ -35,28 +35,22 @@ __all__ = ["TwoElections", "channel_of_winner", "publish_alike"]
 class TwoElections:
     """Two elections in the central model that differ in one voter.
 
-    Args:
-        first: the attack on the first one, in which the target votes, with what it believes of other voters.
-        second: the second vote: with as many voters, or without the target.
-        change: what becomes of the target.
-
     Raises:
         ConfigurationError: they do not fit each other: alternatives or scores are other ones, one publishes noisy sums
             and the other does not, no aggregator is trusted, or Algorithm 2 samples voters first.
     """
 
+    # The attack on the first one, in which the target votes, with what it believes of other voters.
     first: FairVotingAttack
-    second: FairVoting
-    change: Change
+    second: FairVoting  # the second vote: with as many voters, or without the target
+    change: Change  # what becomes of the target
 
     def __post_init__(self) -> None:
         for protocol in (self.first.protocol, self.second):
             parameters = protocol.parameters
-            if not parameters.model.trusts_server:
-                allowed = "one in which the aggregator is trusted"
-                raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
-            if parameters.samples_voters_first:
-                raise ConfigurationError(field="reading", value="subsample", allowed="group, for two elections")
+            allowed = "one in which the aggregator is trusted"
+            require(parameters.model.trusts_server, "mechanism", parameters.mechanism, allowed)
+            refuse(parameters.samples_voters_first, "reading", "subsample", "group, for two elections")
         if not publish_alike(self.first.protocol.parameters, self.second.parameters):
             allowed = "one with the same alternatives, groups and scores that publishes in the same way"
             raise ConfigurationError(field="second", value="another vote", allowed=allowed)
@@ -67,11 +61,7 @@ class TwoElections:
         return FairVotingAttack(self.second, seed=self.first.seed)
 
     def bound(self, group: int) -> float:
-        """Return the ε that both elections prove together, between any two rankings of the target.
-
-        Args:
-            group: the target's.
-        """
+        """Return the ε that both elections prove together, between any two rankings of a target in this group."""
         public = np.array([[group]], dtype=np.int64)
         nobody = Coalition((), has_server=False)
         attacks = [self.first] if self.change == "left" else [self.first, self._after]
@@ -80,17 +70,10 @@ class TwoElections:
     def evaluate(self, inputs: Inputs, *, target: int, coalition: Coalition, secret: str) -> Evaluation:
         """Return how well the best attack does that sees both winners: of their joint law, which is finite.
 
-        Args:
-            inputs: of the first election, of which the members' rankings are taken.
-            target: its place.
-            coalition: who colludes, without the aggregator; it may have no member.
-            secret: what is inferred of the ranking in the first election.
-
-        Raises:
-            ConfigurationError: more than the winner is published, or as `FairVotingAttack`.
+        Of the first election's inputs the members' rankings are taken; the coalition is without the aggregator, and may
+        have no member.
         """
-        if self.second.parameters.kind.releases_sums:
-            raise ConfigurationError(field="mechanism", value="laplace", allowed="one that publishes the winner alone")
+        refuse(self.second.parameters.kind.releases_sums, "mechanism", "laplace", "one that publishes the winner alone")
         candidates = self.first.candidates(secret)
         seen = _nothing_yet(self.first, inputs, coalition)
         weights, first, second = self._log_laws(seen, target, candidates.rows, None, None)
@@ -102,13 +85,7 @@ class TwoElections:
     def posteriors(self, seen: tuple[Seen, Seen], *, target: int, secret: str) -> Posteriors:
         """Return what is believed of the ranking in the first election once both releases are seen.
 
-        Args:
-            seen: of the first election and of the second; the members' rankings are taken from the first.
-            target: its place in the first.
-            secret: what is inferred.
-
-        Raises:
-            ConfigurationError: a release was not seen, or as `FairVotingAttack`.
+        The members' rankings and the target's place are of the first.
         """
         candidates = self.first.candidates(secret)
         totals = [totals_of(each) for each in seen]
@@ -123,8 +100,7 @@ class TwoElections:
         self, seen: Seen, target: int, rows: IntArray, of_first: IntArray | None, of_second: IntArray | None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the weights of what the others may be, and each election's logarithms: shape (s, c, outcomes)."""
-        if target in seen.coalition.members:
-            raise ConfigurationError(field="target", value=target, allowed="no member of the coalition")
+        refuse(target in seen.coalition.members, "target", target, "no member of the coalition")
         group = int(seen.public[target, 0])
         others = self.first.others(seen, group)
         weights, first = self.first.log_laws(others, group, rows, totals=of_first)
@@ -161,12 +137,7 @@ def channel_of_winner(
 ) -> FloatArray:
     """Return the law of the winner that a coalition hears, shape (candidates, alternatives), as it believes.
 
-    Args:
-        attack: on a vote that publishes the winner alone.
-        inputs: all voters', of which the members' rankings are taken.
-        coalition: who colludes, without the aggregator.
-        target: its place in the roster.
-        rows: the rankings that it may have.
+    The coalition is without the aggregator, and knows its members' rankings; `rows` are what the target may have.
     """
     group = int(inputs.public[target, 0])
     others = attack.others(_nothing_yet(attack, inputs, coalition), group)

@@ -52,32 +52,25 @@ _NUM_GROUPS: Final = 2
 _JOINT_EPSILONS: Final = (0.5, 1.0, 4.0)
 _GRID_STEPS: Final = 512
 """Between neighboring positions' scores at ε ≥ 1: a scale of Borda's noise has 128 or more up to ε = 8."""
-_SECURE_RANKINGS: Final = 1.0
-"""ε for which the noise of deployments is audited too."""
+_SECURE_RANKINGS: Final = 1.0  # ε for which the noise of deployments is audited too
 _SECURE_SHARES: Final = {"whole": 0.5, "noisy scores": 0.2}
 """Of the outputs asked for, where one takes up to a millisecond with such noise."""
 
 _EPSILONS: Final = (0.5, 2.0, 8.0)
 _SECURE_CHOICES: Final = 2.0
-_SIZES: Final = (1, 2)
-"""Voters of each group, where all profiles are tried."""
+_SIZES: Final = (1, 2)  # voters of each group, where all profiles are tried
 _CROSSINGS: Final = (1, 1, 1)
 _FEATURES: Final = (((0, 1), (2,)), ((0,), (1, 2)))
 """Two features of three crossings: the one in the middle is in the larger group of both."""
-_MANY: Final = (40, 80)
-"""Voters of each group for Algorithm 2, enough for its samples at ε = 1."""
-_NAMES: Final = tuple("abcd")
-"""Of the alternatives there."""
+_MANY: Final = (40, 80)  # voters of each group for Algorithm 2, enough for its samples at ε = 1
+_NAMES: Final = tuple("abcd")  # of the alternatives there
 _SEED: Final = 1
 _STARTS, _STEPS = 2, 150
 # A draw is a loop over exact fractions, a thousand times as slow as an array's; the law says all but how it is drawn.
 _SHARE, _SECURE_SHARE = 0.02, 0.3
-# Algorithm 2 draws hundreds of numbers for a winner.
-_SAMPLED_SHARE, _SAMPLED_SECURE_SHARE = 0.002, 0.03
-_MOST_PROFILES: Final = 8
-"""That are drawn and held against their laws."""
-_RELEASED_SECURE_SHARE: Final = 0.2
-"""Of rows of eight numbers."""
+_SAMPLED_SHARE, _SAMPLED_SECURE_SHARE = 0.002, 0.03  # Algorithm 2 draws hundreds of numbers for a winner
+_MOST_PROFILES: Final = 8  # that are drawn and held against their laws
+_RELEASED_SECURE_SHARE: Final = 0.2  # of rows of eight numbers
 _SUBSAMPLED: Final = Subsample((4, 5), 2)
 _SUBSAMPLE_SHARE: Final = 0.1
 
@@ -255,8 +248,7 @@ def _released_cases() -> Iterator[Case]:
     """Yield Algorithm 1's sums, for a voter who is replaced, or is there or not."""
     ranking, other = list(range(len(_NAMES))), list(range(len(_NAMES)))[::-1]
     for relation in NeighboringRelation:
-        vote = _vote(relation=relation)
-        phase = vote.disclosed
+        phase = _vote(relation=relation).disclosed
         (loss,) = phase.losses_of((0,))
         # The voter, and one of each group whose sums cancel out of every comparison.
         before = [other] if relation is NeighboringRelation.REPLACE_ONE else []

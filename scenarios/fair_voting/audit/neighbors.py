@@ -28,10 +28,8 @@ from .winner_laws import winner_law
 
 __all__ = ["RankingCounts", "case_of_profiles", "law_of_winner", "sums_of_profile", "worst_neighbors"]
 
-_SHARE: Final = 0.002
-"""Of the outputs that are asked for: an election takes a millisecond, and laws are exact anyway."""
-_SECURE_SHARE: Final = 0.04
-"""The same of sessions that are held by machines, a millisecond or more each."""
+_SHARE: Final = 0.002  # of the outputs that are asked for: an election takes a millisecond, and laws are exact anyway
+_SECURE_SHARE: Final = 0.04  # the same of sessions that are held by machines, a millisecond or more each
 _SIDES = 2
 _SESSION = "audited"
 
@@ -52,16 +50,7 @@ def case_of_profiles(
     share: float = _SHARE,
     is_secure: bool = False,
 ) -> Case:
-    """Return the audit of one election, for a voter of a group.
-
-    Args:
-        vote: what is elected by, with two groups.
-        neighbors: finds two neighboring profiles.
-        group: the voter's.
-        suffix: of the name.
-        share: see `Case`.
-        is_secure: whether sessions are held with the noise of deployments too.
-    """
+    """Return the audit of one election with two groups, for a voter of one of them: of neighboring profiles."""
     parameters = vote.parameters
     entries = charge(vote, _rankings(vote)[0].tolist(), (group,), num_sessions=1)
     is_sampled = parameters.kind.is_sampled
@@ -89,11 +78,9 @@ def case_of_profiles(
 
 
 def law_of_winner(vote: FairVoting, profile: RankingCounts) -> FloatArray:
-    """Return the exact law of the winner, shape (m,).
+    """Return the exact law of the winner, shape (m,), of a mechanism that elects by chance.
 
-    Args:
-        vote: of a mechanism that elects by chance.
-        profile: its voters; one of a group may be missing.
+    One voter of the profile may be missing in its group.
     """
     phase = vote.disclosed
     if isinstance(phase.choice, ExponentialChoice):
@@ -109,23 +96,13 @@ def law_of_winner(vote: FairVoting, profile: RankingCounts) -> FloatArray:
 
 
 def sums_of_profile(vote: FairVoting, profile: RankingCounts) -> IntArray:
-    """Return the groups' sums of utilities, in steps from the center, shape (2, m).
-
-    Args:
-        vote: what is elected by.
-        profile: its voters.
-    """
+    """Return the groups' sums of utilities, in steps from the center, shape (2, m)."""
     utilities = np.array(vote.disclosed.scoring.steps, dtype=np.int64)[_rankings(vote)]
     return np.stack([np.array(own, dtype=np.int64) @ utilities for own in profile])
 
 
 def worst_neighbors(vote: FairVoting, *, group: int = 0) -> tuple[RankingCounts, RankingCounts]:
-    """Return the neighbors that lose most among all profiles.
-
-    Args:
-        vote: with two groups that are small enough to try them all.
-        group: the place of the voter's.
-    """
+    """Return the neighbors that lose most among all profiles of two groups that are small enough to try them all."""
     own_size, other_size = vote.parameters.group_sizes[group], vote.parameters.group_sizes[1 - group]
     number = math.factorial(len(vote.parameters.alternatives))
 
@@ -167,8 +144,7 @@ def _law_of_sums(choice: SampledChoice, sums: tuple[int, ...]) -> FloatArray:
 
 
 def _rankings(vote: FairVoting) -> IntArray:
-    size = len(vote.parameters.alternatives)
-    return np.array(list(itertools.permutations(range(size))), dtype=np.int64)
+    return np.array(list(itertools.permutations(range(len(vote.parameters.alternatives)))), dtype=np.int64)
 
 
 def _profiles(num_voters: int, num_rankings: int) -> Iterator[tuple[int, ...]]:
@@ -227,7 +203,6 @@ def _draw_of(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSa
     tally = phase.tally(inputs.private, earlier=(), public=inputs.public)
 
     def draw(number: int, stream: int) -> IntArray:
-        noise = SimulatedNoise(_SIDES * stream + side, session=_SESSION)
-        return draw_releases(vote, phase, tally, number, noise)
+        return draw_releases(vote, phase, tally, number, SimulatedNoise(_SIDES * stream + side, session=_SESSION))
 
     return draw

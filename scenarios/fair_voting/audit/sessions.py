@@ -22,10 +22,9 @@ from ....protocol.mechanisms import code_of_rankings
 from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
 from ...audit.exposures import Exposure, exposure_of_release
-from ...audit.jointly import two_party_cases
 from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
 from ...audit.machines import roster_of
-from ...audit.whole_sessions import Party
+from ...audit.whole_sessions import Party, two_party_cases
 from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
 __all__ = [
@@ -39,17 +38,14 @@ __all__ = [
 
 LARGE_SIZES: Final = (500, 1_001)
 """As in Table 1, but for one voter: groups of n and 2n have many ties, which lots decide."""
-LABEL: Final = 0.6
-"""The least ε of Table 1 that is feasible for these sizes."""
+LABEL: Final = 0.6  # the least ε of Table 1 that is feasible for these sizes
 
 _ALTERNATIVES = ("a", "b", "c", "d")
 _GROUPS = ("left", "right")
 _SIZES = (2, 2)
-# On the printed scale groups of different sizes are compared unlike.
-_UNEQUAL_SIZES = (1, 2)
+_UNEQUAL_SIZES = (1, 2)  # on the printed scale groups of different sizes are compared unlike
 _ABSENT = "nobody"
-_EPSILON_OF_RELEASES = 8.0
-"""Of a whole ladder: a winner says little of a small one."""
+_EPSILON_OF_RELEASES = 8.0  # of a whole ladder: a winner says little of a small one
 _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
 """Of the outputs that are asked for: a session by machines takes most of a millisecond."""
 _UNIT = "voter"
@@ -58,17 +54,12 @@ _REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_
 
 
 def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
-    """Yield the local mechanisms, Algorithm 1 under both relations, and all that elects a winner.
-
-    Args:
-        epsilon: of a voter, as the paper states it.
-    """
+    """Yield the local mechanisms, Algorithm 1 under both relations, and all that elects a winner."""
     for mechanism in LOCAL:
         yield _local(_vote(mechanism=mechanism, epsilon=epsilon))
     for mechanism in JOINT:
         yield _local(_vote(mechanism=mechanism, alternatives=_ALTERNATIVES[:3], epsilon=epsilon))
-    vote = _vote(mechanism="whole_ranking", alternatives=_ALTERNATIVES[:3], epsilon=epsilon)
-    party = _party(vote, _PUBLIC)
+    party = _party(_vote(mechanism="whole_ranking", alternatives=_ALTERNATIVES[:3], epsilon=epsilon), _PUBLIC)
     other = party.rows[-1], (1,)  # of the other group
     yield from two_party_cases(party, other, name="whole_ranking", unit=_UNIT)
     for calibration, relation in itertools.product(("tight", "printed"), (_REPLACE, _REMOVE)):
@@ -154,15 +145,10 @@ def _released_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
 
 
 def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int, group: int = 0) -> Exposure:
-    """Return what Algorithm 1 releases, for each ranking of a voter of a group.
+    """Return what Algorithm 1, mechanism "laplace", releases, for each ranking of a voter of a group.
 
     Where voters are added or removed, the first candidate is a group without that voter, and not all others are
     neighbors of each other.
-
-    Args:
-        vote: of mechanism "laplace".
-        num_sessions: how often.
-        group: the voter's.
     """
     rows, _ = _rankings(vote)
     # The other voters: of each group one, whose sums cancel out of every comparison.
@@ -210,10 +196,7 @@ def disliked_alternative(vote: FairVoting) -> tuple[RankingCounts, RankingCounts
     """Return profiles in which both groups like an alternative least, and another in which one voter likes it best.
 
     Nobody's utility of it is above 0, so that parity elects it for sure on the printed scale, but for ties; a single
-    voter makes it one among others. The groups agree on what is best and differ in the middle.
-
-    Args:
-        vote: with two groups and four alternatives.
+    voter makes it one among others. Two groups agree on what is best of four, and differ in the middle.
     """
     number = math.factorial(len(vote.parameters.alternatives))
     orders = np.array([[1, 2, 3, 0], [1, 3, 2, 0], [0, 3, 2, 1]], dtype=np.int64)

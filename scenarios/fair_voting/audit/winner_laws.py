@@ -26,29 +26,21 @@ __all__ = ["Neighbors", "Ties", "loss_between", "search_neighbors", "winner_law"
 
 Ties: TypeAlias = Literal["random", "first"]
 
-_MAX_RANKED: Final = 6
-"""Alternatives: a profile has a number for each of their m! orders."""
-_MOVES: Final = 4
-"""Kinds of moves, all equally often: two that change the voter, two that change other voters."""
+_MAX_RANKED: Final = 6  # alternatives: a profile has a number for each of their m! orders
+_MOVES: Final = 4  # kinds of moves, all equally often: two that change the voter, two that change other voters
 
 _DRAWS: Final = 100
 
 
 @dataclasses.dataclass(frozen=True)
 class Neighbors:
-    """Two profiles that differ in the ranking of one voter of the first group.
+    """Two profiles that differ in the ranking of one voter of the first group."""
 
-    Args:
-        sums: the groups' sums of utilities with the voter's one ranking, flattened, in steps from the scoring's center.
-        changed_sums: with its other ranking.
-        alternative: whose probability of winning changes most.
-        loss: |ln P(a)/P'(a)| of that alternative.
-    """
-
+    # The groups' sums of utilities with the voter's one ranking, flattened, in steps from the scoring's center.
     sums: tuple[int, ...]
-    changed_sums: tuple[int, ...]
-    alternative: int
-    loss: float
+    changed_sums: tuple[int, ...]  # with its other ranking
+    alternative: int  # whose probability of winning changes most
+    loss: float  # |ln P(a)/P'(a)| of that alternative
 
 
 def winner_law(choice: SampledChoice, values: Sequence[int], *, ties: Ties = "random") -> FloatArray:
@@ -82,11 +74,7 @@ def winner_law(choice: SampledChoice, values: Sequence[int], *, ties: Ties = "ra
 def loss_between(
     choice: SampledChoice, values: Sequence[int], other_values: Sequence[int], *, ties: Ties = "random"
 ) -> tuple[float, int]:
-    """Return the greatest |ln P(a)/P'(a)| between two profiles' sums, and its a; infinite where one is 0 alone.
-
-    Raises:
-        ValueError: see `winner_law`.
-    """
+    """Return the greatest |ln P(a)/P'(a)| between two profiles' sums, and its a; infinite where one is 0 alone."""
     return _loss(winner_law(choice, values, ties=ties), winner_law(choice, other_values, ties=ties))
 
 
@@ -97,14 +85,7 @@ def search_neighbors(
 
     The voter is of the first group. A start is the best of a hundred pairs that have each group rank by one or two
     orders; a step moves some voters of a group from one order to another, or changes one of the voter's two rankings,
-    and is kept where it loses no less.
-
-    Args:
-        choice: see `winner_law`; the sums are of all voters of the groups.
-        seed: of starts and steps. The same seed finds the same pair.
-        num_starts: at least 1.
-        num_steps: of each start.
-        ties: see `winner_law`.
+    and is kept where it loses no less. The same seed finds the same pair.
 
     Raises:
         ValueError: see `winner_law`; there are more than 6 alternatives, or sums are of a sub-sample.
@@ -185,8 +166,7 @@ def _evaluate(
 def _loss(law: FloatArray, other: FloatArray) -> tuple[float, int]:
     losses: list[float] = []
     for one, two in zip(law.tolist(), other.tolist(), strict=True):
-        both = one > 0 and two > 0
-        losses.append(abs(ln(one / two)) if both else (0.0 if one == two else math.inf))
+        losses.append(abs(ln(one / two)) if one > 0 and two > 0 else (0.0 if one == two else math.inf))
     alternative = max(range(len(losses)), key=losses.__getitem__)
     return losses[alternative], alternative
 

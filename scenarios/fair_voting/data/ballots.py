@@ -25,34 +25,22 @@ _MAX_NAME_LENGTH: Final = 256
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FileBallots:
-    """The ballots of a file, and who cast them.
+    """The ballots of a file, and who cast them."""
 
-    Args:
-        alternatives: their names, which are distinct.
-        ids: how the file itself calls them (PrefLib: numbers from 1; Pabulib: project ids).
-        classes: shape (b, m): for each ballot the class of each alternative: those of class 0 are the best, those of
-            one class are tied, and those that are not listed are of class m.
-        listed: shape (b, m): at which place of the ballot each alternative stands, from 0; m for one that does not.
-        ballot_of_voter: int64, shape (n,): which ballot each voter cast.
-        lines: int64, shape (n,): the line of each voter's ballot, from 1.
-        voters: how the file itself calls its voters; empty where it does not, and they are counted from 1.
-        source: the file's name.
-        entries: what a column that was asked for says of each voter.
-        sources: the names of the files, where there are several.
-        source_of_voter: int64, shape (n,): which of them has each voter; None where there is one.
-    """
-
-    alternatives: tuple[str, ...]
-    ids: tuple[str, ...]
+    alternatives: tuple[str, ...]  # their names, which are distinct
+    ids: tuple[str, ...]  # how the file itself calls them (PrefLib: numbers from 1; Pabulib: project ids)
+    # Shape (b, m): for each ballot the class of each alternative: those of class 0 are the best, those of one class are
+    # tied, and those that are not listed are of class m.
     classes: PlaceArray
+    # Shape (b, m): at which place of the ballot each alternative stands, from 0; m for one that does not.
     listed: PlaceArray
-    ballot_of_voter: IntArray
-    lines: IntArray
-    voters: Sequence[str]
-    source: str
-    entries: Sequence[str] = ()
-    sources: tuple[str, ...] = ()
-    source_of_voter: IntArray | None = None
+    ballot_of_voter: IntArray  # int64, shape (n,): which ballot each voter cast
+    lines: IntArray  # int64, shape (n,): the line of each voter's ballot, from 1
+    voters: Sequence[str]  # how the file itself calls its voters; empty where it does not, and they are counted from 1
+    source: str  # the file's name
+    entries: Sequence[str] = ()  # what a column that was asked for says of each voter
+    sources: tuple[str, ...] = ()  # the names of the files, where there are several
+    source_of_voter: IntArray | None = None  # int64, shape (n,): which of them has each voter; None where there is one
 
     def __len__(self) -> int:
         return len(self.ballot_of_voter)

@@ -12,16 +12,16 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from ....protocol.errors import ConfigurationError, did_you_mean
+from ....protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from .ballots import FileBallots
-from .crossings import crossed
 from .groups import (
     Grouping,
     WithoutGroup,
     age_groups,
     check_groups,
+    crossed,
     groups_in_turn,
     groups_of_companion,
     groups_of_entries,
@@ -52,43 +52,32 @@ _MAX_SHOWN: Final = 12
 class RankingOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How ballots become rankings.
 
-    Args:
-        alternatives: those that are kept, by name or by what the file calls them, in the order of the result; by
-            default all. There may be 2 to 50.
-        ties: how tied alternatives, and those that are not ranked, are ordered (see `ties`).
-        ties_seed: of the random order, not of the noise.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
+    # Those that are kept, by name or by what the file calls them, in the order of the result; by default all. There may
+    # be 2 to 50.
     alternatives: tuple[str, ...] = ()
-    ties: TieRule = "random"
-    ties_seed: int = 0
+    ties: TieRule = "random"  # how tied alternatives, and those that are not ranked, are ordered (see `ties`)
+    ties_seed: int = 0  # of the random order, not of the noise
 
     def __post_init__(self) -> None:
-        if self.ties_seed < 0:
-            raise ConfigurationError(field=f"{_FIELD}.ties_seed", value=self.ties_seed, allowed="at least 0")
+        refuse(self.ties_seed < 0, f"{_FIELD}.ties_seed", self.ties_seed, "at least 0")
 
 
 class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
     """How a column of a Pabulib file tells groups, beside `RankingOptions`.
 
-    Args:
-        group_column: of VOTES, such as sex, age or district_preference.
-        group_names: a group's name by the entry that stands for it; entries may share one.
-        age_cuts: the age with which each group but the first begins: [30, 60] for "under 30", "30 to 59" and
-            "60 and over".
-        without_group: what becomes of voters whose group is not said.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    group_column: str = ""
-    group_names: dict[str, str] = {}
+    group_column: str = ""  # of VOTES, such as sex, age or district_preference
+    group_names: dict[str, str] = {}  # a group's name by the entry that stands for it; entries may share one
+    # The age with which each group but the first begins: [30, 60] for "under 30", "30 to 59" and "60 and over".
     age_cuts: tuple[int, ...] = ()
-    without_group: WithoutGroup = "refuse"
+    without_group: WithoutGroup = "refuse"  # what becomes of voters whose group is not said
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,12 +85,10 @@ class ColumnOptions(RankingOptions, frozen=True, kw_only=True):
         if cuts and (cuts[0] < 1 or any(high <= low for low, high in itertools.pairwise(cuts))):
             raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(cuts), allowed="ages that ascend, from 1")
         columns: tuple[str, ...] = (self.group_column, *getattr(self, "group_columns", ()))
-        if cuts and (self.group_names or not any(columns)):
-            allowed = "left out with group_names, and without group_column"
-            raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(cuts), allowed=allowed)
-        if self.group_column == "age" and not cuts:
-            allowed = "given for the column 'age', such as [30, 60]"
-            raise ConfigurationError(field=f"{_FIELD}.age_cuts", value="nothing", allowed=allowed)
+        allowed = "left out with group_names, and without group_column"
+        refuse(cuts and (self.group_names or not any(columns)), f"{_FIELD}.age_cuts", list(cuts), allowed)
+        allowed = "given for the column 'age', such as [30, 60]"
+        refuse(self.group_column == "age" and not cuts, f"{_FIELD}.age_cuts", "nothing", allowed)
 
 
 class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -110,34 +97,26 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
     There is one file and one of `groups_file`, `group_column`, `group_columns` and `group_rule`; or `group_files`.
     Beside `groups_file` there may be `group_columns`.
 
-    Args:
-        file: PrefLib's .soc, .soi, .toc or .toi, or Pabulib's .pb; each may be packed (`.gz`).
-        group_files: such a file by the name of the group that it is.
-        same_alternatives: how those of several files are told to be the same: by their names, or by their numbers.
-        groups_file: a CSV file with the columns voter and group, or with `group_columns`.
-        group_columns: features that overlap: columns of VOTES of a Pabulib file, or of `groups_file`, whose crossings
-            are the groups (`crossings`).
-        group_rule: "alternating" where the voters of the groups take turns in the file.
-        groups: the groups' names, in the order of the result; by default those found.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    file: str = ""
-    group_files: dict[str, str] = {}
+    file: str = ""  # PrefLib's .soc, .soi, .toc or .toi, or Pabulib's .pb; each may be packed (`.gz`)
+    group_files: dict[str, str] = {}  # such a file by the name of the group that it is
+    # How those of several files are told to be the same: by their names, or by their numbers.
     same_alternatives: Literal["names", "numbers"] = "names"
-    groups_file: str = ""
+    groups_file: str = ""  # a CSV file with the columns voter and group, or with `group_columns`
+    # Features that overlap: columns of VOTES of a Pabulib file, or of `groups_file`, whose crossings are the groups
+    # (`groups.crossed`).
     group_columns: tuple[str, ...] = ()
-    group_rule: Literal["", "alternating"] = ""
-    groups: tuple[str, ...] = ()
+    group_rule: Literal["", "alternating"] = ""  # "alternating" where the voters of the groups take turns in the file
+    groups: tuple[str, ...] = ()  # the groups' names, in the order of the result; by default those found
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if bool(self.file) == bool(self.group_files):
-            value = "given" if self.file else "left out"
-            field = f"{_FIELD}.file and {_FIELD}.group_files"
-            raise ConfigurationError(field=field, value=value, allowed="given one of them alone")
+        value = "given" if self.file else "left out"
+        field = f"{_FIELD}.file and {_FIELD}.group_files"
+        refuse(bool(self.file) == bool(self.group_files), field, value, "given one of them alone")
         known = ("group_files", "groups_file", "group_column", "group_columns", "group_rule")
         sources = [name for name in known if getattr(self, name)]
         if sources == ["groups_file", "group_columns"]:
@@ -161,14 +140,7 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def load_rankings(options: RankingFile) -> Profile:
-    """Return the voters of a file, or of several.
-
-    Args:
-        options: which, and how they are read.
-
-    Raises:
-        ConfigurationError: a file cannot be read or is not what it should be, or an option does not fit it.
-    """
+    """Return the voters of a file, or of several, as the options read them."""
     if options.group_files:
         parts = [
             read_ballots(Path(file), field=f"{_FIELD}.group_files.{group}")
@@ -184,38 +156,22 @@ def load_rankings(options: RankingFile) -> Profile:
 
 
 def read_ballots(path: Path, *, column: str = "", field: str = "file") -> FileBallots:
-    """Return the ballots of a file, by the end of its name.
-
-    Args:
-        path: the file.
-        column: of a Pabulib file's VOTES, whose entries are wanted.
-        field: the setting that names the file, for errors.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be.
-    """
+    """Return the ballots of a file, by the end of its name, and of a Pabulib file's VOTES the entries of a column."""
     of_type = type_of(path)
     if of_type == _PABULIB:
         return read_pabulib(path, column=column, field=field)
     if of_type not in PREFLIB_TYPES:
         allowed = f"a file that ends with .{_PABULIB} or {', '.join(f'.{name}' for name in PREFLIB_TYPES)}"
         raise ConfigurationError(field=field, value=str(path), allowed=allowed)
-    if column:
-        allowed = f"left out for {path.name}: PrefLib's files hold no groups"
-        raise ConfigurationError(field=f"{_FIELD}.group_column", value=column, allowed=allowed)
+    refuse(column, f"{_FIELD}.group_column", column, f"left out for {path.name}: PrefLib's files hold no groups")
     return read_preflib(path, field=field)
 
 
 def merge(parts: Sequence[FileBallots], *, same_alternatives: Literal["names", "numbers"] = "names") -> FileBallots:
     """Return the ballots of several files, one after another.
 
-    Args:
-        parts: one or more, over the same alternatives.
-        same_alternatives: told by their names, which may stand in another order; or by their numbers, whatever their
-            names are.
-
-    Raises:
-        ConfigurationError: they are not over the same alternatives.
+    That alternatives are the same is told by their names, which may stand in another order; or by their numbers,
+    whatever their names are.
     """
     first = parts[0]
     columns = [_columns_like(first, part, by_name=same_alternatives == "names") for part in parts]
@@ -244,12 +200,7 @@ def profile_of(
 ) -> Profile:
     """Return the profile of the voters who are in a group.
 
-    Args:
-        ballots: of n voters.
-        grouping: their groups.
-        options: how ballots become rankings.
-        names: of the voters; by default running numbers.
-        note: what else became of the lines of the file.
+    Names are by default running numbers; the note is on what else became of the lines of the file.
 
     Raises:
         ConfigurationError: an alternative is unknown, they are too few or too many, or a tie is refused.
@@ -280,16 +231,7 @@ def profile_of(
 
 
 def grouping_of_column(ballots: FileBallots, options: ColumnOptions, *, groups: Sequence[str] = ()) -> Grouping:
-    """Return the groups that a Pabulib file's own column tells.
-
-    Args:
-        ballots: with the entries of `options.group_column`.
-        options: how it tells them.
-        groups: see `groups_of_entries`.
-
-    Raises:
-        ConfigurationError: an entry is empty or of no group, or a group has no voter, or there are fewer than two.
-    """
+    """Return the groups that a Pabulib file's own column tells, as the options say."""
     column, entries = options.group_column, ballots.entries
     if options.age_cuts:
         groups, entries = age_groups(ballots, entries, options.age_cuts, column=column)
@@ -297,12 +239,7 @@ def grouping_of_column(ballots: FileBallots, options: ColumnOptions, *, groups: 
             allowed = f"ages with voters in each group: nobody is {empty[0]}"
             raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(options.age_cuts), allowed=allowed)
     return groups_of_entries(
-        ballots,
-        entries,
-        column=column,
-        groups=groups,
-        renamed=options.group_names,
-        without_group=options.without_group,
+        ballots, entries, column=column, groups=groups, renamed=options.group_names, without_group=options.without_group
     )
 
 
@@ -323,8 +260,7 @@ def _profile_of_columns(options: RankingFile) -> Profile:
             cuts = options.age_cuts if column == "age" else ()
             own = msgspec.structs.replace(options, group_columns=(), group_column=column, age_cuts=cuts)
             groupings[column] = grouping_of_column(read_ballots(file, column=column, field=f"{_FIELD}.file"), own)
-    if len(groupings) < len(options.group_columns):
-        raise ConfigurationError(field=field, value=list(options.group_columns), allowed="columns, each once")
+    refuse(len(groupings) < len(options.group_columns), field, list(options.group_columns), "columns, each once")
     grouping, features = crossed(groupings, field=field)
     return dataclasses.replace(profile_of(ballots, grouping, options), features=features)
 
@@ -354,10 +290,9 @@ def _columns_like(first: FileBallots, part: FileBallots, *, by_name: bool) -> li
         )
         allowed = f'files over the alternatives of {first.source}, or same_alternatives = "numbers"'
         raise ConfigurationError(field=f"{_FIELD}.group_files", value=value, allowed=allowed)
-    if len(part.alternatives) != len(first.alternatives):
-        value = f"{part.source} with {len(part.alternatives)} alternatives"
-        allowed = f"files over as many alternatives as {first.source}, {len(first.alternatives)}"
-        raise ConfigurationError(field=f"{_FIELD}.group_files", value=value, allowed=allowed)
+    value = f"{part.source} with {len(part.alternatives)} alternatives"
+    allowed = f"files over as many alternatives as {first.source}, {len(first.alternatives)}"
+    refuse(len(part.alternatives) != len(first.alternatives), f"{_FIELD}.group_files", value, allowed)
     if by_name:
         return [part.alternatives.index(name) for name in first.alternatives]
     return list(range(len(first.alternatives)))
@@ -376,12 +311,10 @@ def _kept(ballots: FileBallots, wanted: Sequence[str]) -> list[int]:
             allowed = f"an alternative of {ballots.source}: {some}{did_you_mean(name, places)}"
             raise ConfigurationError(field=field, value=name, allowed=allowed)
     kept = [places[name] for name in wanted] or list(range(len(ballots.alternatives)))
-    if len(set(kept)) < len(kept):
-        raise ConfigurationError(field=field, value=list(wanted)[:_MAX_SHOWN], allowed="alternatives, each once")
-    if not _LEAST <= len(kept) <= MAX_ALTERNATIVES:
-        where = field if wanted else f"{ballots.source}, number of alternatives"
-        allowed = f"{_LEAST} to {MAX_ALTERNATIVES}" + ("" if wanted else f"; {field} keeps some of them")
-        raise ConfigurationError(field=where, value=len(kept), allowed=allowed)
+    refuse(len(set(kept)) < len(kept), field, list(wanted)[:_MAX_SHOWN], "alternatives, each once")
+    where = field if wanted else f"{ballots.source}, number of alternatives"
+    allowed = f"{_LEAST} to {MAX_ALTERNATIVES}" + ("" if wanted else f"; {field} keeps some of them")
+    require(_LEAST <= len(kept) <= MAX_ALTERNATIVES, where, len(kept), allowed)
     return kept
 
 

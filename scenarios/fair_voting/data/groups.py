@@ -1,7 +1,9 @@
 """Which group each voter of a file belongs to.
 
 Every voter is in one group, and every group has a voter. Groups stand in the order in which they are named, or else in
-that of their first voters.
+that of their first voters. Where voters are in a group of each of several features, the groups are these features'
+crossings: one that no voter is in is left out. That rule needs groups that are public, since who looks at which
+crossings there are learns of voters' groups. A voter whose group of one feature is not said has none.
 """
 
 import bisect
@@ -15,7 +17,8 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.errors import ConfigurationError, did_you_mean
+from ....protocol.errors import ConfigurationError, did_you_mean, refuse
+from ....protocol.fair_voting import Feature
 from ....protocol.fair_voting.entries import names_two_groups
 from ....protocol.roles import check_party_name
 from ...reading.cells import number_in
@@ -23,32 +26,31 @@ from ...reading.text_forms import read_rows
 from .ballots import FileBallots
 
 __all__ = [
+    "SIGN",
     "Grouping",
     "WithoutGroup",
     "age_groups",
     "check_groups",
+    "crossed",
     "groups_in_turn",
     "groups_of_companion",
     "groups_of_entries",
     "groups_of_files",
 ]
 
-WithoutGroup: TypeAlias = Literal["refuse", "leave out"]
-"""What becomes of a voter whose group is not said."""
+WithoutGroup: TypeAlias = Literal["refuse", "leave out"]  # what becomes of a voter whose group is not said
 
 _LEAST: Final = 2
 _MAX_SHOWN: Final = 12
 _LEAVE_OUT: Final = 'voters.without_group = "leave out"'
 
 
+SIGN: Final = " × "  # between the names of a crossing's groups
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Grouping:
-    """Voters' groups.
-
-    Args:
-        groups: their names.
-        members: int64, shape (n,): the place of each voter's group among the groups; −1 for one who is left out.
-    """
+    """Voters' groups, and int64, shape (n,), the place of each voter's among them; −1 for one who is left out."""
 
     groups: tuple[str, ...]
     members: IntArray
@@ -57,17 +59,11 @@ class Grouping:
 def groups_in_turn(ballots: FileBallots, groups: Sequence[str]) -> Grouping:
     """Return groups whose members take turns in the file: with two groups the odd voters and the even ones.
 
-    Args:
-        ballots: each on a line of its own, since lines that stand for many voters do not say who cast them.
-        groups: their names.
-
-    Raises:
-        ConfigurationError: there are fewer than two groups or more than voters, or a line stands for several voters.
+    Each ballot is on a line of its own, since lines that stand for many voters do not say who cast them.
     """
     check_groups(groups)
-    if len(groups) > len(ballots):
-        allowed = f"at most as many as there are voters in {ballots.source}, {len(ballots)}"
-        raise ConfigurationError(field="voters.groups", value=list(groups)[:_MAX_SHOWN], allowed=allowed)
+    allowed = f"at most as many as there are voters in {ballots.source}, {len(ballots)}"
+    refuse(len(groups) > len(ballots), "voters.groups", list(groups)[:_MAX_SHOWN], allowed)
     is_repeated = ballots.lines[1:] == ballots.lines[:-1]
     if np.any(is_repeated):
         line = int(ballots.lines[np.argmax(is_repeated)])
@@ -78,15 +74,7 @@ def groups_in_turn(ballots: FileBallots, groups: Sequence[str]) -> Grouping:
 
 
 def groups_of_files(groups: Sequence[str], sizes: Sequence[int]) -> Grouping:
-    """Return groups that have a file each.
-
-    Args:
-        groups: their names.
-        sizes: how many voters each file has.
-
-    Raises:
-        ConfigurationError: there are fewer than two.
-    """
+    """Return groups, two or more, that have a file of so many voters each."""
     check_groups(groups)
     return Grouping(tuple(groups), np.repeat(np.arange(len(groups)), sizes))
 
@@ -153,19 +141,9 @@ def groups_of_entries(
 def age_groups(
     ballots: FileBallots, entries: Sequence[str], cuts: Sequence[int], *, column: str
 ) -> tuple[list[str], list[str]]:
-    """Return groups of age: "under 30", "30 to 59", "60 and over" for the cuts 30 and 60.
+    """Return the names of groups of age, "under 30", "30 to 59", "60 and over" for the cuts 30 and 60, and each one's.
 
-    Args:
-        ballots: of n voters.
-        entries: the age of each in years; empty where it is not known.
-        cuts: the age with which each group but the first begins, ascending.
-        column: its name, for errors.
-
-    Returns:
-        The groups' names by age, and the group of each voter; empty where the age is.
-
-    Raises:
-        ConfigurationError: an entry is no age.
+    Entries are ages in years; where one is empty, so is the voter's group.
     """
     between = [f"{low} to {high - 1}" if high - low > 1 else str(low) for low, high in itertools.pairwise(cuts)]
     names = [f"under {cuts[0]}", *between, f"{cuts[-1]} and over"]
@@ -192,15 +170,8 @@ def groups_of_companion(
     """Return the groups that a CSV file names: a line for each voter, with the columns `voter` and `group`, or another.
 
     A voter is called as the file of ballots does (Pabulib), or by its number there, from 1: the lines of a PrefLib file
-    in their order, each for as many voters as its count.
-
-    Args:
-        path: the file, in any order; a line may be repeated.
-        ballots: of n voters.
-        column: that of the groups.
-        groups: see `groups_of_entries`.
-        renamed: see `groups_of_entries`.
-        without_group: what becomes of voters without a line or with an empty group.
+    in their order, each for as many voters as its count. Lines stand in any order, and may be repeated. See
+    `groups_of_entries`.
 
     Raises:
         ConfigurationError: the file cannot be read, a voter in it is unknown or in two groups or is missing, a group
@@ -239,9 +210,8 @@ def groups_of_companion(
 
 def check_groups(groups: Sequence[str]) -> None:
     """Raise ConfigurationError unless these are the names of two or more groups."""
-    if len(groups) < _LEAST or len(set(groups)) < len(groups):
-        allowed = "two or more, each with its own name"
-        raise ConfigurationError(field="voters.groups", value=list(groups)[:_MAX_SHOWN], allowed=allowed)
+    allowed = "two or more, each with its own name"
+    refuse(len(groups) < _LEAST or len(set(groups)) < len(groups), "voters.groups", list(groups)[:_MAX_SHOWN], allowed)
     for name in groups:
         check_party_name(name, field="group")
 
@@ -263,3 +233,29 @@ def _numbers_of_voters(ballots: FileBallots) -> Callable[[str], int]:
 def _some(names: Sequence[str]) -> str:
     """Return names for a sentence, the first ones of many."""
     return ", ".join(names[:_MAX_SHOWN]) + (", …" if len(names) > _MAX_SHOWN else "")
+
+
+def crossed(groupings: Mapping[str, Grouping], *, field: str) -> tuple[Grouping, tuple[Feature, ...]]:
+    """Return the crossings of two features or more that have voters, and which groups of the features they are in.
+
+    Crossings come in the order of their groups: those of the first feature's first group first. If two of them have one
+    name, the setting that names the features is in error.
+    """
+    if len(groupings) < 2:  # noqa: PLR2004  one feature has no crossings
+        raise ConfigurationError(field=field, value=list(groupings), allowed="two columns or more, each once")
+    members = np.stack([grouping.members for grouping in groupings.values()], axis=1)
+    is_in = (members >= 0).all(axis=1)
+    present, places = np.unique(members[is_in], axis=0, return_inverse=True)
+    own = np.full(len(members), -1, dtype=np.int64)
+    own[is_in] = places.reshape(-1)
+    rows: list[list[int]] = present.tolist()
+    named: Sequence[tuple[str, ...]] = [
+        tuple(grouping.groups[place] for grouping, place in zip(groupings.values(), row, strict=True)) for row in rows
+    ]
+    groups = tuple(SIGN.join(parts) for parts in named)
+    if twice := [name for name in groups if groups.count(name) > 1]:
+        raise ConfigurationError(field=field, value=twice[:_MAX_SHOWN], allowed="groups whose crossings have own names")
+    features = tuple(
+        Feature(name=name, of=tuple(parts[number] for parts in named)) for number, name in enumerate(groupings)
+    )
+    return Grouping(groups, own), features

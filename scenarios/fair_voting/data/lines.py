@@ -13,15 +13,7 @@ __all__ = ["line_fault", "read_lines"]
 
 
 def line_fault(path: Path, line: int, value: object, allowed: str, *, what: str = "") -> ConfigurationError:
-    """Return the error for something on a line.
-
-    Args:
-        path: the file.
-        line: its line, from 1.
-        value: what stands there.
-        allowed: what may stand there.
-        what: of the line is meant; by default all of it.
-    """
+    """Return the error for something on a line, from 1; by default all of it is meant."""
     where = f"{path.name} line {line}"
     return ConfigurationError(field=f"{what} ({where})" if what else where, value=value, allowed=allowed)
 
@@ -30,14 +22,7 @@ def read_lines(path: Path, *, field: str) -> Generator[str]:
     """Yield the lines of a file of UTF-8, which may be packed (`.gz`), with their ends.
 
     Whoever may stop before the end closes it (`contextlib.closing`): an error keeps a generator alive, and so its file
-    open.
-
-    Args:
-        path: the file, with or without a byte order mark.
-        field: the setting that names it, for errors.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or a line of it is no text.
+    open. A byte order mark is left out.
     """
     with readable(path, field=field, value=path), open_bytes(path) as file:
         yield from decoded(file, path)

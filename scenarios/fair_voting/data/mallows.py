@@ -26,10 +26,8 @@ from ....protocol.arrays import FloatArray, IntArray
 
 __all__ = ["draw_mallows", "kendall_tau_distances", "mallows_probabilities"]
 
-# Rows at a time: their uniforms and positions stay in the processor's cache.
-_BATCH_ROWS: Final = 1 << 11
-_MOST_ALTERNATIVES: Final = 127
-"""Positions of a batch are kept in eight bits."""
+_BATCH_ROWS: Final = 1 << 11  # rows at a time: their uniforms and positions stay in the processor's cache
+_MOST_ALTERNATIVES: Final = 127  # positions of a batch are kept in eight bits
 
 
 def draw_mallows(uniforms: FloatArray, *, center: Sequence[int], dispersion: float) -> IntArray:
@@ -114,14 +112,9 @@ def kendall_tau_distances(positions: IntArray, *, center: Sequence[int]) -> IntA
 
 
 def _insert(columns: FloatArray, thresholds: Sequence[Sequence[float]]) -> NDArray[Any]:
-    """Return the position of each of the center's alternatives.
+    """Return the position of each of the center's alternatives: int8, shape (m, n).
 
-    Args:
-        columns: float64 in [0, 1), shape (m − 1, n).
-        thresholds: for each of them, where one place further to the front begins.
-
-    Returns:
-        int8, shape (m, n), by the alternatives' place in the center.
+    Columns are float64 in [0, 1), shape (m − 1, n); thresholds say of each where one place further to the front begins.
     """
     positions = np.zeros((len(columns) + 1, columns.shape[1]), dtype=np.int8)
     is_reached = np.empty(columns.shape[1], dtype=np.bool_)
@@ -140,8 +133,7 @@ def _insert(columns: FloatArray, thresholds: Sequence[Sequence[float]]) -> NDArr
 def _thresholds(number: int, dispersion: float) -> list[float]:
     """Return the distribution function of the place of the center's alternative of this number, without its last 1.
 
-    Returns:
-        (1 + φ + … + φ^k)/(1 + φ + … + φ^(number − 1)) for k = 0…number − 2.
+    It is (1 + φ + … + φ^k)/(1 + φ + … + φ^(number − 1)) for k = 0…number − 2.
     """
     *sums, total = itertools.accumulate(_powers(dispersion, number))
     return [each / total for each in sums]
@@ -154,11 +146,7 @@ def _powers(dispersion: float, number: int) -> list[float]:
 
 
 def _ranks_of(center: Sequence[int]) -> list[int]:
-    """Return the place of each alternative in the center.
-
-    Raises:
-        ValueError: it does not have each alternative once.
-    """
+    """Return the place of each alternative in the center, which has each once."""
     ranks = {alternative: rank for rank, alternative in enumerate(center)}
     if not center or len(ranks) != len(center) or set(ranks) != set(range(len(center))):
         raise ValueError(f"center must have each alternative's number once, got {list(center)}")

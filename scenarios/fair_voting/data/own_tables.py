@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.parameters import SEPARATOR
 from ...reading.sources import PartiesTable
@@ -22,38 +22,26 @@ _COLUMNS: Final = ("voter", "group", "ranking")
 class RankingTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file with a line for each voter, of whatever form; columns that nothing names are left out.
 
-    Args:
-        file: a CSV of voter, group and ranking.
-        columns: what the file calls these, where it calls them otherwise.
-        places: in place of rankings, the columns of the alternatives, each with its place: 1 is the best.
-        choices: in place of rankings, the columns of the first, the second and further choices.
-        numbered: it has no names: voters are called by their number in it.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    file: str
-    columns: dict[str, str] = {}
+    file: str  # a CSV of voter, group and ranking
+    columns: dict[str, str] = {}  # what the file calls these, where it calls them otherwise
+    # In place of rankings, the columns of the alternatives, each with its place: 1 is the best.
     places: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
-    numbered: bool = False
+    choices: tuple[str, ...] = ()  # in place of rankings, the columns of the first, the second and further choices
+    numbered: bool = False  # it has no names: voters are called by their number in it
 
     def __post_init__(self) -> None:
         for name in self.columns:
             if name not in _COLUMNS:
-                allowed = one_of(_COLUMNS, name)
-                raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=allowed)
-        if self.places and self.choices:
-            raise ConfigurationError(field=f"{_FIELD}.choices", value="given", allowed="left out beside places")
+                raise ConfigurationError(field=f"{_FIELD}.columns", value=name, allowed=one_of(_COLUMNS, name))
+        refuse(self.places and self.choices, f"{_FIELD}.choices", "given", "left out beside places")
 
 
 def load_table(options: RankingTable) -> PartiesTable:
-    """Return the voters of a file.
-
-    Raises:
-        ConfigurationError: it cannot be read or is not what it should be.
-    """
+    """Return the voters of a file."""
     path = Path(options.file)
     read = read_parties_file(path, FairVoting.client_role, options.columns, numbered=options.numbered)
     named = options.places or options.choices
@@ -74,11 +62,7 @@ def load_table(options: RankingTable) -> PartiesTable:
 
 
 def _order_of_places(names: Sequence[str], places: Sequence[str], read: PartiesTable, voter: int) -> list[str]:
-    """Return the alternatives of a voter, the best first.
-
-    Raises:
-        ConfigurationError: the places are not those from 1 on, each once.
-    """
+    """Return the alternatives of a voter, the best first, by places from 1 on, each once."""
     if sorted(places) != sorted(str(place) for place in range(1, len(names) + 1)):
         where = f"places ({read.source} line {read.lines[voter]}, {read.names[voter]})"
         allowed = f"each place from 1 to {len(names)} once: 1 is the best"

@@ -35,7 +35,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, require
 from ...reading.cells import number_in
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
 from .lines import line_fault, read_lines
@@ -100,8 +100,7 @@ class _Meta:
         """Return how the votes are cast."""
         line, value = self.entries.get("vote_type", (1, ""))
         if value not in VOTE_TYPES:
-            allowed = one_of(VOTE_TYPES, value)
-            raise line_fault(self.path, line, value or "nothing", allowed, what="vote_type")
+            raise line_fault(self.path, line, value or "nothing", one_of(VOTE_TYPES, value), what="vote_type")
         return value
 
     def check_number(self, key: str, found: int, what: str) -> None:
@@ -135,11 +134,7 @@ class _Votes:
         self.ballots.append(ballot)
 
     def tabulate(self) -> tuple[PlaceArray, PlaceArray]:
-        """Return the classes and the listed places of all ballots.
-
-        Raises:
-            ConfigurationError: a vote has an unknown project or one twice, or points that do not fit it.
-        """
+        """Return the classes and the listed places of all ballots."""
         votes = [vote for vote, _ in self._known]
         ids, lengths = _split(votes)
         numbers = np.array([self._projects.get(name, -1) for name in ids], dtype=np.int64)
@@ -273,8 +268,7 @@ def _read_votes(
             entries.append(row[column_place])
         if len(votes.lines) > MAX_VOTERS:
             raise line_fault(path, line, "a further vote", f"the last one: at most {MAX_VOTERS:,} votes in one file")
-    if not votes.lines:
-        raise ConfigurationError(field=path.name, value="VOTES without a vote", allowed="a Pabulib file with votes")
+    require(votes.lines, path.name, "VOTES without a vote", "a Pabulib file with votes")
     if len(set(votes.voters)) < len(votes.voters):
         seen: dict[str, int] = {}
         for line, voter in zip(votes.lines, votes.voters, strict=True):

@@ -19,8 +19,7 @@ from .profile import Profile
 
 __all__ = ["from_pabutools", "to_pabutools"]
 
-_GROUP: Final = "group"
-"""The key of a ballot's table under which its voter's group stands."""
+_GROUP: Final = "group"  # the key of a ballot's table under which its voter's group stands
 
 
 def to_pabutools(profile: Profile, *, costs: Mapping[str, float], budget: float) -> tuple[Any, Any]:

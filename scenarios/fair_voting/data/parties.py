@@ -16,9 +16,8 @@ from ....protocol.fair_voting.parameters import JOINT
 from ...reading.conversion import convert
 from ...reading.sources import PartiesTable, PartySources
 from ...running.parties import read_parties_file
-from .crossings import crossed
 from .files import RankingFile, load_rankings
-from .groups import Grouping
+from .groups import Grouping, crossed
 from .own_tables import RankingTable, load_table
 from .profile import Profile
 from .societies import make_profile, read_society
@@ -41,13 +40,8 @@ def is_of_ballots(path: str) -> bool:
 def load_electorate(parties: str | Mapping[str, Any]) -> PartiesTable:
     """Return the voters of published files, or made-up ones.
 
-    Args:
-        parties: the path of a file whose name ends in one of `_SUFFIXES`; a table of `RankingFile`, or of
-            `RankingTable` where its file is no such one; or one of a society (alternatives, groups, seed) beside the
-            name of its `generator`.
-
-    Raises:
-        ConfigurationError: a file cannot be read or is not what it should be, or an option is not allowed.
+    They are the path of a file whose name ends in one of `_SUFFIXES`; a table of `RankingFile`, or of `RankingTable`
+    where its file is no such one; or one of a society (alternatives, groups, seed) beside the name of its `generator`.
     """
     options: dict[str, Any] = {_FILES[0]: parties} if isinstance(parties, str) else dict(parties)
     given = [name for name in (*_FILES, _GENERATOR) if name in options]
@@ -95,20 +89,12 @@ def _read_columns(options: Mapping[str, Any]) -> PartiesTable:
     found = {"groups": list(grouping.groups), "group_sizes": sizes, "features": msgspec.to_builtins(features)}
     rest = {name: entries for name, entries in parties.table.items() if name not in columns}
     return dataclasses.replace(
-        parties,
-        table={**rest, "group": grouping.members},
-        parameters=found,
-        fixed=frozenset({"groups", "group_sizes"}),
+        parties, table={**rest, "group": grouping.members}, parameters=found, fixed=frozenset({"groups", "group_sizes"})
     )
 
 
 def as_electorate(profile: Profile, *, is_public_record: bool = False) -> PartiesTable:
-    """Return a profile as the parties of a session: each voter with its group and its ranking.
-
-    Args:
-        profile: the profile.
-        is_public_record: everybody may know the rankings already.
-    """
+    """Return a profile as the parties of a session: each voter with its group and its ranking."""
     sizes: list[int] = np.bincount(profile.members, minlength=len(profile.groups)).tolist()
     parameters: dict[str, Any] = {
         "alternatives": list(profile.alternatives),
@@ -131,11 +117,7 @@ def as_electorate(profile: Profile, *, is_public_record: bool = False) -> Partie
 
 
 def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable | None:
-    """Return the voters, unless a file has a line for each of them.
-
-    Raises:
-        ConfigurationError: as `load_electorate`, or crossings would be found from voters whose groups are private.
-    """
+    """Return the voters, unless a file has a line for each of them; of private groups no crossings are found."""
     mechanism = parameters.get("mechanism", "")
     if isinstance(parties, Mapping) and _COLUMNS in parties and mechanism in ("joint", *JOINT):
         allowed = f"left out with mechanism {mechanism!r}: which crossings have voters would tell of private groups"

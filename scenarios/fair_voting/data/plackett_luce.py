@@ -25,13 +25,10 @@ from ....protocol.fair_voting.rankings import positions_of_orders
 __all__ = ["LEAST_WEIGHT", "MOST_WEIGHT", "draw_plackett_luce", "plackett_luce_probabilities"]
 
 LEAST_WEIGHT: Final = 1e-100
-MOST_WEIGHT: Final = 1e100
-"""Between these no time is so long that two alternatives never arrive."""
+MOST_WEIGHT: Final = 1e100  # between these no time is so long that two alternatives never arrive
 
-# Rows at a time: their times stay in the processor's cache.
-_BATCH_ROWS: Final = 1 << 11
-_MOST_ALTERNATIVES: Final = 127
-"""Positions of a batch are kept in eight bits."""
+_BATCH_ROWS: Final = 1 << 11  # rows at a time: their times stay in the processor's cache
+_MOST_ALTERNATIVES: Final = 127  # positions of a batch are kept in eight bits
 
 
 def draw_plackett_luce(uniforms: FloatArray, *, weights: Sequence[float]) -> IntArray:

@@ -21,8 +21,7 @@ from .profile import Profile
 
 __all__ = ["from_pref_voting", "groups_to_pref_voting", "to_pref_voting"]
 
-_MOST_ALTERNATIVES: Final = 255
-"""A ranking is told from another one by its bytes."""
+_MOST_ALTERNATIVES: Final = 255  # a ranking is told from another one by its bytes
 
 
 def to_pref_voting(profile: Profile) -> Any:

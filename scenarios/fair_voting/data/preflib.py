@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse, require
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
 from .lines import line_fault, read_lines
 
@@ -114,9 +114,8 @@ class _Header:
                 )
             names.append(named[str(number)][1])
         self.check_number(_ALTERNATIVES, len(names), "alternatives that have a name")
-        if len(names) > MAX_ALTERNATIVES_OF_A_FILE:
-            allowed = f"at most {MAX_ALTERNATIVES_OF_A_FILE:,}"
-            raise ConfigurationError(field=f"{self.path.name}, {_ALTERNATIVES}", value=len(names), allowed=allowed)
+        allowed = f"at most {MAX_ALTERNATIVES_OF_A_FILE:,}"
+        refuse(len(names) > MAX_ALTERNATIVES_OF_A_FILE, f"{self.path.name}, {_ALTERNATIVES}", len(names), allowed)
         return names
 
     def check_number(self, key: str, found: int, what: str) -> None:
@@ -162,11 +161,7 @@ def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[_Header,
 
 
 def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool) -> _Votes:
-    """Return the votes.
-
-    Raises:
-        ConfigurationError: a line has another form, or there is none.
-    """
+    """Return the votes."""
     form = _STRICT if is_strict else _WEAK
     known: dict[str, int] = {}
     known_counts: dict[str, int] = {}
@@ -198,8 +193,7 @@ def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool
         of_line.append(number)
         counts.append(count)
         orders.append(order)
-    if not of_line:
-        raise ConfigurationError(field=path.name, value="a header alone", allowed="a PrefLib file with votes")
+    require(of_line, path.name, "a header alone", "a PrefLib file with votes")
     numbers, classes, lengths = _parse(list(known))
     return _Votes(
         lines=np.array(of_line, dtype=np.int64),
@@ -241,11 +235,7 @@ def _fault_of(path: Path, number: int, line: str, *, is_strict: bool) -> Configu
 
 
 def _tabulate(path: Path, votes: _Votes, *, num_alternatives: int, is_complete: bool) -> tuple[PlaceArray, PlaceArray]:
-    """Return the classes and the listed places.
-
-    Raises:
-        ConfigurationError: a line has an unknown alternative, one twice, or not all where it should.
-    """
+    """Return the classes and the listed places."""
     is_unknown = (votes.numbers < 1) | (votes.numbers > num_alternatives)
     if np.any(is_unknown):
         place = int(np.argmax(is_unknown))

@@ -12,30 +12,18 @@ __all__ = ["Profile"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Profile:
-    """Voters, what they prefer, and which group each belongs to.
+    """Voters, what they prefer, and which group each belongs to."""
 
-    Args:
-        alternatives: their names, in the order of the rankings' columns.
-        rankings: strict and complete ones, a voter each.
-        groups: the groups' names; each has a voter.
-        members: int64, shape (n,): the place of each voter's group among the groups.
-        voters: their names.
-        lines: where each stands in its file; empty where there is none.
-        source: that file's name, for errors.
-        is_generated: whether the rankings are made up.
-        features: those of which the groups are the crossings; empty where they are groups of one kind.
-        note: what became of the lines of the file (ties broken, voters left out), as a line for people.
-    """
-
-    alternatives: tuple[str, ...]
-    rankings: Rankings
-    groups: tuple[str, ...]
-    members: IntArray
-    voters: Sequence[str]
-    lines: Sequence[int] = ()
-    source: str = ""
-    is_generated: bool = False
-    note: str = ""
+    alternatives: tuple[str, ...]  # their names, in the order of the rankings' columns
+    rankings: Rankings  # strict and complete ones, a voter each
+    groups: tuple[str, ...]  # the groups' names; each has a voter
+    members: IntArray  # int64, shape (n,): the place of each voter's group among the groups
+    voters: Sequence[str]  # their names
+    lines: Sequence[int] = ()  # where each stands in its file; empty where there is none
+    source: str = ""  # that file's name, for errors
+    is_generated: bool = False  # whether the rankings are made up
+    note: str = ""  # what became of the lines of the file (ties broken, voters left out), as a line for people
+    # Those of which the groups are the crossings; empty where they are groups of one kind.
     features: tuple[Feature, ...] = ()
 
     def __len__(self) -> int:

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ...datasets.loading import DataSet
 from .ballots import FileBallots, tabulate
 from .files import ColumnOptions, RankingOptions, grouping_of_column, merge, profile_of
@@ -59,14 +59,11 @@ _BALLOTS: Final = ("S5R", "S5", "SN", "D5", "D10", "S5D10")
 class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Students and their wives rank 15 things to eat at breakfast; see also `RankingOptions`.
 
-    Args:
-        situation: 1 (overall preference) to 6, or the name of its file, such as "00035-00000002".
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    situation: int | str = 1
+    situation: int | str = 1  # 1 (overall preference) to 6, or the name of its file, such as "00035-00000002"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,14 +84,11 @@ class Breakfast(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields
 class Dots(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """People order four pictures by their dots; each task is a group. See also `RankingOptions`.
 
-    Args:
-        tasks: two or more of 1 (the pictures differ by 3 dots) to 4 (by 9).
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    tasks: tuple[int, ...] = _TASKS
+    tasks: tuple[int, ...] = _TASKS  # two or more of 1 (the pictures differ by 3 dots) to 4 (by 9)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,15 +101,12 @@ class LaborLeadership(RankingOptions, frozen=True, kw_only=True, forbid_unknown_
     """Members of parliament rank the candidates for the leadership of the British Labour Party, 2010.
 
     See also `RankingOptions`.
-
-    Args:
-        groups_file: a CSV file with the columns voter (1 to 266: the lines in their order, each for as many voters as
-            its count) and group; PrefLib's file holds no groups.
-        without_group: what becomes of voters whose group is not said.
     """
 
+    # A CSV file with the columns voter (1 to 266: the lines in their order, each for as many voters as its count) and
+    # group; PrefLib's file holds no groups.
     groups_file: str = ""
-    without_group: WithoutGroup = "refuse"
+    without_group: WithoutGroup = "refuse"  # what becomes of voters whose group is not said
 
 
 class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -141,13 +132,9 @@ class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class BudgetVotes(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Citizens vote on projects of their district; see also `ColumnOptions`.
+    """Citizens vote on projects of their district; see also `ColumnOptions`."""
 
-    Args:
-        election: the file's name, with or without `.pb`; there is none by default.
-    """
-
-    election: str = ""
+    election: str = ""  # the file's name, with or without `.pb`; there is none by default
     group_column: str = "sex"
 
 
@@ -165,19 +152,14 @@ def _load_breakfast(options: Breakfast, folder: Path) -> Profile:
         note = f"respondents 2 to {_NUM_RESPONDENTS} as in {others.source}, 1 as in {ballots.source}"
         first = dataclasses.replace(ballots, ballot_of_voter=ballots.ballot_of_voter[:1], lines=ballots.lines[:1])
         ballots = merge([first, others])
-    if len(ballots) != _NUM_RESPONDENTS:
-        allowed = f"{_NUM_RESPONDENTS} respondents"
-        raise ConfigurationError(field=ballots.source, value=f"{len(ballots)} voters", allowed=allowed)
+    allowed = f"{_NUM_RESPONDENTS} respondents"
+    refuse(len(ballots) != _NUM_RESPONDENTS, ballots.source, f"{len(ballots)} voters", allowed)
     names = [f"respondent {respondent:02d}" for respondent in range(1, _NUM_RESPONDENTS + 1)]
     return profile_of(ballots, groups_in_turn(ballots, _MEN_AND_WOMEN), options, names=names, note=note)
 
 
 def _read_in_order(path: Path, ballots: FileBallots, *, column: int) -> FileBallots:
-    """Return the rankings of a situation as the file of all situations has them, from respondent 2 on.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or a row is not what it should be, with its line.
-    """
+    """Return the rankings of a situation as the file of all situations has them, from respondent 2 on."""
     most = len(ballots.alternatives)
     orders: list[list[int]] = []
     lines: list[int] = []
@@ -193,9 +175,8 @@ def _read_in_order(path: Path, ballots: FileBallots, *, column: int) -> FileBall
             raise line_fault(path, line, ";".join(row), allowed)
         orders.append(order)
         lines.append(line)
-    if len(orders) != _NUM_RESPONDENTS - 1:
-        allowed = f"rows of respondents 2 to {_NUM_RESPONDENTS}"
-        raise ConfigurationError(field=path.name, value=f"{len(orders)} rows", allowed=allowed)
+    allowed = f"rows of respondents 2 to {_NUM_RESPONDENTS}"
+    refuse(len(orders) != _NUM_RESPONDENTS - 1, path.name, f"{len(orders)} rows", allowed)
     table = np.array(orders, dtype=np.int64)
     classes, listed, _ = tabulate(
         table.ravel() - 1, np.tile(np.arange(most), len(table)), np.full(len(table), most), num_alternatives=most
@@ -222,9 +203,8 @@ def _load_dots(options: Dots, folder: Path) -> Profile:
 
 def _load_labor(options: LaborLeadership, folder: Path) -> Profile:
     """Return the members of parliament."""
-    if not options.groups_file:
-        allowed = "given, a CSV file of voter, group: PrefLib's file does not say who cast which ballot"
-        raise ConfigurationError(field=f"{_FIELD}.groups_file", value="nothing", allowed=allowed)
+    allowed = "given, a CSV file of voter, group: PrefLib's file does not say who cast which ballot"
+    require(options.groups_file, f"{_FIELD}.groups_file", "nothing", allowed)
     ballots = read_preflib(folder / "00030-00000001.soi", field=_DATA)
     grouping = groups_of_companion(Path(options.groups_file), ballots, without_group=options.without_group)
     return profile_of(ballots, grouping, options)

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, did_you_mean, one_of
+from ....protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from ....protocol.randomness import philox_rows, stream_key
@@ -36,51 +36,29 @@ __all__ = [
 ]
 
 _MAX_VOTERS: Final = 100_000_000
-_FEWEST: Final = 2
-"""Of alternatives, or there is nothing to decide; and of groups, or there is nothing to compare."""
+_FEWEST: Final = 2  # of alternatives, or there is nothing to decide; and of groups, or there is nothing to compare
 _FIELD: Final = "voters"
 _STREAM: Final = "election-societies"
 _BATCH_ROWS: Final = 1 << 14
 _MOST_NAMED: Final = 5
 
-_Place: TypeAlias = Callable[[str], str]
-"""What an option is called in errors."""
+_Place: TypeAlias = Callable[[str], str]  # what an option is called in errors
 
 
 class GroupOfVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A group, and the law of its voters' rankings.
+    """A group, and the law of its voters' rankings."""
 
-    Args:
-        voters: how many, at least 1.
-    """
-
-    voters: int
+    voters: int  # how many, at least 1
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
-        """Make sure that the law is one, and of rankings of these alternatives.
-
-        Args:
-            alternatives: their names.
-            place: what one of the group's options is called in errors.
-
-        Raises:
-            ConfigurationError: a value is not allowed.
-        """
+        """Make sure that the law is one, and of rankings of these alternatives; a place calls an option in errors."""
 
     def slots(self, num_alternatives: int) -> int:
         """Return how many uniforms a voter's ranking needs: by default one for each alternative but the first."""
         return num_alternatives - 1
 
     def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
-        """Return one ranking for each row of uniforms.
-
-        Args:
-            uniforms: float64 in [0, 1), shape (n, slots).
-            alternatives: their names.
-
-        Returns:
-            int64, shape (n, m): the position of each alternative.
-        """
+        """Return one ranking for each row of uniforms, shape (n, slots): int64, shape (n, m), positions."""
         raise NotImplementedError
 
     def sample(self, alternatives: Sequence[str], *, seed: int) -> IntArray:
@@ -92,15 +70,11 @@ class GroupOfVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
         Returns:
             int64, shape (voters, m): the position of each alternative in each ranking, from 0, the best.
-
-        Raises:
-            ConfigurationError: alternatives, voters, the law or the seed are not allowed.
         """
         names = tuple(alternatives)
         _check_alternatives(names)
         _check_group(self, names, str)
-        if seed < 0:
-            raise ConfigurationError(field="seed", value="a negative number", allowed="at least 0")
+        refuse(seed < 0, "seed", "a negative number", "at least 0")
         return _draw_group(self, names, _key_of(seed, ""))
 
 
@@ -108,23 +82,17 @@ class ImpartialGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fi
     """Voters to whom every ranking is as likely as any other."""
 
     def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
-        """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
         return draw_mallows(uniforms, center=range(len(alternatives)), dispersion=1.0)
 
 
 class MallowsGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Voters around a ranking: one that orders d pairs otherwise is φ^d times as likely.
+    """Voters around a ranking: one that orders d pairs otherwise is φ^d times as likely."""
 
-    Args:
-        dispersion: φ, from 0 (all agree with the center) to 1 (every ranking is equally likely).
-        center: all alternatives, the best first; by default in the order in which the society names them.
-    """
-
-    dispersion: float
+    dispersion: float  # φ, from 0 (all agree with the center) to 1 (every ranking is equally likely)
+    # All alternatives, the best first; by default in the order in which the society names them.
     center: tuple[str, ...] | None = None
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
-        """Check dispersion and center. See `GroupOfVoters.check`."""
         if not 0 <= self.dispersion <= 1:
             raise ConfigurationError(field=place("dispersion"), value=self.dispersion, allowed="in [0, 1]")
         if self.center is not None and (faults := _faults_of(self.center, alternatives)):
@@ -132,7 +100,6 @@ class MallowsGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fiel
             raise ConfigurationError(field=place("center"), value=list(self.center), allowed=allowed)
 
     def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
-        """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
         numbers = {name: number for number, name in enumerate(alternatives)}
         center = [numbers[name] for name in (alternatives if self.center is None else self.center)]
         return draw_mallows(uniforms, center=center, dispersion=self.dispersion)
@@ -148,7 +115,6 @@ class PlackettLuceGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown
     weights: tuple[float, ...]
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
-        """Check the weights. See `GroupOfVoters.check`."""
         if len(self.weights) != len(alternatives):
             allowed = (
                 f"{len(alternatives)} weights, one for each of {_listed(alternatives)} ({len(self.weights)} given)"
@@ -157,15 +123,12 @@ class PlackettLuceGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown
         for alternative, weight in zip(alternatives, self.weights, strict=True):
             if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
                 sort = f"in [{LEAST_WEIGHT:g}, {MOST_WEIGHT:g}]" if 0 < weight < math.inf else "> 0 and finite"
-                field = f"{place('weights')} of {alternative!r}"
-                raise ConfigurationError(field=field, value=weight, allowed=sort)
+                raise ConfigurationError(field=f"{place('weights')} of {alternative!r}", value=weight, allowed=sort)
 
     def slots(self, num_alternatives: int) -> int:
-        """One for each alternative. See `GroupOfVoters.slots`."""
         return num_alternatives
 
-    def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:  # noqa: ARG002  as the others
-        """Return one ranking for each row of uniforms. See `GroupOfVoters.draw`."""
+    def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
         return draw_plackett_luce(uniforms, weights=self.weights)
 
 
@@ -180,32 +143,24 @@ GENERATORS: Final[Mapping[str, type[GroupOfVoters]]] = {
 class Society(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Groups of independent voters who rank the same alternatives.
 
-    Args:
-        alternatives: 2 to 50 different names.
-        groups: at least two, by name; their laws may be of different kinds.
-        seed: of the voters, not of the noise.
-
     Raises:
         ConfigurationError: a value is not allowed; it is named as in a scenario's table of voters.
     """
 
-    alternatives: tuple[str, ...]
-    groups: Mapping[str, GroupOfVoters]
-    seed: int = 0
+    alternatives: tuple[str, ...]  # 2 to 50 different names
+    groups: Mapping[str, GroupOfVoters]  # at least two, by name; their laws may be of different kinds
+    seed: int = 0  # of the voters, not of the noise
 
     def __post_init__(self) -> None:
         _check_alternatives(self.alternatives)
-        if len(self.groups) < _FEWEST:
-            allowed = f"at least {_FEWEST} groups, each a table of its own: [{_FIELD}.groups.NAME]"
-            raise ConfigurationError(field=f"{_FIELD}.groups", value=list(self.groups), allowed=allowed)
+        allowed = f"at least {_FEWEST} groups, each a table of its own: [{_FIELD}.groups.NAME]"
+        refuse(len(self.groups) < _FEWEST, f"{_FIELD}.groups", list(self.groups), allowed)
         for name, group in self.groups.items():
             check_party_name(name, field=f"a name in {_FIELD}.groups")
             _check_group(group, self.alternatives, _place_in(name))
-        if self.num_voters > _MAX_VOTERS:
-            field = f"the voters of all {_FIELD}.groups"
-            raise ConfigurationError(field=field, value=self.num_voters, allowed=f"at most {_MAX_VOTERS}")
-        if self.seed < 0:
-            raise ConfigurationError(field=f"{_FIELD}.seed", value="a negative number", allowed="at least 0")
+        field = f"the voters of all {_FIELD}.groups"
+        refuse(self.num_voters > _MAX_VOTERS, field, self.num_voters, f"at most {_MAX_VOTERS}")
+        refuse(self.seed < 0, f"{_FIELD}.seed", "a negative number", "at least 0")
 
     @property
     def num_voters(self) -> int:
@@ -222,18 +177,12 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def read_society(options: Mapping[str, Any], generator: str) -> Society:
-    """Return the society that a scenario's table describes.
+    """Return the society that a scenario's table describes: alternatives (names, or a number), groups, perhaps a seed.
 
-    Args:
-        options: alternatives (names, or a number), groups (a table for each) and perhaps a seed.
-        generator: one of `GENERATORS`.
-
-    Raises:
-        ConfigurationError: a value is not allowed.
+    Its generator is one of `GENERATORS`.
     """
     if generator not in GENERATORS:
-        allowed = one_of(GENERATORS, generator)
-        raise ConfigurationError(field=f"{_FIELD}.generator", value=generator, allowed=allowed)
+        raise ConfigurationError(field=f"{_FIELD}.generator", value=generator, allowed=one_of(GENERATORS, generator))
     table: _Table = convert(dict(options), _Table, _FIELD)
     names = table.alternatives if isinstance(table.alternatives, tuple) else _made_up_names(table.alternatives)
     groups: dict[str, GroupOfVoters] = {
@@ -247,8 +196,7 @@ def make_profile(society: Society) -> Profile:
 
     Groups follow each other in their order, each as one block; voters are voter-1, voter-2, ….
     """
-    num_alternatives = len(society.alternatives)
-    positions = np.empty((society.num_voters, num_alternatives), dtype=np.int64)
+    positions = np.empty((society.num_voters, len(society.alternatives)), dtype=np.int64)
     end = 0
     for name, group in society.groups.items():
         begin, end = end, end + group.voters
@@ -276,8 +224,7 @@ def _draw_group(group: GroupOfVoters, alternatives: Sequence[str], key: int) -> 
     positions = np.empty((group.voters, len(alternatives)), dtype=np.int64)
     for start in range(0, group.voters, _BATCH_ROWS):
         stop = min(start + _BATCH_ROWS, group.voters)
-        uniforms = philox_rows(key, start=start, stop=stop, slots=slots)
-        positions[start:stop] = group.draw(uniforms, alternatives)
+        positions[start:stop] = group.draw(philox_rows(key, start=start, stop=stop, slots=slots), alternatives)
     return positions
 
 
@@ -290,11 +237,7 @@ def _check_group(group: GroupOfVoters, alternatives: Sequence[str], place: _Plac
 
 
 def _made_up_names(number: int) -> tuple[str, ...]:
-    """Return names of so many alternatives.
-
-    Raises:
-        ConfigurationError: there may not be as many, or as few.
-    """
+    """Return names of so many alternatives."""
     _check_number(number, number)
     return tuple(f"a{place}" for place in range(1, number + 1))
 
@@ -310,9 +253,8 @@ def _check_alternatives(names: Sequence[str]) -> None:
 
 
 def _check_number(number: int, value: object) -> None:
-    if not _FEWEST <= number <= MAX_ALTERNATIVES:
-        allowed = f"{_FEWEST} to {MAX_ALTERNATIVES} names, or a number in [{_FEWEST}, {MAX_ALTERNATIVES}]"
-        raise ConfigurationError(field=f"{_FIELD}.alternatives", value=value, allowed=allowed)
+    allowed = f"{_FEWEST} to {MAX_ALTERNATIVES} names, or a number in [{_FEWEST}, {MAX_ALTERNATIVES}]"
+    require(_FEWEST <= number <= MAX_ALTERNATIVES, f"{_FIELD}.alternatives", value, allowed)
 
 
 def _faults_of(center: Sequence[str], alternatives: Sequence[str]) -> str:

@@ -26,8 +26,7 @@ from .ballots import FileBallots
 
 __all__ = ["TieRule", "break_ties"]
 
-TieRule: TypeAlias = Literal["random", "listed", "refuse"]
-"""The rules."""
+TieRule: TypeAlias = Literal["random", "listed", "refuse"]  # the rules
 
 _BATCH_ROWS: Final = 1 << 14
 _MAX_NAMED: Final = 4
@@ -36,20 +35,12 @@ _MAX_NAMED: Final = 4
 def break_ties(
     ballots: FileBallots, *, ties: TieRule, seed: int, kept: Sequence[int], skipped: IntArray | None = None
 ) -> tuple[IntArray, int]:
-    """Return the ranking of each voter, over some of the alternatives.
+    """Return the ranking of each voter over the kept alternatives, in their order, and how many voters had a tie.
 
-    Args:
-        ballots: of n voters.
-        ties: the rule.
-        seed: of the random order, at least 0.
-        kept: which alternatives are ranked, in the order of the result's columns: k distinct ones.
-        skipped: voters whose ties are of no account, since they are left out.
+    Voters who are left out are skipped: their ties are of no account. A rule may refuse ties: ConfigurationError.
 
     Returns:
-        int64, shape (n, k): positions, from 0, the best; and how many voters had a tie.
-
-    Raises:
-        ConfigurationError: the rule is to refuse ties, and there is one.
+        int64, shape (n, k): positions, from 0, the best; and the number.
     """
     columns = np.array(kept, dtype=np.int64)
     classes = ballots.classes[:, columns]

@@ -1,16 +1,18 @@
 """What we add to the paper: other mechanisms and objectives; every number comes from the rows."""
 
+import itertools
 from collections.abc import Iterator
 
 from ...experiments.findings import Finding
 from ...experiments.measurements import deviation
+from ...experiments.sheets import where
 from .cells import DELTA, GAMMA, OBJECTIVES
-from .evidence import CLEAR, distance, equal_losses, in_turn, objective_at, percent, real_at, real_rules
+from .claims import CLEAR, distance, in_turn, percent
 from .local_table import PRICES
 from .published import EPSILONS, SIZES
-from .rows import EqualLossRow, RealRow, Reproduction
-from .settings import FITTED, READ, SETTINGS
-from .tables import MECHANISM_NAMES, TITLES
+from .rows import EqualLossRow, ObjectiveRow, RealRow, Reproduction, pairs_of
+from .settings import FITTED, READ, SETTINGS, Setting
+from .tables import MECHANISM_NAMES
 
 __all__ = ["own_findings"]
 
@@ -42,8 +44,7 @@ def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _societies(reproduction: Reproduction) -> Finding:
-    rows = [row for row in reproduction.table_1 if row.society == FITTED.name]
-    others = [row for row in reproduction.table_1 if row.society == READ.name]
+    rows, others = (where(reproduction.table_1, society=setting.name) for setting in (FITTED, READ))
     worst = max(abs(row.welfare.value - row.published_welfare) for row in rows)
     of_disparity = max(
         abs(row.disparity.value - row.published_disparity) for row in rows if row.published_disparity is not None
@@ -52,26 +53,43 @@ def _societies(reproduction: Reproduction) -> Finding:
         claim=f"Mallows models with {FITTED.title} give all of Table 1 to within {_NEAR:g}.",
         source=f"a search over all centers, dispersions in steps of .01; δ = {DELTA:g}, γ = {GAMMA:g}",
         holds=max(worst, of_disparity) <= _NEAR,
-        numbers=(
-            f"ΔW is off by {of_disparity:.3f} at most and W by {worst:.3f}, {distance(rows):.3f} in the root of the "
-            f"mean square. {READ.title[0].upper()}{READ.title[1:]}, found for the Laplace rows of large groups alone "
-            f"(reading F5), are off by {distance(others):.3f}: there two alternatives are nearly as fair, and in "
-            "groups of these sizes either may be the fairest. None "
-            "fits to within chance, so that the paper's laws may be others still."
-        ),
+        numbers=f"ΔW is off by {of_disparity:.3f} at most and W by {worst:.3f}, {distance(rows):.3f} in the root of "
+        f"the mean square. {READ.title[0].upper()}{READ.title[1:]}, found for the Laplace rows of large groups alone "
+        f"(reading F5), are off by {distance(others):.3f}: there two alternatives are nearly as fair, and in "
+        "groups of these sizes either may be the fairest. None "
+        "fits to within chance, so that the paper's laws may be others still.",
     )
+
+
+def _small(reproduction: Reproduction, society: str, mechanism: str, objective: str, epsilon: float) -> ObjectiveRow:
+    """Return a mechanism's row in the smallest electorate."""
+    rows = where(reproduction.objectives, society=society, sizes=_SMALL)
+    return where(rows, mechanism=mechanism, objective=objective, epsilon=epsilon)[0]
+
+
+_Pairs = list[tuple[EqualLossRow, EqualLossRow]]
+
+
+def _pairs(reproduction: Reproduction, setting: Setting, one: str, other: str, objective: str = "parity") -> _Pairs:
+    return pairs_of(reproduction.equal_losses, one, other, society=setting.name, objective=objective)
+
+
+def _gains(pairs: _Pairs) -> list[float]:
+    """Return by how much more often the first mechanism is right."""
+    return [one.agreement.value - other.agreement.value for one, other in pairs]
 
 
 def _disliked(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     is_least = True
-    rules = {(row.society, row.sizes, row.rule): row for row in reproduction.rules}
     for setting in SETTINGS:
-        clean = objective_at(reproduction, setting.name, SIZES[-1], "none", "parity", None)
-        best = rules[setting.name, SIZES[-1], "borda"]
+        clean, best = (
+            where(reproduction.rules, society=setting.name, sizes=SIZES[-1], rule=rule)[0]
+            for rule in ("parity", "borda")
+        )
         is_least &= clean.welfare.value < _RANDOM_WELFARE
         parts.append(
-            f"{TITLES[setting.name]}: W = {clean.welfare.value:.2f} where Borda's winner has {best.welfare.value:.2f} "
+            f"{setting.title}: W = {clean.welfare.value:.2f} where Borda's winner has {best.welfare.value:.2f} "
             f"and a random one {_RANDOM_WELFARE:g}"
         )
     return Finding(
@@ -91,8 +109,8 @@ def _objectives(reproduction: Reproduction) -> Iterator[Finding]:
         gains: list[float] = []
         for setting in SETTINGS:
             for epsilon in (EPSILONS[0], EPSILONS[-1]):
-                plain = objective_at(reproduction, setting.name, _SMALL, "laplace", "parity", epsilon)
-                other = objective_at(reproduction, setting.name, _SMALL, "laplace", objective, epsilon)
+                plain = _small(reproduction, setting.name, "laplace", "parity", epsilon)
+                other = _small(reproduction, setting.name, "laplace", objective, epsilon)
                 gains.append(deviation(other.welfare, plain.welfare))
                 parts.append(
                     f"W {plain.welfare.value:.2f} to {other.welfare.value:.2f}, ΔW {plain.disparity.value:.2f} to "
@@ -111,12 +129,9 @@ def _centered(reproduction: Reproduction) -> Finding:
     gains: list[float] = []
     ratios: set[float] = set()
     for setting in SETTINGS:
-        rows = [row for row in reproduction.noises if (row.society, row.relation) == (setting.name, "add-remove-one")]
-        for price in dict.fromkeys(row.epsilon_proven for row in rows):
-            printed, tight = (
-                next(row for row in rows if (row.epsilon_proven, row.calibration) == (price, kind))
-                for kind in ("printed", "tight")
-            )
+        rows = where(reproduction.noises, society=setting.name, relation="add-remove-one")
+        for printed, tight in zip(where(rows, calibration="printed"), where(rows, calibration="tight"), strict=True):
+            price = printed.epsilon_proven
             gains.append(deviation(tight.agreement, printed.agreement))
             ratios.add(round(tight.scale / printed.scale, 3))
             parts.append(f"{percent(printed.agreement)} to {percent(tight.agreement)} at {price:g} ({setting.name})")
@@ -124,10 +139,8 @@ def _centered(reproduction: Reproduction) -> Finding:
         claim="Utilities counted from (m − 1)/2 take a third of Algorithm 1's noise away, at equal proven loss.",
         source="reading F1: what is the same for all alternatives cancels in W₁ − W₂; add or remove a voter, m = 4",
         holds=max(ratios) < 0.67 and max(gains) > CLEAR and min(gains) > -CLEAR,  # noqa: PLR2004  two thirds
-        numbers=(
-            f"The scale falls to {', '.join(f'{ratio:.3f}' for ratio in sorted(ratios))} of the printed one, and the "
-            f"fairest alternative wins more often: {'; '.join(parts)}."
-        ),
+        numbers=f"The scale falls to {', '.join(f'{ratio:.3f}' for ratio in sorted(ratios))} of the printed one, and "
+        f"the fairest alternative wins more often: {'; '.join(parts)}.",
     )
 
 
@@ -136,16 +149,13 @@ def _by_quality(reproduction: Reproduction, objective: str) -> Finding:
     leads: list[float] = []
     behind = 0.0
     for setting in SETTINGS:
-        laplace = equal_losses(reproduction, setting.name, objective, "laplace")
-        flips = equal_losses(reproduction, setting.name, objective, "permute_and_flip")
-        leads += [deviation(flips[price].agreement, laplace[price].agreement) for price in laplace]
-        behind = max(behind, *(laplace[price].agreement.value - flips[price].agreement.value for price in laplace))
-        parts.append(f"{setting.name}: {in_turn(flips, laplace, _right, laplace)}")
+        pairs = _pairs(reproduction, setting, "permute_and_flip", "laplace", objective)
+        leads += [deviation(flips.agreement, laplace.agreement) for flips, laplace in pairs]
+        behind = max(behind, -min(_gains(pairs)))
+        parts.append(f"{setting.name}: {in_turn(pairs, _right)}")
     return Finding(
-        claim=(
-            f"Permute-and-flip, which releases the winner alone, is right more often than Algorithm 1 at equal proven "
-            f"loss: {objective}."
-        ),
+        claim=f"Permute-and-flip, which releases the winner alone, is right more often than Algorithm 1 at equal "
+        f"proven loss: {objective}.",
         source=f"{_SMALL[0]:,} and {_SMALL[1]:,} voters; McKenna and Sheldon (2020)",
         holds=max(leads) > CLEAR and behind < _ALIKE,
         numbers=f"Right: the winner is one without privacy. {'; '.join(parts)}.",
@@ -153,27 +163,17 @@ def _by_quality(reproduction: Reproduction, objective: str) -> Finding:
 
 
 def _flips(reproduction: Reproduction) -> Finding:
-    pairs = [
-        (
-            equal_losses(reproduction, setting.name, objective, "permute_and_flip"),
-            equal_losses(reproduction, setting.name, objective, "exponential"),
-        )
-        for setting in SETTINGS
-        for objective in ("parity", "penalized")
-    ]
     differences = [
-        flips[price].agreement.value - exponential[price].agreement.value
-        for flips, exponential in pairs
-        for price in flips
+        gain
+        for setting, objective in itertools.product(SETTINGS, ("parity", "penalized"))
+        for gain in _gains(_pairs(reproduction, setting, "permute_and_flip", "exponential", objective))
     ]
     return Finding(
         claim="Permute-and-flip is never worse than the exponential mechanism.",
         source="McKenna and Sheldon (2020), Theorem 2; parity and penalized, at equal proven loss",
         holds=min(differences) >= -1e-9,  # noqa: PLR2004  rounding
-        numbers=(
-            f"It is right more often by {100 * min(differences):.1f} to {100 * max(differences):.1f} percentage points "
-            f"in {len(differences)} cells."
-        ),
+        numbers=f"It is right more often by {100 * min(differences):.1f} to {100 * max(differences):.1f} percentage "
+        f"points in {len(differences)} cells.",
     )
 
 
@@ -181,11 +181,10 @@ def _samples(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     shares: list[float] = []
     for setting in SETTINGS:
-        sampling = equal_losses(reproduction, setting.name, "parity", "sampling")
-        exponential = equal_losses(reproduction, setting.name, "parity", "exponential")
-        words = ", ".join(f"{_right(row)} at {price:g}" for price, row in sampling.items())
+        pairs = _pairs(reproduction, setting, "sampling", "exponential")
+        words = ", ".join(f"{_right(row)} at {row.epsilon_proven:g}" for row, _ in pairs)
         parts.append(f"{setting.name}: {words}")
-        shares += [sampling[price].agreement.value - exponential[price].agreement.value for price in sampling]
+        shares += _gains(pairs)
     return Finding(
         claim="At its proven loss Algorithm 2 is behind the exponential mechanism at every ε.",
         source="readings F2 to F4; with the γ and n_s that suit it best",
@@ -201,17 +200,13 @@ def _pair(reproduction: Reproduction) -> Finding:
     nearest = min(others, key=lambda row: row.ratio)
     sizes = sorted({row.alternatives for row in rows})
     return Finding(
-        claim=(
-            f"Where nobody is trusted, one comparison of a random pair tells a ranking best, for ε ≤ {_SMALL_PRICE:g} "
-            f"and {sizes[0]} to {sizes[-1]} alternatives."
-        ),
+        claim=f"Where nobody is trusted, one comparison of a random pair tells a ranking best, for ε ≤ "
+        f"{_SMALL_PRICE:g} and {sizes[0]} to {sizes[-1]} alternatives.",
         source="variances of one voter's estimate, Borda scores",
         holds=all(row.mechanism == "sampled_pair" for row in best),
-        numbers=(
-            f"It has the least variance in {sum(row.mechanism == 'sampled_pair' for row in best)} of {len(best)} "
-            f"cases; the nearest rival has {nearest.ratio:.1f} times as much ({MECHANISM_NAMES[nearest.mechanism]}, m "
-            f"= {nearest.alternatives}, ε = {nearest.epsilon:g})."
-        ),
+        numbers=f"It has the least variance in {sum(row.mechanism == 'sampled_pair' for row in best)} of {len(best)} "
+        f"cases; the nearest rival has {nearest.ratio:.1f} times as much ({MECHANISM_NAMES[nearest.mechanism]}, m "
+        f"= {nearest.alternatives}, ε = {nearest.epsilon:g}).",
     )
 
 
@@ -241,7 +236,7 @@ def _order(reproduction: Reproduction) -> Finding:
     agreed, number = 0, 0
     parts: list[str] = []
     for epsilon in EPSILONS:
-        rows = {name: objective_at(reproduction, FITTED.name, _SMALL, name, "parity", epsilon) for name in names}
+        rows = {name: _small(reproduction, FITTED.name, name, "parity", epsilon) for name in names}
         parts.append(
             f"ε = {epsilon:g}: "
             + ", ".join(f"{MECHANISM_NAMES[name]} {percent(rows[name].agreement)}" for name in names)
@@ -263,21 +258,23 @@ def _trust(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     gaps: list[float] = []
     for setting in SETTINGS:
-        local = equal_losses(reproduction, setting.name, "parity", "local")
-        laplace = equal_losses(reproduction, setting.name, "parity", "laplace")
-        shared = [price for price in local if price >= EPSILONS[0]]
-        gaps += [laplace[price].agreement.value - local[price].agreement.value for price in shared]
-        parts.append(f"{setting.name}: {in_turn(local, laplace, _right, shared)}")
+        pairs = _pairs(reproduction, setting, "local", "laplace")
+        pairs = [pair for pair in pairs if pair[0].epsilon_proven >= EPSILONS[0]]
+        gaps += _gains(pairs)
+        parts.append(f"{setting.name}: {in_turn(pairs, _right)}")
     return Finding(
         claim="Trusting nobody costs accuracy at every ε.",
         source=f"the best local mechanism, Algorithm 1, equal proven loss, {_SMALL[0]:,} and {_SMALL[1]:,} voters",
-        holds=min(gaps) > -_ALIKE,
+        holds=max(gaps) < _ALIKE,
         numbers=f"Right: {'; '.join(parts)}.",
     )
 
 
 def _real(reproduction: Reproduction) -> Iterator[Finding]:
-    rules = {name: real_rules(reproduction, name) for name in dict.fromkeys(row.name for row in reproduction.real)}
+    rules = {
+        name: {row.rule: row for row in where(reproduction.real_sets, name=name)}
+        for name in dict.fromkeys(row.name for row in reproduction.real)
+    }
     prices: list[str] = []
     for name, clean in rules.items():
         borda, fair = clean["borda"], clean["parity"]
@@ -294,10 +291,9 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
     parts: list[str] = []
     leads: list[float] = []
     for name in rules:
-        flips = real_at(reproduction, name, "parity", "permute_and_flip")
-        laplace = real_at(reproduction, name, "parity", "laplace")
-        leads += [deviation(laplace[price].disparity, flips[price].disparity) for price in flips]
-        parts.append(f"{name}: {in_turn(flips, laplace, _disparity, flips)}")
+        pairs = pairs_of(reproduction.real, "permute_and_flip", "laplace", name=name, objective="parity")
+        leads += [deviation(laplace.disparity, flips.disparity) for flips, laplace in pairs]
+        parts.append(f"{name}: {in_turn(pairs, _disparity)}")
     yield Finding(
         claim="On real profiles permute-and-flip elects as fairly as Algorithm 1 or more so, at equal proven loss.",
         source="parity; ε proven for replacing a ranking",
@@ -307,11 +303,10 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
     needed: list[str] = []
     for name, clean in rules.items():
         fair = clean["parity"]
-        rows = real_at(reproduction, name, "parity", "permute_and_flip")
-        least = min(rows)
+        rows = where(reproduction.real, name=name, objective="parity", mechanism="permute_and_flip")
         # Halfway from what nearly no information gives to the best there is.
-        half = (rows[least].disparity.value + fair.disparity) / 2
-        reached = next((price for price, row in rows.items() if row.disparity.value <= half), None)
+        half = (rows[0].disparity.value + fair.disparity) / 2
+        reached = next((row.epsilon_proven for row in rows if row.disparity.value <= half), None)
         told = "at none of the measured ε" if reached is None else f"from ε = {reached:g} on"
         needed.append(f"{name} ({fair.voters:,} voters, {fair.alternatives} alternatives) {told}")
     yield Finding(
@@ -320,20 +315,19 @@ def _real(reproduction: Reproduction) -> Iterator[Finding]:
         holds=any(" from ε = 2" in words or " from ε = 5" in words or " none " in words for words in needed),
         numbers=f"It is reached, {'; '.join(needed)}.",
     )
-    by_nobody = {name: real_at(reproduction, name, "parity", "local") for name in rules}
+    by_nobody = {name: where(reproduction.real, name=name, objective="parity", mechanism="local") for name in rules}
     words = (
-        f"{name}: " + ", ".join(f"{_disparity(row)} at {price:g}" for price, row in rows.items())
+        f"{name}: " + ", ".join(f"{_disparity(row)} at {row.epsilon_proven:g}" for row in rows)
         for name, rows in by_nobody.items()
     )
     small = next(iter(by_nobody.values()))
-    first = small[min(small)].disparity
     yield Finding(
         claim="With a few dozen voters, trusting nobody leaves no fairness at ε ≤ 2.",
         source="the best local mechanism, parity",
         holds=all(
-            deviation(row.disparity, first) > -CLEAR
-            for price, row in small.items()
-            if price <= 2  # noqa: PLR2004  the claim's
+            deviation(row.disparity, small[0].disparity) > -CLEAR
+            for row in small
+            if row.epsilon_proven <= 2  # noqa: PLR2004  the claim's
         ),
         numbers=f"ΔW: {'; '.join(words)}.",
     )

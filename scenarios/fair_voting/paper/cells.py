@@ -50,31 +50,21 @@ _BY_QUALITY: Final = frozenset({"exponential", "permute_and_flip"})
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What the winners of a cell are.
+    """What the winners of a cell are."""
 
-    Args:
-        disparity: ΔW.
-        welfare: W.
-        agreement: how often the winner is one without privacy.
-        merit: what the objective makes of them.
-    """
+    disparity: Measurement  # ΔW
+    welfare: Measurement  # W
+    agreement: Measurement  # how often the winner is one without privacy
+    merit: Measurement  # what the objective makes of them
 
-    disparity: Measurement
-    welfare: Measurement
-    agreement: Measurement
-    merit: Measurement
+    @property
+    def elected(self) -> dict[str, Any]:
+        """ΔW and W, as rows have them."""
+        return {"disparity": self.disparity, "welfare": self.welfare}
 
 
 class Cells:
-    """All cells of one kind of electorate: the same elections for each.
-
-    Args:
-        profiles: the elections.
-        name: of the electorate; cells of one name share their noise.
-        trials: of each cell.
-        seed: of the noise.
-        max_disparity: t.
-    """
+    """All cells of one kind of electorate: the same elections for each; cells of one name share their noise."""
 
     def __init__(self, profiles: Profiles, *, name: str, trials: int, seed: int, max_disparity: float) -> None:
         self.profiles = profiles
@@ -158,14 +148,7 @@ class Cells:
 
 
 class Electorate(Cells):
-    """All cells of an electorate of Table 1.
-
-    Args:
-        setting: whose voters.
-        sizes: n₁ and n₂.
-        trials: of each cell.
-        seed: of everything drawn.
-    """
+    """All cells of an electorate of Table 1."""
 
     def __init__(self, setting: Setting, sizes: tuple[int, int], *, trials: int, seed: int) -> None:
         profiles = draw_profiles(setting, sizes, trials=trials, seed=seed)
@@ -203,10 +186,7 @@ def rule_winners(profiles: Profiles) -> Iterator[tuple[str, IntArray]]:
 def samples_for(parameters: Parameters, *, price: float, is_fixed: bool = False) -> int | None:
     """Return about the most samples with which Algorithm 2 proves no more than a price; None where one is too many.
 
-    Args:
-        parameters: of Algorithm 2, with its γ and its objective.
-        price: ε, for replacing the ranking of a voter of any group.
-        is_fixed: all elections have the same voters, so that there may be more samples.
+    There may be more of them where all elections have the same voters.
     """
     samples = [number for number in _SAMPLES if is_fixed or number <= _MOST_SAMPLES_OF_MANY]
 

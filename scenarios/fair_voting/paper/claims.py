@@ -6,7 +6,8 @@ Source: Mohsin, Fair and Private Voting Rules, project report; readings F1 to F5
 """
 
 import functools
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -16,30 +17,22 @@ from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
-from ...experiments.findings import BoundedFinding, Certainty, Finding
-from ...experiments.measurements import FAR
+from ...experiments.findings import BoundedFinding, Certainty, Finding, in_sentences
+from ...experiments.measurements import FAR, Measurement, deviation, mean_square
+from ...experiments.sheets import where
 from ..audit.neighbors import sums_of_profile
 from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_by_algorithm_1
 from ..audit.winner_laws import Ties, loss_between
 from .cells import GAMMA
-from .evidence import (
-    CLEAR,
-    distance,
-    equal_losses,
-    in_turn,
-    limits_of_samples,
-    mean_without_disparity,
-    table,
-)
-from .published import EPSILONS, RUNS, SIZES
-from .rows import Reproduction
-from .settings import FITTED, READ
+from .published import EPSILONS, RUNS, SIZES, TABLE_1
+from .rows import PricedT, Reproduction, SamplingRow, TableRow, pairs_of
+from .settings import FITTED, READ, SETTINGS
 from .societies_fit import expected_utilities
-from .tables import TITLES
 
-__all__ = ["findings_on_fair_voting", "findings_on_paper"]
+__all__ = ["CLEAR", "distance", "findings_on_fair_voting", "findings_on_paper", "in_turn", "percent"]
 
-_SETTINGS = (FITTED.name, READ.name)
+CLEAR: Final = 3.0
+"""In joint standard errors: what is farther apart is hardly so by chance."""
 _ALIKE = 0.005
 """What two decimals do not tell apart."""
 _AUDIT: Final = "psephos audit fair-voting"
@@ -50,12 +43,30 @@ _TABLE_SIZES: Final = (500, 1_000)
 _found: Final = functools.partial(BoundedFinding, paper="Fair and private voting: Mohsin (project report)")
 
 
+def in_turn(pairs: Iterable[tuple[PricedT, PricedT]], cell: Callable[[PricedT], str]) -> str:
+    """Return what one mechanism has against another, by ε."""
+    return ", ".join(f"{cell(one)} against {cell(other)} at {one.epsilon_proven:g}" for one, other in pairs)
+
+
+def distance(rows: Iterable[TableRow | SamplingRow]) -> float:
+    """Return the root of the mean squared difference from the published ΔW and W."""
+    differences: list[float] = []
+    for row in rows:
+        printed = TABLE_1[row.sizes, row.mechanism if isinstance(row, TableRow) else "sampling", row.epsilon]
+        differences.append(row.welfare.value - printed.welfare)
+        if printed.disparity is not None:
+            differences.append(row.disparity.value - printed.disparity)
+    return math.sqrt(mean_square(differences))
+
+
+def percent(measurement: Measurement) -> str:
+    """Return a share in percent, without its error."""
+    return f"{100 * measurement.value:.0f} %"
+
+
 def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
     """Yield what the paper says, in its order, and whether it holds."""
-    of_relations = (NeighboringRelation.ADD_OR_REMOVE_ONE, NeighboringRelation.REPLACE_ONE)
-    yield from (_algorithm_1(relation).in_sentences for relation in of_relations)
-    laws = (_unbiased(), next(_algorithm_2()), _without_random_winners(), _smaller_labels(), _condition())
-    yield from (law.in_sentences for law in laws)
+    yield from in_sentences(findings_on_fair_voting(), "F7", "F1", "F3", "F4", "F8", "F9", "F2")
     yield _not_available(reproduction)
     yield _laplace_rows(reproduction)
     yield _sampling_rows(reproduction)
@@ -66,7 +77,7 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _not_available(reproduction: Reproduction) -> Finding:
-    rows = [row for row in table(reproduction, FITTED.name, "sampling") if not row.is_available]
+    rows = where(reproduction.table_1, society=FITTED.name, mechanism="sampling", is_available=False)
     words = "; ".join(
         f"W = {row.published_welfare:.2f} for {row.size_1:,} and {row.size_2:,} voters, ours {row.welfare.value:.2f} ± "
         f"{row.welfare.standard_error:.2f}"
@@ -83,10 +94,10 @@ def _not_available(reproduction: Reproduction) -> Finding:
 def _laplace_rows(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     spreads: dict[str, float] = {}
-    for society in _SETTINGS:
-        rows = table(reproduction, society, "laplace")
-        by_size = [[row for row in rows if row.sizes == sizes] for sizes in SIZES]
-        spreads[society] = max(
+    for setting in SETTINGS:
+        rows = where(reproduction.table_1, society=setting.name, mechanism="laplace")
+        by_size = [where(rows, sizes=sizes) for sizes in SIZES]
+        spreads[setting.name] = max(
             max(value) - min(value)
             for own in by_size
             for value in ([row.disparity.value for row in own], [row.welfare.value for row in own])
@@ -94,33 +105,31 @@ def _laplace_rows(reproduction: Reproduction) -> Finding:
         disparities = [row.disparity.value for row in rows]
         welfares = [row.welfare.value for row in rows]
         parts.append(
-            f"{TITLES[society]}: ΔW {min(disparities):.3f} to {max(disparities):.3f}, W {min(welfares):.3f} to "
+            f"{setting.title}: ΔW {min(disparities):.3f} to {max(disparities):.3f}, W {min(welfares):.3f} to "
             f"{max(welfares):.3f}"
         )
-    small = equal_losses(reproduction, FITTED.name, "parity", "laplace")
-    words = ", ".join(f"{100 * row.agreement.value:.0f} % at {price:g}" for price, row in small.items())
+    small = where(reproduction.equal_losses, society=FITTED.name, objective="parity", mechanism="laplace")
+    words = ", ".join(f"{100 * row.agreement.value:.0f} % at {row.epsilon_proven:g}" for row in small)
     return Finding(
         claim="Algorithm 1's rows are the same for all ε and all sizes.",
         source="Experimental Results; Table 1, to two decimals",
         holds=spreads[FITTED.name] <= _ALIKE,
-        numbers=(
-            f"{'; '.join(parts)}. In the first society the fairest alternative leads so far that noise hardly ever "
-            f"hides it: with {SIZES[0][0]:,} and {SIZES[0][1]:,} voters it wins in {words} (ε proven for replacing a "
-            "ranking). It is below the paper's ε that privacy costs anything."
-        ),
+        numbers=f"{'; '.join(parts)}. In the first society the fairest alternative leads so far that noise hardly ever "
+        f"hides it: with {SIZES[0][0]:,} and {SIZES[0][1]:,} voters it wins in {words} (ε proven for replacing a "
+        "ranking). It is below the paper's ε that privacy costs anything.",
     )
 
 
 def _sampling_rows(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     far: dict[str, int] = {}
-    for society in _SETTINGS:
-        rows = table(reproduction, society, "sampling")
+    for setting in SETTINGS:
+        rows = where(reproduction.table_1, society=setting.name, mechanism="sampling")
         offs = [row.welfare_off for row in rows] + [row.disparity_off for row in rows if row.disparity_off is not None]
-        far[society] = sum(abs(off) > FAR for off in offs)
+        far[setting.name] = sum(abs(off) > FAR for off in offs)
         parts.append(
-            f"{TITLES[society]}: off by {distance(rows):.3f} (root mean square), {far[society]} of {len(offs)} numbers "
-            f"by more than {FAR:g} joint standard errors, the farthest by {max(offs, key=abs):+.1f}"
+            f"{setting.title}: off by {distance(rows):.3f} (root mean square), {far[setting.name]} of {len(offs)} "
+            f"numbers by more than {FAR:g} joint standard errors, the farthest by {max(offs, key=abs):+.1f}"
         )
     return Finding(
         claim="Algorithm 2's rows come out as published.",
@@ -134,37 +143,33 @@ def _line_17(reproduction: Reproduction) -> Finding:
     kinds = list(dict.fromkeys((row.reading, row.scale) for row in reproduction.samplings))
     parts: list[str] = []
     nearest: dict[str, tuple[str, str]] = {}
-    for society in _SETTINGS:
+    for setting in SETTINGS:
         # Only where every reading has a cell.
-        own = [row for row in reproduction.samplings if row.society == society]
-        shared = {(row.size_1, row.epsilon) for row in own if row.reading == "subsample"}
+        own = where(reproduction.samplings, society=setting.name)
+        shared = {(row.size_1, row.epsilon) for row in where(own, reading="subsample")}
         distances = {
             (reading, scale): distance(
-                row
-                for row in own
-                if (row.reading, row.scale) == (reading, scale) and (row.size_1, row.epsilon) in shared
+                row for row in where(own, reading=reading, scale=scale) if (row.size_1, row.epsilon) in shared
             )
             for reading, scale in kinds
         }
-        nearest[society] = min(distances, key=distances.__getitem__)
+        nearest[setting.name] = min(distances, key=distances.__getitem__)
         words = ", ".join(f"{value:.3f} ({scale}, from the {reading})" for (reading, scale), value in distances.items())
-        parts.append(f"{TITLES[society]}: {words}")
+        parts.append(f"{setting.title}: {words}")
     return Finding(
         claim="W̃_k = S_k/n_k, as line 17 says, is what the published column was computed with.",
         source="Algorithm 2, line 17; reading F3",
         holds=all(scale == "printed" for _, scale in nearest.values()),
-        numbers=(
-            f"The root of the mean squared difference from the published column is, {'; '.join(parts)}. S_k/n_k "
-            "compares counts of as many voters after dividing them by different sizes."
-        ),
+        numbers=f"The root of the mean squared difference from the published column is, {'; '.join(parts)}. S_k/n_k "
+        "compares counts of as many voters after dividing them by different sizes.",
     )
 
 
 def _thousand_elections(reproduction: Reproduction) -> Finding:
-    rows = table(reproduction, FITTED.name, "sampling")
+    rows = where(reproduction.table_1, society=FITTED.name, mechanism="sampling")
     worst: tuple[float, str] = (0.0, "")
     for epsilon in EPSILONS:
-        own = [row for row in rows if row.epsilon == epsilon]
+        own = where(rows, epsilon=epsilon)
         told = [(row, row.published_disparity) for row in own if row.published_disparity is not None]
         for one, first in told:
             for other, second in told:
@@ -182,47 +187,39 @@ def _thousand_elections(reproduction: Reproduction) -> Finding:
         claim="Each value is the average of 1,000 elections that are drawn independently.",
         source="Experimental Results",
         holds=abs(worst[0]) <= FAR,
-        numbers=(
-            "Algorithm 2 has the same n_s for all sizes, and in large groups the same law, so that a column's rows "
-            f"differ by chance alone: {worst[1]}, {abs(worst[0]):.1f} standard errors apart if elections scatter as "
-            "ours. A profile that is drawn once for each size, and not for each election, would explain it."
-        ),
+        numbers="Algorithm 2 has the same n_s for all sizes, and in large groups the same law, so that a column's rows "
+        f"differ by chance alone: {worst[1]}, {abs(worst[0]):.1f} standard errors apart if elections scatter as "
+        "ours. A profile that is drawn once for each size, and not for each election, would explain it.",
     )
 
 
 def _fairer_when_private(reproduction: Reproduction) -> Finding:
     parts: list[str] = []
     is_rising = True
-    for society in _SETTINGS:
+    for setting in SETTINGS:
         for sizes in SIZES:
-            own = [row for row in table(reproduction, society, "sampling") if row.sizes == sizes]
-            values = [row.disparity.value for row in own]
+            rows = where(reproduction.table_1, society=setting.name, mechanism="sampling", sizes=sizes)
+            values = [row.disparity.value for row in rows]
             is_rising &= values == sorted(values)
             parts.append(", ".join(f"{value:.2f}" for value in values))
     return Finding(
         claim="Algorithm 2 is fairer at a smaller label ε.",
         source="Experimental Results; Table 1",
         holds=is_rising,
-        numbers=(
-            f"ΔW at labels {', '.join(f'{epsilon:g}' for epsilon in EPSILONS)}: {'; '.join(parts)}. But that is the "
-            "accuracy of more samples, and costs more privacy, not less."
-        ),
+        numbers=f"ΔW at labels {', '.join(f'{epsilon:g}' for epsilon in EPSILONS)}: {'; '.join(parts)}. But that is "
+        "the accuracy of more samples, and costs more privacy, not less.",
     )
 
 
 def _laplace_is_fairer(reproduction: Reproduction) -> Finding:
     leads: list[float] = []
     parts: list[str] = []
-    for society in _SETTINGS:
-        laplace = equal_losses(reproduction, society, "parity", "laplace")
-        sampling = equal_losses(reproduction, society, "parity", "sampling")
-        shared = [price for price in laplace if price in sampling]
-        for price in shared:
-            ours, other = laplace[price].disparity, sampling[price].disparity
-            error = (ours.standard_error**2 + other.standard_error**2) ** 0.5
-            leads.append((other.value - ours.value) / error if error else 0.0)
-        words = in_turn(laplace, sampling, lambda row: f"{row.disparity.value:.2f}", shared)
-        parts.append(f"{TITLES[society]}: {words}")
+    for setting in SETTINGS:
+        given = {"society": setting.name, "objective": "parity"}
+        pairs = pairs_of(reproduction.equal_losses, "laplace", "sampling", **given)
+        leads += [deviation(sampling.disparity, laplace.disparity) for laplace, sampling in pairs]
+        words = in_turn(pairs, lambda row: f"{row.disparity.value:.2f}")
+        parts.append(f"{setting.title}: {words}")
     return Finding(
         claim="Algorithm 1 is fairer than Algorithm 2, at equal proven loss too.",
         source="Conclusion; there at equal labels",
@@ -235,60 +232,19 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     """Yield the report's claims in its order, with what was found."""
     yield _algorithm_1(NeighboringRelation.ADD_OR_REMOVE_ONE)
     yield _algorithm_1(NeighboringRelation.REPLACE_ONE)
-    yield _unbiased()
-    yield from _algorithm_2()
-    yield _condition()
-    yield _sampled_twice()
-    yield _without_random_winners()
-    yield _smaller_labels()
-    yield _objective()
-
-
-def _vote(**given: Any) -> FairVoting:
-    defaults: dict[str, Any] = {
-        "alternatives": _ALTERNATIVES,
-        "groups": ("left", "right"),
-        "group_sizes": _TABLE_SIZES,
-        "gamma": GAMMA,
-    }
-    return FairVoting(Parameters(**defaults | given))
-
-
-def _algorithm_1(relation: NeighboringRelation) -> BoundedFinding:
-    vote = _vote(mechanism="laplace", calibration="printed", relation=relation, epsilon=1.0)
-    is_replaced = relation is NeighboringRelation.REPLACE_ONE
-    losses = exposure_by_algorithm_1(vote, num_sessions=1).losses
-    # Where a voter is removed, the first candidate is the profile without, and the others are its neighbors.
-    found = losses if is_replaced else np.concatenate([losses[0], losses[:, 0]])
-    return _found(
-        key="F1" if is_replaced else "F7",
-        claim="Algorithm 1 is ε-DP (claim 1)",
-        quantity=f"loss of a voter whose ranking is {'replaced' if is_replaced else 'added or removed'}, ε = 1, "
-        "m = 4 alternatives",
-        claimed=1.0,
-        found=float(found.max()),
-        command=_AUDIT,
-        only="if a voter is added or removed, not replaced" if is_replaced else "",
-        note="Reversing one of n rankings changes the welfares W by ⌊m²/2⌋/n in all, not by m(m - 1)/2n."
-        if is_replaced
-        else "It loses exactly this.",
-    )
-
-
-def _unbiased() -> BoundedFinding:
-    return _found(
+    num_alternatives = len(_ALTERNATIVES)
+    first, second = (num_alternatives * (num_alternatives - 1) / (2 * size * EPSILONS[0]) for size in _TABLE_SIZES)
+    yield _found(
         key="F3",
         claim="The noisy disparity ΔŴ is an unbiased estimator of the disparity ΔW (claim 1)",
         quantity=f"mean of ΔŴ if ΔW = 0, ε = {EPSILONS[0]:g}, groups of {_TABLE_SIZES[0]} and {_TABLE_SIZES[1]:,}",
         claimed=0.0,
         bound="=",
-        found=mean_without_disparity(_TABLE_SIZES, epsilon=EPSILONS[0], num_alternatives=len(_ALTERNATIVES)),
+        # E|X − Y| of two Laplace numbers of the groups' scales.
+        found=(first * first + first * second + second * second) / (first + second),
         command=_REPRODUCE,
         note="ΔŴ is an absolute value. Noise cannot make it negative, so its mean is too large.",
     )
-
-
-def _algorithm_2() -> Iterator[BoundedFinding]:
     claim = "Algorithm 2 is ε-DP (claim 2)"
     loss = f"loss of a voter at ε = {LABEL:g}"
     yield _found(
@@ -323,6 +279,109 @@ def _algorithm_2() -> Iterator[BoundedFinding]:
         command=_REPRODUCE,
         note=f"This is not known: no case above the label was found, and only {fair.losses[0].proven:.2f} is proven.",
     )
+    # Bounds of n_s·ε² by n_s·ε² ≤ ε·min n_k: of the cells without an election, and of those with one.
+    limits = [(cell.disparity, at[-1] * min(at[0])) for at, cell in TABLE_1.items() if at[1] == "sampling"]
+    yield _found(
+        key="F2",
+        claim="The number of samples n_s = O((m/ε²)·log(m/δ)) must be at most min n/ε; elsewhere Table 1 has N/A",
+        quantity="largest n_s·ε² that the cells with an election allow",
+        claimed=max(limit for disparity, limit in limits if disparity is None),
+        bound=">",
+        found=min(limit for disparity, limit in limits if disparity is not None),
+        certainty=Certainty.PROVEN,
+        command=_REPRODUCE,
+        note="No constant in O(·) gives Table 1's N/A cells. The condition n_s ≤ ε·min n does, for some constants.",
+        compared="needed for the N/A cells",
+    )
+    by_reading = {reading: _sampling(reading=reading).losses[0].proven for reading in ("group", "subsample")}
+    yield _found(
+        key="F4e",
+        claim="Algorithm 2 samples voters (line 4), and then draws from all voters (line 9)",
+        quantity=f"proven loss of a voter at ε = {LABEL:g} if all may be drawn, groups of 500 and 1,000",
+        claimed=None,
+        found=by_reading["group"],
+        certainty=Certainty.PROVEN,
+        note="The two lines contradict each other: by line 9, line 4 has no effect. If only sampled voters are drawn, "
+        f"{by_reading['subsample']:.2f} is proven.",
+    )
+    vote = _sampling(gamma=0.0)
+    yield _found(
+        key="F8",
+        claim="Algorithm 2 is ε-DP for every γ; the report gives no value for γ (Algorithm 2, line 2)",
+        quantity=f"loss of a voter at ε = {LABEL:g}, γ = 0, ties to the first alternative",
+        claimed=LABEL,
+        found=_disliked_loss(vote, ties="first"),
+        certainty=Certainty.EXACT,
+        only="for γ > 0, if at all",
+        note="Without the random winners that γ > 0 gives, one voter can make an outcome possible that was impossible.",
+    )
+    least, greatest = LABEL, EPSILONS[-1]
+    losses = [
+        _disliked_loss(
+            _sampling(
+                scale="printed",
+                group_sizes=LARGE_SIZES,
+                epsilon=label,
+                num_samples=num_samples(label, _DELTA, len(_ALTERNATIVES)),
+            )
+        )
+        for label in (least, greatest)
+    ]
+    yield _found(
+        key="F9",
+        claim='A smaller label ε is the "high privacy version" (Experimental Results)',
+        quantity=f"loss in one pair of profiles at the label ε = {least:g}",
+        claimed=losses[1],
+        found=losses[0],
+        command=_REPRODUCE,
+        note="A smaller label makes Algorithm 2 ask more voters, so the winner tells more.",
+        compared=f"at ε = {greatest:g}",
+    )
+    utilities = expected_utilities(READ)
+    sizes = np.array([2, 1]) / 3
+    welfare = sizes @ utilities
+    fairest = int(np.argmin(np.abs(utilities[0] - utilities[1])))
+    yield _found(
+        key="F5",
+        claim="An outcome is fairer if the groups' utilities differ less (Algorithms for Fair ..., line 5)",
+        quantity="welfare of the fairest alternative, divided by that of the best, in a society like Table 1's",
+        claimed=None,
+        found=float(welfare[fairest] / welfare.max()),
+        command=_REPRODUCE,
+        note="By that rule the alternative can win that both groups like least: here its welfare is "
+        f"{welfare[fairest]:.2f}, as is the winner's in Table 1.",
+    )
+
+
+def _vote(**given: Any) -> FairVoting:
+    defaults: dict[str, Any] = {
+        "alternatives": _ALTERNATIVES,
+        "groups": ("left", "right"),
+        "group_sizes": _TABLE_SIZES,
+        "gamma": GAMMA,
+    }
+    return FairVoting(Parameters(**defaults | given))
+
+
+def _algorithm_1(relation: NeighboringRelation) -> BoundedFinding:
+    vote = _vote(mechanism="laplace", calibration="printed", relation=relation, epsilon=1.0)
+    is_replaced = relation is NeighboringRelation.REPLACE_ONE
+    losses = exposure_by_algorithm_1(vote, num_sessions=1).losses
+    # Where a voter is removed, the first candidate is the profile without, and the others are its neighbors.
+    found = losses if is_replaced else np.concatenate([losses[0], losses[:, 0]])
+    return _found(
+        key="F1" if is_replaced else "F7",
+        claim="Algorithm 1 is ε-DP (claim 1)",
+        quantity=f"loss of a voter whose ranking is {'replaced' if is_replaced else 'added or removed'}, ε = 1, "
+        "m = 4 alternatives",
+        claimed=1.0,
+        found=float(found.max()),
+        command=_AUDIT,
+        only="if a voter is added or removed, not replaced" if is_replaced else "",
+        note="Reversing one of n rankings changes the welfares W by ⌊m²/2⌋/n in all, not by m(m - 1)/2n."
+        if is_replaced
+        else "It loses exactly this.",
+    )
 
 
 def _sampling(**given: Any) -> FairVoting:
@@ -339,90 +398,3 @@ def _disliked_loss(vote: FairVoting, *, ties: Ties = "random") -> float:
     before, after = (own.reshape(-1).tolist() for own in sums)
     loss, _ = loss_between(_choice_of(vote), before, after, ties=ties)
     return loss
-
-
-def _condition() -> BoundedFinding:
-    few, enough = limits_of_samples()
-    return _found(
-        key="F2",
-        claim="The number of samples n_s = O((m/ε²)·log(m/δ)) must be at most min n/ε; elsewhere Table 1 has N/A",
-        quantity="largest n_s·ε² that the cells with an election allow",
-        claimed=few,
-        bound=">",
-        found=enough,
-        certainty=Certainty.PROVEN,
-        command=_REPRODUCE,
-        note="No constant in O(·) gives Table 1's N/A cells. The condition n_s ≤ ε·min n does, for some constants.",
-        compared="needed for the N/A cells",
-    )
-
-
-def _sampled_twice() -> BoundedFinding:
-    by_reading = {reading: _sampling(reading=reading).losses[0].proven for reading in ("group", "subsample")}
-    return _found(
-        key="F4e",
-        claim="Algorithm 2 samples voters (line 4), and then draws from all voters (line 9)",
-        quantity=f"proven loss of a voter at ε = {LABEL:g} if all may be drawn, groups of 500 and 1,000",
-        claimed=None,
-        found=by_reading["group"],
-        certainty=Certainty.PROVEN,
-        note="The two lines contradict each other: by line 9, line 4 has no effect. If only sampled voters are drawn, "
-        f"{by_reading['subsample']:.2f} is proven.",
-    )
-
-
-def _without_random_winners() -> BoundedFinding:
-    vote = _sampling(gamma=0.0)
-    return _found(
-        key="F8",
-        claim="Algorithm 2 is ε-DP for every γ; the report gives no value for γ (Algorithm 2, line 2)",
-        quantity=f"loss of a voter at ε = {LABEL:g}, γ = 0, ties to the first alternative",
-        claimed=LABEL,
-        found=_disliked_loss(vote, ties="first"),
-        certainty=Certainty.EXACT,
-        only="for γ > 0, if at all",
-        note="Without the random winners that γ > 0 gives, one voter can make an outcome possible that was impossible.",
-    )
-
-
-def _smaller_labels() -> BoundedFinding:
-    """Return the loss of one pair of profiles at two labels of Table 1."""
-    least, greatest = LABEL, EPSILONS[-1]
-    losses = [
-        _disliked_loss(
-            _sampling(
-                scale="printed",
-                group_sizes=LARGE_SIZES,
-                epsilon=label,
-                num_samples=num_samples(label, _DELTA, len(_ALTERNATIVES)),
-            )
-        )
-        for label in (least, greatest)
-    ]
-    return _found(
-        key="F9",
-        claim='A smaller label ε is the "high privacy version" (Experimental Results)',
-        quantity=f"loss in one pair of profiles at the label ε = {least:g}",
-        claimed=losses[1],
-        found=losses[0],
-        command=_REPRODUCE,
-        note="A smaller label makes Algorithm 2 ask more voters, so the winner tells more.",
-        compared=f"at ε = {greatest:g}",
-    )
-
-
-def _objective() -> BoundedFinding:
-    utilities = expected_utilities(READ)
-    sizes = np.array([2, 1]) / 3
-    welfare = sizes @ utilities
-    fairest = int(np.argmin(np.abs(utilities[0] - utilities[1])))
-    return _found(
-        key="F5",
-        claim="An outcome is fairer if the groups' utilities differ less (Algorithms for Fair ..., line 5)",
-        quantity="welfare of the fairest alternative, divided by that of the best, in a society like Table 1's",
-        claimed=None,
-        found=float(welfare[fairest] / welfare.max()),
-        command=_REPRODUCE,
-        note="By that rule the alternative can win that both groups like least: here its welfare is "
-        f"{welfare[fairest]:.2f}, as is the winner's in Table 1.",
-    )

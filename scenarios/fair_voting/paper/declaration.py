@@ -53,13 +53,11 @@ EXPERIMENTS: Final = Experiments(
         'what there is without privacy. Permute-and-flip has a soft bound on ΔW in "constrained" (see the tables).',
     },
     title="The paper on fair and private voting rules, run again",
-    introduction=(
-        "`psephos reproduce fair-voting` runs Table 1 again, {run.trials:,} elections a cell (seed {run.seed}), N/A "
-        "cells included, and what the paper does not show: proven losses, other objectives, better mechanisms at "
-        "equal proven loss, and published profiles. Every number and every verdict here comes from that run; ± is one "
-        "standard error. ΔW is the difference of the groups' mean utilities of the winner, W its mean utility to all "
-        "voters; both are of the true profile."
-    ),
+    introduction="`psephos reproduce fair-voting` runs Table 1 again, {run.trials:,} elections a cell (seed "
+    "{run.seed}), N/A cells included, and what the paper does not show: proven losses, other objectives, better "
+    "mechanisms at equal proven loss, and published profiles. Every number and every verdict here comes from that run; "
+    "± is one standard error. ΔW is the difference of the groups' mean utilities of the winner, W its mean utility to "
+    "all voters; both are of the true profile.",
     cells="{run.trials:,} elections a cell",
     remarks=(_SOCIETIES, _READINGS),
     lacking=_lacking,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from ...experiments.measurements import Measurement
+from ...experiments.sheets import where
 from ...presentation.drawing import (
     COLORS,
     INK,
@@ -20,9 +21,8 @@ from ...presentation.drawing import (
     percent_scale,
 )
 from .cells import OBJECTIVES
-from .evidence import equal_losses, real_at, real_rules, table
 from .published import EPSILONS, SIZES
-from .rows import Reproduction, TableRow
+from .rows import RealSetRow, Reproduction, TableRow
 from .settings import FITTED, READ, SETTINGS
 from .tables import MECHANISM_NAMES
 
@@ -74,6 +74,11 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     }
 
 
+def _rules(reproduction: Reproduction, name: str) -> dict[str, RealSetRow]:
+    """Return whom rules without privacy elect in a published profile."""
+    return {row.rule: row for row in where(reproduction.real_sets, name=name)}
+
+
 def _names(reproduction: Reproduction) -> list[str]:
     return list(dict.fromkeys(row.name for row in reproduction.real))
 
@@ -85,10 +90,10 @@ def _table_1(reproduction: Reproduction, panels: Any) -> Marks:
             clean(axes, title=f"{words}: {measure}", x="ε (the paper's label)", y=measure)
             for setting in SETTINGS:
                 for sizes in SIZES:
-                    rows = [row for row in table(reproduction, setting.name, mechanism) if row.sizes == sizes]
+                    rows = where(reproduction.table_1, society=setting.name, mechanism=mechanism, sizes=sizes)
                     _ours(axes, rows, measure, sizes, _SOCIETY_COLORS[setting.name])
             for sizes in SIZES:
-                rows = [row for row in table(reproduction, FITTED.name, mechanism) if row.sizes == sizes]
+                rows = where(reproduction.table_1, society=FITTED.name, mechanism=mechanism, sizes=sizes)
                 told = [
                     (row.epsilon + _SHIFTS[sizes], value)
                     for row in rows
@@ -119,14 +124,14 @@ def _ours(axes: Any, rows: Sequence[TableRow], measure: str, sizes: tuple[int, i
 def _equal_loss(reproduction: Reproduction, panels: Any) -> Marks:
     for row_of_panels, setting in zip(panels, SETTINGS, strict=True):
         for axes, objective in zip(row_of_panels, OBJECTIVES, strict=True):
-            where = "fitted society" if setting is FITTED else "society of reading F5"
-            clean(axes, title=f"{objective}, {where}", x="proven ε", y="right winners")
+            society = "fitted society" if setting is FITTED else "society of reading F5"
+            clean(axes, title=f"{objective}, {society}", x="proven ε", y="right winners")
             axes.set_xscale("log")
             for mechanism in (*_SHOWN, "exponential"):
-                rows = equal_losses(reproduction, setting.name, objective, mechanism)
+                rows = where(reproduction.equal_losses, society=setting.name, objective=objective, mechanism=mechanism)
                 style = {**_LINE, "linestyle": "--" if mechanism == "exponential" else "-"}
-                values = [row.agreement.value for row in rows.values()]
-                axes.plot(list(rows), values, color=_COLORS[mechanism], **style)
+                values = [row.agreement.value for row in rows]
+                axes.plot([row.epsilon_proven for row in rows], values, color=_COLORS[mechanism], **style)
             axes.axhline(0.25, color=INK, linewidth=0.8, linestyle=":")
             axes.set_ylim(0, 1.04)
             name_ticks(axes, (0.005, 0.02, 0.1, 0.5, 2, 5))
@@ -144,12 +149,12 @@ def _local(reproduction: Reproduction, panels: Any) -> Marks:
         clean(axes, title=f"{size} alternatives", x="ε", y="times the least variance")
         axes.set_xscale("log")
         log_scale(axes)
-        rows = [row for row in reproduction.variances if row.alternatives == size]
+        rows = where(reproduction.variances, alternatives=size)
         for mechanism in dict.fromkeys(row.mechanism for row in rows):
-            own = [row for row in rows if row.mechanism == mechanism]
+            own = where(rows, mechanism=mechanism)
             axes.plot([row.epsilon for row in own], [row.ratio for row in own], color=_COLORS[mechanism], linewidth=1.8)
-        for row in reproduction.crossings:
-            if row.alternatives == size and row.epsilon <= max(own.epsilon for own in rows):
+        for row in where(reproduction.crossings, alternatives=size):
+            if row.epsilon <= max(own.epsilon for own in rows):
                 axes.axvline(row.epsilon, color=MUTED, linewidth=0.8, linestyle=":")
                 axes.annotate(
                     f"{row.epsilon:.1f}",
@@ -172,7 +177,7 @@ def _local(reproduction: Reproduction, panels: Any) -> Marks:
 
 def _real(reproduction: Reproduction, panels: Any) -> Marks:
     for column, name in enumerate(_names(reproduction)):
-        rules = real_rules(reproduction, name)
+        rules = _rules(reproduction, name)
         first = rules["parity"]
         for axes, measure in zip((panels[0][column], panels[1][column]), ("ΔW", "W"), strict=True):
             title = f"{name}: {first.voters:,} voters, {first.alternatives} alternatives" if measure == "ΔW" else ""
@@ -180,9 +185,16 @@ def _real(reproduction: Reproduction, panels: Any) -> Marks:
             axes.set_xscale("log")
             ends: dict[str, tuple[float, str]] = {}
             for mechanism in _SHOWN:
-                rows = real_at(reproduction, name, "parity", mechanism)
-                values = [row.disparity if measure == "ΔW" else row.welfare for row in rows.values()]
-                draw_measured(axes, rows, values, color=_COLORS[mechanism], elinewidth=0.8, **_LINE)
+                rows = where(reproduction.real, name=name, objective="parity", mechanism=mechanism)
+                values = [row.disparity if measure == "ΔW" else row.welfare for row in rows]
+                draw_measured(
+                    axes,
+                    (row.epsilon_proven for row in rows),
+                    values,
+                    color=_COLORS[mechanism],
+                    elinewidth=0.8,
+                    **_LINE,
+                )
             for rule, words in (("parity", "fairest"), ("borda", "Borda")):
                 value = rules[rule].disparity if measure == "ΔW" else rules[rule].welfare
                 axes.axhline(value, color=INK if rule == "parity" else MUTED, linewidth=0.9, linestyle=":")
@@ -197,13 +209,13 @@ def _real(reproduction: Reproduction, panels: Any) -> Marks:
 
 def _trade_off(reproduction: Reproduction, panels: Any) -> Marks:
     for axes, name in zip(panels.flat, _names(reproduction), strict=True):
-        rules = real_rules(reproduction, name)
+        rules = _rules(reproduction, name)
         first = rules["parity"]
         clean(axes, title=f"{name} ({first.voters:,} voters)", x="ΔW: less is fairer", y="W: more is better")
         for objective in OBJECTIVES:
             color = _OBJECTIVE_COLORS[objective]
             for mechanism, style in (("permute_and_flip", "-"), ("local", ":")):
-                rows = list(real_at(reproduction, name, objective, mechanism).values())
+                rows = where(reproduction.real, name=name, objective=objective, mechanism=mechanism)
                 places = [row.disparity.value for row in rows], [row.welfare.value for row in rows]
                 axes.plot(*places, color=color, linestyle=style, linewidth=1.5)
                 axes.scatter(

@@ -19,15 +19,10 @@ MECHANISMS: Final = ("laplace", "sampling")
 
 
 class PrintedCell(msgspec.Struct, frozen=True):
-    """One cell as printed.
+    """One cell as printed."""
 
-    Args:
-        disparity: ΔW; None where "N/A" is printed.
-        welfare: W, which is printed even there.
-    """
-
-    disparity: float | None
-    welfare: float
+    disparity: float | None  # ΔW; None where "N/A" is printed
+    welfare: float  # W, which is printed even there
 
 
 TABLE_1: Final[Mapping[tuple[tuple[int, int], str, float], PrintedCell]] = {

@@ -15,35 +15,21 @@ __all__ = ["REAL_SETS", "LoadedSet", "RealSet", "load_real_sets"]
 
 
 class RealSet(msgspec.Struct, frozen=True, kw_only=True):
-    """A published profile.
+    """A published profile."""
 
-    Args:
-        name: short.
-        title: for people.
-        options: as a scenario's table of voters has them.
-        max_disparity: t of objective "constrained": it admits more than the least ΔW, and not all.
-    """
-
-    name: str
-    title: str
-    options: Mapping[str, Any]
-    max_disparity: float
+    name: str  # short
+    title: str  # for people
+    options: Mapping[str, Any]  # as a scenario's table of voters has them
+    max_disparity: float  # t of objective "constrained": it admits more than the least ΔW, and not all
 
 
 class LoadedSet(msgspec.Struct, frozen=True, kw_only=True):
-    """What a folder has of it.
+    """What a folder has of it."""
 
-    Args:
-        real_set: what it is.
-        profiles: the one profile.
-        alternatives: their names.
-        groups: their names.
-    """
-
-    real_set: RealSet
-    profiles: Profiles
-    alternatives: tuple[str, ...]
-    groups: tuple[str, ...]
+    real_set: RealSet  # what it is
+    profiles: Profiles  # the one profile
+    alternatives: tuple[str, ...]  # their names
+    groups: tuple[str, ...]  # their names
 
 
 REAL_SETS: Final = (

@@ -1,26 +1,11 @@
 """`psephos reproduce fair-voting`: Table 1, and what the paper does not show.
 
-| file | holds |
-|---|---|
-| `table-1.csv` | each published cell beside ours, N/A cells included, with proven losses |
-| `samplings.csv` | the readings of Algorithm 2 (F3, F4) in the same cells |
-| `societies.csv` | which Mallows models give the published table: a search |
-| `objectives.csv` | every mechanism, central and local, by each objective, in Table 1's electorates |
-| `rules.csv` | plurality, Borda, Copeland, egalitarian, and the objectives without privacy |
-| `noises.csv` | Algorithm 1's calibrations at equal proven loss (reading F1) |
-| `equal-losses.csv` | Laplace, sampling, exponential and local mechanisms at equal proven loss |
-| `losses.csv`, `searches.csv` | what Algorithm 2 proves, and what a search found against it (reading F4) |
-| `variances.csv`, `crossings.csv` | which local mechanism is best when |
-| `real-sets.csv`, `real.csv` | fairness, welfare and proven ε on three published profiles |
-| `table-1`, `equal-loss`, `local`, `real`, `trade-off`, each `.png` and `.svg` | the pictures |
-| `reproduction.json` | all of it, with what computed it |
-| `summary.md` | what holds and what does not |
-
-Without a folder of data sets there is all but the published profiles.
+`Reproduction` says what each table holds. Without a folder of data sets there is all but the published profiles.
 """
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -48,14 +33,12 @@ from .published import EPSILONS, MECHANISMS, RUNS, SIZES, TABLE_1, PrintedCell
 from .real_sets import LoadedSet, load_real_sets
 from .rows import (
     EqualLossRow,
-    LossRow,
     NoiseRow,
     ObjectiveRow,
     RealRow,
     RealSetRow,
     RuleRow,
     SamplingRow,
-    SearchRow,
     TableRow,
 )
 from .settings import FITTED, SETTINGS, Setting
@@ -126,44 +109,32 @@ def parts(asked: Asked) -> Iterator[Part]:
 
 
 def table_1(setting: Setting, *, trials: int, seed: int = 1) -> tuple[TableRow, ...]:
-    """Return the paper's Table 1 alone: 18 cells of so many elections each.
-
-    Args:
-        setting: the societies.
-        trials: elections of each cell.
-        seed: of everything drawn.
-    """
+    """Return the paper's Table 1 alone: 18 cells of so many elections each."""
     cells = (Electorate(setting, sizes, trials=trials, seed=seed) for sizes in SIZES)
     return tuple(row for each in cells for row in _table(each))
 
 
 def _table(cells: Electorate) -> Iterator[TableRow]:
-    for mechanism in MECHANISMS:
-        for epsilon in EPSILONS:
-            printed = TABLE_1[cells.sizes, mechanism, epsilon]
-            is_sampling = mechanism == "sampling"
-            if is_sampling:
-                parameters = cells.parameters("sampling", epsilon)
-            else:
-                parameters = cells.parameters("laplace", epsilon, calibration="printed")
-            found = cells.measure(parameters, ("parity",))["parity"]
-            add_or_remove = None
-            if not is_sampling:
-                relation = NeighboringRelation.ADD_OR_REMOVE_ONE
-                add_or_remove = proven_of(msgspec.structs.replace(parameters, relation=relation))
-            yield TableRow(
-                **cells.columns,
-                mechanism=mechanism,
-                epsilon=epsilon,
-                samples=parameters.samples if is_sampling else None,
-                most_samples=math.floor(epsilon * min(cells.sizes)) if is_sampling else None,
-                is_available=not is_sampling or is_feasible(parameters.samples, epsilon, cells.sizes),
-                published_disparity=printed.disparity,
-                published_welfare=printed.welfare,
-                **_beside(printed, found, cells.trials),
-                epsilon_add_or_remove=add_or_remove,
-                epsilon_replace=proven_of(parameters),
-            )
+    for mechanism, epsilon in itertools.product(MECHANISMS, EPSILONS):
+        printed = TABLE_1[cells.sizes, mechanism, epsilon]
+        is_sampling = mechanism == "sampling"
+        others = {} if is_sampling else {"calibration": "printed"}
+        parameters = cells.parameters("sampling" if is_sampling else "laplace", epsilon, **others)
+        found = cells.measure(parameters, ("parity",))["parity"]
+        coming = {} if is_sampling else {"relation": NeighboringRelation.ADD_OR_REMOVE_ONE}
+        yield TableRow(
+            **cells.columns,
+            mechanism=mechanism,
+            epsilon=epsilon,
+            samples=parameters.samples if is_sampling else None,
+            most_samples=math.floor(epsilon * min(cells.sizes)) if is_sampling else None,
+            is_available=not is_sampling or is_feasible(parameters.samples, epsilon, cells.sizes),
+            published_disparity=printed.disparity,
+            published_welfare=printed.welfare,
+            **_beside(printed, found, cells.trials),
+            epsilon_add_or_remove=None if is_sampling else proven_of(msgspec.structs.replace(parameters, **coming)),
+            epsilon_replace=proven_of(parameters),
+        )
 
 
 def _samplings(cells: Electorate) -> Iterator[SamplingRow]:
@@ -202,64 +173,50 @@ def _objectives(cells: Electorate) -> Iterator[ObjectiveRow]:
     mechanisms: list[MechanismName] = ["laplace", "sampling", "exponential", "permute_and_flip"]
     if cells.setting is FITTED:
         mechanisms += LOCAL
-    for name in OBJECTIVES:
-        yield _objective(cells, "none", None, name, cells.measure_clean(name))
-    for mechanism in mechanisms:
-        for epsilon in EPSILONS:
-            others = {"calibration": "printed"} if mechanism == "laplace" else {}
-            parameters = cells.parameters(mechanism, epsilon, **others)
-            for name, found in cells.measure(parameters).items():
-                yield _objective(cells, mechanism, parameters, name, found)
-
-
-def _objective(
-    cells: Electorate, mechanism: str, parameters: Parameters | None, objective: str, found: Measured
-) -> ObjectiveRow:
-    return ObjectiveRow(
-        **cells.columns,
-        mechanism=mechanism,
-        epsilon=None if parameters is None else parameters.epsilon,
-        objective=objective,
-        samples=parameters.samples if parameters is not None and mechanism == "sampling" else None,
-        disparity=found.disparity,
-        welfare=found.welfare,
-        agreement=found.agreement,
-        epsilon_proven=None if parameters is None else proven_of(parameters),
-    )
+    clean = {name: cells.measure_clean(name) for name in OBJECTIVES}
+    asked: list[tuple[str, Parameters | None]] = [("none", None)]
+    for mechanism, epsilon in itertools.product(mechanisms, EPSILONS):
+        others = {"calibration": "printed"} if mechanism == "laplace" else {}
+        asked.append((mechanism, cells.parameters(mechanism, epsilon, **others)))
+    for mechanism, parameters in asked:
+        for name, found in (clean if parameters is None else cells.measure(parameters)).items():
+            yield ObjectiveRow(
+                **cells.columns,
+                mechanism=mechanism,
+                epsilon=None if parameters is None else parameters.epsilon,
+                objective=name,
+                samples=parameters.samples if parameters is not None and mechanism == "sampling" else None,
+                **found.elected,
+                agreement=found.agreement,
+                epsilon_proven=None if parameters is None else proven_of(parameters),
+            )
 
 
 def _rules(cells: Electorate) -> Iterator[RuleRow]:
     found = {name: cells.of_winners(winners, "parity") for name, winners in rule_winners(cells.profiles)}
     found |= {name: cells.measure_clean(name) for name in OBJECTIVES}
     for name, measured in found.items():
-        yield RuleRow(
-            **cells.columns,
-            rule=name,
-            disparity=measured.disparity,
-            welfare=measured.welfare,
-        )
+        yield RuleRow(**cells.columns, rule=name, **measured.elected)
 
 
 def _noises(cells: Electorate) -> Iterator[NoiseRow]:
-    for price in _NOISE_PRICES:
-        for relation in (NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE):
-            for calibration in ("printed", "tight"):
-                once = cells.parameters("laplace", 1.0, calibration=calibration, relation=relation)
-                parameters = msgspec.structs.replace(once, epsilon=price / proven_of(once))
-                found = cells.measure(parameters, ("parity",))["parity"]
-                phase = FairVoting(parameters).disclosed
-                noise = cast("VectorLaplace", phase.tally_mechanism)
-                yield NoiseRow(
-                    **cells.columns,
-                    calibration=calibration,
-                    relation=relation.value,
-                    epsilon_proven=price,
-                    epsilon=parameters.epsilon,
-                    scale=noise.coordinate.scale * phase.scoring.step,
-                    disparity=found.disparity,
-                    welfare=found.welfare,
-                    agreement=found.agreement,
-                )
+    relations = (NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE)
+    for price, relation, calibration in itertools.product(_NOISE_PRICES, relations, ("printed", "tight")):
+        once = cells.parameters("laplace", 1.0, calibration=calibration, relation=relation)
+        parameters = msgspec.structs.replace(once, epsilon=price / proven_of(once))
+        found = cells.measure(parameters, ("parity",))["parity"]
+        phase = FairVoting(parameters).disclosed
+        noise = cast("VectorLaplace", phase.tally_mechanism)
+        yield NoiseRow(
+            **cells.columns,
+            calibration=calibration,
+            relation=relation.value,
+            epsilon_proven=price,
+            epsilon=parameters.epsilon,
+            scale=noise.scale * phase.scoring.step,
+            **found.elected,
+            agreement=found.agreement,
+        )
 
 
 def _equal_losses(cells: Electorate) -> Iterator[EqualLossRow]:
@@ -269,20 +226,17 @@ def _equal_losses(cells: Electorate) -> Iterator[EqualLossRow]:
 
 def _at_prices(cells: Cells, prices: Sequence[float]) -> Iterator[tuple[dict[str, Any], Parameters, Measured]]:
     """Yield what each mechanism gives at equal proven loss: shared columns, and what they are of."""
-    for price in prices:
-        for mechanism in _EQUAL_MECHANISMS:
-            for objective, (parameters, found) in _at_price(cells, mechanism, price).items():
-                is_sampling = mechanism == "sampling"
-                columns = {
-                    "objective": objective,
-                    "mechanism": mechanism,
-                    "epsilon_proven": price,
-                    "gamma": parameters.gamma if is_sampling else None,
-                    "samples": parameters.samples if is_sampling else None,
-                    "disparity": found.disparity,
-                    "welfare": found.welfare,
-                }
-                yield columns, parameters, found
+    for price, mechanism in itertools.product(prices, _EQUAL_MECHANISMS):
+        for objective, (parameters, found) in _at_price(cells, mechanism, price).items():
+            columns = {
+                "objective": objective,
+                "mechanism": mechanism,
+                "epsilon_proven": price,
+                "gamma": parameters.gamma if mechanism == "sampling" else None,
+                "samples": parameters.samples if mechanism == "sampling" else None,
+                **found.elected,
+            }
+            yield columns, parameters, found
 
 
 def _at_price(cells: Cells, mechanism: MechanismName, price: float) -> dict[str, tuple[Parameters, Measured]]:
@@ -306,7 +260,8 @@ def _at_price(cells: Cells, mechanism: MechanismName, price: float) -> dict[str,
     return told
 
 
-def _losses() -> Iterator[LossRow]:
+def _losses() -> Iterator[Mapping[str, Any]]:
+    """Yield what Algorithm 2 with the paper's n_s proves."""
     for sizes in SIZES:
         base = msgspec.structs.replace(Cells.parameters_only(4, sizes), mechanism="sampling")
         scoring = base.make_scoring(is_centered=True)
@@ -316,20 +271,21 @@ def _losses() -> Iterator[LossRow]:
                 parameters = msgspec.structs.replace(base, epsilon=epsilon, num_samples=samples, gamma=gamma)
                 simple = simple_hit_bound(4, group_size=min(sizes), samples=samples, reading="group")
                 hit = hit_bound(scoring, group_size=min(sizes), samples=samples, reading="group")
-                yield LossRow(
-                    size_1=sizes[0],
-                    size_2=sizes[1],
-                    epsilon=epsilon,
-                    samples=samples,
-                    gamma=gamma,
-                    epsilon_simple=epsilon_of_hit(simple, gamma=gamma, num_alternatives=4),
-                    epsilon_proven=proven_of(parameters),
-                    epsilon_printed_scale=proven_of(msgspec.structs.replace(parameters, scale="printed")),
-                    delta=delta_of_hit(hit, gamma=gamma),
-                )
+                yield {
+                    **_sizes(sizes),
+                    "epsilon": epsilon,  # the label
+                    "samples": samples,
+                    "gamma": gamma,
+                    # By how seldom a voter of the second group is looked at, and by the least bound that holds.
+                    "epsilon_simple": epsilon_of_hit(simple, gamma=gamma, num_alternatives=4),
+                    "epsilon_proven": proven_of(parameters),
+                    "epsilon_printed_scale": proven_of(msgspec.structs.replace(parameters, scale="printed")),
+                    "delta": delta_of_hit(hit, gamma=gamma),  # with which it is (0, δ)-DP
+                }
 
 
-def _searches(*, seed: int) -> Iterator[SearchRow]:
+def _searches(*, seed: int) -> Iterator[Mapping[str, Any]]:
+    """Yield the worst pairs of neighboring electorates that a search found, which no ε below their loss fits."""
     sizes = (min(SIZES[0]), max(SIZES[0]))  # the searched voter is of the first group
     for scale, ties in _SEARCH_KINDS:
         for label, gamma in _SEARCHES:
@@ -338,16 +294,19 @@ def _searches(*, seed: int) -> Iterator[SearchRow]:
             )
             choice = FairVoting(parameters).disclosed.elects_by(SampledChoice)
             found = search_neighbors(choice, seed=seed, num_starts=_SEARCH_STARTS, num_steps=_SEARCH_STEPS, ties=ties)
-            yield SearchRow(
-                size_1=sizes[1],
-                size_2=sizes[0],
-                label=label,
-                gamma=gamma,
-                scale=scale,
-                ties=ties,
-                epsilon_found=found.loss,
-                epsilon_proven=proven_of(parameters),
-            )
+            yield {
+                **_sizes(sizes[::-1]),
+                "label": label,
+                "gamma": gamma,
+                "scale": scale,
+                "ties": ties,
+                "epsilon_found": found.loss,
+                "epsilon_proven": proven_of(parameters),  # for ties at random
+            }
+
+
+def _sizes(sizes: Sequence[int]) -> dict[str, int]:
+    return {"size_1": sizes[0], "size_2": sizes[1]}
 
 
 def _cells_of(loaded: LoadedSet, *, trials: int, seed: int) -> Cells:

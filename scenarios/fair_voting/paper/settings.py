@@ -16,19 +16,12 @@ _BATCH_VOTERS = 1 << 17
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """Two groups, each with a law of Mallows.
+    """Two groups, each with a law of Mallows."""
 
-    Args:
-        name: short, in files.
-        centers: each group's alternatives by number, the best first.
-        dispersions: φ of each group.
-        max_disparity: t of objective "constrained" there: it admits more than the least ΔW, and not all.
-    """
-
-    name: str
-    centers: tuple[tuple[int, ...], ...]
-    dispersions: tuple[float, ...]
-    max_disparity: float = 0.0
+    name: str  # short, in files
+    centers: tuple[tuple[int, ...], ...]  # each group's alternatives by number, the best first
+    dispersions: tuple[float, ...]  # φ of each group
+    max_disparity: float = 0.0  # t of objective "constrained" there: it admits more than the least ΔW, and not all
 
     @property
     def title(self) -> str:
@@ -48,12 +41,6 @@ def draw_profiles(setting: Setting, sizes: tuple[int, ...], *, trials: int, seed
     """Return elections, each with voters of its own.
 
     A voter's uniforms are a row of its group's stream, so that electorates of one seed share them.
-
-    Args:
-        setting: the laws.
-        sizes: n_k.
-        trials: how many elections.
-        seed: of everything drawn.
     """
     num_alternatives = len(setting.centers[0])
     positions = np.empty((trials, sum(sizes), num_alternatives), dtype=np.int8)

@@ -7,9 +7,9 @@ elects follows from its binomial numbers, exactly. Each candidate is judged by b
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -19,11 +19,11 @@ from ....protocol.mechanisms.binomial import binomial_law
 from ...experiments.measurements import mean_square
 from ..data.mallows import mallows_probabilities
 from .published import EPSILONS, TABLE_1
-from .rows import SocietyRow
 from .settings import FITTED, READ, Setting
 
 __all__ = ["DELTAS", "expected_utilities", "find_societies", "sampling_law", "society_row"]
 
+SocietyRow: TypeAlias = Mapping[str, Any]
 DELTAS: Final = (4.6e-3, 1e-3, 5.5e-6)
 """Between the ends all give the published N/A cells (reading F2)."""
 _GAMMAS: Final = (0.0, 0.05)
@@ -51,7 +51,7 @@ def find_societies() -> Iterator[SocietyRow]:
         rows = _rows(_candidates(center), (1e-3,))
         if rows:
             nearest = min(rows, key=_distance)
-            setting = Setting("", (_IDENTITY, center), (nearest.dispersion_1, nearest.dispersion_2))
+            setting = Setting("", (_IDENTITY, center), (nearest["dispersion_1"], nearest["dispersion_2"]))
             best.append(min(_rows((setting,), DELTAS), key=_distance))
     best.sort(key=_distance)
     yield from best[:_MOST_SHOWN]
@@ -60,14 +60,7 @@ def find_societies() -> Iterator[SocietyRow]:
 
 
 def society_row(setting: Setting, *, delta: float, gamma: float, scale: str) -> SocietyRow:
-    """Return what a society gives in large groups, and how far that is from the published table.
-
-    Args:
-        setting: the laws.
-        delta: of n_s.
-        gamma: of Algorithm 2.
-        scale: "unbiased" or "printed".
-    """
+    """Return what a society gives in large groups, and how far that is from the published table."""
     utilities = expected_utilities(setting)
     disparities = np.abs(utilities[0] - utilities[1])
     welfares = _WELFARE_SHARES[0] * utilities[0] + _WELFARE_SHARES[1] * utilities[1]
@@ -82,25 +75,26 @@ def society_row(setting: Setting, *, delta: float, gamma: float, scale: str) -> 
     for epsilon, (disparity, welfare) in told.items():
         printed = _published(epsilon)
         differences += [disparity - printed[0], welfare - printed[1]]
-    return SocietyRow(
-        center_1="".join(map(str, setting.centers[0])),
-        center_2="".join(map(str, setting.centers[1])),
-        dispersion_1=setting.dispersions[0],
-        dispersion_2=setting.dispersions[1],
-        delta=delta,
-        gamma=gamma,
-        scale=scale,
-        winner=winner,
-        lead=following - least,
-        laplace_disparity=least,
-        laplace_welfare=float(welfares[winner]),
+    return {
+        "center_1": "".join(map(str, setting.centers[0])),
+        "center_2": "".join(map(str, setting.centers[1])),
+        "dispersion_1": setting.dispersions[0],
+        "dispersion_2": setting.dispersions[1],
+        "delta": delta,
+        "gamma": gamma,
+        "scale": scale,  # of Algorithm 2's line 17
+        "winner": winner,  # the alternative with the least ΔW
+        "lead": following - least,  # of the least ΔW over the next one
+        "laplace_disparity": least,
+        "laplace_welfare": float(welfares[winner]),
         **{
             f"sampling_{name}_{place}": value
             for place, epsilon in enumerate(EPSILONS, start=1)
             for name, value in zip(("disparity", "welfare"), told[epsilon], strict=True)
         },
-        distance=math.sqrt(mean_square(differences)),
-    )
+        # From the published means over sizes.
+        "distance": math.sqrt(mean_square(differences)),
+    }
 
 
 def expected_utilities(setting: Setting) -> FloatArray:
@@ -117,10 +111,7 @@ def expected_utilities(setting: Setting) -> FloatArray:
 def sampling_law(utilities: FloatArray, *, samples: int, scale: str) -> FloatArray:
     """Return Algorithm 2's law of winners without γ, of two groups with n₁ = 2·n₂: float64, shape (m,).
 
-    Args:
-        utilities: W_k(a).
-        samples: n_s.
-        scale: as printed S₁/n₁ is compared with S₂/n₂, which is S₁ with 2·S₂; else S₁ with S₂.
+    On the printed scale S₁/n₁ is compared with S₂/n₂, which is S₁ with 2·S₂; else S₁ with S₂.
     """
     size = utilities.shape[1]
     factor = 2 if scale == "printed" else 1
@@ -174,7 +165,7 @@ def _rows(settings: Iterable[Setting], deltas: Sequence[float]) -> list[SocietyR
 
 
 def _distance(row: SocietyRow) -> float:
-    return row.distance
+    return row["distance"]
 
 
 def _published(epsilon: float) -> tuple[float, float]:

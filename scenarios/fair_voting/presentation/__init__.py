@@ -22,5 +22,4 @@ def _brief(outcome: Outcome) -> list[Brief]:
 ELECTIONS: Presenter[Outcome] = Presenter(show=show, rows=rows_of, draw=draw, brief=_brief, verdict=conclude)
 """A row for each alternative."""
 
-PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: ELECTIONS}
-"""By the type of what is shown."""
+PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: ELECTIONS}  # by the type of what is shown

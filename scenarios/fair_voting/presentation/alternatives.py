@@ -35,8 +35,7 @@ __all__ = [
 ]
 
 
-CROSSINGS: Final = "crossings"
-"""What the groups of a session with features are, beside the features' names."""
+CROSSINGS: Final = "crossings"  # what the groups of a session with features are, beside the features' names
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,20 +8,7 @@ from rich.console import Console
 from ....protocol.fair_voting.parameters import BY_QUALITY
 from ...experiments.measurements import Measurement
 from ...experiments.sheets import flat
-from ...presentation.drawing import (
-    BEYOND,
-    COLORS,
-    ERRORS_SHOWN,
-    INK,
-    MUTED,
-    WHISKERS,
-    Marks,
-    Picture,
-    clean,
-    draw_measured,
-    name_ticks,
-    save_picture,
-)
+from ...presentation import drawing
 from ...presentation.numbers import in_a_row
 from ...presentation.terminal import show_note, show_table
 from ...running.folder import RunFolder
@@ -32,18 +19,18 @@ from ..trade_offs import TradeOff, TradeOffRow
 __all__ = ["picture_of_trade_off", "save_trade_off", "show_trade_off"]
 
 _STYLES: Final[dict[str, dict[str, Any]]] = {
-    "laplace": {"color": COLORS["blue"], "marker": "o"},
-    "sampling, by label": {"color": COLORS["orange"], "marker": "s", "linestyle": ":", "mfc": "white"},
-    "sampling, proven": {"color": COLORS["orange"], "marker": "s"},
-    "exponential": {"color": COLORS["sky"], "marker": "^"},
-    "permute_and_flip": {"color": COLORS["green"], "marker": "v"},
-    "local": {"color": COLORS["purple"], "marker": "D"},
-    "joint": {"color": COLORS["purple"], "marker": "D", "linestyle": "--", "mfc": "white"},
+    "laplace": {"color": drawing.COLORS["blue"], "marker": "o"},
+    "sampling, by label": {"color": drawing.COLORS["orange"], "marker": "s", "linestyle": ":", "mfc": "white"},
+    "sampling, proven": {"color": drawing.COLORS["orange"], "marker": "s"},
+    "exponential": {"color": drawing.COLORS["sky"], "marker": "^"},
+    "permute_and_flip": {"color": drawing.COLORS["green"], "marker": "v"},
+    "local": {"color": drawing.COLORS["purple"], "marker": "D"},
+    "joint": {"color": drawing.COLORS["purple"], "marker": "D", "linestyle": "--", "mfc": "white"},
 }
 _LINE: Final[dict[str, Any]] = {"linewidth": 1.5, "markersize": 4.5, "elinewidth": 0.9, "capsize": 2}
-_CLEAN: Final[dict[str, Any]] = {"color": INK, "linewidth": 1.0, "linestyle": "--"}
+_CLEAN: Final[dict[str, Any]] = {"color": drawing.INK, "linewidth": 1.0, "linestyle": "--"}
 _ALTERNATIVE: Final[dict[str, Any]] = {
-    "color": MUTED,
+    "color": drawing.MUTED,
     "marker": "x",
     "linestyle": "none",
     "markersize": 7,
@@ -52,15 +39,14 @@ _ALTERNATIVE: Final[dict[str, Any]] = {
 _SMALL: Final[dict[str, Any]] = {"markersize": 3.2, "linewidth": 1.0, "elinewidth": 0.5, "capsize": 0}
 """Where all lines end in one point."""
 _WINNER: Final[dict[str, Any]] = {
-    "color": INK,
+    "color": drawing.INK,
     "marker": "*",
     "linestyle": "none",
     "markersize": 14,
     "markeredgecolor": "white",
     "zorder": 5,
 }
-_MOST_NAMED: Final = 12
-"""Alternatives whose names a panel has room for."""
+_MOST_NAMED: Final = 12  # alternatives whose names a panel has room for
 _WIDEST: Final = 18
 
 
@@ -101,33 +87,28 @@ def show_trade_off(console: Console, found: TradeOff) -> None:
 
 
 def save_trade_off(folder: RunFolder, found: TradeOff, *, title: str, setting: str = "") -> None:
-    """Write trade-off.csv, and trade-off.svg and .png where matplotlib is installed.
-
-    Args:
-        folder: where to.
-        found: what is written.
-        title: stands before the picture's own.
-        setting: the same.
-    """
+    """Write trade-off.csv, and trade-off.svg and .png where matplotlib is installed."""
     if found.rows:
         folder.write_table("trade-off.csv", flat(found.rows))
-        save_picture(picture_of_trade_off(found), folder=folder.path, name="trade-off", title=title, setting=setting)
+        drawing.save_picture(
+            picture_of_trade_off(found), folder=folder.path, name="trade-off", title=title, setting=setting
+        )
 
 
-def picture_of_trade_off(found: TradeOff) -> Picture:
+def picture_of_trade_off(found: TradeOff) -> drawing.Picture:
     """Return disparity and welfare against proven ε, and one against the other."""
     trials = max(row.trials for row in found.rows)
     private = " · groups are private in joint alone" if any(row.mechanism == "joint" for row in found.rows) else ""
-    return Picture(
+    return drawing.Picture(
         draw=lambda panels: _draw(found, panels),
         size=(10, 7.4),
         panels=(2, 2),
         title=f"what privacy costs under {found.parameters.objective}",
-        setting=f"{trials:,} elections a point · {WHISKERS}{private}",
+        setting=f"{trials:,} elections a point · {drawing.WHISKERS}{private}",
     )
 
 
-def _draw(found: TradeOff, panels: Any) -> Marks:
+def _draw(found: TradeOff, panels: Any) -> drawing.Marks:
     by_loss = panels[0][0], panels[0][1]
     both = panels[1][0]
     panels[1][1].remove()
@@ -136,21 +117,21 @@ def _draw(found: TradeOff, panels: Any) -> Marks:
     limits = _limits_of(found)
     for axes, measure, title in zip(by_loss, ("disparity", "welfare"), ("Disparity", "Welfare"), strict=True):
         better = "less is fairer" if measure == "disparity" else "more is better"
-        clean(axes, title=f"{title} of the winner: {better}", x="proven ε of a voter", y=f"mean {measure}")
+        drawing.clean(axes, title=f"{title} of the winner: {better}", x="proven ε of a voter", y=f"mean {measure}")
         axes.set_xscale("log")
         axes.axhline(found.clean[0 if measure == "disparity" else 1], **_CLEAN)
-    clean(both, title="One against the other, ε rising along each line", x="mean disparity", y="mean welfare")
+    drawing.clean(both, title="One against the other, ε rising along each line", x="mean disparity", y="mean welfare")
     for name in names:
         rows = sorted((row for row in found.rows if row.mechanism == name), key=_price)
         style = {**_LINE, **_STYLES[name]}
         bounded = [row for row in rows if row.epsilon_proven is not None]
         for axes, measure in zip(by_loss, ("disparity", "welfare"), strict=True):
-            draw_measured(axes, map(_price, bounded), [getattr(row, measure) for row in bounded], **style)
+            drawing.draw_measured(axes, map(_price, bounded), [getattr(row, measure) for row in bounded], **style)
         both.errorbar(
             [row.disparity.value for row in rows],
             [row.welfare.value for row in rows],
-            xerr=[ERRORS_SHOWN * row.disparity.standard_error for row in rows],
-            yerr=[ERRORS_SHOWN * row.welfare.standard_error for row in rows],
+            xerr=[drawing.ERRORS_SHOWN * row.disparity.standard_error for row in rows],
+            yerr=[drawing.ERRORS_SHOWN * row.welfare.standard_error for row in rows],
             **style | _SMALL,
         )
     _draw_alternatives(found, both)
@@ -158,18 +139,23 @@ def _draw(found: TradeOff, panels: Any) -> Marks:
         if limit is not None:  # what the objective rules out
             low, high = axes.get_ylim()
             low, high = min(low, 0.98 * limit), max(high, 1.02 * limit)
-            axes.axhspan(limit, high if is_most else low, color=BEYOND, linewidth=0, zorder=0)
+            axes.axhspan(limit, high if is_most else low, color=drawing.BEYOND, linewidth=0, zorder=0)
             axes.set_ylim(low, high)
     prices = [row.epsilon_proven for row in found.rows if row.epsilon_proven is not None]
     if prices:
         ticks = [tick for tick in _TICKS if min(prices) / _BESIDE <= tick <= max(prices) * _BESIDE]
         for axes in by_loss:
-            name_ticks(axes, ticks)
+            drawing.name_ticks(axes, ticks)
     marks = {name: {**_LINE, **_STYLES[name]} for name in names}
     for mark in marks.values():
         del mark["capsize"]
     if limits != (None, None):
-        marks["ruled out by the objective"] = {"color": BEYOND, "marker": "s", "markersize": 11, "linestyle": "none"}
+        marks["ruled out by the objective"] = {
+            "color": drawing.BEYOND,
+            "marker": "s",
+            "markersize": 11,
+            "linestyle": "none",
+        }
     return {
         **marks,
         "without privacy": _CLEAN,
@@ -190,8 +176,7 @@ def _limits_of(found: TradeOff) -> tuple[float | None, float | None]:
 
 
 _TICKS: Final = tuple(step * 10.0**power for power in range(-4, 2) for step in (1, 3))
-_BESIDE: Final = 1.3
-"""Ticks may lie so far beside the lines, as a factor."""
+_BESIDE: Final = 1.3  # ticks may lie so far beside the lines, as a factor
 
 
 def _draw_alternatives(found: TradeOff, axes: Any) -> None:
@@ -208,7 +193,7 @@ def _draw_alternatives(found: TradeOff, axes: Any) -> None:
                 xytext=(7, -14 if place in found.best else 6),  # lines come to a winner, mostly from its sides
                 textcoords="offset points",
                 fontsize=8.5,
-                color=INK if place in found.best else MUTED,
+                color=drawing.INK if place in found.best else drawing.MUTED,
             )
     axes.margins(0.14)
 

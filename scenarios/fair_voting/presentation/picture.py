@@ -6,23 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ....protocol.fair_voting import Outcome
-from ...presentation.drawing import (
-    ALLOWED,
-    COLORS,
-    ERRORS_SHOWN,
-    GOOD,
-    INK,
-    MOST_ROWS,
-    MUTED,
-    RULE,
-    WHISKERS,
-    Marks,
-    Picture,
-    annotate_row,
-    fold,
-    name_rows,
-    size_of_rows,
-)
+from ...presentation import drawing
 from ...presentation.presenter import Known
 from .alternatives import (
     CROSSINGS,
@@ -40,43 +24,39 @@ __all__ = ["draw"]
 
 # By shape too, for readers who do not tell these colors apart; more groups than these are not told apart.
 _MARKS: Final[tuple[dict[str, Any], ...]] = (
-    {"color": COLORS["blue"], "marker": "o", "markersize": 7},
-    {"color": COLORS["orange"], "marker": "s", "markersize": 6.5},
-    {"color": COLORS["purple"], "marker": "^", "markersize": 7.5},
-    {"color": COLORS["gold"], "marker": "v", "markersize": 7.5},
-    {"color": COLORS["sky"], "marker": "P", "markersize": 8},
-    {"color": RULE, "marker": "X", "markersize": 8},
+    {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 7},
+    {"color": drawing.COLORS["orange"], "marker": "s", "markersize": 6.5},
+    {"color": drawing.COLORS["purple"], "marker": "^", "markersize": 7.5},
+    {"color": drawing.COLORS["gold"], "marker": "v", "markersize": 7.5},
+    {"color": drawing.COLORS["sky"], "marker": "P", "markersize": 8},
+    {"color": drawing.RULE, "marker": "X", "markersize": 8},
 )
-_MARK_OF_MANY: Final[dict[str, Any]] = {"color": RULE, "marker": "|", "markersize": 9}
-_MANY_MARKS: Final = 2_000
-"""More than these are a bitmap, also in the SVG."""
-_FULL_MARKS: Final = 30
-"""Fewer than these are drawn in full color."""
+_MARK_OF_MANY: Final[dict[str, Any]] = {"color": drawing.RULE, "marker": "|", "markersize": 9}
+_MANY_MARKS: Final = 2_000  # more than these are a bitmap, also in the SVG
+_FULL_MARKS: Final = 30  # fewer than these are drawn in full color
 _PALEST: Final = 0.08
 _HOLLOW: Final[dict[str, Any]] = {"mfc": "white", "markeredgewidth": 1.4}
-_BELOW: Final = 0.28
-"""How far below its estimates a row has its truth."""
-_APART: Final = 0.05
-"""How far below each other a row has its groups, so that their errors can be read."""
-_ALLOWED: Final[dict[str, Any]] = {"color": ALLOWED, "marker": "s", "linestyle": "none"}
+_BELOW: Final = 0.28  # how far below its estimates a row has its truth
+_APART: Final = 0.05  # how far below each other a row has its groups, so that their errors can be read
+_ALLOWED: Final[dict[str, Any]] = {"color": drawing.ALLOWED, "marker": "s", "linestyle": "none"}
 """From the worst off group as far as the best off one may be."""
-_FLOOR: Final[dict[str, Any]] = {"color": RULE, "linewidth": 1.2, "linestyle": "--", "zorder": 1}
-_WINNER_BAND: Final = {"color": GOOD, "alpha": 0.09, "linewidth": 0, "zorder": 0}
+_FLOOR: Final[dict[str, Any]] = {"color": drawing.RULE, "linewidth": 1.2, "linestyle": "--", "zorder": 1}
+_WINNER_BAND: Final = {"color": drawing.GOOD, "alpha": 0.09, "linewidth": 0, "zorder": 0}
 
 
-def draw(outcome: Outcome, known: Known) -> Picture | None:
+def draw(outcome: Outcome, known: Known) -> drawing.Picture | None:
     """Return its picture; None where the winner alone is released, and the truth may not be shown."""
     if not outcome.alternatives and known.truth is None:
         return None
     alternatives = in_order(alternatives_of(outcome, known), outcome)
-    shown = alternatives[:MOST_ROWS]
-    names = [fold(alternative.name) for alternative in shown]
+    shown = alternatives[: drawing.MOST_ROWS]
+    names = [drawing.fold(alternative.name) for alternative in shown]
     with_both = bool(outcome.alternatives) and known.truth is not None
     marks = _marks(outcome, known)
     is_all = len(shown) == len(alternatives)
-    return Picture(
+    return drawing.Picture(
         draw=functools.partial(_draw_rows, outcome=outcome, alternatives=shown, names=names, marks=marks),
-        size=size_of_rows(names, row=0.27 + 0.18 * with_both, frame=1.25),
+        size=drawing.size_of_rows(names, row=0.27 + 0.18 * with_both, frame=1.25),
         setting=_source(outcome),
         title="" if is_all else f" (the first {len(shown)} of {len(alternatives)} alternatives)",
     )
@@ -94,31 +74,30 @@ def _allowed(outcome: Outcome) -> float | None:
 
 def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
     """Return what the legend explains, of what is there."""
-    is_true = not outcome.alternatives
-    hollow = _HOLLOW if is_true else {}
+    hollow = _HOLLOW if not outcome.alternatives else {}
     marks: dict[str, dict[str, Any]] = {}
     if _is_told_apart(outcome):
         for group, size, mark in zip(outcome.groups, outcome.group_sizes, _MARKS, strict=False):
-            marks[fold(f"to {group} ({size:,})")] = {**mark, **hollow, "linestyle": "none"}
+            marks[drawing.fold(f"to {group} ({size:,})")] = {**mark, **hollow, "linestyle": "none"}
     else:
         marks[f"to each of {len(outcome.groups):,} groups"] = {**_MARK_OF_MANY, "linestyle": "none"}
     between = f"disparity of {CROSSINGS}" if outcome.features else "disparity between groups"
-    marks[between] = {"color": MUTED, "linewidth": 3, "alpha": 0.6}
+    marks[between] = {"color": drawing.MUTED, "linewidth": 3, "alpha": 0.6}
     marks["welfare: to all voters"] = {
-        "color": INK,
+        "color": drawing.INK,
         "marker": "|",
         "markersize": 12,
         "markeredgewidth": 2,
         "linestyle": "none",
     }
     if outcome.alternatives and _is_told_apart(outcome):
-        marks[WHISKERS] = {"color": INK, "linewidth": 1.4}
+        marks[drawing.WHISKERS] = {"color": drawing.INK, "linewidth": 1.4}
     if _allowed(outcome) is not None:
         allowed = "without a price" if has_a_price(outcome) else "allowed"
         marks[f"disparity up to {outcome.max_disparity:g}: {allowed}"] = {**_ALLOWED, "markersize": 11}
     if outcome.alternatives and known.truth is not None:
         if _is_told_apart(outcome):
-            hollow = {**_MARKS[0], **_HOLLOW, "color": INK, "markersize": 5.5}
+            hollow = {**_MARKS[0], **_HOLLOW, "color": drawing.INK, "markersize": 5.5}
             marks["hollow, below: the truth"] = {**hollow, "linestyle": "none"}
         else:
             marks["below: the truth"] = {**_MARK_OF_MANY, "markersize": 6, "linestyle": "none"}
@@ -126,8 +105,8 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
 
 
 def _draw_rows(
-    panels: Any, *, outcome: Outcome, alternatives: Sequence[Alternative], names: Sequence[str], marks: Marks
-) -> Marks:
+    panels: Any, *, outcome: Outcome, alternatives: Sequence[Alternative], names: Sequence[str], marks: drawing.Marks
+) -> drawing.Marks:
     axes = panels[0, 0]
     is_bitmap = len(outcome.groups) * len(alternatives) > _MANY_MARKS
     is_estimated = bool(outcome.alternatives)
@@ -142,7 +121,7 @@ def _draw_rows(
             xycoords=("data", "axes fraction"),
             ha="center",
             va="bottom",
-            color=RULE,
+            color=drawing.RULE,
         )
     for row, (alternative, own) in enumerate(zip(alternatives, served, strict=True)):
         beside = alternative.true if is_estimated else None
@@ -157,44 +136,38 @@ def _draw_rows(
         said = f"disparity {own.disparity:,.{decimals}f}"
         if own.features:
             widest, _ = max(enumerate(own.features), key=lambda placed: placed[1].disparity)
-            said += f" of {fold(outcome.features[widest].name)}"
+            said += f" of {drawing.fold(outcome.features[widest].name)}"
         if outcome.objective == "constrained" and own.disparity > outcome.max_disparity:
             limit = f"{outcome.max_disparity:g}"
             said += f"\nmore than {limit}, at a price" if has_a_price(outcome) else f"\nmore than the {limit} allowed"
         elif outcome.objective == "welfare_constrained" and own.welfare.value < floor:
             said += "\nless than the least welfare" + (", at a price" if has_a_price(outcome) else "")
-        color = GOOD if alternative.is_winner else MUTED
+        color = drawing.GOOD if alternative.is_winner else drawing.MUTED
         if alternative.is_winner:
             chance = outcome.assurance.probability
             how_sure = "how sure is not known" if chance is None else f"sure to {written_chance(chance)}"
             said = f"wins, {how_sure}\n{said}"
-        annotate_row(axes, row, said, color=color)
+        drawing.annotate_row(axes, row, said, color=color)
         if alternative.is_winner:
             axes.axhspan(row - 0.5, row + 0.5, **_WINNER_BAND)
     what = "mean utility" if is_estimated else "true mean utility; only the winner was released"
-    name_rows(axes, names, x=what)
+    drawing.name_rows(axes, names, x=what)
     for label, alternative in zip(axes.get_yticklabels(), alternatives, strict=True):
         if alternative.is_winner:
-            label.set(color=GOOD, fontweight="bold")
+            label.set(color=drawing.GOOD, fontweight="bold")
     return marks
 
 
 def _draw_served(axes: Any, level: float, own: Served, *, is_hollow: bool, is_bitmap: bool, reach: float) -> None:
     """Draw a mark for each group, a line from the worst off to the best off, and a tick for all voters.
 
-    Args:
-        axes: where to.
-        level: at which height.
-        own: what is drawn.
-        is_hollow: it is the truth.
-        is_bitmap: there are too many marks to describe each.
-        reach: of the tick, up and down.
+    It is hollow if it is the truth, and a bitmap if there are too many marks to describe each.
     """
     values = [utility.value for utility in own.utilities]
     size = 0.75 if is_hollow else 1.0
     ends = [min(values), max(values)]
-    axes.plot(ends, [level] * 2, color=MUTED, linewidth=3 * size, alpha=0.6, solid_capstyle="butt", zorder=1)
-    axes.plot([own.welfare.value] * 2, [level - reach, level + reach], color=INK, linewidth=2 * size, zorder=2)
+    axes.plot(ends, [level] * 2, color=drawing.MUTED, linewidth=3 * size, alpha=0.6, solid_capstyle="butt", zorder=1)
+    axes.plot([own.welfare.value] * 2, [level - reach, level + reach], color=drawing.INK, linewidth=2 * size, zorder=2)
     if len(values) > len(_MARKS):
         # The more there are, the paler each, so that their density can be seen.
         alpha = min(max(_FULL_MARKS / len(values), _PALEST), 1.0)
@@ -203,7 +176,7 @@ def _draw_served(axes: Any, level: float, own: Served, *, is_hollow: bool, is_bi
         return
     for place, (utility, mark) in enumerate(zip(own.utilities, _MARKS, strict=False)):
         drawn = {**mark, "markersize": mark["markersize"] * size, **(_HOLLOW if is_hollow else {})}
-        error = ERRORS_SHOWN * utility.standard_error
+        error = drawing.ERRORS_SHOWN * utility.standard_error
         # Bars of errors would hide each other.
         at = level + _APART * (place - (len(values) - 1) / 2) if error else level
         axes.errorbar(utility.value, at, xerr=error or None, capsize=3, linewidth=1.4, zorder=4, **drawn)

@@ -53,8 +53,7 @@ _MECHANISMS: Final = {
 # What a vote without privacy elects, by the truth's names: the session's own objective, the paper's, and the others.
 _RULES: Final = ("this objective", "least disparity", *RULES)
 
-_MOST_NAMED: Final = 8
-"""Groups in the line of voters."""
+_MOST_NAMED: Final = 8  # groups in the line of voters
 _WIDEST_NAME: Final = 24
 """An alternative's, where it is weighed whether all groups fit; longer ones go on in the next line."""
 _WIDEST_GROUP: Final = 16
@@ -161,8 +160,7 @@ def _verdict(assurance: Assurance) -> Text:
 
 def _objective(outcome: Outcome) -> Text:
     """Return what is elected; in another color where nothing keeps the limit."""
-    text = Text(f"{outcome.objective}: {_elected_for(outcome)}")
-    return text.append(_exceeding(outcome), style="yellow")
+    return Text(f"{outcome.objective}: {_elected_for(outcome)}").append(_exceeding(outcome), style="yellow")
 
 
 def _elected_for(outcome: Outcome) -> str:
@@ -218,8 +216,7 @@ def _short(name: str) -> str:
     return text.plain
 
 
-_LEFT_OUT: Final = ("Greatest", "Best off", "Worst off", "Least")
-"""Where a line is too narrow, the first of them first."""
+_LEFT_OUT: Final = ("Greatest", "Best off", "Worst off", "Least")  # where a line is too narrow, the first of them first
 
 
 def _names_of(alternatives: Sequence[Alternative]) -> list[Cell]:
@@ -262,8 +259,7 @@ def _show_crossings(console: Console, outcome: Outcome, alternatives: Sequence[A
     decimals = decimals_of_disparity(served)
     disparity = [f"{own.disparity_of_groups:,.{decimals}f}" for own in served]
     numbers = _by_groups(console, outcome, shown, {}, {f"Disparity of {CROSSINGS}": disparity})
-    names = _names_of(shown)
-    show_table(console, _by_columns({"Alternative": names, **numbers}), drop=_LEFT_OUT, whole=known.table)
+    show_table(console, _by_columns({"Alternative": _names_of(shown), **numbers}), drop=_LEFT_OUT, whole=known.table)
 
 
 def _by_groups(
@@ -305,8 +301,7 @@ def _show_feature(
         for place, (group, size) in enumerate(sizes)
     }
     decimals = decimals_of_estimates([utility for own in served for utility in own.utilities])
-    disparity = [f"{own.disparity:,.{decimals}f}" for own in served]
-    last = {f"Disparity of {_short(feature.name)}": disparity}
+    last = {f"Disparity of {_short(feature.name)}": [f"{own.disparity:,.{decimals}f}" for own in served]}
     show_table(console, _by_columns({"Alternative": names, **numbers, **last}), drop=tuple(numbers))
 
 

@@ -39,8 +39,7 @@ __all__ = ["MoralAttack"]
 _CANDIDATE, _MEMBERSHIP = "candidate", "membership"
 _MOST_CANDIDATES: Final = 4096
 _LEAST_CANDIDATES: Final = 2
-# Behind a level's number of reports and the sum of their coarse squares (`PerturbedPhase`).
-_COUNT, _FIRST_SUM = 0, 2
+_COUNT, _FIRST_SUM = 0, 2  # behind a level's number of reports and the sum of their coarse squares (`PerturbedPhase`)
 # Reports of each candidate to which a normal law is fitted, and what is added to its variances, in squared radii.
 _NUM_SIMULATED: Final = 128
 _RIDGE: Final = 1e-6
@@ -83,11 +82,7 @@ class MoralAttack(Attack):
 
     @property
     def line_up(self) -> IntArray:
-        """Rows that a target may have.
-
-        Raises:
-            ConfigurationError: there is none, one, or too many.
-        """
+        """Rows that a target may have, of which there are two at least."""
         number = 0 if self._line_up is None else len(self._line_up)
         if self._line_up is None or not _LEAST_CANDIDATES <= number <= _MOST_CANDIDATES:
             allowed = f"{_LEAST_CANDIDATES} to {_MOST_CANDIDATES} distinct rows that a voter may have"
@@ -95,7 +90,6 @@ class MoralAttack(Attack):
         return self._line_up
 
     def candidates(self, secret: str) -> Candidates:
-        """Return the line-up. See `Attack.candidates`."""
         self.check_secret(secret)
         rows = self.line_up
         places = np.arange(len(rows), dtype=np.int64)
@@ -126,11 +120,7 @@ class MoralAttack(Attack):
         return logs
 
     def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Return what published sums tell, the members' own taken off.
-
-        Raises:
-            ConfigurationError: several voters are honest, and what they report is no sum.
-        """
+        """Return what published sums tell, the members' own taken off."""
         phase = self.protocol.phase
         logs = np.zeros((len(targets), len(candidates.rows)))
         cells = self._cells_of(seen.public)

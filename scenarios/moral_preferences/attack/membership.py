@@ -31,36 +31,21 @@ __all__ = ["AfterReleases", "judge_rounds", "mechanism_faced", "repeat_releases"
 
 @dataclasses.dataclass(frozen=True)
 class AfterReleases:
-    """What a coalition gets out of some sessions with the same inputs.
+    """What a coalition gets out of some sessions with the same inputs."""
 
-    Args:
-        num_releases: T.
-        epsilon: the ledger's total of the target, in nats.
-        success: the share of rounds in which it told right whether the row was the suspect's.
-        success_error: its standard error.
-        success_bound: the most that the total allows.
-        error: the root of the mean squared error of one coordinate of the row, in units.
-        expected_error: the noise's standard deviation over √T.
-    """
-
-    num_releases: int
-    epsilon: float
-    success: float
-    success_error: float
-    success_bound: float
-    error: float
-    expected_error: float
+    num_releases: int  # T
+    epsilon: float  # the ledger's total of the target, in nats
+    success: float  # the share of rounds in which it told right whether the row was the suspect's
+    success_error: float  # its standard error
+    success_bound: float  # the most that the total allows
+    error: float  # the root of the mean squared error of one coordinate of the row, in units
+    expected_error: float  # the noise's standard deviation over √T
 
 
 def mechanism_faced(protocol: MoralPreferences, public: Sequence[int] = ()) -> AdditiveNoise:
     """Return what puts noise on a voter's row before anybody sees it who is not trusted.
 
-    Args:
-        protocol: its server's noise in VLCP and RLCP, its voters' in VLDP and RLDP.
-        public: the voter's public row.
-
-    Raises:
-        ConfigurationError: the noise is not additive.
+    That is its server's noise in VLCP and RLCP, its voters' in VLDP and RLDP; ConfigurationError if it is not additive.
     """
     mechanism = protocol.phase.mechanism_faced(public)
     if not isinstance(mechanism, AdditiveNoise):
@@ -125,15 +110,9 @@ def judge_rounds(
     *,
     expected_error: float,
 ) -> AfterReleases:
-    """Return how often likelihoods name the suspect rightly, at even odds, and how far off estimates are.
+    """Return how often likelihoods name the suspect rightly, at even odds, and how far off estimates are, in units.
 
-    Args:
-        num_releases: see `AfterReleases`.
-        epsilon: likewise.
-        logs: shape (rounds, c), of the line-up, whose first row is the suspect's.
-        is_suspect: whether it was the suspect's row, shape (rounds,).
-        errors: of estimated rows, in units.
-        expected_error: see `AfterReleases`.
+    Logs are of the line-up, whose first row is the suspect's: shape (rounds, c).
     """
     places = np.eye(1, logs.shape[1], dtype=np.int64)[0]
     guesses = infer(logs, places=places, labels=("another's", "the suspect's")).guesses

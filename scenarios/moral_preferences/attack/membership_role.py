@@ -20,7 +20,7 @@ import numpy as np
 
 from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.privacy import Budget, NeighboringRelation, total_of
@@ -38,52 +38,42 @@ _MOST_RELEASES: Final = 1_024
 _MOST_ROUNDS: Final = 100_000
 # Rows besides the suspect's: a sample of the population, since each is compared with each release.
 _MOST_OTHERS: Final = 32
-# Numbers that are drawn or compared over all rounds and releases: a few seconds.
-_MOST_WORK: Final = 40_000_000
+_MOST_WORK: Final = 40_000_000  # numbers that are drawn or compared over all rounds and releases: a few seconds
 _LEAST_ROUNDS: Final = 100
-# A sum of more draws of noise is taken for normal.
-_MOST_DRAWS: Final = 16
+_MOST_DRAWS: Final = 16  # a sum of more draws of noise is taken for normal
 _, _SECRET = MoralAttack.secrets
 
 
 class MembershipRole(Role, frozen=True, kw_only=True):
     """Voters that compare repeated releases with and without the target, or somebody who knows the population alone.
 
-    Args:
-        members: voters, "*" for all but the target; none for somebody who hears the release and knows the population.
-            Where nobody trusts it, "server" too: it has the target's own reports.
-        target: whose row is looked for.
-        releases: after how many to tell, increasing.
-        rounds: of the game, half of them with another one's row; fewer where rows are long.
-        budget: what the target allows over all releases (ε); by default the scenario's, and no limit without one.
+    Members are voters, "*" for all but the target; none for somebody who hears the release and knows the population.
+    Where nobody trusts it, "server" too: it has the target's own reports.
     """
 
-    target: str
-    releases: tuple[int, ...] = (1, 4, 16, 64)
-    rounds: int = 2_000
+    target: str  # whose row is looked for
+    releases: tuple[int, ...] = (1, 4, 16, 64)  # after how many to tell, increasing
+    rounds: int = 2_000  # of the game, half of them with another one's row; fewer where rows are long
+    # What the target allows over all releases (ε); by default the scenario's, and no limit without one.
     budget: float | None = None
 
     name: ClassVar[str] = "membership"
     protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
 
     def check(self, scene: Scene) -> None:
-        """Refuse a target that is a member or like everybody, a trusted server, numbers out of range, a law unknown."""
         coalition = scene.coalition(self.members)
         place = scene.place_of_target(self.target, coalition, knows="that it took part")
-        if coalition.has_server and scene.protocol.trusts_server:
-            allowed = "voters alone: this protocol trusts its server, which sees every row as it is"
-            raise ConfigurationError(field="members", value=SERVER, allowed=allowed)
+        allowed = "voters alone: this protocol trusts its server, which sees every row as it is"
+        refuse(coalition.has_server and scene.protocol.trusts_server, "members", SERVER, allowed)
         rising = sorted(set(self.releases))
         if not rising or list(self.releases) != rising or not 1 <= rising[0] <= rising[-1] <= _MOST_RELEASES:
             allowed = f"increasing numbers in [1, {_MOST_RELEASES}]"
             raise ConfigurationError(field="releases", value=list(self.releases), allowed=allowed)
         check_between("rounds", self.rounds, 1, _MOST_ROUNDS)
-        if self.budget is not None and not self.budget > 0:
-            raise ConfigurationError(field="budget", value=self.budget, allowed="above 0")
+        refuse(self.budget is not None and not self.budget > 0, "budget", self.budget, "above 0")
         mechanism_faced(_protocol_of(scene), scene.inputs.public[place].tolist())
-        if not len(_population(scene, coalition, place)):
-            allowed = "one whose preferences differ from the other voters'"
-            raise ConfigurationError(field="target", value=self.target, allowed=allowed)
+        allowed = "one whose preferences differ from the other voters'"
+        require(len(_population(scene, coalition, place)), "target", self.target, allowed)
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return how often it is right about the target after each number of releases, and how near to its row."""
@@ -168,21 +158,7 @@ def repeat_to_crowd(
 
     The adversary takes the sum of the unknown rows and of the noise for normal. What it is right about is counted, and
     so no less true; the best attack may be right a little more often. It places the row by the best linear estimate.
-
-    Args:
-        protocol: whose noise it is.
-        line_up: int64, shape (c, columns), c ≥ 2: the suspect's row first, then the population's.
-        num_unknown: m ≥ 1 voters beside the target whose rows are drawn from the population.
-        num_releases: each T for which to tell, increasing, from 1 on.
-        num_rounds: of the game.
-        seed: of the rounds.
-        public: the target's public row.
-
-    Returns:
-        As `repeat_releases`; errors are of rows that were drawn from the population.
-
-    Raises:
-        ConfigurationError: the noise is not additive.
+    Beside the target m ≥ 1 voters have rows that are drawn from the population; errors are of such rows.
     """
     mechanism = mechanism_faced(protocol, public)
     summary, population = protocol.summary, line_up[1:]

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.moral_preferences import MoralPreferences, Parameters
 from ....protocol.moral_preferences.functional import NoisyObjective
 from ....protocol.moral_preferences.records import Records
@@ -25,8 +25,7 @@ from ...attacks.poisoning import Choices, Poisoning
 
 __all__ = ["PoisonedPreferences"]
 
-# Of a report without a closed form, from which its mean is estimated.
-_DRAWS: Final = 200
+_DRAWS: Final = 200  # of a report without a closed form, from which its mean is estimated
 
 
 class PoisonedPreferences(Poisoning):
@@ -53,17 +52,14 @@ class PoisonedPreferences(Poisoning):
                 "'laplace', 'direction' or 'functional': with pooled coefficients the release is not a mean of reports"
             )
             raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
-        if parameters.is_personal:
-            allowed = "left out: poisoning is known where all voters have one epsilon"
-            raise ConfigurationError(field="epsilons", value=list(parameters.epsilons[:5]), allowed=allowed)
+        allowed = "left out: poisoning is known where all voters have one epsilon"
+        refuse(parameters.is_personal, "epsilons", list(parameters.epsilons[:5]), allowed)
 
     @property
     def pushed(self) -> str:
-        """The coordinate."""
         return f"the mean report's coordinate of {self.aim!r}"
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray, *, num_parties: int) -> FloatArray:
-        """Return what is added to the mean. See `Poisoning.contributions`."""
         del public
         is_shown = self.protocol.phase.model.trusts_server
         step = self._summary.step if is_shown else self._summary.reported_step
@@ -99,7 +95,6 @@ class PoisonedPreferences(Poisoning):
         return rows
 
     def truthful_range(self, public: Sequence[int], *, num_parties: int) -> float:
-        """Return the distance of two opposite summaries. See `Poisoning.truthful_range`."""
         if self._parameters.mechanism == "functional":  # no closed form: the mean of many draws
             return self._measured_range(public) / num_parties
         return 2 * self._summary.bound * self._summary.step / num_parties
@@ -121,15 +116,12 @@ class PoisonedPreferences(Poisoning):
         return abs(means[0] - means[1]) * self._summary.reported_step
 
     def decided(self, outcome: Any) -> str:
-        """Return the released preference."""
         return f"{self.aim!r} counts {outcome.preferences[self.number]:+.3g}"
 
     def has_reached(self, outcome: Any) -> bool:
-        """Return whether the feature counts the way that it is pushed."""
         return outcome.preferences[self.number] * self.sign > 0
 
     def error_of_release(self, outcome: Any) -> float:
-        """Return that of the noisy sum, over the number of voters. See `Poisoning.error_of_release`."""
         phase = self.protocol.phase
         if phase.tally_mechanism is None:
             return 0.0

@@ -2,15 +2,24 @@
 
 ε of a record bounds just that, at even odds by e^ε/(1 + e^ε), against everybody but the voter. It bounds no more: the n
 records of a voter together are told from n others as nε allows, which is what the voter pays and its ledger says
-(reading M7). So the same game is played for one record and for all of them. Under Algorithm 3 the bound is proven for
-noisy coefficients, of which a report says only where their objective is greatest; both are tried.
+(reading M7). So the same game is played for one record and for all of them.
+
+Under Algorithm 3 the bound is proven for noisy coefficients, and the attack is strongest on these: a report says only
+where their objective is greatest. Coefficients have the exact law of Laplace noise; reports a simulated one
+(`MoralAttack`). Odds come nearest to e^ε for two records whose coefficients are as far apart as the proof allows
+(`psephos.scenarios.moral_preferences.audit.witnesses.search_sensitivity` finds such a pair). They differ a little in
+every coefficient; success, which is not what ε bounds tightly, is greater for two opposite ones of a single feature,
+whose whole change stands in one. Noise that is made for the printed bound is larger than that for the proven one, and
+either pair is told apart less (reading M6).
 
 Records of a session are summed up before anything else sees them, so that the games are about a made-up voter: some
 records that are known, and one that is either candidate. Whose they are changes nothing in what additive noise tells.
 
-Source: Wang et al. (2019), Algorithm 3 and Theorem 5; readings M4, M7 and M8.
+Source: Wang et al. (2019), Algorithm 3 and Theorem 5; readings M4, M6, M7 and M8.
 """
 
+import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Final, Literal, cast
 
@@ -19,13 +28,19 @@ import numpy as np
 
 from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse, require
+from ....protocol.mechanisms import PostProcessed, VectorLaplace
 from ....protocol.moral_preferences import Level, MoralPreferences, Records
+from ....protocol.phases import Inputs
+from ....protocol.randomness import SimulatedNoise
 from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, check_between, success_figure
-from ...attacks import Evaluation, success_bound
-from .record_inference import RecordGame, pair_of, play_record_game, record_line_up
+from ...attacks import success_bound
+from ...attacks.posteriors import Evaluation, evaluate, infer
+from ...attacks.seen import Coalition, seen_by_arrays
+from .inference import MoralAttack
 
-__all__ = ["RecordInferenceRole"]
+__all__ = ["RecordGame", "RecordInferenceRole", "pair_of", "play_record_game", "record_line_up"]
+
 
 _MOST_TRIALS: Final = 100_000
 # Of each candidate; with that many, a fitted law's own error is beside what is told apart.
@@ -40,40 +55,105 @@ _TRUST: Final = (
 _MECHANISMS: Final = ("functional", "pooled", "direction")
 
 
+@dataclasses.dataclass(frozen=True)
+class RecordGame:
+    """How well one of two records is named, and what these two can lose at most, being as far apart as they are."""
+
+    evaluation: Evaluation
+    distance: float
+
+
+def pair_of(differences: FloatArray) -> FloatArray:
+    """Return records, shape (records, 2, d), of these differences, whose alternatives are half as long.
+
+    Differences are chosen minus rejected, shape (records, d), of norm ≤ 1: clipping leaves such records as they are.
+    """
+    return np.stack([differences / 2, -differences / 2], axis=1)
+
+
+def record_line_up(protocol: MoralPreferences, known: FloatArray, candidates: FloatArray) -> IntArray:
+    """Return a voter's rows, int64, shape (c, columns), one for each record that its last one may be.
+
+    Known are its other records, shape (records, 2, d), none or more; candidates have shape (c, 2, d).
+    """
+    voters = [np.concatenate([known, candidate[None]]) for candidate in candidates]
+    return protocol.summary.rows_of(Records.of_voters(voters, num_features=candidates.shape[2]))
+
+
+def play_record_game(
+    protocol: MoralPreferences,
+    line_up: IntArray,
+    *,
+    num_targets: int,
+    seed: int,
+    sees: Literal["report", "coefficients"] = "report",
+    num_simulated: int = 2048,
+) -> RecordGame:
+    """Let many targets have one of two rows each, and name it.
+
+    Args:
+        protocol: in RLDP, or in RLCP, where all other voters collude and the release is what is seen.
+        line_up: two rows, from `record_line_up`.
+        num_targets: of whom each is a game of its own.
+        seed: of their rows and of the noise.
+        sees: the report, as an aggregator does; or the noisy coefficients behind it, which nobody does: the strongest
+            that is proven against.
+        num_simulated: reports for each candidate, where their law is simulated.
+    """
+    if len(line_up) != 2:  # noqa: PLR2004  a pair
+        raise ConfigurationError(field="line-up", value=f"{len(line_up)} rows", allowed="two rows")
+    phase = protocol.phase
+    generator = np.random.Generator(np.random.Philox(seed))
+    truths = generator.integers(0, 2, num_targets)
+    rows = line_up[truths]
+    mechanism = phase.tally_mechanism or phase.mechanism
+    if sees == "coefficients" and isinstance(mechanism, PostProcessed):
+        mechanism = mechanism.noise
+    if isinstance(mechanism, PostProcessed):
+        inputs = Inputs(rows, np.zeros((num_targets, 0), dtype=np.int64))
+        noise = SimulatedNoise(seed, session="record inference")
+        seen = seen_by_arrays(protocol, inputs, noise=noise, coalition=Coalition((), has_server=True))
+        attack = MoralAttack(protocol, line_up=line_up, num_simulated=num_simulated, seed=seed + 1)
+        posteriors = attack.posteriors([seen], np.arange(num_targets), secret=attack.default_secret)
+    else:
+        uniforms = generator.random((num_targets, mechanism.slots_of(line_up.shape[1])))
+        logs = mechanism.log_likelihoods(mechanism.randomize_rows(rows, uniforms), line_up)
+        posteriors = infer(logs, places=np.arange(2), labels=("candidate 1", "candidate 2"))
+    of_noise = mechanism.noise if isinstance(mechanism, PostProcessed) else mechanism
+    change = (line_up[1] - line_up[0]).astype(np.float64)
+    if isinstance(of_noise, VectorLaplace):
+        distance = float(np.abs(change).sum()) / of_noise.scale
+    else:
+        distance = math.sqrt(float(np.sum(change * change))) / float(getattr(of_noise, "scale"))  # noqa: B009  spherical
+    return RecordGame(evaluate(posteriors, truths), distance)
+
+
 class RecordInferenceRole(Role, frozen=True, kw_only=True):
     """A coalition that knows all records of the target but one, and two candidates for that one.
 
-    Args:
-        members: where nobody is trusted the server, and whoever else; where the server is trusted, all other voters.
-        target: who has the record.
-        records: how many the target has; 0 for the most that the protocol allows.
-        candidates: two differences, chosen minus rejected, of ℓ₂ norm ≤ 1 as clipping leaves them; by default opposite
-            answers to a question about the first feature alone.
-        trials: made-up targets of each game.
+    Members are, where nobody is trusted, the server and whoever else; where the server is trusted, all other voters.
     """
 
-    target: str
-    records: int = 0
+    target: str  # who has the record
+    records: int = 0  # how many the target has; 0 for the most that the protocol allows
+    # Two differences, chosen minus rejected, of ℓ₂ norm ≤ 1 as clipping leaves them; by default opposite answers to a
+    # question about the first feature alone.
     candidates: tuple[tuple[float, ...], ...] = ()
-    trials: int = 2_000
+    trials: int = 2_000  # made-up targets of each game
 
     name: ClassVar[str] = "record-inference"
     protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
 
     def check(self, scene: Scene) -> None:
-        """Refuse a protocol that protects no records, a coalition that faces something else, and unusable numbers."""
         coalition = scene.coalition(self.members)
         scene.place_of_target(self.target, coalition, knows="its own records")
         parameters = cast("MoralPreferences", scene.protocol).parameters
-        if parameters.paradigm.level is not Level.RECORD:
-            allowed = "RLCP or RLDP: here ε protects everything that a voter says"
-            raise ConfigurationError(field="paradigm", value=parameters.paradigm.value, allowed=allowed)
-        if parameters.mechanism not in _MECHANISMS:
-            allowed = f"one that adds up records: {', '.join(_MECHANISMS)}"
-            raise ConfigurationError(field="mechanism", value=parameters.mechanism, allowed=allowed)
-        if parameters.is_local and not coalition.has_server:
-            allowed = "'server', alone or with voters: it has the target's report"
-            raise ConfigurationError(field="members", value=list(self.members)[:3], allowed=allowed)
+        allowed = "RLCP or RLDP: here ε protects everything that a voter says"
+        refuse(parameters.paradigm.level is not Level.RECORD, "paradigm", parameters.paradigm.value, allowed)
+        allowed = f"one that adds up records: {', '.join(_MECHANISMS)}"
+        refuse(parameters.mechanism not in _MECHANISMS, "mechanism", parameters.mechanism, allowed)
+        allowed = "'server', alone or with voters: it has the target's report"
+        refuse(parameters.is_local and not coalition.has_server, "members", list(self.members)[:3], allowed)
         is_maximal = len(coalition.members) == len(scene.names) - 1
         if not parameters.is_local and (coalition.has_server or not is_maximal):
             allowed = "['*'], all other voters: this protocol trusts its server, which sees every row as it is"
@@ -148,8 +228,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
             allowed = f"two different ones of {size} numbers each"
             raise ConfigurationError(field="candidates", value=f"{len(self.candidates)} records", allowed=allowed)
         longest = float(np.linalg.norm(self._differences(size), axis=1).max())
-        if not longest <= 1 + _ROUNDING:
-            raise ConfigurationError(field="candidates", value=f"one of norm {longest:g}", allowed="of ℓ₂ norm ≤ 1")
+        require(longest <= 1 + _ROUNDING, "candidates", f"one of norm {longest:g}", "of ℓ₂ norm ≤ 1")
 
 
 def _of_target(scene: Scene, target: str) -> MoralPreferences:

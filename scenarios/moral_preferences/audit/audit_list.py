@@ -28,13 +28,7 @@ _SEED = 5
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AuditEntry:
-    """One loss to audit.
-
-    Args:
-        protocol: with its parameters.
-        before: the records of a voter.
-        after: those of its neighbor.
-    """
+    """One loss to audit: of a protocol, the records of a voter and those of its neighbor."""
 
     protocol: MoralPreferences
     before: Records
@@ -81,11 +75,7 @@ def mechanisms_of(paradigm: Paradigm) -> list[MechanismName]:
 
 
 def audit_list(*, num_features: int = 3) -> list[AuditEntry]:
-    """Return every mechanism in every paradigm that has it.
-
-    Args:
-        num_features: d.
-    """
+    """Return every mechanism, over so many features, in every paradigm that has it."""
     entries: list[AuditEntry] = []
     for paradigm in Paradigm:
         for name in mechanisms_of(paradigm):

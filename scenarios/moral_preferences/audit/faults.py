@@ -74,7 +74,6 @@ class _FaultySocieties(MoralPreferences):
     """A session of such societies."""
 
     def make_phase(self) -> PerturbedPhase | DisclosedPhase:
-        """Return the phase with the fault."""
         return _CountedTwice(self.parameters, self.summary)
 
 
@@ -129,7 +128,6 @@ class _Doubled(DisclosedPhase):
     """A release of sums that are doubled where voters have three records or more."""
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Double the totals."""
         tally = super().tally(reports, earlier=earlier, public=public)
         return Tally(tally.num_reports, 2 * tally.totals)
 
@@ -141,7 +139,6 @@ class _FaultySums(MoralPreferences):
     """A session of such sums."""
 
     def make_phase(self) -> PerturbedPhase | DisclosedPhase:
-        """Return the phase with the fault."""
         return _Doubled(self.parameters, self.summary)
 
 

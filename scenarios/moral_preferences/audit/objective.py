@@ -21,8 +21,7 @@ __all__ = ["moral_cases"]
 
 _SECURE_SHARE: Final = 0.1
 _SECURE_SHARE_OF_OBJECTIVES: Final = 0.04
-_SHARE_OF_OBJECTIVES: Final = 0.03
-"""A report of Algorithm 3 is the solution of a problem: a hundred microseconds."""
+_SHARE_OF_OBJECTIVES: Final = 0.03  # a report of Algorithm 3 is the solution of a problem: a hundred microseconds
 
 
 def moral_cases() -> Iterator[Case]:

@@ -28,10 +28,9 @@ from ....protocol.moral_preferences.parameters import MechanismName
 from ....protocol.phases import Inputs
 from ...audit.case import Case, OutputSampler, Pair, Score, Source
 from ...audit.exposures import Exposure, exposure_of_party, exposure_of_release
-from ...audit.jointly import two_party_cases
 from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
 from ...audit.machines import HeldSession, noise_of, roster_of, session_sampler
-from ...audit.whole_sessions import Party, of_finest_unit
+from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
 from .audit_list import audit_list, mechanisms_of
 from .witnesses import sensitivity_witness
 
@@ -39,11 +38,9 @@ __all__ = ["exposure_of_preferences", "moral_preferences_cases", "moral_preferen
 
 _FEATURES = ("x", "y", "z")
 _RECORDS = 2
-# Levels of ε among which voters choose; an audit takes each.
-_LEVELS = (0.5, 1.0, 2.0)
+_LEVELS = (0.5, 1.0, 2.0)  # levels of ε among which voters choose; an audit takes each
 _SOCIETIES = ("ours", "others")
-_GRID = 2.0**20
-"""Steps in a unit, for what is released as it is."""
+_GRID = 2.0**20  # steps in a unit, for what is released as it is
 _NAMES = ("records that point one way", "records that point the other way")
 _PRESENCE = ("a voter who is there", "the same roster without it")
 _SECURE_SHARES: Final = {"functional": 0.02, "pooled": 0.04, "direction": 0.04}
@@ -152,13 +149,7 @@ def _released_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
 
 
 def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *, num_sessions: int) -> Exposure:
-    """Return what leaves a voter, or a trusted server, for records that point one way and the other.
-
-    Args:
-        protocol: what is run.
-        public: the voter's public row.
-        num_sessions: how often.
-    """
+    """Return what leaves a voter, or a trusted server, for records that point one way and the other."""
     phase = protocol.phase
     if not isinstance(phase, DisclosedPhase):
         return exposure_of_party(protocol, _rows(protocol), public, num_sessions=num_sessions)
@@ -167,14 +158,9 @@ def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *
 
 
 def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequence[int] = (), suffix: str = "") -> Case:
-    """Return the audit of one set of parameters.
+    """Return the audit of one set of parameters, given without the features, of a "record" or a "voter".
 
-    Args:
-        given: the parameters, without the features.
-        unit: "record" or "voter"; a voter has as many records as it may.
-        num_sessions: how often.
-        public: the voter's public row.
-        suffix: of the name.
+    A voter has as many records as it may.
     """
     protocol = _protocol(given)
     parameters = protocol.parameters
@@ -267,9 +253,7 @@ def _rosters(protocol: MoralPreferences) -> list[Inputs]:
 def read_sums(protocol: MoralPreferences, outcome: msgspec.Struct | None) -> list[int]:
     """Return the randomized sums, of which the released preferences are the means; of societies, each one's.
 
-    Args:
-        protocol: of mechanism "laplace", in the central model.
-        outcome: what it released.
+    The mechanism is "laplace", in the central model.
     """
     assert isinstance(outcome, Outcome)  # noqa: S101  this protocol's
     released = [(outcome.num_voters, outcome.preferences)]

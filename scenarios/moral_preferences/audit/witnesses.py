@@ -18,8 +18,7 @@ __all__ = ["search_sensitivity", "sensitivity_witness"]
 _LINEAR = math.sqrt(2 / math.pi)
 _QUADRATIC = 1 / math.pi
 _ASCENTS = 300
-# The other records of the witness together weigh a tenth of the one that is replaced.
-_WEIGHT_OF_OTHERS = 0.1
+_WEIGHT_OF_OTHERS = 0.1  # the other records of the witness together weigh a tenth of the one that is replaced
 
 
 def sensitivity_witness(num_records: int, *, num_features: int, radius: float) -> tuple[FloatArray, FloatArray]:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, require
 from ....protocol.moral_preferences.records import GREATEST_FEATURE
 from ...reading.cells import number_in
 from ...reading.columns import is_plain
@@ -33,21 +33,14 @@ _EXACT_SINCE: Final = (3, 1)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NumberTable:
-    """Some columns of a file.
+    """Some columns of a file."""
 
-    Args:
-        path: the file.
-        form: its.
-        names: columns of text by name, str, each of shape (rows,).
-        numbers: float64, shape (rows, columns of numbers): nan, where that may be, for what is no allowed number.
-        lines: int64, shape (rows,): the line on which each row ends, from 1.
-    """
-
-    path: Path
-    form: TextForm
-    names: Mapping[str, Any]
+    path: Path  # the file
+    form: TextForm  # its
+    names: Mapping[str, Any]  # columns of text by name, str, each of shape (rows,)
+    # Float64, shape (rows, columns of numbers): nan, where that may be, for what is no allowed number.
     numbers: FloatArray
-    lines: IntArray
+    lines: IntArray  # int64, shape (rows,): the line on which each row ends, from 1
 
     def where(self, row: int) -> str:
         """Return where a row stands, for errors."""
@@ -91,23 +84,17 @@ def read_numbers(path: Path, choose: Choose, *, field: str, is_strict: bool = Tr
                 allowed = f"a number in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
                 raise ConfigurationError(field=f"{name} ({table.where(int(row))})", value=entry, allowed=allowed)
             table.numbers[is_fault] = math.nan
-    if not len(table.lines):
-        raise ConfigurationError(field=path.name, value="a header alone", allowed="a CSV file with rows")
+    require(len(table.lines), path.name, "a header alone", "a CSV file with rows")
     return table
 
 
 def header_of(
     path: Path, check: Callable[[Sequence[str]], object], *, field: str, form: TextForm = PLAIN
 ) -> Sequence[str]:
-    """Return a file's header, once `check` has seen it.
-
-    Raises:
-        ConfigurationError: the file cannot be read or is empty, a column is there twice, or `check` raised it.
-    """
+    """Return a file's header, once `check` has seen it."""
     with readable(path, field=field):
         line, header = next(_rows(path, form), (1, list[str]()))
-    if not header:
-        raise ConfigurationError(field=path.name, value="an empty file", allowed="a CSV file with a header")
+    require(header, path.name, "an empty file", "a CSV file with a header")
     repeated = [name for place, name in enumerate(header) if name in header[:place]]
     if repeated:
         raise line_fault(path, line, repeated[0], "a header in which each column has its own name")

@@ -58,20 +58,14 @@ class _AttributeVoters(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def feature_names(self) -> Sequence[str]:
-        """The attributes."""
         return ATTRIBUTES
 
 
 class CultureVoters(_AttributeVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Voters of made-up societies.
+    """Voters of made-up societies."""
 
-    Args:
-        societies: each society's share of the voters, by its name; together 1.
-        distance: ≥ 0: the standard deviation of a society's effects around those of all countries.
-    """
-
-    societies: Mapping[str, float]
-    distance: float = 0.12
+    societies: Mapping[str, float]  # each society's share of the voters, by its name; together 1
+    distance: float = 0.12  # ≥ 0: the standard deviation of a society's effects around those of all countries
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,15 +89,10 @@ class CultureVoters(_AttributeVoters, frozen=True, kw_only=True, forbid_unknown_
 
 
 class CountryVoters(_AttributeVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Voters of some countries, made up by the countries' published effects.
+    """Voters of some countries, made up by the countries' published effects."""
 
-    Args:
-        voters: how many of each country.
-        countries: their codes of three letters, two at least.
-    """
-
-    voters: int = 400
-    countries: tuple[str, ...] = ("BRA", "CHN", "FRA", "JPN", "USA")
+    voters: int = 400  # how many of each country
+    countries: tuple[str, ...] = ("BRA", "CHN", "FRA", "JPN", "USA")  # their codes of three letters, two at least
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,16 +103,7 @@ class CountryVoters(_AttributeVoters, frozen=True, kw_only=True, forbid_unknown_
 
 
 def make_cultures(spec: CultureVoters, *, start: int = 0, stop: int | None = None) -> Survey:
-    """Return voters of made-up societies, one society after another; the same ones on every machine.
-
-    Args:
-        spec: their description.
-        start: the first of them, from 0.
-        stop: the one after the last; by default all that are described.
-
-    Raises:
-        ValueError: there are no such voters.
-    """
+    """Return voters of made-up societies, in [start, stop), one society after another; the same on every machine."""
     stop = check_range(start, stop, spec.voters)
     names = list(spec.societies)
     normals = draw_normals(_GENERATOR, spec.seed, "societies", start=0, stop=len(names), slots=len(ATTRIBUTES))
@@ -134,14 +114,9 @@ def make_cultures(spec: CultureVoters, *, start: int = 0, stop: int | None = Non
 
 
 def read_countries(path: Path, spec: CountryVoters) -> Survey:
-    """Return voters of some countries, one country after another, by the effects in a file of all of them.
+    """Return voters of some countries, one country after another, by the published effects in a file of all of them.
 
-    Args:
-        path: the published file: a line for each country, with an effect for each attribute.
-        spec: the voters' description.
-
-    Raises:
-        ConfigurationError: the file cannot be read or is not what it should be, or it lacks a country.
+    It has a line for each country, with an effect for each attribute.
     """
     columns = [f"{column}: Estimates" for column in _COLUMNS.values()]
 

@@ -57,18 +57,13 @@ CIRCUMSTANCES: Final = ("Intervention", "Barrier", "CrossingSignal")
 FEATURES: Final[Sequence[str]] = (*CHARACTERS, "intervention", "passengers", "legality")
 """What each of the 23 numbers of an alternative is."""
 
-_LEGALITY: Final = np.array([0.0, 1.0, -1.0])
-"""By CrossingSignal."""
+_LEGALITY: Final = np.array([0.0, 1.0, -1.0])  # by CrossingSignal
 
 
 def features_of_rows(entries: np.ndarray[tuple[int, int], np.dtype[np.uint8]]) -> FloatArray:
-    """Return the alternatives to spare the characters of these rows.
+    """Return the alternatives to spare the characters of these rows: float64, shape (rows, 23).
 
-    Args:
-        entries: uint8, shape (rows, at least 23): the counts of characters, then the circumstances, all allowed.
-
-    Returns:
-        float64, shape (rows, 23).
+    Entries are uint8, shape (rows, at least 23): the counts of characters, then the circumstances, all allowed.
     """
     num_counts = len(CHARACTERS)
     features = np.empty((len(entries), len(FEATURES)))

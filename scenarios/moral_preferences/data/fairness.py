@@ -60,21 +60,11 @@ class FairnessJudgements(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown
 
     @property
     def feature_names(self) -> Sequence[str]:
-        """Those of decision rules."""
         return FAIRNESS_FEATURES
 
 
 def make_fairness(spec: FairnessJudgements, *, start: int = 0, stop: int | None = None) -> Survey:
-    """Return made-up voters; the same ones for the same description, on every machine.
-
-    Args:
-        spec: their description.
-        start: the first of them, from 0.
-        stop: the one after the last; by default all that are described.
-
-    Raises:
-        ValueError: there are no such voters.
-    """
+    """Return made-up voters in [start, stop); the same ones for the same description, on every machine."""
     stop = check_range(start, stop, spec.voters)
     voters, width = stop - start, len(FAIRNESS_FEATURES)
     normals = draw_normals(_GENERATOR, spec.seed, "preferences", start=start, stop=stop, slots=width)

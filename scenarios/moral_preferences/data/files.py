@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
 from .csv_numbers import Choose, NumberTable, codes_of, line_fault, read_numbers
@@ -23,8 +23,7 @@ from .survey import Reading, Survey
 
 __all__ = ["VOTER", "read_own_records", "read_survey"]
 
-VOTER: Final = "voter"
-"""The column that names voters."""
+VOTER: Final = "voter"  # the column that names voters
 _RECORD: Final = "record"
 _CHOICE: Final = "choice"
 _LINES_OF_A_RECORD: Final = 2
@@ -33,13 +32,7 @@ _LINES_OF_A_RECORD: Final = 2
 def read_survey(path: Path, *, field: str = "file", society: str = "") -> Survey:
     """Return the survey of a CSV file with the columns voter, record, choice and the features.
 
-    Args:
-        path: the file.
-        field: the setting that names the file, for errors.
-        society: a column that is no feature, since it names voters' societies.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+    `society` is a column that is no feature, since it names voters' societies.
     """
     features: list[str] = []
     table = read_numbers(path, _chooser((VOTER, _RECORD, _CHOICE), features, society), field=field)
@@ -74,15 +67,8 @@ def read_survey(path: Path, *, field: str = "file", society: str = "") -> Survey
 def read_own_records(path: Path, *, field: str = "file") -> tuple[FloatArray, tuple[str, ...]]:
     """Return one person's records, of a CSV file with the columns record, choice and the features.
 
-    Args:
-        path: the file.
-        field: as in `read_survey`.
-
     Returns:
         float64, shape (records, 2, d): the chosen alternative, then the rejected one; and the features' names.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
     features: list[str] = []
     table = read_numbers(path, _chooser((_RECORD, _CHOICE), features), field=field)
@@ -99,13 +85,11 @@ def _chooser(required: Sequence[str], features: list[str], other: str = "") -> C
         missing = [name for name in required if name not in header]
         if missing:
             raise ConfigurationError(field="header", value=list(header), allowed=f"a header with {missing[0]!r}")
-        if VOTER not in required and VOTER in header:
-            allowed = "a header without 'voter': these are one person's own records"
-            raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+        allowed = "a header without 'voter': these are one person's own records"
+        refuse(VOTER not in required and VOTER in header, "header", list(header), allowed)
         found = [name for name in header if name not in {*required, other or VOTER}]
-        if not found or not all(name.strip() == name and name for name in found):
-            allowed = f"the columns {', '.join(required)} and at least one feature, each with a name"
-            raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+        allowed = f"the columns {', '.join(required)} and at least one feature, each with a name"
+        refuse(not found or not all(name.strip() == name and name for name in found), "header", list(header), allowed)
         features.extend(found)
         return [name for name in required if name != _CHOICE], [_CHOICE, *found]
 
@@ -122,11 +106,7 @@ def _first_appearances(keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _pair(table: NumberTable, key_of_row: IntArray, num_keys: int) -> tuple[IntArray, IntArray]:
-    """Return the rows of each record's chosen and rejected alternative.
-
-    Raises:
-        ConfigurationError: a record has not two lines, of which one is chosen.
-    """
+    """Return the rows of each record's chosen and rejected alternative."""
     choices = table.numbers[:, 0]
     is_fault = (choices != 0) & (choices != 1)
     if np.any(is_fault):

@@ -130,8 +130,7 @@ _MEANS: Final = {
     "passengers": -0.15,
     "legality": 0.4,
 }
-MEAN_PREFERENCES: Final[FloatArray] = np.array([_MEANS[name] for name in FEATURES])
-"""m, by feature."""
+MEAN_PREFERENCES: Final[FloatArray] = np.array([_MEANS[name] for name in FEATURES])  # m, by feature
 
 
 class MoralMachineLike(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -142,7 +141,6 @@ class MoralMachineLike(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_f
 
     @property
     def feature_names(self) -> Sequence[str]:
-        """Those of the Moral Machine."""
         return FEATURES
 
 
@@ -151,19 +149,14 @@ class Dilemmas:
     """One dilemma of each of some voters, and what they chose.
 
     Side 0 dies if the car stays in its lane, side 1 if it swerves.
-
-    Args:
-        kinds: int64, shape (voters,): places in `SCENARIO_TYPES`.
-        entries: uint8, shape (voters, 2, 23): for each side the counts of characters, then Intervention, Barrier and
-            CrossingSignal as the published files have them.
-        features: float64, shape (voters, 2, 23): the alternatives to spare either side.
-        spared: int64, shape (voters,): the side that was spared, 0 or 1.
     """
 
-    kinds: IntArray
+    kinds: IntArray  # int64, shape (voters,): places in `SCENARIO_TYPES`
+    # Uint8, shape (voters, 2, 23): for each side the counts of characters, then Intervention, Barrier and
+    # CrossingSignal as the published files have them.
     entries: Any
-    features: FloatArray
-    spared: IntArray
+    features: FloatArray  # float64, shape (voters, 2, 23): the alternatives to spare either side
+    spared: IntArray  # int64, shape (voters,): the side that was spared, 0 or 1
 
 
 def voter_names(start: int, stop: int) -> list[str]:
@@ -180,14 +173,9 @@ def draw_preferences(spec: MoralMachineLike, *, start: int, stop: int) -> FloatA
 def draw_dilemmas(
     spec: MoralMachineLike, record: int, *, start: int, stop: int, preferences: FloatArray | None = None
 ) -> Dilemmas:
-    """Return the dilemma that some voters answer in one place, and what they choose.
+    """Return the dilemma that voters in [start, stop) answer in one place, from 0, and what they choose.
 
-    Args:
-        spec: who the voters are.
-        record: the place, from 0.
-        start: the first voter.
-        stop: the one after the last.
-        preferences: theirs, if they have been drawn before.
+    Preferences are theirs, if they have been drawn before.
     """
     betas = draw_preferences(spec, start=start, stop=stop) if preferences is None else preferences
     order = draw_uniforms(_GENERATOR, spec.seed, "order", start=start, stop=stop, slots=2)
@@ -208,16 +196,7 @@ def draw_dilemmas(
 
 
 def make_machine_like(spec: MoralMachineLike, *, start: int = 0, stop: int | None = None) -> Survey:
-    """Return made-up voters; the same ones for the same description, on every machine.
-
-    Args:
-        spec: their description.
-        start: the first of them, from 0.
-        stop: the one after the last; by default all that are described.
-
-    Raises:
-        ValueError: there are no such voters.
-    """
+    """Return made-up voters in [start, stop); the same ones for the same description, on every machine."""
     stop = check_range(start, stop, spec.voters)
     voters = stop - start
     truth = draw_preferences(spec, start=start, stop=stop)

@@ -19,12 +19,6 @@ __all__ = ["Generator", "MadeUpVoters", "in_batches", "made_up_survey", "names_o
 class MadeUpVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A description of independent voters, whose preferences lie around a mean.
 
-    Args:
-        voters: how many, at least 1.
-        records: of each voter, at least 1.
-        spread: the standard deviation s ≥ 0 of a voter's preferences around the mean, in each coordinate.
-        seed: of the voters, not of the noise.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
@@ -32,10 +26,10 @@ class MadeUpVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     most: ClassVar[Mapping[str, int]] = {"voters": MAX_VOTERS, "records": 10_000}
     """How large a number may be."""
 
-    voters: int
-    records: int
-    spread: float
-    seed: int = 0
+    voters: int  # how many, at least 1
+    records: int  # of each voter, at least 1
+    spread: float  # the standard deviation s ≥ 0 of a voter's preferences around the mean, in each coordinate
+    seed: int = 0  # of the voters, not of the noise
 
     def __post_init__(self) -> None:
         for field, most in self.most.items():
@@ -53,12 +47,7 @@ class MadeUpVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 @dataclasses.dataclass(frozen=True)
 class Generator:
-    """What makes up voters.
-
-    Args:
-        options: how they are described.
-        make: makes those of a description, from one place (`start`) up to another (`stop`); by default all.
-    """
+    """What makes up voters: how they are described, and what makes those from one place to another."""
 
     options: type[MadeUpVoters]
     make: Callable[..., Survey]
@@ -79,16 +68,9 @@ def made_up_survey(
     source: str,
     societies: Sequence[str] = (),
 ) -> Survey:
-    """Return made-up choices as a survey.
+    """Return made-up choices, float64, shape (voters, records, d), as a survey.
 
-    Args:
-        voters: their names.
-        chosen: float64, shape (voters, records, d).
-        rejected: likewise.
-        features: what each number of an alternative is.
-        truth: shape (voters, d): the preferences by which the choices were made.
-        source: where they come from, for people.
-        societies: each voter's; empty where all are one.
+    The truth, shape (voters, d), are the preferences by which they were made.
     """
     _, records, width = chosen.shape
     total = len(voters) * records
@@ -109,16 +91,7 @@ def made_up_survey(
 
 
 def in_batches(make: Callable[..., Survey], spec: MadeUpVoters, *, batch_voters: int) -> Iterator[Survey]:
-    """Yield a generator's voters, at most so many at a time; the last batch may be smaller.
-
-    Args:
-        make: the generator.
-        spec: the voters' description.
-        batch_voters: at least 1.
-
-    Raises:
-        ValueError: it is less.
-    """
+    """Yield a generator's voters, at most so many at a time; the last batch may be smaller."""
     if batch_voters < 1:
         raise ValueError(f"batch_voters must be at least 1, got {batch_voters}")
     for start in range(0, spec.voters, batch_voters):

@@ -30,11 +30,7 @@ __all__ = ["read_moral_machine"]
 
 
 def read_moral_machine(
-    path: Path,
-    *,
-    min_records: int = 1,
-    max_records: int | None = None,
-    field: str = "file",
+    path: Path, *, min_records: int = 1, max_records: int | None = None, field: str = "file"
 ) -> Survey:
     """Return the survey of a file in the Moral Machine's original column format, which may be packed (`.gz`).
 
@@ -46,9 +42,6 @@ def read_moral_machine(
         max_records: of each voter's complete responses the first ones count, the others are dropped and counted; None
             for all.
         field: the setting that names the file, for errors.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
     """
     limits = Limits(min_records, max_records)
 

@@ -43,8 +43,7 @@ __all__ = ["check_outofcore", "stream_moral_machine"]
 
 _LEAST_BYTES: Final = 1 << 27
 _THREADS: Final = 2
-_VECTORS: Final = 64
-"""Of 2,048 rows each: so many are fetched at once."""
+_VECTORS: Final = 64  # of 2,048 rows each: so many are fetched at once
 _WORD_BYTES: Final = 8
 _WORDS: Final = ("a", "b", "c")
 _LINE: Final = re.compile(r"Line: ([0-9]+)")

@@ -10,30 +10,23 @@ import numpy as np
 from scipy.special import ndtri
 
 from ....protocol.arrays import FloatArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import require
 from ....protocol.randomness import philox_rows, stream_key
 
 __all__ = ["MAX_VOTERS", "NAME_DIGITS", "check_option", "check_range", "dot", "draw_normals", "draw_uniforms"]
 
 MAX_VOTERS: Final = 100_000_000
-NAME_DIGITS: Final = 9
-"""Enough for `MAX_VOTERS`, so that the order of made-up names is that of their numbers."""
-_LEAST: Final = 2.0**-54
-"""In place of 0, whose quantile is no number: half the least step of the uniforms."""
+NAME_DIGITS: Final = 9  # enough for `MAX_VOTERS`, so that the order of made-up names is that of their numbers
+_LEAST: Final = 2.0**-54  # in place of 0, whose quantile is no number: half the least step of the uniforms
 
 
 def check_option(field: str, value: object, *, is_allowed: bool, allowed: str) -> None:
     """Raise ConfigurationError unless an option's value is allowed."""
-    if not is_allowed:
-        raise ConfigurationError(field=field, value=value, allowed=allowed)
+    require(is_allowed, field, value, allowed)
 
 
 def check_range(start: int, stop: int | None, voters: int) -> int:
-    """Return the end of a range of voters.
-
-    Raises:
-        ValueError: it is no range of at least one of them.
-    """
+    """Return the end of a range of voters; ValueError where it is no range of at least one of them."""
     end = voters if stop is None else stop
     if not 0 <= start < end <= voters:
         raise ValueError(f"voters must be a range within 0 to {voters}, got {start} to {end}")

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError, one_of
+from ....protocol.errors import ConfigurationError, one_of, refuse
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
 from ...reading.sources import PartiesTable, PartySources
@@ -40,74 +40,43 @@ _FIELD: Final = "voters"
 
 
 class OwnSocieties(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose society each voter belongs to; without a column, all are one.
+    """Whose society each voter belongs to; without a column, all are one."""
 
-    Args:
-        society: the column of the voters' file that says it.
-        min_society: voters of societies with fewer are dropped and counted.
-    """
-
-    society: str = ""
-    min_society: int = 1
+    society: str = ""  # the column of the voters' file that says it
+    min_society: int = 1  # voters of societies with fewer are dropped and counted
 
     def divided(self, survey: Survey, path: Path, *, voter: str) -> Survey:
-        """Return a survey whose voters have their societies.
-
-        Args:
-            survey: of the file.
-            path: the file.
-            voter: its column that names voters.
-
-        Raises:
-            ConfigurationError: the column does not say of each voter one society, or a society lacks voters.
-        """
+        """Return a survey of a file, with a column that names voters, whose voters have their societies."""
         if self.society:
             return with_societies(survey, path, voter=voter, society=self.society, min_voters=self.min_society)
-        if self.min_society != 1:
-            allowed = f"left out, unless {_FIELD}.society names a column"
-            raise ConfigurationError(field=f"{_FIELD}.min_society", value=self.min_society, allowed=allowed)
+        allowed = f"left out, unless {_FIELD}.society names a column"
+        refuse(self.min_society != 1, f"{_FIELD}.min_society", self.min_society, allowed)
         return survey
 
 
 class ChoicesFile(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A survey in a CSV file with two lines for each record.
+    """A survey in a CSV file with two lines for each record."""
 
-    Args:
-        choices: the file: voter, record, choice (1 or 0), features.
-    """
-
-    choices: str
+    choices: str  # the file: voter, record, choice (1 or 0), features
 
 
 class ResponsesFile(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A survey in the Moral Machine's own format.
+    """A survey in the Moral Machine's own format."""
 
-    Args:
-        responses: the file.
-        min_records: voters with fewer complete responses are dropped and counted.
-        max_records: of each voter's the first ones count; by default all.
-    """
-
-    responses: str
-    min_records: int = 1
-    max_records: int | None = None
+    responses: str  # the file
+    min_records: int = 1  # voters with fewer complete responses are dropped and counted
+    max_records: int | None = None  # of each voter's the first ones count; by default all
 
 
 class OwnEpsilons(msgspec.Struct, frozen=True, kw_only=True):
-    """Where voters' own ε are from; without either, everybody has the session's.
+    """Where voters' own ε are from; without either, everybody has the session's."""
 
-    Args:
-        groups: drawn by groups of more and less concern.
-        epsilons: a CSV file of voter, epsilon.
-    """
-
-    groups: PrivacyGroups | None = None
-    epsilons: str = ""
+    groups: PrivacyGroups | None = None  # drawn by groups of more and less concern
+    epsilons: str = ""  # a CSV file of voter, epsilon
 
     def __post_init__(self) -> None:
-        if self.groups is not None and self.epsilons:
-            field = f"{_FIELD}.groups and {_FIELD}.epsilons"
-            raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
+        field = f"{_FIELD}.groups and {_FIELD}.epsilons"
+        refuse(self.groups is not None and self.epsilons, field, "given", "given one of them alone")
 
 
 GENERATORS: Final[Mapping[str, Generator]] = {
@@ -122,12 +91,8 @@ GENERATORS: Final[Mapping[str, Generator]] = {
 def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
     """Return the voters of a file, or made-up ones.
 
-    Args:
-        parties: the path of a file of choices or of Moral Machine responses; or a table of `ChoicesFile`, of
-            `ResponsesFile`, or of a generator's options beside its name; each with those of `OwnEpsilons`.
-
-    Raises:
-        ConfigurationError: a file cannot be read or is not what it should be, or an option is not allowed.
+    They are the path of a file of choices or of Moral Machine responses; or a table of `ChoicesFile`, of
+    `ResponsesFile`, or of a generator's options beside its name; each with those of `OwnEpsilons`.
     """
     options = {_kind_of(Path(parties)): parties} if isinstance(parties, str) else dict(parties)
     if convert(options.pop("stream", False), bool, f"{_FIELD}.stream"):
@@ -165,16 +130,7 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
 
 
 def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_record: bool = False) -> PartiesTable:
-    """Return a survey as the parties of a session: each voter with its records, and with its ε where it has its own.
-
-    Args:
-        survey: the survey.
-        own: where voters' own ε are from.
-        is_public_record: everybody may know the choices already.
-
-    Raises:
-        ConfigurationError: a file of ε cannot be read or is not what it should be.
-    """
+    """Return a survey as the parties of a session: each voter with its records, and with its ε where it has its own."""
     table: dict[str, Entries] = {"records": survey.records}
     parameters: dict[str, Any] = {
         "features": list(survey.features),

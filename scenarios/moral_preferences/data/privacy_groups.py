@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.moral_preferences.parameters import MAX_EPSILON
 from ...reading.text_forms import read_rows
 from .options import draw_uniforms
@@ -31,26 +31,17 @@ _ROUNDING: Final = 1e-9
 class PrivacyGroups(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Three groups of voters with privacy concern of their own.
 
-    Args:
-        conservative: their fraction, f_C.
-        moderate: f_M.
-        liberal: f_L; the three add up to 1.
-        epsilon_conservative: ε_C, at least .01.
-        epsilon_moderate: ε_M, at least ε_C.
-        epsilon_liberal: ε_L, at least ε_M.
-        seed: of who falls into which group, not of the noise.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    conservative: float = 0.54
-    moderate: float = 0.36
-    liberal: float = 0.10
-    epsilon_conservative: float = 0.01
-    epsilon_moderate: float = 0.2
-    epsilon_liberal: float = 1.0
-    seed: int = 0
+    conservative: float = 0.54  # their fraction, f_C
+    moderate: float = 0.36  # f_M
+    liberal: float = 0.10  # f_L; the three add up to 1
+    epsilon_conservative: float = 0.01  # ε_C, at least .01
+    epsilon_moderate: float = 0.2  # ε_M, at least ε_C
+    epsilon_liberal: float = 1.0  # ε_L, at least ε_M
+    seed: int = 0  # of who falls into which group, not of the noise
 
     def __post_init__(self) -> None:
         fractions = [self.conservative, self.moderate, self.liberal]
@@ -61,8 +52,7 @@ class PrivacyGroups(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         if not 1 / _HUNDREDTHS <= epsilons[0] <= epsilons[1] <= epsilons[2] <= _GREATEST:
             field = "epsilon_conservative, epsilon_moderate, epsilon_liberal"
             raise ConfigurationError(field=field, value=epsilons, allowed=f"ascending, in [0.01, {_GREATEST:g}]")
-        if self.seed < 0:
-            raise ConfigurationError(field="seed", value="a negative number", allowed="at least 0")
+        refuse(self.seed < 0, "seed", "a negative number", "at least 0")
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -74,10 +64,7 @@ class PrivacyGroups(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 def draw_epsilons(groups: PrivacyGroups, *, num_voters: int, start: int = 0) -> list[float]:
     """Return each voter's ε, in hundredths; the same ones for the same groups, on every machine.
 
-    Args:
-        groups: the groups.
-        num_voters: how many voters.
-        start: the first one's place among all.
+    The first of so many voters is at this place among all.
     """
     uniforms = draw_uniforms(_GENERATOR, groups.seed, "epsilons", start=start, stop=start + num_voters, slots=2)
     is_conservative = uniforms[:, 0] < groups.conservative
@@ -90,16 +77,7 @@ def draw_epsilons(groups: PrivacyGroups, *, num_voters: int, start: int = 0) -> 
 
 
 def read_epsilons(path: Path, *, voters: Sequence[str], field: str) -> list[float]:
-    """Return each voter's ε from a CSV file with the columns `voter` and `epsilon`.
-
-    Args:
-        path: the file; it may have voters who are not asked for.
-        voters: whose, in this order.
-        field: what the file is called in errors.
-
-    Raises:
-        ConfigurationError: it cannot be read, an ε is no number > 0, or a voter is missing or there twice.
-    """
+    """Return each of these voters' ε from a CSV file with the columns `voter` and `epsilon`, which may have others."""
     epsilons: dict[str, float] = {}
     for line, (name, entry) in read_rows(path, "voter", "epsilon", field=field):
         where = f"{path.name} line {line}"
@@ -107,8 +85,7 @@ def read_epsilons(path: Path, *, voters: Sequence[str], field: str) -> list[floa
             raise ConfigurationError(field=f"voter ({where})", value=name, allowed="named once")
         epsilons[name] = _epsilon_of(entry, where)
     missing = next((voter for voter in voters if voter not in epsilons), None)
-    if missing is not None:
-        raise ConfigurationError(field=path.name, value=f"no line of {missing!r}", allowed="a line of every voter")
+    refuse(missing is not None, path.name, f"no line of {missing!r}", "a line of every voter")
     return [epsilons[voter] for voter in voters]
 
 
@@ -117,6 +94,5 @@ def _epsilon_of(entry: str, where: str) -> float:
         epsilon = float(entry)
     except ValueError:
         epsilon = math.nan
-    if not 0 < epsilon <= MAX_EPSILON:
-        raise ConfigurationError(field=f"epsilon ({where})", value=entry, allowed=f"a number in (0, {MAX_EPSILON:g}]")
+    require(0 < epsilon <= MAX_EPSILON, f"epsilon ({where})", entry, f"a number in (0, {MAX_EPSILON:g}]")
     return epsilon

@@ -38,13 +38,9 @@ class MoralChoices(OwnSocieties, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Countries(CountryVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a scenario may choose of voters who are made up by countries' published effects.
+    """What a scenario may choose of voters who are made up by countries' published effects."""
 
-    Args:
-        groups: see `OwnEpsilons`.
-    """
-
-    groups: PrivacyGroups | None = None
+    groups: PrivacyGroups | None = None  # see `OwnEpsilons`
 
 
 def _load_machine(options: MoralChoices, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
@@ -65,8 +61,7 @@ def _load_trolley(options: MoralChoices, folder: Path, parameters: Mapping[str, 
 
 def _load_countries(options: Countries, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     del parameters
-    survey = read_countries(folder / "CountriesChangePr.csv", options)
-    return as_voters(survey, OwnEpsilons(groups=options.groups))
+    return as_voters(read_countries(folder / "CountriesChangePr.csv", options), OwnEpsilons(groups=options.groups))
 
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {

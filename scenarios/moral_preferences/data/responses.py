@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError
+from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
 from .dilemmas import CHARACTERS, CIRCUMSTANCES, FEATURES, features_of_rows
@@ -45,10 +45,8 @@ TOTAL: Final = "NumberOfCharacters"
 _SAVED: Final = "Saved"
 ENTRY_COLUMNS: Final = (*CHARACTERS, *CIRCUMSTANCES, _SAVED)
 """The columns of numbers that are read, in the order in which `ResponseRows` has them."""
-MAX_COUNT: Final = 100
-"""Of one character on one side; published dilemmas have at most five."""
-FAULTY: Final = 255
-"""In place of an entry that is not allowed."""
+MAX_COUNT: Final = 100  # of one character on one side; published dilemmas have at most five
+FAULTY: Final = 255  # in place of an entry that is not allowed
 
 _MOST: Final = {**dict.fromkeys(CHARACTERS, MAX_COUNT), "Intervention": 1, "Barrier": 1, "CrossingSignal": 2, _SAVED: 1}
 _INTERVENTION_AT: Final = ENTRY_COLUMNS.index("Intervention")
@@ -60,16 +58,12 @@ _ROWS_OF_A_RESPONSE: Final = 2
 class Limits:
     """Which voters and responses count.
 
-    Args:
-        min_records: the least number of complete responses of a voter, at least 1.
-        max_records: the most that count of each voter; None for all.
-
     Raises:
         ConfigurationError: a value is not allowed.
     """
 
-    min_records: int = 1
-    max_records: int | None = None
+    min_records: int = 1  # the least number of complete responses of a voter, at least 1
+    max_records: int | None = None  # the most that count of each voter; None for all
 
     def __post_init__(self) -> None:
         check_option("min_records", self.min_records, is_allowed=self.min_records >= 1, allowed="at least 1")
@@ -80,35 +74,20 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ResponseRows:
-    """All rows of some voters.
+    """All rows of some voters."""
 
-    Args:
-        names: of the voters; "" for rows that name none.
-        voters: int64, shape (rows,): places in `names`.
-        responses: shape (rows,): a number for each response, which may be shared with other voters' responses.
-        entries: uint8, shape (rows, 24): by `ENTRY_COLUMNS`, `FAULTY` for what is not allowed.
-        places: int64, shape (rows,): the row's place in the file, from 0.
-        lines: int64, shape (rows,): its line, from 1.
-    """
-
-    names: Sequence[str]
-    voters: IntArray
-    responses: Any
-    entries: NDArray[np.uint8]
-    places: IntArray
-    lines: IntArray
+    names: Sequence[str]  # of the voters; "" for rows that name none
+    voters: IntArray  # int64, shape (rows,): places in `names`
+    responses: Any  # shape (rows,): a number for each response, which may be shared with other voters' responses
+    entries: NDArray[np.uint8]  # uint8, shape (rows, 24): by `ENTRY_COLUMNS`, `FAULTY` for what is not allowed
+    places: IntArray  # int64, shape (rows,): the row's place in the file, from 0
+    lines: IntArray  # int64, shape (rows,): its line, from 1
 
 
 def check_header(header: Sequence[str]) -> None:
-    """Make sure that a file has the columns that are needed.
-
-    Raises:
-        ConfigurationError: one is missing.
-    """
+    """Make sure that a file has the columns that are needed."""
     missing = [name for name in (RESPONSE, VOTER, *ENTRY_COLUMNS) if name not in header]
-    if missing:
-        allowed = f"a header with the Moral Machine's columns; missing: {', '.join(missing)}"
-        raise ConfigurationError(field="header", value=list(header), allowed=allowed)
+    refuse(missing, "header", list(header), f"a header with the Moral Machine's columns; missing: {', '.join(missing)}")
 
 
 def most_of(column: str) -> int:
@@ -125,9 +104,8 @@ def no_voters(source: str, limits: Limits, *, num_rows: int) -> ConfigurationErr
 def entries_of_numbers(numbers: FloatArray, totals: FloatArray | None) -> NDArray[np.uint8]:
     """Return entries as small integers, with `FAULTY` for those that are not allowed.
 
-    Args:
-        numbers: float64, shape (rows, 24), by `ENTRY_COLUMNS`; nan for what is no number.
-        totals: float64, shape (rows,): the number of characters as the file says it; None where it does not.
+    Numbers are float64, shape (rows, 24), by `ENTRY_COLUMNS`; nan for what is no number. Totals are the numbers of
+    characters as the file says them; None where it does not.
     """
     most = np.array([_MOST[name] for name in ENTRY_COLUMNS], dtype=np.float64)
     is_allowed = (numbers >= 0) & (numbers <= most) & (numbers == np.floor(numbers))
@@ -147,12 +125,7 @@ def survey_of_rows(
 ) -> Survey:
     """Return the survey of some voters' rows; the voters are in the order of `rows.names`.
 
-    Args:
-        rows: all of theirs.
-        limits: what counts.
-        source: the file's name.
-        row_at: where the row of a place stands, and its entries by column; for errors, it may be slow.
-        is_empty_allowed: a survey without voters is none of the errors.
+    `row_at` tells, for errors, where the row of a place stands, and its entries by column; it may be slow.
 
     Raises:
         ConfigurationError: a response is faulty, with the line of its first row; a voter's name can name no party; or
@@ -270,11 +243,9 @@ def _blame(rows: list[tuple[str, dict[str, str]]]) -> NoReturn:
     where, entries = rows[0]
     others = ", ".join(other.rpartition(" ")[2] for other, _ in rows[1:])
     field = f"{RESPONSE} {entries[RESPONSE]} ({where}, also line {others})"
-    if len(rows) != _ROWS_OF_A_RESPONSE:
-        raise ConfigurationError(field=field, value=f"{len(rows)} rows", allowed="a response of two rows")
+    refuse(len(rows) != _ROWS_OF_A_RESPONSE, field, f"{len(rows)} rows", "a response of two rows")
     saved = [entries[_SAVED] for _, entries in rows]
-    if sum(map(float, saved)) != 1:
-        raise ConfigurationError(field=field, value=f"Saved {' and '.join(saved)}", allowed="one side saved")
+    refuse(sum(map(float, saved)) != 1, field, f"Saved {' and '.join(saved)}", "one side saved")
     sides = [entries["Intervention"] for _, entries in rows]
     allowed = "one side that dies if the car swerves, and one if it does not"
     raise ConfigurationError(field=field, value=f"Intervention {' and '.join(sides)}", allowed=allowed)

@@ -19,21 +19,11 @@ __all__ = ["check_column", "with_societies"]
 
 _FIELD: Final = "voters.society"
 _LEAST_SOCIETIES: Final = 2
-_MOST_NAMED: Final = 30
-"""Columns that an error lists."""
+_MOST_NAMED: Final = 30  # columns that an error lists
 
 
 def check_column(path: Path, *, voter: str, society: str) -> None:
-    """Refuse a column that a file of voters has not.
-
-    Args:
-        path: the file.
-        voter: the column that names the voters.
-        society: the column that names their societies.
-
-    Raises:
-        ConfigurationError: there is no such column, or the file cannot be read.
-    """
+    """Refuse a column of societies that a file of voters has not."""
     header = header_of(path, lambda _: None, field=_FIELD)
     if society not in header or society == voter:
         others = [name for name in header if name != voter]
@@ -43,14 +33,7 @@ def check_column(path: Path, *, voter: str, society: str) -> None:
 
 
 def with_societies(survey: Survey, path: Path, *, voter: str, society: str, min_voters: int) -> Survey:
-    """Return a survey whose voters have societies, by a column of its file.
-
-    Args:
-        survey: of the file, with the first line of each voter.
-        path: the file.
-        voter: the column that names the voters.
-        society: the column that names their societies.
-        min_voters: voters of societies with fewer are dropped and counted.
+    """Return a survey whose voters have societies, by a column of its file; those of too small ones are dropped.
 
     Raises:
         ConfigurationError: there is no such column, an entry is empty, a voter has lines of two societies, or fewer
@@ -85,9 +68,7 @@ def with_societies(survey: Survey, path: Path, *, voter: str, society: str, min_
         allowed = f"a column with two societies or more{enough}"
         raise ConfigurationError(field=_FIELD, value=f"{society}: {found}", allowed=allowed)
     survey = dataclasses.replace(survey, societies=societies)
-    if len(kept) == len(numbers):
-        return survey
-    return _of_societies(survey, frozenset(kept))
+    return survey if len(kept) == len(numbers) else _of_societies(survey, frozenset(kept))
 
 
 def _of_societies(survey: Survey, kept: frozenset[str]) -> Survey:

@@ -31,43 +31,26 @@ _GENERATORS: Final = ("normal", "moral_machine")
 
 
 class StreamedResponses(ResponsesFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A Moral Machine file that does not fit into memory.
+    """A Moral Machine file that does not fit into memory."""
 
-    Args:
-        max_records: of each voter's complete responses the first ones count; it bounds what a voter pays.
-    """
-
-    max_records: int = 13
+    max_records: int = 13  # of each voter's complete responses the first ones count; it bounds what a voter pays
 
 
 @dataclasses.dataclass(frozen=True)
 class SurveyStream:
-    """A survey in batches.
+    """A survey in batches."""
 
-    Args:
-        features: of every alternative.
-        max_records: the most of one voter.
-        groups: by which voters have an ε of their own; None where everybody has the session's.
-        num_voters: how many there are, where that is known beforehand.
-        open: makes the batches anew; its argument is a folder for temporary files.
-    """
-
-    features: tuple[str, ...]
-    max_records: int
-    groups: PrivacyGroups | None
-    num_voters: int | None
-    open: Callable[[Path], Generator[Survey]]
+    features: tuple[str, ...]  # of every alternative
+    max_records: int  # the most of one voter
+    groups: PrivacyGroups | None  # by which voters have an ε of their own; None where everybody has the session's
+    num_voters: int | None  # how many there are, where that is known beforehand
+    open: Callable[[Path], Generator[Survey]]  # makes the batches anew; its argument is a folder for temporary files
 
 
 def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
-    """Return a table of voters as a stream; of a file only the header is read yet.
+    """Return a table of voters with `stream = true` as a stream; of a file only the header is read yet.
 
-    Args:
-        parties: with `stream = true`; a table of `StreamedResponses`, or of a generator's options beside its name; and
-            maybe groups of privacy concern.
-
-    Raises:
-        ConfigurationError: an option is not allowed, or a file cannot be read or has another header.
+    It is one of `StreamedResponses`, or of a generator's options beside its name, and maybe groups of privacy concern.
     """
     options = {name: value for name, value in parties.items() if name != "stream"}
     convert(parties["stream"], bool, f"{_FIELD}.stream")

@@ -26,34 +26,20 @@ class Reading:
     """What became of a file's rows.
 
     Each response is a record of the survey or is counted as dropped, for one reason.
-
-    Args:
-        num_rows: read, without the header.
-        num_responses: dilemmas that they answer, complete or not.
-        num_voters: in the survey.
-        num_records: in the survey.
-        num_incomplete: responses dropped since their second row is missing.
-        num_repeated: responses dropped since the voter answered the same dilemma before.
-        num_surplus: complete responses dropped since the voter has as many as were asked for.
-        num_voters_dropped: voters who have fewer complete responses than were asked for.
-        num_records_dropped: their complete responses.
-        num_rows_without_voter: rows dropped since they name no voter; they are no responses.
-        num_voters_small: voters of societies with fewer voters than were asked for.
-        num_small: their complete responses.
     """
 
-    num_rows: int
-    num_responses: int
-    num_voters: int
-    num_records: int
-    num_incomplete: int = 0
-    num_repeated: int = 0
-    num_surplus: int = 0
-    num_voters_dropped: int = 0
-    num_records_dropped: int = 0
-    num_rows_without_voter: int = 0
-    num_voters_small: int = 0
-    num_small: int = 0
+    num_rows: int  # read, without the header
+    num_responses: int  # dilemmas that they answer, complete or not
+    num_voters: int  # in the survey
+    num_records: int  # in the survey
+    num_incomplete: int = 0  # responses dropped since their second row is missing
+    num_repeated: int = 0  # responses dropped since the voter answered the same dilemma before
+    num_surplus: int = 0  # complete responses dropped since the voter has as many as were asked for
+    num_voters_dropped: int = 0  # voters who have fewer complete responses than were asked for
+    num_records_dropped: int = 0  # their complete responses
+    num_rows_without_voter: int = 0  # rows dropped since they name no voter; they are no responses
+    num_voters_small: int = 0  # voters of societies with fewer voters than were asked for
+    num_small: int = 0  # their complete responses
 
     def __add__(self, other: "Reading") -> "Reading":
         """Return what became of the rows of both, which have no voter in common."""
@@ -79,30 +65,20 @@ class Reading:
 class Survey:
     """Many voters' records of pairwise choices.
 
-    Args:
-        voters: their names.
-        features: what each number of an alternative is.
-        records: theirs, in the same order.
-        source: where they come from, for people.
-        reading: what became of the rows.
-        lines: the first line of each voter in the source; empty where there is no such thing.
-        is_generated: the voters are made up.
-        truth: float64, shape (voters, d): the preferences by which a generator made the choices; None for real data.
-        societies: whose society each voter belongs to; empty where all are one.
-
     Raises:
         ValueError: the parts do not fit together.
     """
 
-    voters: Sequence[str]
-    features: tuple[str, ...]
-    records: Records
-    source: str
-    reading: Reading
-    lines: Sequence[int] = ()
-    is_generated: bool = False
+    voters: Sequence[str]  # their names
+    features: tuple[str, ...]  # what each number of an alternative is
+    records: Records  # theirs, in the same order
+    source: str  # where they come from, for people
+    reading: Reading  # what became of the rows
+    lines: Sequence[int] = ()  # the first line of each voter in the source; empty where there is no such thing
+    is_generated: bool = False  # the voters are made up
+    # Float64, shape (voters, d): the preferences by which a generator made the choices; None for real data.
     truth: FloatArray | None = None
-    societies: Sequence[str] = ()
+    societies: Sequence[str] = ()  # whose society each voter belongs to; empty where all are one
 
     def __post_init__(self) -> None:
         if len(self.voters) != len(self.records) or (len(self.lines) and len(self.lines) != len(self.voters)):

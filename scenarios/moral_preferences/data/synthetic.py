@@ -26,21 +26,16 @@ _GENERATOR: Final = "moral-synthetic"
 
 
 class SyntheticPreferences(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent voters with normal preferences.
-
-    Args:
-        features: d, of each alternative, at least 1.
-    """
+    """Independent voters with normal preferences."""
 
     most: ClassVar[Mapping[str, int]] = {"voters": MAX_VOTERS, "records": 100_000, "features": 1000}
 
     records: int = 50
-    features: int = 10
+    features: int = 10  # d, of each alternative, at least 1
     spread: float = 1.0
 
     @property
     def feature_names(self) -> Sequence[str]:
-        """The features' numbers, from 1."""
         return tuple(f"x{place}" for place in range(1, self.features + 1))
 
 
@@ -50,16 +45,7 @@ def mean_preferences(spec: SyntheticPreferences) -> FloatArray:
 
 
 def make_preferences(spec: SyntheticPreferences, *, start: int = 0, stop: int | None = None) -> Survey:
-    """Return made-up voters; the same ones for the same description, on every machine.
-
-    Args:
-        spec: their description.
-        start: the first of them, from 0.
-        stop: the one after the last; by default all that are described.
-
-    Raises:
-        ValueError: there are no such voters.
-    """
+    """Return made-up voters in [start, stop); the same ones for the same description, on every machine."""
     stop = check_range(start, stop, spec.voters)
     voters, records, features = stop - start, spec.records, spec.features
     rows = {"start": start, "stop": stop}

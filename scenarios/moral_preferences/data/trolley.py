@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from ....protocol.errors import ConfigurationError, one_of
+from ....protocol.errors import ConfigurationError, one_of, refuse, require
 from ....protocol.moral_preferences.records import Records
 from .csv_numbers import codes_of, line_fault, read_numbers
 from .options import check_option
@@ -39,8 +39,7 @@ DILEMMAS: Final[Mapping[str, Sequence[float]]] = {
 """The alternative to intervene, by the dilemma's name."""
 
 _INACTION: Final = (5.0, 0.0, 0.0, 0.0)
-RESPONDENT: Final = "UserIP_Anonymized"
-"""The column that names respondents."""
+RESPONDENT: Final = "UserIP_Anonymized"  # the column that names respondents
 _SCENARIO: Final = "Scenario"
 _OUTCOME: Final = "Outcome"
 
@@ -49,16 +48,8 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
     """Return the survey of a file with the columns UserIP_Anonymized, Scenario and Outcome (1: intervene).
 
     Voters are respondents in the order in which they appear, under running numbers in place of their network addresses.
-    If one answers a dilemma again, the first answer counts and the others are counted as dropped. Other columns are
-    ignored.
-
-    Args:
-        path: the file.
-        min_records: respondents with fewer dilemmas are dropped and counted.
-        field: the setting that names the file, for errors.
-
-    Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+    Those with fewer dilemmas are dropped and counted. If one answers a dilemma again, the first answer counts and the
+    others are counted as dropped. Other columns are ignored.
     """
     check_option("min_records", min_records, is_allowed=1 <= min_records <= len(DILEMMAS), allowed="1, 2 or 3")
     table = read_numbers(path, _choose, field=field)
@@ -85,9 +76,8 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
     is_kept = counts >= min_records
     kept_rows = rows[is_kept[voter_of_row[rows]]]
     kept = np.flatnonzero(is_kept)
-    if not len(kept):
-        allowed = f"a file with a respondent who answered {min_records} dilemmas"
-        raise ConfigurationError(field=path.name, value=f"{len(voter_of_row)} rows", allowed=allowed)
+    allowed = f"a file with a respondent who answered {min_records} dilemmas"
+    require(len(kept), path.name, f"{len(voter_of_row)} rows", allowed)
     first_rows = np.full(len(respondents), len(voter_of_row))
     np.minimum.at(first_rows, voter_of_row, np.arange(len(voter_of_row)))
     actions = np.array([DILEMMAS[name] for name in scenarios])[scenario_of_row[kept_rows]]
@@ -119,6 +109,5 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
 def _choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Return the columns that are read."""
     missing = [name for name in (RESPONDENT, _SCENARIO, _OUTCOME) if name not in header]
-    if missing:
-        raise ConfigurationError(field="header", value=list(header), allowed=f"a header with {', '.join(missing)}")
+    refuse(missing, "header", list(header), f"a header with {', '.join(missing)}")
     return (RESPONDENT, _SCENARIO), (_OUTCOME,)

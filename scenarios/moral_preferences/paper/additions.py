@@ -1,9 +1,12 @@
 """What we add to the paper: better variants at the same ε; every number comes from the rows."""
 
+import itertools
+import math
 from collections.abc import Iterator, Sequence
 
 from ...experiments.findings import Finding
-from ...experiments.measurements import TOLERANCE
+from ...experiments.measurements import TOLERANCE, apart
+from ...experiments.sheets import where
 from .claims import share
 from .methods import METHODS
 from .plan import REFERENCES
@@ -21,62 +24,42 @@ _UNITS = {
     "VLDP": "a voter, nobody trusted",
     "VLCP": "a voter, the aggregator trusted",
 }
-_CHALLENGERS = (
-    ("clipped", SYNTHETIC, "reading M6 and the clipping of differences"),
-    ("tight", SYNTHETIC, "reading M6"),
-    ("direction", SYNTHETIC, "reading M8"),
-    ("pooled", SYNTHETIC, "reading M8"),
-    ("central-direction", SYNTHETIC, "reading M8"),
-    ("central-pooled", SYNTHETIC, "reading M8"),
-    ("voter-direction", SYNTHETIC, "reading M8, for voters"),
-    ("central-voter-direction", SYNTHETIC, "reading M8, for voters"),
-    ("trimmed", SYNTHETIC, "reading M3"),
-    ("nonconvex", SYNTHETIC, "reading M3"),
-    ("clipped", MACHINE_LIKE, "reading M6 and the clipping of differences"),
-    ("direction", MACHINE_LIKE, "reading M8"),
-    ("whitened", MACHINE_LIKE, "reading M8"),
-    ("pooled", MACHINE_LIKE, "reading M8"),
-    ("central-direction", MACHINE_LIKE, "reading M8"),
-    ("central-whitened", MACHINE_LIKE, "reading M8"),
-    ("central-pooled", MACHINE_LIKE, "reading M8"),
-    ("voter-direction", MACHINE_LIKE, "reading M8, for voters"),
-    ("central-voter-direction", MACHINE_LIKE, "reading M8, for voters"),
-    ("voter-whitened", MACHINE_LIKE, "reading M8, for voters"),
-    ("central-voter-whitened", MACHINE_LIKE, "reading M8, for voters"),
-)
+_SOURCES = {
+    "clipped": "reading M6 and the clipping of differences",
+    "tight": "reading M6",
+    **dict.fromkeys(("direction", "whitened", "pooled"), "reading M8"),
+    **dict.fromkeys(("central-direction", "central-whitened", "central-pooled"), "reading M8"),
+    **dict.fromkeys(("voter-direction", "central-voter-direction"), "reading M8, for voters"),
+    **dict.fromkeys(("voter-whitened", "central-voter-whitened"), "reading M8, for voters"),
+    **dict.fromkeys(("trimmed", "nonconvex"), "reading M3"),
+}
+"""Of the methods that are held against the paper's own, in their order."""
 _KINDS = {SYNTHETIC: "Section 5.1's voters", MACHINE_LIKE: "voters like the Moral Machine's"}
 
 
 def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
     """Yield what the paper does not say, and whether it holds."""
     yield _meets_the_claim(reproduction)
-    for method, setting, source in _CHALLENGERS:
-        rows = [row for row in reproduction.variants if (row.setting, row.method) == (setting, method)]
-        yield _against_the_paper(rows, source)
+    for setting, (method, source) in itertools.product(_KINDS, _SOURCES.items()):
+        if rows := where(reproduction.variants, setting=setting, method=method):
+            yield _against_the_paper(rows, source)
     yield _whitening(reproduction)
     yield _equal_voter_loss(reproduction)
     for method in ("algorithm-2", "algorithm-3", "direction"):
-        yield _weights([row for row in reproduction.weights if row.method == method])
+        yield _weights(where(reproduction.weights, method=method))
     yield from _projection(reproduction)
     yield _tight(reproduction)
 
 
 def _meets_the_claim(reproduction: Reproduction) -> Finding:
-    rows = [
-        r for r in reproduction.variants if (r.setting, r.method) == (SYNTHETIC, "direction") and r.epsilon is not None
-    ]
+    found = where(reproduction.variants, setting=SYNTHETIC, method="direction")
+    ratios = {row.epsilon: row.ratio.value for row in found if row.epsilon is not None}
     (low, much), (high, most) = RATIO, HIGH_RATIO
-    held = [
-        row.ratio.value > (most if row.epsilon >= high else much)
-        for row in rows
-        if row.epsilon is not None and row.epsilon >= low
-    ]
-    words = ", ".join(f"{100 * row.ratio.value:.1f} % at ε = {row.epsilon:g}" for row in rows)
+    held = [ratio > (most if epsilon >= high else much) for epsilon, ratio in ratios.items() if epsilon >= low]
+    words = ", ".join(f"{100 * ratio:.1f} % at ε = {epsilon:g}" for epsilon, ratio in ratios.items())
     return Finding(
-        claim=(
-            f"With directions, local noise for records keeps more than {100 * much:g} % of the accuracy without "
-            f"privacy from ε = {low:g} on, and more than {100 * most:g} % from ε = {high:g} on."
-        ),
+        claim=f"With directions, local noise for records keeps more than {100 * much:g} % of the accuracy without "
+        f"privacy from ε = {low:g} on, and more than {100 * most:g} % from ε = {high:g} on.",
         source=f"what Section 5.3 says of Algorithm 3, for the direction release (reading M8), on {_KINDS[SYNTHETIC]}",
         holds=all(held),
         numbers=f"It keeps {words}.",
@@ -86,25 +69,23 @@ def _meets_the_claim(reproduction: Reproduction) -> Finding:
 def _against_the_paper(rows: Sequence[VariantRow], source: str) -> Finding:
     first = rows[0]
     reference = METHODS[REFERENCES[first.paradigm]].title
-    noisy = [row for row in rows if row.epsilon is not None and row.lead is not None and row.lead_in_errors is not None]
-    better = [row for row in noisy if row.lead_in_errors and row.lead_in_errors > _CLEAR]
-    worse = [row for row in noisy if row.lead_in_errors and row.lead_in_errors < -_CLEAR]
+    noisy = [
+        (row.epsilon, row.lead.value, row.lead_in_errors)
+        for row in rows
+        if row.epsilon is not None and row.lead is not None and row.lead_in_errors is not None
+    ]
     words = ", ".join(
-        f"{100 * row.lead.value:+.1f} at {row.epsilon:g} ({row.lead_in_errors:+.0f} standard errors)"
-        for row in noisy
-        if row.lead is not None
+        f"{100 * lead:+.1f} at {epsilon:g} ({errors:+.0f} standard errors)" for epsilon, lead, errors in noisy
     )
-    clean = next((row for row in rows if row.epsilon is None), None)
-    extra = ""
-    if clean is not None:
-        extra = f" Without noise it has {share(clean.accuracy)}, {100 * clean.ratio.value:.1f} % of the mean of fits."
+    extra = "".join(
+        f" Without noise it has {share(clean.accuracy)}, {100 * clean.ratio.value:.1f} % of the mean of fits."
+        for clean in where(rows, epsilon=None)
+    )
     return Finding(
-        claim=(
-            f"{first.paradigm} ({_UNITS[first.paradigm]}), {_KINDS[first.setting]}: {_lower(first.title)} is better "
-            f"than {reference} at equal ε."
-        ),
+        claim=f"{first.paradigm} ({_UNITS[first.paradigm]}), {_KINDS[first.setting]}: {_lower(first.title)} is better "
+        f"than {reference} at equal ε.",
         source=source,
-        holds=bool(better) and not worse,
+        holds=max(errors for *_, errors in noisy) > _CLEAR and min(errors for *_, errors in noisy) >= -_CLEAR,
         numbers=f"Points of accuracy, by ε: {words}.{extra}",
     )
 
@@ -122,12 +103,10 @@ def _whitening(reproduction: Reproduction) -> Finding:
         ("voter-direction", "voter-whitened"),
         ("central-voter-direction", "central-voter-whitened"),
     ):
-        rows, others = (
-            [row for row in reproduction.variants if (row.setting, row.method) == (MACHINE_LIKE, method)]
-            for method in (plain, whitened)
-        )
-        turned = {row.epsilon: row.accuracy.value for row in others}
-        differences = [(row.epsilon, turned[row.epsilon] - row.accuracy.value) for row in rows]
+        rows, others = (where(reproduction.variants, setting=MACHINE_LIKE, method=each) for each in (plain, whitened))
+        differences = [
+            (row.epsilon, turned.accuracy.value - row.accuracy.value) for row, turned in zip(rows, others, strict=True)
+        ]
         gains += [difference for epsilon, difference in differences if epsilon is not None]
         words = ", ".join(
             f"{100 * difference:+.1f} {'without noise' if epsilon is None else f'at {epsilon:g}'}"
@@ -138,23 +117,20 @@ def _whitening(reproduction: Reproduction) -> Finding:
         claim=f"Whitening by the public covariance helps the direction release at every ε, on {_KINDS[MACHINE_LIKE]}.",
         source="reading M8",
         holds=min(gains) > 0,
-        numbers=(
-            f"Points of accuracy, by ε: {'; '.join(parts)}. Whitening turns the sum to where β points, and makes noise "
-            "larger along features that vary little: it pays where the noise is small."
-        ),
+        numbers=f"Points of accuracy, by ε: {'; '.join(parts)}. Whitening turns the sum to where β points, and makes "
+        "noise larger along features that vary little: it pays where the noise is small.",
     )
 
 
 def _equal_voter_loss(reproduction: Reproduction) -> Finding:
-    functional = sorted(reproduction.of_figure(10, "a", method="algorithm-3"), key=lambda point: point.at)
-    voters = sorted(reproduction.of_figure(10, "a", method="algorithm-2"), key=lambda point: point.at)
+    functional, voters = (
+        sorted(reproduction.of_figure(10, "a", method=method), key=lambda point: point.at)
+        for method in ("algorithm-3", "algorithm-2")
+    )
     pairs = [
         (ours, other)
-        for ours in functional
-        for other in voters
-        if ours.epsilon_voter is not None
-        and other.epsilon_voter is not None
-        and abs(ours.epsilon_voter - other.epsilon_voter) < 1e-6 * other.epsilon_voter
+        for ours, other in itertools.product(functional, voters)
+        if math.isclose(ours.epsilon_voter or 0, other.epsilon_voter or math.inf, rel_tol=1e-6)
     ]
     words = "; ".join(
         f"a voter pays {other.epsilon_voter:g}: {share(ours.accuracy)} (ε = {ours.at:g} a record) against "
@@ -181,7 +157,7 @@ def _weights(rows: Sequence[WeightRow]) -> Finding:
     return Finding(
         claim=f"{METHODS[rows[0].method].title}, voters with an ε of their own: a weighted mean beats the plain one.",
         source="reading M9, groups of reading M11; ε depends on no preference",
-        holds=all(row.gain.value > TOLERANCE * row.gain.standard_error for row in rows),
+        holds=apart((row.gain for row in rows), TOLERANCE)[0] == len(rows),
         numbers=f"{words[0].upper()}{words[1:]}.",
     )
 
@@ -190,7 +166,7 @@ def _projection(reproduction: Reproduction) -> Iterator[Finding]:
     rows = reproduction.projections
     smaller = [row for row in rows if row.error_projected.value <= row.error.value]
 
-    def where(row: ProjectionRow) -> str:
+    def place(row: ProjectionRow) -> str:
         return f"{METHODS[row.method].title}, {_KINDS[row.setting]}, ε = {row.epsilon:g}"
 
     most = max(rows, key=lambda row: row.error.value / max(row.error_projected.value, 1e-300))
@@ -198,22 +174,19 @@ def _projection(reproduction: Reproduction) -> Iterator[Finding]:
         claim="Projecting the released mean to the ball never makes its squared error larger.",
         source="a property of projections to convex sets that hold the clean mean",
         holds=len(smaller) == len(rows),
-        numbers=(
-            f"It makes it smaller or leaves it in {len(smaller)} of {len(rows)} cases; most for {where(most)}: "
-            f"{most.error.value:,.3g} to {most.error_projected.value:,.3g}."
-        ),
+        numbers=f"It makes it smaller or leaves it in {len(smaller)} of {len(rows)} cases; most for {place(most)}: "
+        f"{most.error.value:,.3g} to {most.error_projected.value:,.3g}.",
     )
-    better = [row for row in rows if row.gain.value > TOLERANCE * row.gain.standard_error]
-    worse = [row for row in rows if row.gain.value < -TOLERANCE * row.gain.standard_error]
-    losses = "; ".join(f"{where(row)}: {100 * row.gain.value:+.1f} points" for row in worse)
+    better, worse = apart((row.gain for row in rows), TOLERANCE)
+    losses = "; ".join(
+        f"{place(row)}: {100 * row.gain.value:+.1f} points" for row in rows if apart([row.gain], TOLERANCE)[1]
+    )
     yield Finding(
         claim="It helps decisions too, which need the direction alone.",
         source="the same releases",
         holds=bool(better) and not worse,
-        numbers=(
-            f"The accuracy is higher in {len(better)} of {len(rows)} cases, by more than {TOLERANCE:g} standard "
-            f"errors, and lower in {len(worse)}{f' ({losses})' if losses else ''}: projection sets small numbers to 0."
-        ),
+        numbers=f"The accuracy is higher in {better} of {len(rows)} cases, by more than {TOLERANCE:g} standard "
+        f"errors, and lower in {worse}{f' ({losses})' if losses else ''}: projection sets small numbers to 0.",
     )
 
 

@@ -49,15 +49,13 @@ EXPERIMENTS: Final = Experiments(
         "weights": "The gain of weights where voters have an ε of their own (reading M9).",
     },
     title="The moral preferences paper, run again",
-    introduction=(
-        "`psephos reproduce moral-preferences` runs Figures 1 to 10 again, {run.trials:,} repetitions of each point "
-        "(seed {run.seed}), each with voters and noise of its own, and what the paper does not show: what the same ε "
-        "buys with other mechanisms, weights and projections. Every number and every verdict here comes from that "
-        "run; ± is one standard error. The paper's figures are pictures without numbers, so that its sentences on "
-        "them are what is checked. Accuracy is the share of pairs of alternatives on which the released preferences "
-        "decide as the mean of the voters' true ones (reading M1): 1 − angle/π for Section 5.1's voters, exactly, and "
-        "counted on held-out dilemmas for the others."
-    ),
+    introduction="`psephos reproduce moral-preferences` runs Figures 1 to 10 again, {run.trials:,} repetitions of each "
+    "point (seed {run.seed}), each with voters and noise of its own, and what the paper does not show: what the same ε "
+    "buys with other mechanisms, weights and projections. Every number and every verdict here comes from that "
+    "run; ± is one standard error. The paper's figures are pictures without numbers, so that its sentences on "
+    "them are what is checked. Accuracy is the share of pairs of alternatives on which the released preferences "
+    "decide as the mean of the voters' true ones (reading M1): 1 − angle/π for Section 5.1's voters, exactly, and "
+    "counted on held-out dilemmas for the others.",
     cells="{run.trials:,} repetitions of each cell",
     remarks=(_STAND_INS, _READINGS),
 )

@@ -12,6 +12,7 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray
 from ...experiments.measurements import Measurement, deviation, mean_of
+from ...experiments.sheets import where
 from .methods import ALGORITHMS
 from .plan import Place
 from .rows import EffectRow
@@ -26,21 +27,11 @@ ORDERS: Final = (("algorithm-1", "algorithm-3"), ("algorithm-1", "algorithm-2"),
 
 
 def effects_of(places: Sequence[Place], found: _Found) -> Iterator[EffectRow]:
-    """Yield the effects that the paper speaks of.
-
-    Args:
-        places: the points of the figures.
-        found: what their cells gave.
-    """
+    """Yield the effects that the paper speaks of, between the points of its figures."""
 
     def of(figure: int, panel: str = "", method: str = "") -> list[Place]:
-        return [
-            place
-            for place in places
-            if place.figure == figure
-            and (not panel or place.panel == panel)
-            and (not method or place.cell.method == method)
-        ]
+        found = where(places, figure=figure, **({"panel": panel} if panel else {}))
+        return [place for place in found if method in {"", place.cell.method}]
 
     for figure in (1, 2, 3):
         members = of(figure)

@@ -22,31 +22,18 @@ _WIDE: Final = 6.0
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
-    """A way to a society's preferences.
+    """A way to a society's preferences."""
 
-    Args:
-        title: for people.
-        paradigm: whom voters trust, and the unit of ε.
-        mechanism: what is perturbed.
-        bound: B, unless a cell says otherwise.
-        sensitivity: of coefficients.
-        clipping: of their records.
-        remedy: for their objective.
-        mean: over voters of different ε.
-        project: the released mean to the ball.
-        is_whitened: by the covariance of dilemmas in general, which is public.
-    """
-
-    title: str
-    paradigm: Paradigm
-    mechanism: MechanismName
-    bound: float = BOUND
-    sensitivity: str = "tight"
-    clipping: str = "difference"
-    remedy: Remedy = "project"
-    mean: str = "plain"
-    project: bool = False
-    is_whitened: bool = False
+    title: str  # for people
+    paradigm: Paradigm  # whom voters trust, and the unit of ε
+    mechanism: MechanismName  # what is perturbed
+    bound: float = BOUND  # B, unless a cell says otherwise
+    sensitivity: str = "tight"  # of coefficients
+    clipping: str = "difference"  # of their records
+    remedy: Remedy = "project"  # for their objective
+    mean: str = "plain"  # over voters of different ε
+    project: bool = False  # the released mean to the ball
+    is_whitened: bool = False  # by the covariance of dilemmas in general, which is public
 
 
 _ALGORITHM_1: Final = Method(title="Algorithm 1", paradigm=Paradigm.VLCP, mechanism="laplace")
@@ -100,17 +87,7 @@ def parameters_of(
     epsilons: tuple[float, ...] = (),
     covariance: FloatArray | None = None,
 ) -> Parameters:
-    """Return a session's parameters.
-
-    Args:
-        method: how.
-        num_features: d.
-        max_records: n.
-        bound: B; by default the method's.
-        epsilon: everybody's.
-        epsilons: instead, the levels.
-        covariance: of differences, shape (d, d); needed where the method whitens.
-    """
+    """Return a session's parameters, with one ε or levels of it; a method that whitens needs the covariance."""
     given = {name: getattr(method, name) for name in ("paradigm", "mechanism", "remedy", "mean", "project")}
     if method.mechanism in {"functional", "pooled"}:
         given |= {"sensitivity": method.sensitivity, "clipping": method.clipping}

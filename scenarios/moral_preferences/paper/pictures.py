@@ -1,10 +1,11 @@
 """The reproduction's pictures: one color for each algorithm throughout."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
+from ...experiments.sheets import where
 from ...presentation.drawing import (
     COLORS,
     INK,
@@ -35,6 +36,10 @@ _COLORS: Final = {
 _POINT: Final[dict[str, Any]] = {"marker": "o", "markersize": 3.5, "elinewidth": 0.8, "linewidth": 1.4}
 _SHADES: Final = ("-", "--", ":")
 _KINDS: Final = {SYNTHETIC: "Section 5.1's voters", MACHINE_LIKE: "a stand-in for the Moral Machine"}
+_SHORT_KINDS: Final = {SYNTHETIC: "Section 5.1's", MACHINE_LIKE: "stand-in"}
+_DIFFERS: Final = {1: "records", 2: "records", 3: "records", 5: "features", 8: "voters"}
+"""In a figure's panels with one algorithm."""
+_LETTERS: Final = {"records": "n", "features": "d", "voters": "N"}
 _GAP: Final = 0.062
 
 _Named = tuple[str, str, Sequence[CurvePoint], dict[str, Any]]
@@ -44,17 +49,17 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
     """Return what there is to draw, by the files' name."""
     trials = f"{reproduction.trials:,} repetitions a point · {WHISKERS}"
     two, three = (10.0, 4.2), (13.0, 4.2)
-    by_records = [(number, functools.partial(_by_records, number=number)) for number in (1, 2, 3)]
+    over = {number: functools.partial(_over_epsilon, number=number) for number in (1, 2, 3, 4, 5, 8)}
     high = (9.0, 1.8 + 0.3 * len(reproduction.weights))
     return {
         name: Picture(draw=functools.partial(draw, reproduction), size=size, panels=panels, title=title, setting=trials)
         for name, title, size, panels, draw in (
             *(
-                (f"figure-{n}", f"Figure {n} again: {METHODS[method].title}", two, (1, 2), draw)
-                for (n, draw), method in zip(by_records, ALGORITHMS, strict=True)
+                (f"figure-{n}", f"Figure {n} again: {METHODS[method].title}", two, (1, 2), over[n])
+                for n, method in enumerate(ALGORITHMS, start=1)
             ),
-            ("figure-4", "Figure 4 again: the algorithms at equal ε", two, (1, 2), _figure_4),
-            ("figure-5", "Figure 5 again: the number of features d", two, (1, 2), _figure_5),
+            ("figure-4", "Figure 4 again: the algorithms at equal ε", two, (1, 2), over[4]),
+            ("figure-5", "Figure 5 again: the number of features d", two, (1, 2), over[5]),
             (
                 "figure-6",
                 "Figure 6 again: Algorithm 3, personalized ε",
@@ -63,7 +68,7 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
                 functools.partial(_groups, number=6),
             ),
             ("figure-7", "Figure 7 again: the bound B", two, (1, 2), _figure_7),
-            ("figure-8", "Figure 8 again, on a stand-in", (10.0, 7.6), (2, 2), _figure_8),
+            ("figure-8", "Figure 8 again, on a stand-in", (10.0, 7.6), (2, 2), over[8]),
             (
                 "figure-9",
                 "Figure 9 again, on a stand-in",
@@ -93,14 +98,7 @@ def _curves(
     is_ratio: bool = False,
     others: Mapping[str, tuple[float, str]] = MappingProxyType({}),
 ) -> None:
-    """Draw curves with their names at their ends.
-
-    Args:
-        axes: the panel; its scale is set.
-        named: for each curve its name (empty for none), its color, its points and its style.
-        is_ratio: draw ratios rather than accuracies.
-        others: what else has a name at the right, with its value and color.
-    """
+    """Draw curves, or their ratios, with their names at their ends, and beside them `others`, by value and color."""
     ends = dict(others)
     for name, color, found, style in named:
         ordered = sorted(found, key=lambda point: point.at)
@@ -111,43 +109,33 @@ def _curves(
     label_lines(axes, ends, gap=_GAP)
 
 
-def _shaded(
-    found: Sequence[CurvePoint], letter: str, value_of: Callable[[CurvePoint], int], *, is_rising: bool = False
-) -> list[_Named]:
+def _shaded(found: Sequence[CurvePoint], field: str) -> list[_Named]:
     """Return a curve for each of some numbers, all in their algorithm's color."""
-    values = sorted({value_of(point) for point in found}, reverse=not is_rising)
+    values = sorted({getattr(point, field) for point in found}, reverse=field != "features")
     color = _COLORS[found[0].method]
     return [
-        (f"{letter} = {value}", color, [point for point in found if value_of(point) == value], {"ls": style})
+        (f"{_LETTERS[field]} = {value}", color, where(found, **{field: value}), {"ls": style})
         for value, style in zip(values, _SHADES, strict=False)
     ]
 
 
 def _algorithms(found: Sequence[CurvePoint]) -> list[_Named]:
-    return [
-        (METHODS[method].title, _COLORS[method], [p for p in found if p.method == method], {}) for method in ALGORITHMS
-    ]
+    return [(METHODS[method].title, _COLORS[method], where(found, method=method), {}) for method in ALGORITHMS]
 
 
-def _by_records(reproduction: Reproduction, panels: Any, *, number: int) -> None:
-    for axes, panel in zip(panels.flat, "ab", strict=True):
+def _over_epsilon(reproduction: Reproduction, panels: Any, *, number: int) -> None:
+    """Draw curves over ε: of all algorithms, or of one that differ in a number."""
+    for axes, panel in zip(panels.flat, "abcd", strict=False):
         found = reproduction.of_figure(number, panel)
-        _epsilon_axis(axes, title=f"({panel}) N = {found[0].voters}", y="accuracy", low=0.45)
-        _curves(axes, _shaded(found, "n", lambda point: point.records))
-
-
-def _figure_4(reproduction: Reproduction, panels: Any) -> None:
-    for axes, panel in zip(panels.flat, "ab", strict=True):
-        found = reproduction.of_figure(4, panel)
-        _epsilon_axis(axes, title=f"({panel}) N = {found[0].voters}, n = {found[0].records}", y="accuracy", low=0.45)
-        _curves(axes, _algorithms(found))
-
-
-def _figure_5(reproduction: Reproduction, panels: Any) -> None:
-    for axes, panel in zip(panels.flat, "ab", strict=True):
-        found = reproduction.of_figure(5, panel)
-        _epsilon_axis(axes, title=f"({panel}) {METHODS[found[0].method].title}", y="accuracy", low=0.45)
-        _curves(axes, _shaded(found, "d", lambda point: point.features, is_rising=True))
+        first, field = found[0], _DIFFERS.get(number, "")
+        if len({point.method for point in found}) > 1:
+            title, named = f"N = {first.voters}, n = {first.records}", _algorithms(found)
+        else:
+            title = f"N = {first.voters}" if field == "records" else METHODS[first.method].title
+            named = _shaded(found, field)
+        high = 0.9 if first.setting == MACHINE_LIKE else 1.0
+        _epsilon_axis(axes, title=f"({panel}) {title}", y="accuracy", low=0.45, high=high)
+        _curves(axes, named)
 
 
 _GROUP_TITLES: Final = {
@@ -173,7 +161,7 @@ def _groups(reproduction: Reproduction, panels: Any, *, number: int) -> None:
         for voters, color in zip(sizes, (_COLORS["algorithm-3"], COLORS["sky"]), strict=True):
             for method, style in (("algorithm-3-weighted", "--"), ("algorithm-3", "-")):
                 name = f"N = {voters}" + (", weighted" if style == "--" else "")
-                members = [p for p in found if (p.voters, p.method) == (voters, method)]
+                members = where(found, voters=voters, method=method)
                 named.append((name if axes is panels.flat[-1] else "", color, members, {"ls": style}))
         _curves(axes, named)
 
@@ -186,25 +174,10 @@ def _figure_7(reproduction: Reproduction, panels: Any) -> None:
         axes.set_ylim(0.45, 1)
         percent_scale(axes)
         named: list[_Named] = [
-            (
-                METHODS[method].title,
-                _COLORS[method],
-                [p for p in found if (p.method, p.epsilon) == (method, epsilon)],
-                {},
-            )
+            (METHODS[method].title, _COLORS[method], where(found, method=method, epsilon=epsilon), {})
             for method in ALGORITHMS[:2]
         ]
-        without = [p for p in found if p.epsilon is None]
-        _curves(axes, [*named, ("without noise", MUTED, without, {"ls": ":"})])
-
-
-def _figure_8(reproduction: Reproduction, panels: Any) -> None:
-    for axes, panel in zip(panels.flat, "abcd", strict=True):
-        found = reproduction.of_figure(8, panel)
-        is_last = panel == "d"
-        title = "N = 100, n = 13" if is_last else METHODS[found[0].method].title
-        _epsilon_axis(axes, title=f"({panel}) {title}", y="accuracy", low=0.45, high=0.9)
-        _curves(axes, _algorithms(found) if is_last else _shaded(found, "N", lambda point: point.voters))
+        _curves(axes, [*named, ("without noise", MUTED, where(found, epsilon=None), {"ls": ":"})])
 
 
 def _figure_10(reproduction: Reproduction, panels: Any) -> None:
@@ -221,16 +194,12 @@ def _variants(reproduction: Reproduction, panels: Any) -> Marks:
     marks: dict[str, dict[str, Any]] = {}
     for axes_of_row, setting in zip(panels, (SYNTHETIC, MACHINE_LIKE), strict=True):
         for axes, paradigm in zip(axes_of_row, ("RLDP", "RLCP", "VLDP", "VLCP"), strict=True):
-            found = [
-                row
-                for row in reproduction.variants
-                if (row.setting, row.paradigm) == (setting, paradigm) and row.epsilon is not None
-            ]
-            where = "Section 5.1's" if setting == SYNTHETIC else "stand-in"
-            _epsilon_axis(axes, title=f"{paradigm}, {where}", y="accuracy", low=0.45)
+            rows = where(reproduction.variants, setting=setting, paradigm=paradigm)
+            found = [row for row in rows if row.epsilon is not None]
+            _epsilon_axis(axes, title=f"{paradigm}, {_SHORT_KINDS[setting]}", y="accuracy", low=0.45)
             axes.set_xlim(0.08, 13)
             for method in dict.fromkeys(row.method for row in found):
-                rows = [row for row in found if row.method == method]
+                rows = where(found, method=method)
                 style = _variant_style(rows[0])
                 epsilons = [row.epsilon or 0 for row in rows]
                 draw_measured(axes, epsilons, (row.accuracy for row in rows), **{**_POINT, **style})
@@ -270,8 +239,9 @@ def _weights(reproduction: Reproduction, panels: Any) -> Marks:
                 mfc=face,
                 elinewidth=1.1,
             )
-        where = "Section 5.1's" if row.setting == SYNTHETIC else "stand-in"
-        labels.append(f"{METHODS[row.method].title}, {row.voters:,} {where}" + (" (fixed)" if row.is_fixed else ""))
+        labels.append(
+            f"{METHODS[row.method].title}, {row.voters:,} {_SHORT_KINDS[row.setting]}{' (fixed)' * row.is_fixed}"
+        )
     axes.set_yticks(range(len(rows)), labels)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     percent_scale(axes, "x")

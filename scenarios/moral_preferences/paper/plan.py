@@ -32,41 +32,30 @@ __all__ = [
     "REFERENCES",
     "Place",
     "Sizes",
+    "baseline_cells",
     "baseline_of",
-    "baseline_places",
     "curve_places",
-    "projection_places",
-    "variant_places",
-    "weight_places",
+    "projection_cells",
+    "variant_cells",
+    "weight_cells",
 ]
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
-    """How large the societies are.
+    """How large the societies are."""
 
-    Args:
-        short: Section 5.1's voters with few records each.
-        long: with twice as many.
-        machine: the stand-in for the Moral Machine's voters.
-        crowd: as many voters as in reading M9: too many to be drawn afresh for each repetition.
-        few: voters.
-        many: twice as many.
-        most: four times as many, of the stand-in.
-        crowd_voters: of the crowd.
-        crowd_objectives: of the crowd with Algorithm 3, whose every report is a maximization.
-        dimensions: d in Figure 5, ascending.
-    """
-
-    short: Setting = Setting(records=50)
-    long: Setting = Setting(records=100)
+    short: Setting = Setting(records=50)  # Section 5.1's voters with few records each
+    long: Setting = Setting(records=100)  # with twice as many
+    # the stand-in for the Moral Machine's voters
     machine: Setting = Setting(kind=MACHINE_LIKE, records=13, features=23)
+    # as many voters as in reading M9: too many to be drawn afresh for each repetition
     crowd: Setting = Setting(records=50, is_fixed=True)
-    few: int = 50
-    many: int = 100
-    most: int = 200
-    crowd_voters: int = 5_000
-    crowd_objectives: int = 1_000
-    dimensions: tuple[int, ...] = DIMENSIONS
+    few: int = 50  # voters
+    many: int = 100  # twice as many
+    most: int = 200  # four times as many, of the stand-in
+    crowd_voters: int = 5_000  # of the crowd
+    crowd_objectives: int = 1_000  # of the crowd with Algorithm 3, whose every report is a maximization
+    dimensions: tuple[int, ...] = DIMENSIONS  # d in Figure 5, ascending
 
     @property
     def compared(self) -> dict[str, tuple[Setting, int]]:
@@ -92,21 +81,13 @@ _SEPARATE: Final = ("-weighted", "-projected")
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a cell stands.
+    """Where a cell stands in the figures."""
 
-    Args:
-        figure: the figure's number; 0 for none.
-        panel: its letter, or empty.
-        varied: what the horizontal axis has.
-        at: the place there.
-        cell: the cell.
-    """
-
-    figure: int = 0
-    panel: str = ""
-    varied: str = "epsilon"
-    at: float = 0.0
-    cell: Cell
+    figure: int  # the figure's number
+    panel: str = ""  # its letter, or empty
+    varied: str = "epsilon"  # what the horizontal axis has
+    at: float  # the place there
+    cell: Cell  # the cell
 
 
 def baseline_of(cell: Cell) -> Cell:
@@ -175,7 +156,7 @@ def _figures_of_groups(sizes: Sizes) -> Iterator[Place]:
                         yield Place(figure=figure, panel=panel, varied=varied, at=at, cell=cell)
 
 
-def variant_places(sizes: Sizes = PAPER) -> Iterator[Place]:
+def variant_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
     """Yield every method of every paradigm at equal ε."""
     for setting, voters in sizes.compared.values():
         for name, method in METHODS.items():
@@ -183,10 +164,10 @@ def variant_places(sizes: Sizes = PAPER) -> Iterator[Place]:
             if name.endswith(_SEPARATE) or (method.is_whitened and is_new) or (name in _NOT_FOR_ALL and not is_new):
                 continue
             for epsilon in _FEWER.get((name, setting.kind), (*_EPSILONS, math.inf)):
-                yield Place(at=epsilon, cell=Cell(setting=setting, voters=voters, method=name, epsilon=epsilon))
+                yield Cell(setting=setting, voters=voters, method=name, epsilon=epsilon)
 
 
-def weight_places(sizes: Sizes = PAPER) -> Iterator[Place]:
+def weight_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
     """Yield plain and weighted means over voters with an ε of their own."""
     for setting, numbers in (
         (sizes.short, (sizes.few, sizes.many)),
@@ -198,22 +179,20 @@ def weight_places(sizes: Sizes = PAPER) -> Iterator[Place]:
                 if plain == "algorithm-3" and voters > sizes.crowd_objectives:
                     continue
                 for method in (plain, f"{plain}-weighted"):
-                    cell = Cell(setting=setting, voters=voters, method=method, groups=PrivacyGroups())
-                    yield Place(varied="voters", at=voters, cell=cell)
+                    yield Cell(setting=setting, voters=voters, method=method, groups=PrivacyGroups())
 
 
-def projection_places(sizes: Sizes = PAPER) -> Iterator[Place]:
+def projection_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
     """Yield Algorithms 1 and 2 with and without the projection of the released mean."""
     for setting, voters in sizes.compared.values():
         for plain in ("algorithm-1", "algorithm-2"):
             for method in (plain, f"{plain}-projected"):
                 for epsilon in _EPSILONS:
-                    yield Place(at=epsilon, cell=Cell(setting=setting, voters=voters, method=method, epsilon=epsilon))
+                    yield Cell(setting=setting, voters=voters, method=method, epsilon=epsilon)
 
 
-def baseline_places(sizes: Sizes = PAPER) -> Iterator[Place]:
+def baseline_cells(sizes: Sizes = PAPER) -> Iterator[Cell]:
     """Yield what there is without noise."""
     for setting, voters in ((sizes.short, sizes.few), *sizes.compared.values()):
         for bound in BASELINE_BOUNDS:
-            cell = Cell(setting=setting, voters=voters, method="algorithm-1", epsilon=math.inf, bound=bound)
-            yield Place(varied="bound", at=bound, cell=cell)
+            yield Cell(setting=setting, voters=voters, method="algorithm-1", epsilon=math.inf, bound=bound)

@@ -1,19 +1,7 @@
 """`psephos reproduce moral-preferences`: Figures 1 to 10, and what the paper does not show.
 
-| file | holds |
-|---|---|
-| `figure-1.csv` to `figure-10.csv` | each figure's points: accuracy, and its ratio to that without privacy |
-| `effects.csv` | what ε, N, n, d and the algorithm change, repetition by repetition |
-| `baselines.csv` | what there is without noise, of the society and of single voters (reading M2) |
-| `variants.csv` | all methods of each paradigm at equal ε (readings M3, M4, M6, M8) |
-| `weights.csv` | plain and weighted means where voters have an ε of their own (reading M9) |
-| `projections.csv` | released means, projected to the ball or not |
-| `sensitivities.csv` | of the functional mechanism: printed, proven, found (reading M6) |
-| `figure-1` to `figure-10`, `variants`, `weights`, each `.png` and `.svg` | the pictures |
-| `reproduction.json` | all of it, with what computed it |
-| `summary.md` | what holds and what does not |
-
-All voters are made up; those of Figures 8, 9 and 10(b) are a stand-in for the Moral Machine's (reading M13).
+`Reproduction` says what each table holds. All voters are made up; those of Figures 8, 9 and 10(b) are a stand-in for
+the Moral Machine's (reading M13).
 """
 
 import math
@@ -36,12 +24,12 @@ from .plan import (
     REFERENCES,
     Place,
     Sizes,
+    baseline_cells,
     baseline_of,
-    baseline_places,
     curve_places,
-    projection_places,
-    variant_places,
-    weight_places,
+    projection_cells,
+    variant_cells,
+    weight_cells,
 )
 from .published import BASELINES, BOUND
 from .rows import (
@@ -63,30 +51,24 @@ _Found = Mapping[Cell, Trials]
 
 
 def parts(asked: Asked, *, sizes: Sizes = PAPER) -> Iterator[Part]:
-    """Run everything that the paper measured again, and more: each repetition has voters and noise of its own.
-
-    Args:
-        asked: what for.
-        sizes: of the societies.
-    """
-    places = [list(each(sizes)) for each in _PLANS]
-    cells = [cell for plan in places for place in plan for cell in (place.cell, baseline_of(place.cell))]
+    """Run everything that the paper measured again, and more: each repetition has voters and noise of its own."""
+    curves = list(curve_places(sizes))
+    plans = variant_cells, weight_cells, projection_cells, baseline_cells
+    variants, weights, projections, baselines = (list(each(sizes)) for each in plans)
+    planned = [*(place.cell for place in curves), *variants, *weights, *projections, *baselines]
+    cells = [each for cell in planned for each in (cell, baseline_of(cell))]
     workers = asked.workers or num_cores()
     found = measure_all(cells, trials=asked.trials, seed=asked.seed, workers=workers, on_progress=asked.tell)
-    curves, variants, weights, projections, baselines = places
     rows = {
         "curves": (_curve_point(place, found) for place in curves),
         "effects": effects_of(curves, found),
-        "baselines": (_baseline(place, found, sizes) for place in baselines),
-        "variants": (_variant(place, found) for place in variants),
+        "baselines": (_baseline(cell, found, sizes) for cell in baselines),
+        "variants": (_variant(cell, found) for cell in variants),
         "weights": _weights(weights, found),
         "projections": _projections(projections, found),
         "sensitivities": _sensitivities(),
     }
     yield Part(rows=rows)
-
-
-_PLANS: Final = (curve_places, variant_places, weight_places, projection_places, baseline_places)
 
 
 def _lead(ours: Sequence[float], others: Sequence[float]) -> Measurement:
@@ -144,8 +126,7 @@ def _curve_point(place: Place, found: _Found) -> CurvePoint:
     )
 
 
-def _variant(place: Place, found: _Found) -> VariantRow:
-    cell = place.cell
+def _variant(cell: Cell, found: _Found) -> VariantRow:
     method = METHODS[cell.method]
     reference = REFERENCES[method.paradigm.value]
     other = msgspec.structs.replace(cell, method=reference)
@@ -164,15 +145,15 @@ def _variant(place: Place, found: _Found) -> VariantRow:
     )
 
 
-def _with_and_without(suffix: str, places: Iterable[Place], found: _Found) -> Iterator[tuple[Cell, Trials, Trials]]:
+def _with_and_without(suffix: str, cells: Iterable[Cell], found: _Found) -> Iterator[tuple[Cell, Trials, Trials]]:
     """Yield each cell of a plain method, with its trials and those of the method with the suffix."""
-    for cell in (place.cell for place in places):
+    for cell in cells:
         if not cell.method.endswith(suffix):
             yield cell, found[cell], found[msgspec.structs.replace(cell, method=cell.method + suffix)]
 
 
-def _weights(places: Iterable[Place], found: _Found) -> Iterator[WeightRow]:
-    for cell, plain, weighted in _with_and_without("-weighted", places, found):
+def _weights(cells: Iterable[Cell], found: _Found) -> Iterator[WeightRow]:
+    for cell, plain, weighted in _with_and_without("-weighted", cells, found):
         yield WeightRow(
             setting=cell.setting.kind,
             is_fixed=cell.setting.is_fixed,
@@ -184,8 +165,8 @@ def _weights(places: Iterable[Place], found: _Found) -> Iterator[WeightRow]:
         )
 
 
-def _projections(places: Iterable[Place], found: _Found) -> Iterator[ProjectionRow]:
-    for cell, plain, projected in _with_and_without("-projected", places, found):
+def _projections(cells: Iterable[Cell], found: _Found) -> Iterator[ProjectionRow]:
+    for cell, plain, projected in _with_and_without("-projected", cells, found):
         yield ProjectionRow(
             setting=cell.setting.kind,
             method=cell.method,
@@ -197,8 +178,7 @@ def _projections(places: Iterable[Place], found: _Found) -> Iterator[ProjectionR
         )
 
 
-def _baseline(place: Place, found: _Found, sizes: Sizes) -> BaselineRow:
-    cell = place.cell
+def _baseline(cell: Cell, found: _Found, sizes: Sizes) -> BaselineRow:
     setting = cell.setting
     trials = found[cell]
     has_number = cell.bound == BOUND and (setting, cell.voters) == sizes.compared[setting.kind]

@@ -6,6 +6,7 @@ import msgspec
 
 from ...experiments.measurements import Measurement
 from ...experiments.reproductions import PaperReproduction
+from ...experiments.sheets import Row, where
 
 __all__ = [
     "BaselineRow",
@@ -20,216 +21,121 @@ __all__ = [
 
 
 class CurvePoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One point of a figure.
+    """One point of a figure."""
 
-    Args:
-        figure: its number.
-        panel: its letter, or empty.
-        setting: "synthetic" or "machine-like".
-        method: how; an algorithm of the paper, or that with the weighted mean.
-        voters: N.
-        records: n.
-        features: d.
-        bound: B.
-        varied: what the horizontal axis has.
-        at: the place there.
-        epsilon: everybody's ε; None where voters have their own, or there is no noise.
-        conservative: f_C, where voters have their own.
-        epsilon_conservative: ε_C, likewise.
-        epsilon_moderate: ε_M, likewise.
-        epsilon_voter: what all records of a voter cost at that ε; None where ε is None.
-        accuracy: the share of pairs on which the release decides as the mean of the true preferences.
-        ratio: over the accuracy without privacy.
-    """
-
-    figure: int
-    panel: str
-    setting: str
-    method: str
-    voters: int
-    records: int
-    features: int
-    bound: float
-    varied: str
-    at: float
-    epsilon: float | None
-    conservative: float | None
-    epsilon_conservative: float | None
-    epsilon_moderate: float | None
-    epsilon_voter: float | None
-    accuracy: Measurement
-    ratio: Measurement
+    figure: int  # its number
+    panel: str  # its letter, or empty
+    setting: str  # "synthetic" or "machine-like"
+    method: str  # how; an algorithm of the paper, or that with the weighted mean
+    voters: int  # N
+    records: int  # n
+    features: int  # d
+    bound: float  # B
+    varied: str  # what the horizontal axis has
+    at: float  # the place there
+    epsilon: float | None  # everybody's ε; None where voters have their own, or there is no noise
+    conservative: float | None  # f_C, where voters have their own
+    epsilon_conservative: float | None  # ε_C, likewise
+    epsilon_moderate: float | None  # ε_M, likewise
+    epsilon_voter: float | None  # what all records of a voter cost at that ε; None where ε is None
+    accuracy: Measurement  # the share of pairs on which the release decides as the mean of the true preferences
+    ratio: Measurement  # over the accuracy without privacy
 
 
 class EffectRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What one thing changes with all else equal.
+    """What one thing changes with all else equal."""
 
-    Args:
-        figure: the figure's number.
-        panel: its letter; empty for all.
-        what: more of it, or the first instead of the second.
-        number: of pairs of points.
-        difference: of the accuracies, repetition by repetition: the mean over pairs, or, where the axis itself is what
-            changes, from its one end to the other.
-        least: the smallest difference of a pair, in its standard errors.
-        most: the largest.
-    """
-
-    figure: int
-    panel: str
-    what: str
-    number: int
+    figure: int  # the figure's number
+    panel: str  # its letter; empty for all
+    what: str  # more of it, or the first instead of the second
+    number: int  # of pairs of points
+    # of the accuracies, repetition by repetition: the mean over pairs, or, where the axis itself is what changes,
+    # from its one end to the other
     difference: Measurement
-    least: float
-    most: float
+    least: float  # the smallest difference of a pair, in its standard errors
+    most: float  # the largest
 
 
 class VariantRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One method of one paradigm at one ε.
+    """One method of one paradigm at one ε."""
 
-    Args:
-        setting: "synthetic" or "machine-like".
-        paradigm: VLCP, VLDP, RLCP or RLDP.
-        method: its name.
-        title: for people.
-        epsilon: of the paradigm's unit; None without noise.
-        epsilon_voter: what it costs a voter; None without noise.
-        accuracy: see `CurvePoint`.
-        ratio: likewise.
-        lead: over the paper's method in this paradigm, repetition by repetition; None for that one itself.
-        lead_in_errors: the same in standard errors.
-    """
-
-    setting: str
-    paradigm: str
-    method: str
-    title: str
-    epsilon: float | None
-    epsilon_voter: float | None
-    accuracy: Measurement
-    ratio: Measurement
+    setting: str  # "synthetic" or "machine-like"
+    paradigm: str  # VLCP, VLDP, RLCP or RLDP
+    method: str  # its name
+    title: str  # for people
+    epsilon: float | None  # of the paradigm's unit; None without noise
+    epsilon_voter: float | None  # what it costs a voter; None without noise
+    accuracy: Measurement  # see `CurvePoint`
+    ratio: Measurement  # likewise
+    # over the paper's method in this paradigm, repetition by repetition; None for that one itself
     lead: Measurement | None
-    lead_in_errors: float | None
+    lead_in_errors: float | None  # the same in standard errors
 
 
 class WeightRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Plain and weighted means over voters with an ε of their own (reading M9).
+    """Plain and weighted means over voters with an ε of their own (reading M9)."""
 
-    Args:
-        setting: "synthetic" or "machine-like".
-        is_fixed: all repetitions have the same voters.
-        voters: N.
-        method: without weights.
-        plain: the accuracy of the plain mean.
-        weighted: of the weighted one.
-        gain: repetition by repetition.
-    """
-
-    setting: str
-    is_fixed: bool
-    voters: int
-    method: str
-    plain: Measurement
-    weighted: Measurement
-    gain: Measurement
+    setting: str  # "synthetic" or "machine-like"
+    is_fixed: bool  # all repetitions have the same voters
+    voters: int  # N
+    method: str  # without weights
+    plain: Measurement  # the accuracy of the plain mean
+    weighted: Measurement  # of the weighted one
+    gain: Measurement  # repetition by repetition
 
 
 class ProjectionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A released mean with and without projection to the ball.
+    """A released mean with and without projection to the ball."""
 
-    Args:
-        setting: "synthetic" or "machine-like".
-        method: without projection.
-        epsilon: ε.
-        error: the squared ℓ₂ distance from what would be released without noise.
-        error_projected: the same of the projected mean.
-        accuracy: see `CurvePoint`.
-        gain: in accuracy, repetition by repetition.
-    """
-
-    setting: str
-    method: str
-    epsilon: float
-    error: Measurement
-    error_projected: Measurement
-    accuracy: Measurement
-    gain: Measurement
+    setting: str  # "synthetic" or "machine-like"
+    method: str  # without projection
+    epsilon: float  # ε
+    error: Measurement  # the squared ℓ₂ distance from what would be released without noise
+    error_projected: Measurement  # the same of the projected mean
+    accuracy: Measurement  # see `CurvePoint`
+    gain: Measurement  # in accuracy, repetition by repetition
 
 
 class BaselineRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is without noise (reading M2).
+    """What there is without noise (reading M2)."""
 
-    Args:
-        setting: "synthetic" or "machine-like".
-        voters: N.
-        records: n.
-        features: d.
-        bound: B of the fits.
-        society: the accuracy of the mean of all fits, against the mean of the true preferences.
-        voter: the mean accuracy of a voter's own fit, against its own true preferences.
-        published: the paper's number; None where it has none.
-    """
-
-    setting: str
-    voters: int
-    records: int
-    features: int
-    bound: float
-    society: Measurement
-    voter: Measurement
-    published: float | None
+    setting: str  # "synthetic" or "machine-like"
+    voters: int  # N
+    records: int  # n
+    features: int  # d
+    bound: float  # B of the fits
+    society: Measurement  # the accuracy of the mean of all fits, against the mean of the true preferences
+    voter: Measurement  # the mean accuracy of a voter's own fit, against its own true preferences
+    published: float | None  # the paper's number; None where it has none
 
 
 class SensitivityRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The functional mechanism's sensitivity (reading M6).
+    """The functional mechanism's sensitivity (reading M6)."""
 
-    Args:
-        features: d.
-        printed: Δ as printed.
-        tight: the lower bound that is proven.
-        found: the greatest change that a search found, which no bound can be below.
-    """
-
-    features: int
-    printed: float
-    tight: float
-    found: float
+    features: int  # d
+    printed: float  # Δ as printed
+    tight: float  # the lower bound that is proven
+    found: float  # the greatest change that a search found, which no bound can be below
 
 
 class Reproduction(PaperReproduction, frozen=True, kw_only=True):
-    """All numbers of one reproduction, and what follows from them; `trials` are repetitions of each cell.
+    """All numbers of one reproduction, and what follows from them; `trials` are repetitions of each cell."""
 
-    Args:
-        curves: Figures 1 to 10.
-        effects: what the paper's claims on the figures are judged by.
-        baselines: without noise.
-        variants: all methods at equal ε.
-        weights: plain and weighted means.
-        projections: released means, projected or not.
-        sensitivities: of the functional mechanism.
-    """
-
-    curves: tuple[CurvePoint, ...]
-    effects: tuple[EffectRow, ...]
-    baselines: tuple[BaselineRow, ...]
-    variants: tuple[VariantRow, ...]
-    weights: tuple[WeightRow, ...]
-    projections: tuple[ProjectionRow, ...]
-    sensitivities: tuple[SensitivityRow, ...]
+    curves: tuple[CurvePoint, ...]  # the points of Figures 1 to 10, each with its ratio to the accuracy without privacy
+    effects: tuple[EffectRow, ...]  # what ε, N, n, d and the algorithm change, repetition by repetition
+    baselines: tuple[BaselineRow, ...]  # what there is without noise, of the society and of single voters (reading M2)
+    variants: tuple[VariantRow, ...]  # all methods of each paradigm at equal ε (readings M3, M4, M6, M8)
+    weights: tuple[WeightRow, ...]  # plain and weighted means where voters have an ε of their own (reading M9)
+    projections: tuple[ProjectionRow, ...]  # released means, projected to the ball or not
+    sensitivities: tuple[SensitivityRow, ...]  # of the functional mechanism: printed, proven, found (reading M6)
 
     @property
-    def tables(self) -> dict[str, tuple[msgspec.Struct, ...]]:
+    def tables(self) -> dict[str, tuple[Row, ...]]:
         """The rows of each file, by its name."""
         tables = super().tables
         del tables["curves"]
-        return {**{f"figure-{number}": self.of_figure(number) for number in range(1, 11)}, **tables}
+        return {**{f"figure-{number}": tuple(self.of_figure(number)) for number in range(1, 11)}, **tables}
 
-    def of_figure(self, number: int, panel: str = "", **given: Any) -> tuple[CurvePoint, ...]:
+    def of_figure(self, number: int, panel: str = "", **given: Any) -> list[CurvePoint]:
         """Return the points of a figure, and of one panel where it is named, whose fields are what is given."""
-        if panel:
-            given["panel"] = panel
-        return tuple(
-            point
-            for point in self.curves
-            if point.figure == number and all(getattr(point, name) == value for name, value in given.items())
-        )
+        return where(self.curves, figure=number, **given, **({"panel": panel} if panel else {}))

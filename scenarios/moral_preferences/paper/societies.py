@@ -44,19 +44,12 @@ _SEEDS: Final = 1_000_000
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of society.
+    """A kind of society."""
 
-    Args:
-        kind: SYNTHETIC or MACHINE_LIKE.
-        records: n, of each voter.
-        features: d.
-        is_fixed: all repetitions have the same voters; only the noise is drawn afresh.
-    """
-
-    kind: str = SYNTHETIC
-    records: int = 50
-    features: int = 10
-    is_fixed: bool = False
+    kind: str = SYNTHETIC  # SYNTHETIC or MACHINE_LIKE
+    records: int = 50  # n, of each voter
+    features: int = 10  # d
+    is_fixed: bool = False  # all repetitions have the same voters; only the noise is drawn afresh
 
     @property
     def name(self) -> str:
@@ -66,21 +59,14 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Society:
-    """The voters of some repetitions, one repetition after the other.
+    """The voters of some repetitions, one repetition after the other."""
 
-    Args:
-        setting: what they are.
-        num_voters: of each repetition.
-        records: of all voters.
-        truth: float64, shape (societies, voters, d): each voter's true preferences; one society where it is fixed.
-        means: float64, shape (societies, voters, d): at place i those of the first i + 1 voters together.
-    """
-
-    setting: Setting
-    num_voters: int
-    records: Records
+    setting: Setting  # what they are
+    num_voters: int  # of each repetition
+    records: Records  # of all voters
+    # float64, shape (societies, voters, d): each voter's true preferences; one society where it is fixed
     truth: FloatArray
-    means: FloatArray
+    means: FloatArray  # float64, shape (societies, voters, d): at place i those of the first i + 1 voters together
 
 
 def seed_of(seed: int, repetition: int, *, is_fixed: bool) -> int:
@@ -89,15 +75,7 @@ def seed_of(seed: int, repetition: int, *, is_fixed: bool) -> int:
 
 
 def draw_society(setting: Setting, *, num_voters: int, seed: int, start: int, stop: int) -> Society:
-    """Return the voters of the repetitions from `start` up to `stop`.
-
-    Args:
-        setting: what they are.
-        num_voters: of each.
-        seed: of everything drawn.
-        start: the first repetition.
-        stop: the one after the last.
-    """
+    """Return the voters of the repetitions from `start` up to `stop`."""
     repetitions = [start] if setting.is_fixed else range(start, stop)
     surveys = [
         make_survey(setting, num_voters=num_voters, seed=seed_of(seed, repetition, is_fixed=setting.is_fixed))

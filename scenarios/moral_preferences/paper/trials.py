@@ -17,7 +17,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import PostProcessed
 from ....protocol.moral_preferences import MoralPreferences, Outcome
 from ....protocol.phases import Inputs, Phase
-from ....protocol.population import draw_for_release, draw_reports
+from ....protocol.population import draw_for_release
 from ....protocol.randomness import SimulatedNoise
 from ...running.processes import answer_task, open_workers, shares_of
 from ..data.privacy_groups import PrivacyGroups, draw_epsilons
@@ -28,37 +28,23 @@ __all__ = ["Cell", "Trials", "measure", "measure_all", "session_of", "work"]
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """What is measured in one go.
+    """What is measured in one go."""
 
-    Args:
-        setting: the society's kind.
-        voters: N.
-        method: its name.
-        epsilon: everybody's ε; infinite for what would be released without noise; 0 where `groups` are given.
-        groups: voters with an ε of their own (reading M11), whatever the seed.
-        bound: B; 0 for the method's own.
-    """
-
-    setting: Setting
-    voters: int
-    method: str
-    epsilon: float = 0.0
-    groups: PrivacyGroups | None = None
-    bound: float = 0.0
+    setting: Setting  # the society's kind
+    voters: int  # N
+    method: str  # its name
+    epsilon: float = 0.0  # everybody's ε; infinite for what would be released without noise; 0 where `groups` are given
+    groups: PrivacyGroups | None = None  # voters with an ε of their own (reading M11), whatever the seed
+    bound: float = 0.0  # B; 0 for the method's own
 
 
 class Trials(msgspec.Struct, frozen=True):
-    """What one cell's repetitions gave.
+    """What one cell's repetitions gave."""
 
-    Args:
-        accuracies: the share of pairs on which the released preferences decide as the mean of the true ones.
-        errors: the squared ℓ₂ distance from what would be released without noise; empty but for Laplace noise.
-        own: the mean over voters of the accuracy of each voter's own fit; empty but without noise.
-    """
-
-    accuracies: list[float]
+    accuracies: list[float]  # the share of pairs on which the released preferences decide as the mean of the true ones
+    # the squared ℓ₂ distance from what would be released without noise; empty but for Laplace noise
     errors: list[float] = []
-    own: list[float] = []
+    own: list[float] = []  # the mean over voters of the accuracy of each voter's own fit; empty but without noise
 
 
 def session_of(cell: Cell, repetition: int) -> str:
@@ -74,36 +60,10 @@ def session_of(cell: Cell, repetition: int) -> str:
     return f"{cell.setting.name}/{method.paradigm.model.value}/{method.mechanism}/{what}/{repetition}"
 
 
-class _Sessions(SimulatedNoise):
-    """The noise of many sessions of as many voters each, side by side."""
-
-    def __init__(self, seed: int, sessions: Sequence[str], *, num_voters: int) -> None:
-        super().__init__(seed, session="")
-        self._each = [SimulatedNoise(seed, session=session) for session in sessions]
-        self._num_voters = num_voters
-
-    def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
-        """Return the uniforms of all sessions' voters."""
-        assert (start, stop) == (0, len(self._each) * self._num_voters)  # noqa: S101  all are asked for at once
-        each = (
-            noise.uniforms(protocol=protocol, phase=phase, start=0, stop=self._num_voters, slots=slots)
-            for noise in self._each
-        )
-        return np.concatenate(list(each))
-
-
 def measure(
     cells: Iterable[Cell], *, seed: int, start: int, stop: int, on_progress: Callable[[str], None] | None = None
 ) -> dict[Cell, Trials]:
-    """Measure the repetitions from `start` up to `stop` of all cells.
-
-    Args:
-        cells: any; those of one setting together, whatever their order.
-        seed: of everything drawn.
-        start: the first repetition.
-        stop: the one after the last.
-        on_progress: called with a line as each setting begins.
-    """
+    """Measure the repetitions from `start` up to `stop` of all cells; it is told as each setting begins."""
     by_setting: dict[Setting, list[Cell]] = {}
     for cell in dict.fromkeys(cells):
         by_setting.setdefault(cell.setting, []).append(cell)
@@ -124,17 +84,18 @@ def measure(
     return found
 
 
-def _draw(phase: Phase, inputs: Inputs, noise: _Sessions, protocol: MoralPreferences) -> IntArray:
+def _draw(phase: Phase, inputs: Inputs, uniforms: FloatArray, *, is_projected: bool) -> IntArray:
     """Return all reports; where objectives are maximized, those of all levels of ε at once.
 
     A remedy by projection needs no noise scale, so that the maximum does not depend on the level.
     """
     groups = phase.mechanism_groups(inputs.public)
     last, _ = groups[-1]
-    if len(groups) == 1 or not isinstance(last, PostProcessed) or protocol.parameters.remedy != "project":
-        return draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
-    slots = last.slots_of(phase.num_values)
-    uniforms = noise.uniforms(protocol=protocol.name, phase=phase.name, start=0, stop=len(inputs), slots=slots)
+    if len(groups) == 1 or not isinstance(last, PostProcessed) or not is_projected:
+        reports = np.empty((len(inputs), phase.num_reported), dtype=np.int64)
+        for mechanism, places in groups:
+            reports[places] = mechanism.randomize_rows(inputs.private[places], uniforms[places])
+        return reports
     noisy = np.empty_like(inputs.private)
     for mechanism, places in groups:
         assert isinstance(mechanism, PostProcessed)  # noqa: S101  all levels have one kind
@@ -175,19 +136,22 @@ class _Bench:
         rows = self._rows_of(protocol)
         places = self._places(most)
         inputs = Inputs(rows[places], self._public(first, protocol, most))
-        sessions = [session_of(first, repetition) for repetition in self._repetitions]
+        names = [session_of(first, repetition) for repetition in self._repetitions]
+        sessions = [SimulatedNoise(self._seed, session=name) for name in names]
         reports = inputs.private
         if not phase.model.trusts_server:
-            noise = _Sessions(self._seed, sessions, num_voters=most)
-            reports = _draw(phase, inputs, noise, protocol)
+            address = {"protocol": protocol.name, "phase": phase.name}
+            slots = phase.mechanism.slots_of(phase.num_values)
+            each = [noise.uniforms(**address, start=0, stop=most, slots=slots) for noise in sessions]
+            is_projected = protocol.parameters.remedy == "project"
+            reports = _draw(phase, inputs, np.concatenate(each), is_projected=is_projected)
         found: dict[Cell, Trials] = {}
         for cell, own in protocols.items():
             phase = own.phase
             outcomes: list[Outcome] = []
-            for number, session in enumerate(sessions):
+            for number, noise in enumerate(sessions):
                 voters = slice(number * most, number * most + cell.voters)
                 tally = phase.tally(reports[voters], earlier=[], public=inputs.public[voters])
-                noise = SimulatedNoise(self._seed, session=session)
                 draw = draw_for_release(noise, protocol=own.name, phase=phase)
                 outcomes.append(own.outcome([phase.randomize_tally(tally, draw)]))
             released = np.array([outcome.preferences for outcome in outcomes])
@@ -291,14 +255,7 @@ def measure_all(
     workers: int,
     on_progress: Callable[[str], None] | None = None,
 ) -> dict[Cell, Trials]:
-    """Measure all repetitions of all cells.
-
-    Args:
-        cells: any.
-        trials: repetitions of each.
-        seed: of everything drawn.
-        workers: processes at most, this one among them.
-        on_progress: called with a line as this process comes to another setting.
+    """Measure all repetitions of all cells, in so many processes at most.
 
     Raises:
         RuntimeError: another process failed; it has said why.
@@ -317,11 +274,8 @@ def measure_all(
 
 
 def _joined(parts: Sequence[Trials]) -> Trials:
-    return Trials(
-        [number for part in parts for number in part.accuracies],
-        [number for part in parts for number in part.errors],
-        [number for part in parts for number in part.own],
-    )
+    names = ("accuracies", "errors", "own")
+    return Trials(**{name: [number for part in parts for number in getattr(part, name)] for name in names})
 
 
 def work() -> None:

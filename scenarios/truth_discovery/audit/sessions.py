@@ -14,9 +14,8 @@ from ....protocol.mechanisms import Beta, Discrete, HyperDistribution, Moments, 
 from ....protocol.truth_discovery import Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
-from ...audit.jointly import two_party_cases
 from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
-from ...audit.whole_sessions import Party, of_finest_unit
+from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
 
 __all__ = [
     "BINARY",

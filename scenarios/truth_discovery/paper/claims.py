@@ -8,7 +8,6 @@ Source: Li et al. (2018), Sections 6 and 7; readings T1 to T9.
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from statistics import correlation
 from typing import Final, Literal
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.mechanisms import (
+    OneLayer,
     compare_hypers,
     epsilon_of,
     flip_probability_of,
@@ -23,18 +23,24 @@ from ....protocol.mechanisms import (
 )
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.bounds import exact_epsilon
-from ...experiments.findings import BoundedFinding, Finding
-from ...experiments.measurements import FAR, TOLERANCE, deviation, mean_square, most_by_chance
+from ...experiments.findings import BoundedFinding, Finding, in_sentences
+from ...experiments.measurements import FAR, TOLERANCE, apart, deviation, mean_square, most_by_chance
+from ...experiments.sheets import where
 from ..audit.sessions import BINARY, NUM_ANSWERS, case_of_worker, survey_of
-from .error_bounds import exact_error, log_odds, printed_bound, printed_factors
-from .error_change import ProductOfUniforms, domination_excess
-from .published import CLEAN_ACCURACIES, METHODS, TABLE_1, Method
+from .published import CLEAN_ACCURACIES, METHODS, TABLE_1
 from .rows import PublishedCell, Reproduction
-from .theory import likelihood, mean_accuracy_of_truth_and_complement, one_layer_loss
+from .theory import (
+    ProductOfUniforms,
+    domination_excess,
+    exact_error,
+    likelihood_at_zero,
+    mean_accuracy_at_zero,
+    printed_bound,
+    printed_factor,
+)
 
 __all__ = ["findings_on_paper", "findings_on_truth_discovery"]
 
-_TABLES = {"table_2": "Table 2", "table_3": "Table 3"}
 _MV_ONE, _TD_ONE, _MV_TWO, _TD_TWO = METHODS
 _LARGE_FLIP = 0.4
 _AUDIT: Final = "psephos audit truth-discovery"
@@ -49,33 +55,16 @@ _found: Final = functools.partial(BoundedFinding, paper="Truth discovery: Li et 
 
 def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
     """Yield what the paper says, in its order, and whether it holds."""
-    of_worker, _, without_price = _two_layer()
-    laws = (
-        _one_layer(),
-        of_worker,
-        without_price,
-        _uniform_is_strongest(),
-        next(_error_bound()),
-        _line(),
-        _mean_change(),
-    )
-    yield from (law.in_sentences for law in laws)
+    yield from in_sentences(findings_on_truth_discovery(), "T10", "T3", "T3c", "T9", "T8", "T14", "T15")
     yield from _changes()
     yield _statistics(reproduction)
     yield from _clean_accuracy(reproduction)
-    for name, words in _TABLES.items():
-        cells: Sequence[PublishedCell] = getattr(reproduction, name)
-        if not cells:
-            continue
-        if name == "table_3":
-            for method in METHODS:
-                yield _reproduces(_of_method(cells, method), method.name)
-        else:
-            yield _stand_in(cells)
-        yield _two_beats_one(cells, words)
-        yield _same_majority(cells, words)
-        yield _weights_help(cells, words)
+    yield _stand_in(reproduction.table_2)
+    yield from _of_table(reproduction.table_2, "Table 2")
     if reproduction.table_3:
+        for method in METHODS:
+            yield _reproduces(where(reproduction.table_3, method=method), method)
+        yield from _of_table(reproduction.table_3, "Table 3")
         yield _worse_start(reproduction.table_3)
         yield _nothing_left(reproduction)
     yield from _weights(reproduction)
@@ -83,26 +72,22 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
 
 
 def _changes() -> Iterator[Finding]:
-    smaller = domination_excess(ProductOfUniforms(0.0, 0.7, 4), ProductOfUniforms(0.0, 0.9, 4))
+    smaller = domination_excess(ProductOfUniforms(0.7, 4), ProductOfUniforms(0.9, 4))
     yield Finding(
         claim="A smaller b makes a small Δ more probable.",
         source="Section 6.2.3, second claim on Figure 1",
         holds=smaller == 0,
-        numbers=(
-            "For n = 4, b = 0.7 against 0.9, each P[Δ ≤ x] is at least as large. But one layer's change shrinks by "
-            "the same factor: this is the price of privacy and no difference between the mechanisms."
-        ),
+        numbers="For n = 4, b = 0.7 against 0.9, each P[Δ ≤ x] is at least as large. But one layer's change shrinks by "
+        "the same factor: this is the price of privacy and no difference between the mechanisms.",
     )
-    printed = domination_excess(ProductOfUniforms(0.0, 0.9, 8), ProductOfUniforms(0.0, 0.9, 4))
-    derived = domination_excess(ProductOfUniforms(0.0, 1.8, 8), ProductOfUniforms(0.0, 1.8, 4))
+    printed = domination_excess(ProductOfUniforms(0.9, 8), ProductOfUniforms(0.9, 4))
+    derived = domination_excess(ProductOfUniforms(1.8, 8), ProductOfUniforms(1.8, 4))
     yield Finding(
         claim="More important users make a small Δ more probable.",
         source="Section 6.2.3, third claim on Figure 1, reading T8",
         holds=printed == 0 and derived == 0,
-        numbers=(
-            "For b = 0.9, from 4 to 8 users, it holds for the printed Π p^f; for Π 2p^f, which (10) leads to, P[Δ ≤ "
-            f"x] is smaller by up to {derived:.3f}."
-        ),
+        numbers="For b = 0.9, from 4 to 8 users, it holds for the printed Π p^f; for Π 2p^f, which (10) leads to, P[Δ "
+        f"≤ x] is smaller by up to {derived:.3f}.",
     )
 
 
@@ -134,22 +119,15 @@ def _clean_accuracy(reproduction: Reproduction) -> Iterator[Finding]:
             claim=f"The accuracy without perturbation is {known:g}.",
             source="Section 7.2, reading T1",
             holds=all(round(share, 2) == known for share in (row.majority, row.truth_discovery)),
-            numbers=(
-                f"Majority voting has {100 * row.majority:.1f} %, ties counting as class 0; truth discovery has "
-                f"{100 * row.truth_discovery:.1f} %, and starts from there. Always answering the more frequent class "
-                f"has {100 * row.largest_class:.1f} %."
-            ),
+            numbers=f"Majority voting has {100 * row.majority:.1f} %, ties counting as class 0; truth discovery has "
+            f"{100 * row.truth_discovery:.1f} %, and starts from there. Always answering the more frequent class "
+            f"has {100 * row.largest_class:.1f} %.",
         )
 
 
-def _of_method(cells: Sequence[PublishedCell], method: Method) -> list[PublishedCell]:
-    """Return the cells of one method, in the order of ε."""
-    return [cell for cell in cells if cell.method == method.name]
-
-
-def _pairs(cells: Sequence[PublishedCell], one: Method, other: Method) -> list[tuple[PublishedCell, PublishedCell]]:
+def _pairs(cells: Sequence[PublishedCell], one: str, other: str) -> list[tuple[PublishedCell, PublishedCell]]:
     """Return the cells of two methods, ε by ε."""
-    return list(zip(_of_method(cells, one), _of_method(cells, other), strict=True))
+    return list(zip(where(cells, method=one), where(cells, method=other), strict=True))
 
 
 def _distance(cells: Sequence[PublishedCell]) -> tuple[bool, int, float, float]:
@@ -167,11 +145,9 @@ def _reproduces(cells: Sequence[PublishedCell], what: str) -> Finding:
         claim=f"The changes of {what} come out as published.",
         source="Table 3, readings T1 and T2",
         holds=holds,
-        numbers=(
-            f"{num_far} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the greatest "
-            f"difference is {greatest.difference:+.1f} (ε = {greatest.epsilon:g}), the mean square {mean:.2f} where "
-            f"chance gives 1; the mean distance is {distance:.4f}."
-        ),
+        numbers=f"{num_far} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the greatest "
+        f"difference is {greatest.difference:+.1f} (ε = {greatest.epsilon:g}), the mean square {mean:.2f} where "
+        f"chance gives 1; the mean distance is {distance:.4f}.",
     )
 
 
@@ -181,56 +157,45 @@ def _stand_in(cells: Sequence[PublishedCell]) -> Finding:
         claim="A made-up crowd of the size of the peer grading data has the changes of Table 2.",
         source="Table 2; the data are not published",
         holds=holds,
-        numbers=(
-            f"{num_far} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the mean square is "
-            f"{mean:.1f}, the mean distance {distance:.4f}. Other data would have other changes, so this tells "
-            "nothing of the paper."
-        ),
+        numbers=f"{num_far} of {len(cells)} cells differ by more than {FAR:g} joint standard errors; the mean square "
+        f"is {mean:.1f}, the mean distance {distance:.4f}. Other data would have other changes, so this tells "
+        "nothing of the paper.",
     )
 
 
-def _two_beats_one(cells: Sequence[PublishedCell], table: str) -> Finding:
+def _of_table(cells: Sequence[PublishedCell], table: str) -> Iterator[Finding]:
     pairs = _pairs(cells, _TD_TWO, _TD_ONE)
     leads = [deviation(one.change, two.change) for two, one in pairs]
     gains = [one.change.value - two.change.value for two, one in pairs]
-    return Finding(
+    two, one = pairs[0]
+    yield Finding(
         claim="At every ε truth discovery has a smaller change with two layers than with one.",
         source=f"{table}, Section 7.2 (3), at equal claimed ε",
         holds=min(leads) > -TOLERANCE and math.fsum(gains) > 0 and sum(gain > 0 for gain in gains) > len(gains) / 2,
-        numbers=(
-            f"It has in {sum(gain > 0 for gain in gains)} of {len(pairs)} rows, by {100 * min(gains):.1f} to "
-            f"{100 * max(gains):.1f} points ({min(leads):+.1f} to {max(leads):+.1f} joint standard errors). The "
-            f"proven loss of one answer is {pairs[0][0].epsilon_answer:.2f} there at ε = {pairs[0][0].epsilon:g}, "
-            f"and {pairs[0][1].epsilon_answer:.2f} with one layer."
-        ),
+        numbers=f"It has in {sum(gain > 0 for gain in gains)} of {len(pairs)} rows, by {100 * min(gains):.1f} to "
+        f"{100 * max(gains):.1f} points ({min(leads):+.1f} to {max(leads):+.1f} joint standard errors). The "
+        f"proven loss of one answer is {two.epsilon_answer:.2f} there at ε = {two.epsilon:g}, and "
+        f"{one.epsilon_answer:.2f} with one layer.",
     )
-
-
-def _same_majority(cells: Sequence[PublishedCell], table: str) -> Finding:
     differences = [deviation(two.change, one.change) for two, one in _pairs(cells, _MV_TWO, _MV_ONE)]
     excess = mean_square(differences)
-    return Finding(
+    yield Finding(
         claim="Majority voting does as well with two layers as with one.",
         source=f"{table}, Section 7.2 (1)",
         holds=excess <= most_by_chance(len(differences)),
         numbers=f"The mean square of the differences in joint standard errors is {excess:.2f} where chance gives 1.",
     )
-
-
-def _weights_help(cells: Sequence[PublishedCell], table: str) -> Finding:
     pairs = _pairs(cells, _TD_TWO, _MV_TWO)
     changes = sum(td.change.value < mv.change.value for td, mv in pairs)
     errors = sum(td.error_rate.value < mv.error_rate.value for td, mv in pairs)
-    first_td, first_mv = pairs[0]
-    return Finding(
+    td, mv = pairs[0]
+    yield Finding(
         claim="With two layers truth discovery gives better performance than majority voting.",
         source=f"{table}, Section 7.2 (2), reading T1",
         holds=errors == len(pairs),
-        numbers=(
-            f"Its change is smaller in {changes} of {len(pairs)} rows, its error rate in {errors}; at ε = "
-            f"{first_td.epsilon:g} they are wrong in {100 * first_td.error_rate.value:.1f} % and "
-            f"{100 * first_mv.error_rate.value:.1f} %."
-        ),
+        numbers=f"Its change is smaller in {changes} of {len(pairs)} rows, its error rate in {errors}; at ε = "
+        f"{td.epsilon:g} they are wrong in {100 * td.error_rate.value:.1f} % and "
+        f"{100 * mv.error_rate.value:.1f} %.",
     )
 
 
@@ -243,17 +208,15 @@ def _worse_start(cells: Sequence[PublishedCell]) -> Finding:
         claim="With one layer truth discovery's smaller changes mean fewer errors than majority voting's.",
         source="Table 3, as it is read; reading T1",
         holds=len(ahead) > len(pairs) / 2,
-        numbers=(
-            f"Its change is smaller in {smaller} of {len(pairs)} rows, but it starts from {100 * starts[0]:.1f} % "
-            f"errors where the majority has {100 * starts[1]:.1f} %: it has fewer errors by {TOLERANCE:g} standard "
-            f"errors in {len(ahead)}."
-        ),
+        numbers=f"Its change is smaller in {smaller} of {len(pairs)} rows, but it starts from {100 * starts[0]:.1f} % "
+        f"errors where the majority has {100 * starts[1]:.1f} %: it has fewer errors by {TOLERANCE:g} standard "
+        f"errors in {len(ahead)}.",
     )
 
 
 def _nothing_left(reproduction: Reproduction) -> Finding:
     cells = reproduction.table_3
-    last = [_of_method(cells, method)[-1] for method in METHODS]
+    last = [where(cells, method=method)[-1] for method in METHODS]
     off = [(cell.error_rate.value - 0.5) / cell.error_rate.standard_error for cell in last]
     words = ", ".join(f"{100 * cell.error_rate.value:.1f} % ({cell.method})" for cell in last)
     constant = next(row.largest_class for row in reproduction.crowds if row.crowd == last[0].crowd)
@@ -261,17 +224,15 @@ def _nothing_left(reproduction: Reproduction) -> Finding:
         claim="At ε = 0 nothing is left to find: the accuracy is one half.",
         source='Section 7.2, which says "around 0.5"; reading T5',
         holds=max(map(abs, off)) <= FAR,
-        numbers=(
-            f"The error rates are {words}; in standard errors {min(off):+.1f} to {max(off):+.1f} from one half. Ties "
-            f"count as class 0, and {100 * constant:.1f} % of the known truths are of one class: no estimator beats "
-            "one half on average over a truth and its complement."
-        ),
+        numbers=f"The error rates are {words}; in standard errors {min(off):+.1f} to {max(off):+.1f} from one half. "
+        f"Ties count as class 0, and {100 * constant:.1f} % of the known truths are of one class: no estimator beats "
+        "one half on average over a truth and its complement.",
     )
 
 
 def _weights(reproduction: Reproduction) -> Iterator[Finding]:
     for crowd in dict.fromkeys(row.crowd for row in reproduction.weights):
-        rows = [row for row in reproduction.weights if row.crowd == crowd]
+        rows = where(reproduction.weights, crowd=crowd)
         falls = [row.clean - row.reported for row in rows]
         alike = correlation([row.flip_probability for row in rows], falls)
         large = [fall for row, fall in zip(rows, falls, strict=True) if row.flip_probability >= _LARGE_FLIP]
@@ -280,78 +241,40 @@ def _weights(reproduction: Reproduction) -> Iterator[Finding]:
             source="Figure 2, Section 7.2 (2)",
             # Without a connection the correlation of n pairs has a standard deviation of 1/√n.
             holds=alike > TOLERANCE / math.sqrt(len(rows)),
-            numbers=(
-                f"The correlation over {len(rows)} workers is {alike:.2f}; {sum(fall > 0 for fall in large)} of "
-                f"{len(large)} who drew {_LARGE_FLIP:g} or more lose weight. The worker with most answers gave "
-                f"{max(row.num_answers for row in rows):,}. One trial, ε = {rows[0].epsilon:g} as claimed."
-            ),
+            numbers=f"The correlation over {len(rows)} workers is {alike:.2f}; {sum(fall > 0 for fall in large)} of "
+            f"{len(large)} who drew {_LARGE_FLIP:g} or more lose weight. The worker with most answers gave "
+            f"{max(row.num_answers for row in rows):,}. One trial, ε = {rows[0].epsilon:g} as claimed.",
         )
 
 
 def _equal_privacy(reproduction: Reproduction) -> Finding:
-    proven = [choice.two_layer_gain for choice in reproduction.choices if choice.unit == "all answers"]
-    gains = [gain for gain in proven if gain is not None]
-    worse = [gain for gain in gains if gain.value < -TOLERANCE * gain.standard_error]
-    better = [gain for gain in gains if gain.value > TOLERANCE * gain.standard_error]
+    found = where(reproduction.choices, unit="all answers")
+    gains = [choice.two_layer_gain for choice in found if choice.two_layer_gain is not None]
+    better, worse = apart(gains, TOLERANCE)
     return Finding(
         claim="At the same privacy the two-layer mechanism delivers better utility.",
         source="abstract and Section 6.3, at equal proven loss of all answers; reading T4",
         holds=not worse and bool(better),
-        numbers=(
-            f"With truth discovery it is better in {len(better)} of {len(gains)} cases and worse in {len(worse)}, by "
-            f"more than {TOLERANCE:g} standard errors."
-        ),
+        numbers=f"With truth discovery it is better in {better} of {len(gains)} cases and worse in {worse}, by "
+        f"more than {TOLERANCE:g} standard errors.",
     )
 
 
 def findings_on_truth_discovery() -> Iterator[BoundedFinding]:
     """Yield the paper's claims in its order, with what was found."""
-    yield _one_layer()
-    yield _beyond_even()
-    yield _whole_worker()
-    yield from _two_layer()
-    yield _larger_range()
-    yield _posterior()
-    yield _same_guarantee()
-    yield _uniform_is_strongest()
-    yield from _error_bound()
-    yield _line()
-    yield _mean_change()
-    yield _even_at_zero()
-
-
-def _exact_loss(
-    mechanism: MechanismName, unit: Literal["all answers", "one answer"], *, epsilon: float = _EPSILON
-) -> float:
-    """Return ε of a worker's answers together, or of one where the others are known, by their joint law."""
-    survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
-    case = case_of_worker(survey, "one survey", num_sessions=1, is_one_answer=unit == "one answer")
-    (pair,) = case.pairs()
-    assert pair.laws is not None  # noqa: S101  five binary answers
-    return exact_epsilon(pair.laws)
-
-
-def _channel_loss(flip: float) -> float:
-    """Return ε of one binary answer that is flipped with probability p, by the channel of Definition 5.1."""
-    return exact_epsilon(np.array([[1 - flip, flip], [flip, 1 - flip]]))
-
-
-def _one_layer() -> BoundedFinding:
     flip = flip_probability_of(_EPSILON, _LABELS)
-    return _found(
+    channel = np.array(OneLayer.of_flip_probability((_LABELS,), flip).channel_matrix())
+    yield _found(
         key="T10",
         claim="One layer with flip probability p and s labels is ln((1 - p)(s - 1)/p)-LDP for one answer (Theorem 6.2)",
         quantity="loss of one answer at ε = 1",
         claimed=epsilon_of(flip, _LABELS),
-        found=one_layer_loss(flip, num_labels=_LABELS),
+        found=exact_epsilon(channel[1:3, 1:]),
         command=_AUDIT,
         note="It loses exactly this.",
     )
-
-
-def _beyond_even() -> BoundedFinding:
     flip = 0.9
-    return _found(
+    yield _found(
         key="T11",
         claim="The formula ln((1 - p)(s - 1)/p) is the loss for every flip probability p (Theorem 6.2)",
         quantity="loss of one answer with s = 2 labels, p = 0.9",
@@ -360,10 +283,7 @@ def _beyond_even() -> BoundedFinding:
         only="up to p = (s - 1)/s; beyond, the formula's absolute value is the loss",
         note="The formula is below 0 here, and no loss is. A mostly false report tells as much as a mostly true one.",
     )
-
-
-def _whole_worker() -> BoundedFinding:
-    return _found(
+    yield _found(
         key="T12",
         claim="The privacy of each user is guaranteed at ε (Sections 5.1 and 6.1.1)",
         quantity=f"loss of all {NUM_ANSWERS} answers of a worker, one layer, ε = 1",
@@ -373,9 +293,6 @@ def _whole_worker() -> BoundedFinding:
         only="for a user with one answer",
         note="A user with m answers loses mε in all.",
     )
-
-
-def _two_layer() -> Iterator[BoundedFinding]:
     claim = (
         "Two layers, with flip probabilities drawn from [a, b] and s labels, are ln((2 - a - b)(s - 1)/(a + b))-LDP "
         "(Theorem 6.3)"
@@ -411,12 +328,8 @@ def _two_layer() -> Iterator[BoundedFinding]:
         only="for a worker with a single answer",
         note="The reports still tell how alike a worker's answers are: the loss of m answers is ln C(m, ⌊m/2⌋).",
     )
-
-
-def _larger_range() -> BoundedFinding:
-    """A range that ends beyond a + b = 1 has its mean nearer to 1 than the narrower one's to 1/2."""
     low, high = 0.5, 1.0
-    return _found(
+    yield _found(
         key="T13",
         claim="If a stays the same, a larger b preserves more privacy (Section 6.1.2)",
         quantity="loss of one answer with s = 2 labels, a = 0.5, b = 1",
@@ -426,12 +339,8 @@ def _larger_range() -> BoundedFinding:
         note="Beyond that, answers are mostly flipped, and a report tells the answer by its opposite.",
         compared="at b = 0.5",
     )
-
-
-def _posterior() -> BoundedFinding:
-    """Return what is known of the last answer once the other reports were seen to be unchanged, at "ε = 0"."""
-    kept, all_kept = (likelihood(0, number, low=0, high=1) for number in (NUM_ANSWERS - 1, NUM_ANSWERS))
-    return _found(
+    kept, all_kept = (likelihood_at_zero(0, number) for number in (NUM_ANSWERS - 1, NUM_ANSWERS))
+    yield _found(
         key="T3d",
         claim="At ε = 0 a report says nothing about the answer (Section 7.2)",
         quantity=f"chance that a report is the true answer, if {NUM_ANSWERS - 1} others of the worker are known to be",
@@ -441,10 +350,7 @@ def _posterior() -> BoundedFinding:
         note="The chance is m/(m + 1) for m answers: a worker with many true reports probably drew a small p.",
         compared="a coin",
     )
-
-
-def _same_guarantee() -> BoundedFinding:
-    return _found(
+    yield _found(
         key="T4",
         claim="Two layers give the same guarantee as one layer with p = (a + b)/2 (Theorem 6.4)",
         quantity=f"loss of all {NUM_ANSWERS} answers of a worker at ε = 1",
@@ -456,14 +362,11 @@ def _same_guarantee() -> BoundedFinding:
         note="With two layers all answers together lose less than with one layer, and a single one of them loses more.",
         compared="one layer",
     )
-
-
-def _uniform_is_strongest() -> BoundedFinding:
     mean = flip_probability_of(_EPSILON, _LABELS)
     rows = compare_hypers(hypers_of_mean(mean), num_answers=NUM_ANSWERS, num_labels=_LABELS)
     least = min(rows, key=lambda row: row.one_answer)
     uniform = next(row for row in rows if row.name == "uniform")
-    return _found(
+    yield _found(
         key="T9",
         claim="Flip probabilities from a uniform distribution protect better than from any other (Section 6.1.2)",
         quantity=f"loss of one of a worker's {NUM_ANSWERS} answers at equal mean flip probability",
@@ -473,79 +376,80 @@ def _uniform_is_strongest() -> BoundedFinding:
         note="Another distribution protects better. For a worker with one answer the mean alone counts.",
         compared=f"a {least.name}",
     )
-
-
-def _error_bound() -> Iterator[BoundedFinding]:
-    qualities = np.full(_WORKERS, _QUALITY)
-    weights = log_odds(qualities)
     yield _found(
         key="T8",
         claim="The error rate of the weighted vote is at most the bound (7)",
         quantity=f"error rate of {_WORKERS} workers who are wrong with probability {_QUALITY:g}",
-        claimed=printed_bound(qualities),
-        found=exact_error(qualities, weights),
+        claimed=printed_bound(_QUALITY, _WORKERS),
+        found=exact_error(_QUALITY, _WORKERS),
         command=_REPRODUCE,
         note="The error is larger than the bound, since the proof replaces E[e^(-xw)] by (E[e^(-x)])^w.",
         compared="the bound (7)",
     )
-    of_worker, of_mirrored = printed_factors(np.array([_QUALITY, 1 - _QUALITY])).tolist()
     yield _found(
         key="T8b",
         claim="Users who are wrong with probability p and with 1 - p are equivalent, so p ≤ 1/2 may be assumed (6.2.1)",
         quantity=f"a user's factor in the bound (7) at p = {1 - _QUALITY:g}",
-        claimed=of_worker,
+        claimed=printed_factor(_QUALITY),
         bound="=",
-        found=of_mirrored,
+        found=printed_factor(1 - _QUALITY),
         only="for the votes themselves",
         note="The two users' votes have the same error, but the bound (7) gives them different factors.",
         compared=f"at p = {_QUALITY:g}",
     )
-
-
-def _line() -> BoundedFinding:
     quality = 0.01
-    return _found(
+    yield _found(
         key="T14",
         claim="The factor G(p) and its approximation 2p are very close to each other (Section 6.2.2)",
         quantity=f"G(p)/2p for an important user, who is wrong with probability p = {quality:g}",
         claimed=1.0,
         bound="=",
-        found=float(printed_factors(np.array([quality]))[0]) / (2 * quality),
+        found=printed_factor(quality) / (2 * quality),
         command=_REPRODUCE,
         tolerance=0.1,
         note="They differ by a factor of about two, and the product over n users by its n-th power.",
     )
-
-
-def _mean_change() -> BoundedFinding:
-    law = ProductOfUniforms(0.0, _HIGH, _IMPORTANT)
-    return _found(
+    law = ProductOfUniforms(_HIGH, _IMPORTANT)
+    (smaller,) = law.distribution([law.mean]).tolist()
+    yield _found(
         key="T15",
         claim="Two layers change the error less than one does, as Δ is small with high probability (6.2.3 and 6.3)",
         quantity=f"mean Δ with two layers, divided by that with one, b = {_HIGH:g}, {_IMPORTANT} important users",
         claimed=1.0,
         bound="<",
-        found=law.mean / law.one_layer,
+        found=law.mean / (_HIGH / 2) ** _IMPORTANT,
         command=_REPRODUCE,
-        note=f"Δ is smaller in {100 * law.chance_below_one_layer:.0f} % of all cases, but its mean is the same.",
+        note=f"Δ is smaller in {100 * smaller:.0f} % of all cases, but its mean is the same.",
     )
-
-
-def _even_at_zero() -> BoundedFinding:
     answers: IntArray = np.array([[0, 1], [0, 0], [1, 1]], dtype=np.int64)
     truths: IntArray = np.array([0, 1], dtype=np.int64)
 
     def majority(reports: IntArray) -> IntArray:
         return (2 * reports.sum(axis=0) > len(reports)).astype(np.int64)
 
-    found: Fraction = mean_accuracy_of_truth_and_complement(majority, answers, truths, low=0, high=1)
-    return _found(
+    yield _found(
         key="T5",
         claim="At ε = 0 the accuracy is around 0.5 (Section 7.2)",
         quantity="accuracy, averaged over a truth and its complement",
         claimed=0.5,
         bound="=",
-        found=float(found),
+        found=float(mean_accuracy_at_zero(majority, answers, truths)),
         command=_REPRODUCE,
         note="It is for every estimator. On a single truth, always answering one label has that label's share.",
     )
+
+
+def _exact_loss(
+    mechanism: MechanismName, unit: Literal["all answers", "one answer"], *, epsilon: float = _EPSILON
+) -> float:
+    """Return ε of a worker's answers together, or of one where the others are known, by their joint law."""
+    survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
+    case = case_of_worker(survey, "one survey", num_sessions=1, is_one_answer=unit == "one answer")
+    (pair,) = case.pairs()
+    assert pair.laws is not None  # noqa: S101  five binary answers
+    return exact_epsilon(pair.laws)
+
+
+def _channel_loss(flip: float) -> float:
+    """Return ε of one binary answer that is flipped with probability p, by the channel of Definition 5.1."""
+    return exact_epsilon(np.array([[1 - flip, flip], [flip, 1 - flip]]))

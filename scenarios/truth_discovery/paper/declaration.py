@@ -45,13 +45,11 @@ EXPERIMENTS: Final = Experiments(
         "estimators": "The gain of `auto` over the paper's truth discovery on the same reports.",
     },
     title="The truth discovery paper, run again",
-    introduction=(
-        "`psephos reproduce truth-discovery` runs Tables 2 and 3 and Figures 1 to 4 again, {run.trials:,} trials a "
-        "cell (seed {run.seed}), and what the paper does not show: absolute errors, proven losses, the mechanisms at "
-        "equal proven loss, and better estimators ({run.comparison_trials:,} trials a cell). Every number and every "
-        "verdict here comes from that run; ± is one standard error. The peer grading data are not published: Table 2 "
-        "and Figure 3 are of a made-up stand-in of the same size, and say nothing of the paper's own data."
-    ),
+    introduction="`psephos reproduce truth-discovery` runs Tables 2 and 3 and Figures 1 to 4 again, {run.trials:,} "
+    "trials a cell (seed {run.seed}), and what the paper does not show: absolute errors, proven losses, the mechanisms "
+    "at equal proven loss, and better estimators ({run.comparison_trials:,} trials a cell). Every number and every "
+    "verdict here comes from that run; ± is one standard error. The peer grading data are not published: Table 2 "
+    "and Figure 3 are of a made-up stand-in of the same size, and say nothing of the paper's own data.",
     cells="{run.trials:,} trials a published cell, {run.comparison_trials:,} a compared one",
     remarks=(_READINGS,),
     lacking=_lacking,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...experiments.measurements import Measurement
+from ...experiments.sheets import where
 from ...presentation.drawing import (
     COLORS,
     INK,
@@ -16,15 +17,13 @@ from ...presentation.drawing import (
     draw_measured,
     percent_scale,
 )
-from .cells import MECHANISM_NAMES
 from .published import METHODS
 from .rows import PublishedCell, Reproduction
+from .trials import MECHANISM_NAMES
 
 __all__ = ["pictures_of"]
 
-_METHOD_COLORS = dict(
-    zip((method.name for method in METHODS), (MUTED, COLORS["orange"], COLORS["sky"], COLORS["blue"]), strict=True)
-)
+_METHOD_COLORS = dict(zip(METHODS, (MUTED, COLORS["orange"], COLORS["sky"], COLORS["blue"]), strict=True))
 _CURVE_COLORS = (COLORS["green"], COLORS["orange"], COLORS["blue"])
 _PRICE_COLORS = (COLORS["purple"], COLORS["orange"], COLORS["blue"], COLORS["green"])
 _PUBLISHED: dict[str, Any] = {"marker": "D", "markersize": 6, "linestyle": "none", "mfc": "none", "mew": 0.9}
@@ -68,12 +67,12 @@ def pictures_of(reproduction: Reproduction) -> dict[str, Picture]:
 def _figure_1(reproduction: Reproduction, panels: Any) -> None:
     titles = {"a": "(a) b varied", "b": "(b) n varied"}
     for axes, (panel, title) in zip(panels.flat, titles.items(), strict=True):
-        points = [point for point in reproduction.densities if point.panel == panel]
-        curves = list(dict.fromkeys((point.high, point.num_workers) for point in points))
+        points = where(reproduction.densities, panel=panel)
+        curves = list(dict.fromkeys((point["high"], point["num_workers"]) for point in points))
         clean(axes, title=title, x="Δ", y="f(Δ)")
         for (high, number), color in zip(curves, _CURVE_COLORS, strict=True):
-            found = [point for point in points if (point.high, point.num_workers) == (high, number)]
-            xs, ys = [point.change for point in found], [point.density for point in found]
+            found = where(points, high=high, num_workers=number)
+            xs, ys = [point["change"] for point in found], [point["density"] for point in found]
             axes.plot(xs, ys, color=color, linewidth=1.6, label=f"b = {high:g}, n = {number}")
             axes.axvline((high / 2) ** number, color=color, linewidth=0.9, linestyle=":")
         axes.set_ylim(0, _HIGHEST_DENSITY)
@@ -82,7 +81,7 @@ def _figure_1(reproduction: Reproduction, panels: Any) -> None:
 
 def _figure_2(reproduction: Reproduction, panels: Any) -> Marks:
     for axes, (crowd, words) in zip(panels.flat, _WORDS.items(), strict=True):
-        found = [row for row in reproduction.weights if row.crowd == crowd and row.is_drawn]
+        found = where(reproduction.weights, crowd=crowd, is_drawn=True)
         clean(axes, title=words if found else f"{words}: no data", x="worker, and the flip probability that it drew")
         axes.set_ylabel("weight")
         places = range(len(found))
@@ -102,7 +101,7 @@ def _trade_off(table: str, reproduction: Reproduction, panels: Any) -> Marks:
     clean(axes, x="ε, as claimed", y="error rate change")
     marks: dict[str, dict[str, Any]] = {}
     for method, color in _METHOD_COLORS.items():
-        found = sorted((cell for cell in cells if cell.method == method), key=lambda cell: cell.epsilon)
+        found = sorted(where(cells, method=method), key=lambda cell: cell.epsilon)
         epsilons = [cell.epsilon for cell in found]
         style = {**_POINT, "color": color, "linestyle": "-", "linewidth": 1.2}
         draw_measured(axes, epsilons, (cell.change for cell in found), **style)
@@ -115,22 +114,16 @@ def _trade_off(table: str, reproduction: Reproduction, panels: Any) -> Marks:
 def _equal_loss(reproduction: Reproduction, panels: Any) -> Marks:
     titles = {"claimed": "equal claimed ε", "all answers": "equal proven loss of all answers"}
     for axes, (unit, title) in zip(panels.flat, titles.items(), strict=True):
-        gains = [
-            (choice.crowd, choice.price, choice.two_layer_gain)
-            for choice in reproduction.choices
-            if choice.unit == unit and choice.two_layer_gain is not None
-        ]
+        choices = where(reproduction.choices, unit=unit)
+        gains = [(row.crowd, row.price, gain) for row in choices if (gain := row.two_layer_gain) is not None]
         _dots(axes, reproduction, gains, title=title)
     return _marks_of_prices(reproduction)
 
 
 def _estimators(reproduction: Reproduction, panels: Any) -> Marks:
     for axes, (mechanism, title) in zip(panels.flat, MECHANISM_NAMES.items(), strict=True):
-        leads = [
-            (row.crowd, row.price, row.lead)
-            for row in reproduction.comparisons
-            if (row.unit, row.mechanism, row.estimator) == ("claimed", mechanism, "auto") and row.lead is not None
-        ]
+        rows = where(reproduction.comparisons, unit="claimed", mechanism=mechanism, estimator="auto")
+        leads = [(row.crowd, row.price, row.lead) for row in rows if row.lead is not None]
         _dots(axes, reproduction, leads, title=title)
     return _marks_of_prices(reproduction)
 

@@ -1,25 +1,14 @@
 """`psephos reproduce truth-discovery`: Tables 2 and 3, Figures 1 to 4, and what the paper does not show.
 
-| file | holds |
-|---|---|
-| `crowds.csv` | what each crowd is, and what estimators find in its clean answers |
-| `table-2.csv`, `table-3.csv` | each published cell beside ours, with absolute errors and proven losses |
-| `figure-1.csv`, `figure-2.csv` | the density of Δ; weights before and after the perturbation |
-| `comparisons.csv` | every estimator on both mechanisms, at equal claimed ε and at equal proven loss (reading T4) |
-| `choices.csv` | who wins at each price, and what "auto" does |
-| `hypers.csv` | hyper-distributions of one mean (reading T9) |
-| `bounds.csv` | the error bound (7), a right one, and the error (reading T8) |
-| `figure-1` to `figure-4`, `equal-loss`, `estimators`, each `.png` and `.svg` | the pictures |
-| `reproduction.json` | all of it, with what computed it |
-| `summary.md` | what holds and what does not |
-
-Without a folder of data sets there is what can be made without one: the stand-in, and what is computed.
+`Reproduction` says what each table holds. Without a folder of data sets there is what can be made without one: the
+stand-in, and what is computed.
 """
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,22 +21,25 @@ from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
 from ...experiments.measurements import Measurement, as_published, deviation, mean_of
 from ...experiments.reproductions import Asked, Part
 from ..crowd_reports import Layout, draw_labels
-from .cells import ESTIMATOR_NAMES, MECHANISM_NAMES, Cells, noise_at, session_of, with_estimator
-from .error_bounds import chernoff_bound, exact_error, fold, log_odds, printed_bound
-from .error_change import figure_1
 from .published import EPSILONS, METHODS, RUNS, TABLES
 from .rows import (
-    BoundRow,
     ChoiceRow,
     ComparisonRow,
-    DensityPoint,
-    HyperRow,
     PublishedCell,
     WeightRow,
     comparison_trials,
 )
-from .trials import clean_accuracy
-from .workloads import DUCHENNE, PEER_GRADING, Workloads, crowd_row, load_workloads
+from .theory import ProductOfUniforms, chernoff_bound, exact_error, printed_bound
+from .trials import (
+    ESTIMATOR_NAMES,
+    MECHANISM_NAMES,
+    Cells,
+    clean_accuracy,
+    noise_at,
+    session_of,
+    with_estimator,
+)
+from .workloads import DUCHENNE, PEER_GRADING, crowd_row, load_layouts
 
 __all__ = ["parts", "published_table"]
 
@@ -63,6 +55,7 @@ _NUM_WEIGHTS: Final = 12
 # Figure 1's text does not give b and n; these show what it says.
 _HIGHS: Final = (0.5, 0.7, 0.9)
 _NUMBERS: Final = (2, 4, 8)
+_NUM_POINTS: Final = 200
 _HYPER_EPSILONS: Final = (0.5, 1.0, 2.0)
 _HYPER_ANSWERS: Final = (1, 5, 20, 277)
 _BOUND_WORKERS: Final = (1, 3, 11, 51)
@@ -71,58 +64,56 @@ _BOUND_QUALITIES: Final = (0.25, 0.4)
 
 def parts(asked: Asked) -> Iterator[Part]:
     """Run everything that the paper measured again, and more; comparisons have a part of the trials."""
-    workloads = load_workloads(asked.data)
-    cells = Cells(workloads, seed=asked.seed)
-    crowds = [crowd_row(name, layout) for name, layout in workloads.layouts.items()]
-    yield Part(rows={"crowds": crowds}, missing=workloads.missing)
+    layouts, missing = load_layouts(asked.data)
+    cells = Cells(layouts, seed=asked.seed)
+    yield Part(rows={"crowds": (crowd_row(name, layout) for name, layout in layouts.items())}, missing=missing)
     for number, crowd in ((2, PEER_GRADING), (3, DUCHENNE)):
-        if crowd in workloads.layouts:
+        if crowd in layouts:
             yield Part(f"Table {number}: {len(EPSILONS) * len(METHODS)} cells")
-            yield Part(rows={f"table_{number}": published_table(cells, workloads, crowd, trials=asked.trials)})
-    yield Part("weights", {"weights": _weights(workloads, seed=asked.seed)})
-    for crowd in workloads.layouts:
+            yield Part(rows={f"table_{number}": published_table(cells, crowd, trials=asked.trials)})
+    yield Part("weights", {"weights": _weights(layouts, seed=asked.seed)})
+    for crowd in layouts:
         yield Part(f"every estimator on both mechanisms: {crowd}")
         for unit, prices in _PRICES.items():
             for price in prices:
                 trials = comparison_trials(asked.trials)
-                comparisons, choice = _compare(cells, workloads, crowd, unit=unit, price=price, trials=trials)
+                comparisons, choice = _compare(cells, crowd, unit=unit, price=price, trials=trials)
                 yield Part(rows={"comparisons": comparisons, "choices": [choice]})
     yield Part(rows={"densities": _densities(), "hypers": _hypers(), "bounds": _bounds()})
 
 
-def published_table(cells: Cells, workloads: Workloads, crowd: str, *, trials: int) -> tuple[PublishedCell, ...]:
+def published_table(cells: Cells, crowd: str, *, trials: int) -> tuple[PublishedCell, ...]:
     """Return Table 2 or 3."""
-    layout = workloads.layouts[crowd]
-    estimators = tuple(dict.fromkeys(method.estimator for method in METHODS))
+    layout = cells.layouts[crowd]
+    estimators = tuple(dict.fromkeys(estimator for estimator, _ in METHODS.values()))
     clean = {name: clean_accuracy(layout, with_estimator(layout.parameters, name)) for name in estimators}
     rows: list[PublishedCell] = []
-    for epsilon in EPSILONS:
-        for mechanism in MECHANISM_NAMES:
-            noise = noise_at(layout, mechanism, unit="claimed", price=epsilon)
-            accuracies = cells.accuracies(crowd, noise, estimators, trials=trials)
-            of_answer, of_worker = _losses(noise, layout)
-            for method in METHODS:
-                if method.mechanism != mechanism:
-                    continue
-                found = mean_of(accuracies[estimators.index(method.estimator)])
-                change = Measurement(clean[method.estimator] - found.value, found.standard_error)
-                published = as_published(TABLES[crowd][method, epsilon], found, trials=trials, runs=RUNS)
-                rows.append(
-                    PublishedCell(
-                        crowd=crowd,
-                        method=method.name,
-                        estimator=method.estimator,
-                        mechanism=mechanism,
-                        epsilon=epsilon,
-                        flip_probability=noise.flip_probabilities[0],
-                        change=change,
-                        error_rate=Measurement(1 - found.value, found.standard_error),
-                        published=published,
-                        difference=deviation(change, published),
-                        epsilon_answer=of_answer,
-                        epsilon_worker=of_worker,
-                    )
+    for epsilon, of_mechanism in itertools.product(EPSILONS, MECHANISM_NAMES):
+        noise = noise_at(layout, of_mechanism, unit="claimed", price=epsilon)
+        accuracies = cells.accuracies(crowd, noise, estimators, trials=trials)
+        of_answer, of_worker = _losses(noise, layout)
+        for (name, (estimator, mechanism)), value in zip(METHODS.items(), TABLES[crowd][epsilon], strict=True):
+            if mechanism != of_mechanism:
+                continue
+            found = mean_of(accuracies[estimator])
+            change = Measurement(clean[estimator] - found.value, found.standard_error)
+            published = as_published(value, found, trials=trials, runs=RUNS)
+            rows.append(
+                PublishedCell(
+                    crowd=crowd,
+                    method=name,
+                    estimator=estimator,
+                    mechanism=mechanism,
+                    epsilon=epsilon,
+                    flip_probability=noise.flip_probabilities[0],
+                    change=change,
+                    error_rate=Measurement(1 - found.value, found.standard_error),
+                    published=published,
+                    difference=deviation(change, published),
+                    epsilon_answer=of_answer,
+                    epsilon_worker=of_worker,
                 )
+            )
     return tuple(rows)
 
 
@@ -133,12 +124,12 @@ def _losses(noise: Noise, layout: Layout) -> tuple[float, float]:
     return loss.finest.proven, loss.proven
 
 
-def _weights(workloads: Workloads, *, seed: int) -> Iterator[WeightRow]:
+def _weights(layouts: Mapping[str, Layout], *, seed: int) -> Iterator[WeightRow]:
     """Yield the weights of all workers of the paper's two data sets in one trial of the two-layer mechanism."""
     for crowd in (PEER_GRADING, DUCHENNE):
-        if crowd not in workloads.layouts:
+        if crowd not in layouts:
             continue
-        layout = workloads.layouts[crowd]
+        layout = layouts[crowd]
         answers = layout.crowd.answers
         noise = noise_at(layout, "two_layer", unit="claimed", price=_WEIGHT_EPSILON)
         assert noise.hyper is not None  # noqa: S101  of two layers
@@ -168,24 +159,23 @@ def _weights(workloads: Workloads, *, seed: int) -> Iterator[WeightRow]:
             )
 
 
-def _densities() -> Iterator[DensityPoint]:
-    for panel, curves in zip("ab", figure_1(highs=_HIGHS, numbers=_NUMBERS), strict=True):
-        for curve in curves:
-            for change, density in zip(curve.changes.tolist(), curve.densities.tolist(), strict=True):
-                yield DensityPoint(
-                    panel=panel,
-                    high=curve.law.high,
-                    num_workers=curve.law.num_workers,
-                    change=change,
-                    density=density,
-                )
+def _densities() -> Iterator[Mapping[str, Any]]:
+    """Yield the points of Figure 1's curves."""
+    by_high = [ProductOfUniforms(high, _NUMBERS[0]) for high in _HIGHS]
+    by_number = [ProductOfUniforms(_HIGHS[-1], number) for number in _NUMBERS]
+    for panel, laws in (("a", by_high), ("b", by_number)):
+        changes = max(law.greatest for law in laws) * np.arange(1, _NUM_POINTS + 1) / _NUM_POINTS
+        for law in laws:
+            of_curve = {"panel": panel, "high": law.high, "num_workers": law.num_workers}
+            for change, density in zip(changes.tolist(), law.density(changes.tolist()).tolist(), strict=True):
+                yield {**of_curve, "change": change, "density": density}
 
 
 def _compare(
-    cells: Cells, workloads: Workloads, crowd: str, *, unit: str, price: float, trials: int
+    cells: Cells, crowd: str, *, unit: str, price: float, trials: int
 ) -> tuple[list[ComparisonRow], ChoiceRow]:
     """Return all estimators on both mechanisms at one price, and who wins."""
-    layout = workloads.layouts[crowd]
+    layout = cells.layouts[crowd]
     rows: list[ComparisonRow] = []
     found: dict[tuple[str, str], FloatArray] = {}
     for mechanism in MECHANISM_NAMES:
@@ -193,8 +183,7 @@ def _compare(
             noise = noise_at(layout, mechanism, unit=unit, price=price)
         except ConfigurationError:  # two layers cannot have every price where answer sets differ in size
             continue
-        names = tuple(ESTIMATOR_NAMES)
-        accuracies = dict(zip(names, cells.accuracies(crowd, noise, names, trials=trials), strict=True))
+        accuracies = cells.accuracies(crowd, noise, tuple(ESTIMATOR_NAMES), trials=trials)
         found |= {(mechanism, name): each for name, each in accuracies.items()}
         of_answer, of_worker = _losses(noise, layout)
         rows += [
@@ -247,30 +236,28 @@ def _choose(
     )
 
 
-def _hypers() -> Iterator[HyperRow]:
-    for epsilon in _HYPER_EPSILONS:
+def _hypers() -> Iterator[Mapping[str, Any]]:
+    """Yield what hyper-distributions of one mean cost a worker with m answers of two labels (reading T9)."""
+    for epsilon, number in itertools.product(_HYPER_EPSILONS, _HYPER_ANSWERS):
         mean = flip_probability_of(epsilon, 2)
-        hypers = hypers_of_mean(mean)
-        for number in _HYPER_ANSWERS:
-            for losses in compare_hypers(hypers, num_answers=number, num_labels=2):
-                yield HyperRow(
-                    hyper=losses.name,
-                    mean=mean,
-                    epsilon=epsilon_of(mean, 2),
-                    num_answers=number,
-                    all_answers=losses.all_answers,
-                    one_answer=losses.one_answer,
-                )
+        for losses in compare_hypers(hypers_of_mean(mean), num_answers=number, num_labels=2):
+            yield {
+                "hyper": losses.name,
+                "mean": mean,
+                "epsilon": epsilon_of(mean, 2),  # claimed for one answer; it follows from the mean alone
+                "num_answers": number,
+                "all_answers": losses.all_answers,  # J, proven
+                "one_answer": losses.one_answer,  # R, proven
+            }
 
 
-def _bounds() -> Iterator[BoundRow]:
-    for quality in _BOUND_QUALITIES:
-        for number in _BOUND_WORKERS:
-            qualities = np.full(number, quality)
-            yield BoundRow(
-                num_workers=number,
-                quality=quality,
-                exact=exact_error(qualities, log_odds(qualities)),
-                printed=printed_bound(fold(qualities)),
-                chernoff=chernoff_bound(qualities),
-            )
+def _bounds() -> Iterator[Mapping[str, Any]]:
+    """Yield the error bound (7) beside what is true (reading T8), of workers who are all alike."""
+    for quality, number in itertools.product(_BOUND_QUALITIES, _BOUND_WORKERS):
+        yield {
+            "num_workers": number,
+            "quality": quality,  # in the paper's folding: ½ is the worst
+            "exact": exact_error(quality, number),
+            "printed": printed_bound(quality, number),
+            "chernoff": chernoff_bound(quality, number),
+        }

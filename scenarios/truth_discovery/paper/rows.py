@@ -1,6 +1,7 @@
 """What a reproduction consists of: typed rows, from which files, pictures and sentences are made."""
 
-from typing import ClassVar, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -9,12 +10,9 @@ from ...experiments.reproductions import PaperReproduction
 from . import PAPER
 
 __all__ = [
-    "BoundRow",
     "ChoiceRow",
     "ComparisonRow",
     "CrowdRow",
-    "DensityPoint",
-    "HyperRow",
     "PublishedCell",
     "Reproduction",
     "WeightRow",
@@ -25,244 +23,109 @@ _PART_COMPARED: Final = 4
 
 
 class CrowdRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One crowd, and what estimators find in its clean answers.
+    """One crowd, and what estimators find in its clean answers."""
 
-    Args:
-        crowd: its name.
-        title: what was asked.
-        is_made_up: nobody real stands behind it.
-        tasks: how many.
-        workers: how many.
-        answers: how many.
-        gold: tasks with a known truth and an answer.
-        labels: of each answer set.
-        most_answers: of one worker.
-        median_answers: of a worker.
-        largest_class: the share of the most frequent truth: what always answering it scores.
-        majority: accuracy of majority voting on the gold tasks.
-        truth_discovery: the paper's.
-        auto: our own choice's.
-    """
-
-    crowd: str
-    title: str
-    is_made_up: bool
-    tasks: int
-    workers: int
-    answers: int
-    gold: int
-    labels: int
-    most_answers: int
-    median_answers: float
-    largest_class: float
-    majority: float
-    truth_discovery: float
-    auto: float
+    crowd: str  # its name
+    title: str  # what was asked
+    is_made_up: bool  # nobody real stands behind it
+    tasks: int  # how many
+    workers: int  # how many
+    answers: int  # how many
+    gold: int  # tasks with a known truth and an answer
+    labels: int  # of each answer set
+    most_answers: int  # of one worker
+    median_answers: float  # of a worker
+    largest_class: float  # the share of the most frequent truth: what always answering it scores
+    majority: float  # accuracy of majority voting on the gold tasks
+    truth_discovery: float  # the paper's
+    auto: float  # our own choice's
 
 
 class PublishedCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of a published table, beside ours.
+    """One cell of a published table, beside ours."""
 
-    Args:
-        crowd: the data set, or its stand-in.
-        method: what the paper calls it.
-        estimator: "majority" or "truth_discovery".
-        mechanism: "one_layer" or "two_layer".
-        epsilon: ε, as claimed for one answer.
-        flip_probability: p^f, or the mean of what workers draw.
-        change: the error rate of perturbed answers less that of clean ones, the mean over trials.
-        error_rate: of perturbed answers.
-        published: the change, with the standard error that 100 trials of our own spread have.
-        difference: our change less the published, in joint standard errors.
-        epsilon_answer: what is proven for one answer of the worker with most answers, the others known.
-        epsilon_worker: what is proven for all answers of that worker.
-    """
-
-    crowd: str
-    method: str
-    estimator: str
-    mechanism: str
-    epsilon: float
-    flip_probability: float
-    change: Measurement
-    error_rate: Measurement
-    published: Measurement
-    difference: float
-    epsilon_answer: float
-    epsilon_worker: float
+    crowd: str  # the data set, or its stand-in
+    method: str  # what the paper calls it
+    estimator: str  # "majority" or "truth_discovery"
+    mechanism: str  # "one_layer" or "two_layer"
+    epsilon: float  # ε, as claimed for one answer
+    flip_probability: float  # p^f, or the mean of what workers draw
+    change: Measurement  # the error rate of perturbed answers less that of clean ones, the mean over trials
+    error_rate: Measurement  # of perturbed answers
+    published: Measurement  # the change, with the standard error that 100 trials of our own spread have
+    difference: float  # our change less the published, in joint standard errors
+    epsilon_answer: float  # what is proven for one answer of the worker with most answers, the others known
+    epsilon_worker: float  # what is proven for all answers of that worker
 
 
 class WeightRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One worker's weight before and after the perturbation, in one trial (Figure 2).
+    """One worker's weight before and after the perturbation, in one trial (Figure 2)."""
 
-    Args:
-        crowd: the data set.
-        worker: its place.
-        num_answers: how many it gave.
-        epsilon: ε, as claimed.
-        flip_probability: what it drew.
-        clean: its weight from the answers.
-        reported: its weight from the reports.
-        is_drawn: whether the picture shows it.
-    """
-
-    crowd: str
-    worker: int
-    num_answers: int
-    epsilon: float
-    flip_probability: float
-    clean: float
-    reported: float
-    is_drawn: bool
-
-
-class DensityPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One point of a curve of Figure 1.
-
-    Args:
-        panel: "a" or "b".
-        high: b.
-        num_workers: n.
-        change: Δ.
-        density: f(Δ).
-    """
-
-    panel: str
-    high: float
-    num_workers: int
-    change: float
-    density: float
+    crowd: str  # the data set
+    worker: int  # its place
+    num_answers: int  # how many it gave
+    epsilon: float  # ε, as claimed
+    flip_probability: float  # what it drew
+    clean: float  # its weight from the answers
+    reported: float  # its weight from the reports
+    is_drawn: bool  # whether the picture shows it
 
 
 class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One estimator on one mechanism at one price.
+    """One estimator on one mechanism at one price."""
 
-    Args:
-        crowd: its name.
-        unit: what has the price: "claimed" (the paper's ε), "all answers" or "one answer" (proven, of the worker with
-            most answers).
-        price: in nats: ε for one answer; for all answers their loss over their number.
-        mechanism: "one_layer" or "two_layer".
-        flip_probability: p^f, or the mean of what workers draw.
-        epsilon_answer: what is proven for one answer of the worker with most answers, the others known.
-        epsilon_worker: what is proven for all answers of that worker.
-        informativeness: what one report tells (see `psephos.protocol.truth_discovery.informativeness`).
-        estimator: its name.
-        accuracy: on the gold tasks.
-        lead: over the paper's truth discovery on the same reports, trial by trial; None for itself.
-    """
-
-    crowd: str
+    crowd: str  # its name
+    # what has the price: "claimed" (the paper's ε), "all answers" or "one answer" (proven, of the worker with most
+    # answers)
     unit: str
-    price: float
-    mechanism: str
-    flip_probability: float
-    epsilon_answer: float
-    epsilon_worker: float
-    informativeness: float
-    estimator: str
-    accuracy: Measurement
-    lead: Measurement | None
+    price: float  # in nats: ε for one answer; for all answers their loss over their number
+    mechanism: str  # "one_layer" or "two_layer"
+    flip_probability: float  # p^f, or the mean of what workers draw
+    epsilon_answer: float  # what is proven for one answer of the worker with most answers, the others known
+    epsilon_worker: float  # what is proven for all answers of that worker
+    informativeness: float  # what one report tells (see `psephos.protocol.truth_discovery.informativeness`)
+    estimator: str  # its name
+    accuracy: Measurement  # on the gold tasks
+    lead: Measurement | None  # over the paper's truth discovery on the same reports, trial by trial; None for itself
 
 
 class ChoiceRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Who wins at one price, and what "auto" does.
+    """Who wins at one price, and what "auto" does."""
 
-    Args:
-        crowd: its name.
-        unit: see `ComparisonRow`.
-        price: see `ComparisonRow`.
-        two_layer_gain: truth discovery's accuracy with two layers less that with one; None where two layers do not
-            reach the price.
-        best_mechanism: of the pair that is the most accurate.
-        best_estimator: of the same.
-        best: its accuracy.
-        paper_mechanism: the better one for truth discovery at a proven price; at a claimed one two layers.
-        paper: truth discovery's accuracy with it.
-        auto_mechanism: what "auto" takes; at a claimed price the paper's.
-        auto: the accuracy of the estimator "auto" with it.
-        auto_lead: over the paper's, trial by trial.
-    """
-
-    crowd: str
-    unit: str
-    price: float
+    crowd: str  # its name
+    unit: str  # see `ComparisonRow`
+    price: float  # see `ComparisonRow`
+    # truth discovery's accuracy with two layers less that with one; None where two layers do not reach the price
     two_layer_gain: Measurement | None
-    best_mechanism: str
-    best_estimator: str
-    best: Measurement
-    paper_mechanism: str
-    paper: Measurement
-    auto_mechanism: str
-    auto: Measurement
-    auto_lead: Measurement
-
-
-class HyperRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hyper-distribution costs, beside others of the same mean (reading T9).
-
-    Args:
-        hyper: its name.
-        mean: of the flip probability; the claimed ε follows from it alone.
-        epsilon: claimed for one answer.
-        num_answers: m, of the worker; two labels.
-        all_answers: J, proven.
-        one_answer: R, proven.
-    """
-
-    hyper: str
-    mean: float
-    epsilon: float
-    num_answers: int
-    all_answers: float
-    one_answer: float
-
-
-class BoundRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The error bound (7), beside what is true (reading T8).
-
-    Args:
-        num_workers: n, all alike.
-        quality: p, in the paper's folding: ½ is the worst.
-        exact: the error of the vote.
-        printed: what (7) says is no less.
-        chernoff: a bound that holds.
-    """
-
-    num_workers: int
-    quality: float
-    exact: float
-    printed: float
-    chernoff: float
+    best_mechanism: str  # of the pair that is the most accurate
+    best_estimator: str  # of the same
+    best: Measurement  # its accuracy
+    paper_mechanism: str  # the better one for truth discovery at a proven price; at a claimed one two layers
+    paper: Measurement  # truth discovery's accuracy with it
+    auto_mechanism: str  # what "auto" takes; at a claimed price the paper's
+    auto: Measurement  # the accuracy of the estimator "auto" with it
+    auto_lead: Measurement  # over the paper's, trial by trial
 
 
 class Reproduction(PaperReproduction, frozen=True, kw_only=True):
-    """All numbers of one reproduction, and what follows from them; `trials` are of each published cell.
-
-    Args:
-        crowds: what was looked at.
-        table_2: peer grading, on the stand-in.
-        table_3: Duchenne smiles.
-        densities: Figure 1.
-        weights: Figure 2.
-        comparisons: every estimator on every mechanism, by price.
-        choices: who wins.
-        hypers: reading T9.
-        bounds: reading T8.
-    """
+    """All numbers of one reproduction, and what follows from them; `trials` are of each published cell."""
 
     kept: ClassVar = ("trials", "comparison_trials", "seed", "versions", "missing", "paper_findings", "own_findings")
     file_names: ClassVar = {"densities": "figure-1", "weights": "figure-2"}
 
-    crowds: tuple[CrowdRow, ...]
-    table_2: tuple[PublishedCell, ...]
-    table_3: tuple[PublishedCell, ...]
-    densities: tuple[DensityPoint, ...]
-    weights: tuple[WeightRow, ...]
-    comparisons: tuple[ComparisonRow, ...]
-    choices: tuple[ChoiceRow, ...]
-    hypers: tuple[HyperRow, ...]
-    bounds: tuple[BoundRow, ...]
+    crowds: tuple[CrowdRow, ...]  # what each crowd is, and what estimators find in its clean answers
+    table_2: tuple[
+        PublishedCell, ...
+    ]  # each published cell beside ours, with absolute errors and proven losses: peer grading, the stand-in
+    table_3: tuple[PublishedCell, ...]  # the same of Duchenne smiles
+    densities: tuple[Mapping[str, Any], ...]  # Figure 1: the density of Δ
+    weights: tuple[WeightRow, ...]  # Figure 2: before and after the perturbation
+    comparisons: tuple[
+        ComparisonRow, ...
+    ]  # every estimator on both mechanisms, at equal claimed ε and at equal proven loss (T4)
+    choices: tuple[ChoiceRow, ...]  # who wins at each price, and what "auto" does
+    hypers: tuple[Mapping[str, Any], ...]  # hyper-distributions of one mean (reading T9)
+    bounds: tuple[Mapping[str, Any], ...]  # the error bound (7), a right one, and the error (reading T8)
 
     @property
     def comparison_trials(self) -> int:

@@ -1,152 +1,139 @@
-"""Section 6.1's privacy losses as claimed, and what no estimator can do once they are 0 (readings T3, T5 and T9).
+"""Section 6 in formulas: the error bound (7), the change Δ of the error rate, and what is left at ε = 0.
 
-The losses here are *claimed*: Theorem 6.3 holds for a single answer of each worker. A worker of the two-layer mechanism
-uses one flip probability for all answers, which ties them together. Hence at a + b = 1 and two labels, where one answer
-tells nothing, several answers do tell something, namely how alike they are, but never which is which: flipping them all
-leaves the law of the reports as it was. All probabilities of reports are exact fractions.
+- (6) and (7), reading T8: with x = ±1 for a right or a wrong answer, Markov's inequality needs E[e^(−xw)], for which
+  the paper has (E[e^(−x)])^w. By Jensen's inequality that is too small for all qualities that are folded into [0, ½].
+  Half the weights give the same vote and Chernoff's bound, the best of this kind.
+- Δ = Π p_u^f, Section 6.2.3: its mean is one layer's change (b/2)^n, below which it is with probability Q(n, n·ln 2),
+  whatever b is. As derived from (10) it should be Π 2·p_u^f, whose large values become more probable with n if b > ½.
+- At ε = 0, reading T5: as P and 1 − P have one law, so have the reports on answers and on their complement.
 """
 
+import dataclasses
+import decimal
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+from scipy import special
 
-from ....protocol.arrays import IntArray
-from ....protocol.mechanisms import OneLayer
-from ...audit.bounds import exact_epsilon
+from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.elementary import exp
 
 __all__ = [
-    "accuracy",
-    "likelihood",
-    "mean_accuracy_of_truth_and_complement",
-    "one_layer_loss",
-    "report_law",
+    "ProductOfUniforms",
+    "chernoff_bound",
+    "domination_excess",
+    "exact_error",
+    "likelihood_at_zero",
+    "mean_accuracy_at_zero",
+    "printed_bound",
+    "printed_factor",
 ]
 
-Probability = float | Fraction
+_DIGITS = 40
+_PLACES = 1000
 
 
-def one_layer_loss(flip_probability: float, *, num_labels: int) -> float:
-    """Return ε of one answer of the one-layer mechanism, by the channel that runs: by symmetry of any two labels."""
-    channel = OneLayer.of_flip_probability((num_labels,), flip_probability).channel_matrix()
-    return exact_epsilon(np.array(channel)[1:3, 1:])
+def printed_factor(quality: float) -> float:
+    """Return G(p) = (p·e⁻¹ + (1 − p)·e)^g(p), a worker's factor in (7) as printed, g(p) = ln(p/(1 − p))."""
+    base = quality * exp(-1.0) + (1 - quality) * exp(1.0)
+    return exp(float(special.logit(quality)) * float(special.xlogy(1.0, base)))
 
 
-def likelihood(num_flipped: int, num_answers: int, *, low: Probability, high: Probability) -> Fraction:
-    """Return L(k) = E[P^k·(1 − P)^(m − k)], P ~ U(a, b): the probability of a report vector with k given flips of m.
-
-    Args:
-        num_flipped: k, in [0, m].
-        num_answers: m ≥ 0, binary ones, of one worker.
-        low: a, in [0, b].
-        high: b, in [a, 1]; equal to a for the one-layer mechanism.
-
-    Raises:
-        ValueError: a parameter is out of range.
-
-    Source:
-        Reading T3.
-    """
-    _check_interval(low, high)
-    if not 0 <= num_flipped <= num_answers:
-        raise ValueError(f"num_flipped must be in [0, {num_answers}], got {num_flipped}")
-    a, b = Fraction(low), Fraction(high)
-    kept = num_answers - num_flipped
-    if a == b:
-        return a**num_flipped * (1 - a) ** kept
-    total = Fraction(0)
-    for j in range(kept + 1):
-        power = num_flipped + j + 1
-        total += (-1) ** j * math.comb(kept, j) * (b**power - a**power) / power
-    return total / (b - a)
+def printed_bound(quality: float, num_workers: int) -> float:
+    """Return the right-hand side of (7), of workers who are all alike."""
+    return math.prod([printed_factor(quality)] * num_workers)
 
 
-def report_law(answers: tuple[int, ...], *, low: Probability, high: Probability) -> dict[tuple[int, ...], Fraction]:
-    """Return the exact law of one worker's reports on binary answers.
+def chernoff_bound(quality: float, num_workers: int) -> float:
+    """Return Π 2√(p(1 − p)), the bound that (7) should be (Chernoff 1952)."""
+    return math.prod([2 * float(np.sqrt(quality * (1 - quality)))] * num_workers)
 
-    At a + b = 1 it is the same for the complement of the answers, as P and 1 − P have one law (reading T5).
+
+def exact_error(quality: float, num_workers: int) -> float:
+    """Return how often the vote of workers who are all alike is wrong, with log-odds weights; a coin decides ties.
 
     Args:
-        answers: the worker's answers, 0 or 1, on m tasks; 2^m reports are enumerated.
-        low: a, in [0, b].
-        high: b, in [a, 1]; equal to a for the one-layer mechanism.
-
-    Returns:
-        For each vector of reports its probability.
-
-    Raises:
-        ValueError: a parameter is out of range.
+        quality: p < ½ of a right answer, whose weight is negative: the vote is wrong where more than half are right.
+        num_workers: n.
     """
-    if not set(answers) <= {0, 1}:
-        raise ValueError(f"answers must be 0 or 1, got {answers}")
-    of_flips = [likelihood(k, len(answers), low=low, high=high) for k in range(len(answers) + 1)]
-    return {
-        reports: of_flips[sum(report != answer for report, answer in zip(reports, answers, strict=True))]
-        for reports in itertools.product((0, 1), repeat=len(answers))
-    }
+    law = np.ones(1)
+    for _ in range(num_workers):
+        law = np.convolve(law, (1 - quality, quality))
+    lead = 2 * np.arange(num_workers + 1) - num_workers
+    return math.fsum(law[lead > 0].tolist()) + math.fsum(law[lead == 0].tolist()) / 2
 
 
-def accuracy(
-    estimate: Callable[[IntArray], IntArray],
-    answers: IntArray,
-    truths: IntArray,
-    *,
-    low: Probability,
-    high: Probability,
-) -> Fraction:
-    """Return an estimator's expected accuracy on fixed binary answers, exactly, by enumeration of all reports.
+@dataclasses.dataclass(frozen=True)
+class ProductOfUniforms:
+    """The law of Δ: a product of n independent numbers from U(0, b), in decimal arithmetic."""
 
-    Args:
-        estimate: takes reports, int64, shape (workers, tasks), and returns one label for each task.
-        answers: int64, 0 or 1, shape (workers, tasks); 2^(workers·tasks) reports are enumerated.
-        truths: int64, 0 or 1, shape (tasks,).
-        low: a, in [0, b]: each worker draws one flip probability from U(a, b).
-        high: b, in [a, 1].
+    high: float  # b; 2b where each factor counts twice
+    num_workers: int  # n, of important users
 
-    Raises:
-        ValueError: a parameter or a shape is out of range.
-    """
-    if answers.ndim != 2 or truths.shape != answers.shape[1:]:  # noqa: PLR2004  rows and columns
-        raise ValueError(f"answers must be (workers, tasks) and truths (tasks,), got {answers.shape}, {truths.shape}")
-    laws = [report_law(tuple(row), low=low, high=high).items() for row in answers.tolist()]
-    total = Fraction(0)
-    for combination in itertools.product(*laws):
-        reports = np.array([row for row, _ in combination], dtype=np.int64).reshape(answers.shape)
-        num_right = int(np.count_nonzero(estimate(reports) == truths))
-        total += num_right * math.prod((chance for _, chance in combination), start=Fraction(1))
-    return total / len(truths)
+    @property
+    def greatest(self) -> float:
+        """The greatest change, b^n."""
+        return float(Decimal(self.high) ** self.num_workers)
+
+    @property
+    def mean(self) -> float:
+        """The expectation (b/2)^n, which is one layer's change at the same claimed ε (Theorem 6.4)."""
+        return float((Decimal(self.high) / 2) ** self.num_workers)
+
+    def density(self, changes: Iterable[float]) -> FloatArray:
+        """Return ln(b^n/x)^(n − 1)/(b^n·(n − 1)!) for each x > 0, and 0 beyond b^n."""
+        n = self.num_workers
+        return self._of_each(changes, lambda _, log, whole: log ** (n - 1) / (whole * math.factorial(n - 1)), 0.0)
+
+    def distribution(self, changes: Iterable[float]) -> FloatArray:
+        """Return P[Δ ≤ x] = x/b^n·Σ_{j<n} ln(b^n/x)^j/j! for each x > 0, and 1 beyond b^n."""
+
+        def chance(change: Decimal, log: Decimal, whole: Decimal) -> Decimal:
+            terms = itertools.accumulate(range(1, self.num_workers), lambda term, j: term * log / j, initial=Decimal(1))
+            return change * sum(terms, Decimal(0)) / whole
+
+        return self._of_each(changes, chance, 1.0)
+
+    def _of_each(
+        self, changes: Iterable[float], formula: Callable[[Decimal, Decimal, Decimal], Decimal], beyond: float
+    ) -> FloatArray:
+        """Return a formula of x, ln(b^n/x) and b^n; b^n itself belongs to what is beyond."""
+        with decimal.localcontext() as context:
+            context.prec = _DIGITS
+            whole = Decimal(self.high) ** self.num_workers
+            each = [(change, (whole / change).ln()) for change in map(Decimal, changes)]
+            return np.array([float(formula(change, log, whole)) if log > 0 else beyond for change, log in each])
 
 
-def mean_accuracy_of_truth_and_complement(
-    estimate: Callable[[IntArray], IntArray],
-    answers: IntArray,
-    truths: IntArray,
-    *,
-    low: Probability,
-    high: Probability,
-) -> Fraction:
-    """Return the mean accuracy for a truth and for its complement, with the same workers right on each task.
+def domination_excess(smaller: ProductOfUniforms, greater: ProductOfUniforms) -> float:
+    """Return the greatest P[second ≤ x] − P[first ≤ x], on a grid: 0 where the first law is stochastically smaller."""
+    places = max(smaller.greatest, greater.greatest) * np.arange(1, _PLACES + 1) / _PLACES
+    return max(float((greater.distribution(places) - smaller.distribution(places)).max()), 0.0)
 
-    At a + b = 1 it is ½ for every estimator: both worlds have the same reports, and what is right in one is wrong in
-    the other (reading T5).
+
+def likelihood_at_zero(num_flipped: int, num_answers: int) -> Fraction:
+    """Return E[P^k·(1 − P)^(m − k)], P ~ U(0, 1): the chance of reports that flip these k of a worker's m answers."""
+    return Fraction(1, (num_answers + 1) * math.comb(num_answers, num_flipped))
+
+
+def mean_accuracy_at_zero(estimate: Callable[[IntArray], IntArray], answers: IntArray, truths: IntArray) -> Fraction:
+    """Return an estimator's accuracy at ε = 0, averaged over a truth and its complement, exactly: all reports.
 
     Args:
         estimate: takes reports, int64, shape (workers, tasks), and returns one label for each task.
         answers: int64, 0 or 1, shape (workers, tasks).
-        truths: int64, 0 or 1, shape (tasks,).
-        low: a, in [0, b].
-        high: b, in [a, 1].
-
-    Raises:
-        ValueError: a parameter or a shape is out of range.
+        truths: int64, 0 or 1, shape (tasks,); in the other world answers and truths are flipped.
     """
-    straight = accuracy(estimate, answers, truths, low=low, high=high)
-    complement = accuracy(estimate, 1 - answers, 1 - truths, low=low, high=high)
-    return (straight + complement) / 2
-
-
-def _check_interval(low: Probability, high: Probability) -> None:
-    if not 0 <= low <= high <= 1:
-        raise ValueError(f"low and high must be 0 <= low <= high <= 1, got {low} and {high}")
+    total = Fraction(0)
+    for cells in itertools.product((0, 1), repeat=answers.size):
+        reports = np.array(cells, dtype=np.int64).reshape(answers.shape)
+        found = estimate(reports)
+        for flip in (0, 1):
+            flipped = (reports != (answers ^ flip)).sum(axis=1).tolist()
+            chance = math.prod(likelihood_at_zero(number, answers.shape[1]) for number in flipped)
+            total += int(np.count_nonzero(found == (truths ^ flip))) * chance
+    return total / (2 * len(truths))

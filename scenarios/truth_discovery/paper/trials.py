@@ -1,4 +1,4 @@
-"""Many sessions at once: how right each estimator is on the reports of all trials of a cell.
+"""The cells of an experiment, a crowd, a perturbation and an estimator: how right it is in many sessions at once.
 
 Trials stand side by side in one crowd: worker i of trial t is worker t·n + i, and the same for tasks. Majority voting
 and truth discovery then find all of them at once, with the same bits as one by one: what a trial's weights and truths
@@ -7,48 +7,95 @@ of all answers, so they take one trial at a time.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.estimators.truth_inference import Answers
 from ....protocol.randomness import SimulatedNoise
-from ....protocol.truth_discovery import Noise, Parameters, find_truths
+from ....protocol.truth_discovery import Noise, Parameters, find_truths, make_noise
+from ...experiments.measurements import in_blocks
 from ..crowd_reports import Layout, draw_labels
 
-__all__ = ["clean_accuracy", "run_trials"]
+__all__ = ["ESTIMATOR_NAMES", "MECHANISM_NAMES", "Cells", "clean_accuracy", "noise_at", "session_of", "with_estimator"]
 
+MECHANISM_NAMES: Final = {"one_layer": "one layer", "two_layer": "two layers"}
+"""Those that are compared, and what they are called in tables, pictures and sentences."""
+ESTIMATOR_NAMES: Final = {
+    "majority": "majority",
+    "truth_discovery": "truth discovery",
+    "one_coin": "one coin",
+    "dawid_skene": "Dawid-Skene",
+    "noise_aware": "noise-aware",
+    "noise_aware_dawid_skene": "noise-aware D.-S.",
+    "auto": "auto",
+}
+"""Likewise."""
+_ROUNDS_OF_THE_PAPER: Final = 10
+"""Reading T2; the paper says "until convergence"."""
+_FIELDS: Final = {"claimed": "epsilon", "all answers": "epsilon_worker", "one answer": "epsilon_answer"}
 _SEPARABLE: Final = frozenset({"majority", "truth_discovery"})
 """Estimators that find many crowds at once as they find each."""
 _TRIALS_AT_A_TIME: Final = 4
 """The arrays of more trials no longer fit the processor's cache."""
 
 
-def run_trials(
-    layout: Layout, noise: Noise, estimators: Sequence[Parameters], *, trials: int, seed: int, cell: str
-) -> list[FloatArray]:
-    """Return for each estimator the accuracy of each trial on the tasks with a known truth.
+def with_estimator(parameters: Parameters, estimator: str) -> Parameters:
+    """Return the parameters with an estimator by name; the paper's has as many rounds as reading T2 says."""
+    rounds = _ROUNDS_OF_THE_PAPER if estimator == "truth_discovery" else parameters.max_iterations
+    return msgspec.structs.replace(parameters, estimator=estimator, max_iterations=rounds)
+
+
+def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Noise:
+    """Return a perturbation of one price.
 
     Args:
-        layout: whose answers.
-        noise: how they are perturbed.
-        estimators: parameters that name one each; all see the same reports.
-        trials: at least one.
-        seed: of all noise.
-        cell: the session's name; cells of one name share their noise.
+        layout: the crowd's.
+        mechanism: "one_layer", "two_layer" or "auto".
+        unit: "claimed", "all answers" or "one answer" (see `ComparisonRow`).
+        price: in nats, for one answer; of all answers their loss over their number.
+
+    Raises:
+        ConfigurationError: the mechanism cannot have this price.
     """
-    source = SimulatedNoise(seed, session=cell)
-    found: list[list[FloatArray]] = [[] for _ in estimators]
-    for start in range(0, trials, _TRIALS_AT_A_TIME):
-        stop = min(start + _TRIALS_AT_A_TIME, trials)
-        labels = draw_labels(layout, noise, source, start=start, stop=stop)
-        known: dict[tuple[int, str, int], IntArray] = {}
+    total = price * layout.parameters.max_answers if unit == "all answers" else price
+    given = {"mechanism": mechanism, _FIELDS[unit]: total}
+    return make_noise(msgspec.structs.replace(layout.parameters, **given))
+
+
+def session_of(crowd: str, noise: Noise) -> str:
+    """Return the name of a cell's session: its crowd and its law, so that all estimators see the same reports."""
+    return f"{crowd}/{noise.name}/{noise.flip_probabilities!r}/{noise.hyper!r}"
+
+
+class Cells:
+    """Measures cells of some crowds, and remembers them: tables and comparisons share some."""
+
+    def __init__(self, layouts: Mapping[str, Layout], *, seed: int) -> None:
+        self.layouts = layouts
+        self._seed = seed
+        self._known: dict[tuple[str, str, int], FloatArray] = {}
+
+    def accuracies(self, crowd: str, noise: Noise, estimators: Sequence[str], *, trials: int) -> dict[str, FloatArray]:
+        """Return for each estimator the accuracy of each trial on the tasks with a known truth."""
+        layout, cell = self.layouts[crowd], session_of(crowd, noise)
+        source = SimulatedNoise(self._seed, session=cell)
+        new = [name for name in estimators if (cell, name, trials) not in self._known]
         # "auto" is first, since it tells which of the others it is: that one need not run again.
-        for place in sorted(range(len(estimators)), key=lambda place: estimators[place].estimator != "auto"):
-            found[place].append(_accuracies(layout, labels, estimators[place], noise, known))
-    return [np.concatenate(accuracies) for accuracies in found]
+        new.sort(key=lambda name: name != "auto")
+
+        def run(start: int, stop: int) -> dict[str, FloatArray]:
+            labels = draw_labels(layout, noise, source, start=start, stop=stop)
+            known: dict[tuple[int, str, int], IntArray] = {}
+            return {name: _accuracies(layout, labels, name, noise, known) for name in new}
+
+        if new:
+            found = in_blocks(run, trials=trials, at_a_time=_TRIALS_AT_A_TIME)
+            self._known |= {(cell, name, trials): each for name, each in found.items()}
+        return {name: self._known[cell, name, trials] for name in estimators}
 
 
 def clean_accuracy(layout: Layout, parameters: Parameters) -> float:
@@ -58,20 +105,16 @@ def clean_accuracy(layout: Layout, parameters: Parameters) -> float:
 
 
 def _accuracies(
-    layout: Layout,
-    labels: IntArray,
-    parameters: Parameters,
-    noise: Noise,
-    known: dict[tuple[int, str, int], IntArray],
+    layout: Layout, labels: IntArray, estimator: str, noise: Noise, known: dict[tuple[int, str, int], IntArray]
 ) -> FloatArray:
     """Return an estimator's accuracy in each trial; `known` has truths by trial, estimator, rounds."""
-    answers = layout.crowd.answers
-    if parameters.estimator in _SEPARABLE:
+    answers, parameters = layout.crowd.answers, with_estimator(layout.parameters, estimator)
+    if estimator in _SEPARABLE:
         _, inference = find_truths(_side_by_side(answers, labels), parameters=parameters, noise=noise)
         return _share_right(layout, inference.truths.reshape(len(labels), -1))
     truths: list[IntArray] = []
     for trial, of_trial in enumerate(labels):
-        place = trial, parameters.estimator, parameters.max_iterations
+        place = trial, estimator, parameters.max_iterations
         if place not in known:
             reports = dataclasses.replace(answers, labels=of_trial)
             name, inference = find_truths(reports, parameters=parameters, noise=noise)

@@ -13,7 +13,7 @@ from ..data.synthetic import PEER_GRADING_STAND_IN, make_peer_grading
 from .rows import CrowdRow
 from .trials import clean_accuracy
 
-__all__ = ["COMPARED", "DUCHENNE", "PEER_GRADING", "Workloads", "crowd_row", "load_workloads"]
+__all__ = ["COMPARED", "DUCHENNE", "PEER_GRADING", "crowd_row", "load_layouts"]
 
 DUCHENNE: Final = "duchenne"
 PEER_GRADING: Final = "peer-grading"
@@ -32,20 +32,8 @@ COMPARED: Final[Sequence[str]] = (
 """Published ones on which estimators and mechanisms are compared: two to five labels, 3 to 40 answers a task."""
 
 
-class Workloads(msgspec.Struct, frozen=True):
-    """What is there.
-
-    Args:
-        layouts: by name, the stand-in first.
-        missing: why the others are not there, by name.
-    """
-
-    layouts: dict[str, Layout]
-    missing: dict[str, str]
-
-
-def load_workloads(folder: str) -> Workloads:
-    """Return the stand-in, and what the folder has of the published crowds.
+def load_layouts(folder: str) -> tuple[dict[str, Layout], dict[str, str]]:
+    """Return the stand-in and what the folder has of the published crowds, by name, and why the others are not there.
 
     Args:
         folder: of all data sets; empty where nobody has named it.
@@ -55,7 +43,7 @@ def load_workloads(folder: str) -> Workloads:
     """
     layouts = {PEER_GRADING: Layout.of(make_peer_grading(PEER_GRADING_STAND_IN))}
     if not folder:
-        return Workloads(layouts, dict.fromkeys(COMPARED, "no folder of data sets was named"))
+        return layouts, dict.fromkeys(COMPARED, "no folder of data sets was named")
     path = Path(folder)
     missing: dict[str, str] = {}
     for name in COMPARED:
@@ -63,7 +51,7 @@ def load_workloads(folder: str) -> Workloads:
             layouts[name] = Layout.of(load_crowd(name, path))
         else:
             missing[name] = "not in the folder of data sets"
-    return Workloads(layouts, missing)
+    return layouts, missing
 
 
 def crowd_row(name: str, layout: Layout) -> CrowdRow:

@@ -1,7 +1,5 @@
 """A server that asks again gets the same bytes again: one draw, one charge, and an average that says no more."""
 
-# ruff: noqa: ARG002  what a deviation is told of is not always looked at
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """What stands between a deviating party's agent and the network passes on what it is told to, and loses nothing."""
 
-# ruff: noqa: ARG002  what a deviation is told of is not always looked at
-
 import contextlib
 from collections.abc import AsyncGenerator, Callable
 

@@ -13,7 +13,8 @@ from psephos.transports import Transport
 def false_quota(phase: int, published: object) -> object:
     if phase == 0:
         return published
-    return {**cast("dict[str, Any]", published), "quota": [99.0, 0.0]}
+    plain = cast("dict[str, Any]", published)
+    return {**plain, "quota": {**plain["quota"], "value": 99.0}}
 
 
 def other_winner(outcome: object) -> object:

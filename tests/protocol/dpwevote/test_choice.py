@@ -98,7 +98,7 @@ def test_the_readings_offers_at_one() -> None:
     assert 4 * offers["two_point"].worst_variance == pytest.approx(41.1, abs=0.05)
 
 
-@pytest.mark.few
+@pytest.mark.few(most=4)
 @pytest.mark.unmeasured
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 6.0, 12.0, 30.0])
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ OF_WEIGHTS: list[dict[str, Any]] = [
 OF_SIGNED_WEIGHTS: list[dict[str, Any]] = [{"quota": 3.0}, {"quota_fraction": 2 / 3}]
 
 
-@pytest.mark.few
+@pytest.mark.few(most=12)
 @pytest.mark.parametrize(
     ("variant", "given"),
     [

@@ -268,6 +268,7 @@ QUOTAS: dict[str, dict[str, Any]] = {
 LIMITS = {"majority": 10, "fixed": 11, "all": 11, "share": 6, "small share": 6}
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("kind", QUOTAS)
 @pytest.mark.parametrize("spaced", [True, False])
 def test_the_limits_of_the_optimal_mechanism_are_those_that_are_stated(kind: str, *, spaced: bool) -> None:

@@ -130,19 +130,20 @@ def test_the_quality_is_the_merit_but_for_the_limit(
     columns = range(len(utilities[0]))
     for name in ("parity", "penalized"):
         objective = Objective(name, fairness_weight=weight)
-        qualities = [objective.quality(utilities, sizes, place) for place in columns]
+        qualities = objective.qualities(utilities, sizes)
         assert [place for place in columns if qualities[place] == max(qualities)] == objective.best(utilities, sizes)
     limited = Objective("constrained", Fraction(1), weight)
     for place in columns:
         excess = max(disparity_of(utilities, place) - 1, Fraction(0))
-        assert limited.quality(utilities, sizes, place) == welfare_of(utilities, sizes, place) - weight * excess
+        assert limited.qualities(utilities, sizes)[place] == welfare_of(utilities, sizes, place) - weight * excess
     floored = Objective("welfare_constrained", fairness_weight=weight, welfare_share=Fraction(3, 4))
     floor = Fraction(3, 4) * max(welfare_of(utilities, sizes, place) for place in columns)
     for place in columns:
         lacking = max(floor - welfare_of(utilities, sizes, place), Fraction(0))
-        assert floored.quality(utilities, sizes, place) == -disparity_of(utilities, place) - weight * lacking
+        assert floored.qualities(utilities, sizes)[place] == -disparity_of(utilities, place) - weight * lacking
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("relation", [REPLACE, ADD])
 @pytest.mark.parametrize("sizes", [(2, 1), (1, 2)])
 def test_a_priced_floor_moves_no_more_than_is_stated(sizes: tuple[int, int], relation: NeighboringRelation) -> None:
@@ -179,6 +180,7 @@ def test_a_priced_floor_moves_no_more_than_is_stated(sizes: tuple[int, int], rel
     assert all(bound / 2 < found <= bound for found, bound in zip(greatest, stated, strict=True))
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("relation", [REPLACE, ADD])
 @pytest.mark.parametrize("sizes", [(2, 1), (1, 2), (1, 1, 2)])
 @pytest.mark.parametrize(
@@ -200,7 +202,7 @@ def test_sensitivities_of_the_quality_are_what_brute_force_finds(
         utilities = [
             [Fraction(sum(own[group, voter] for voter in range(size)), size)] for group, size in enumerate(sizes)
         ]
-        return objective.quality(utilities, sizes, 0)
+        return objective.qualities(utilities, sizes)[0]
 
     greatest = [Fraction(0)] * len(sizes)
     for drawn in itertools.product(scoring.steps, repeat=len(places)):

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import make_fair_vote
+from psephos.protocol.arguments import MAX_NAME_LENGTH
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.fair_voting import Objective, Parameters
 from psephos.protocol.fair_voting.parameters import (
@@ -14,7 +15,6 @@ from psephos.protocol.fair_voting.parameters import (
     LOCAL,
     MAX_EPSILON,
     MAX_GROUPS,
-    MAX_NAME_LENGTH,
     MAX_SAMPLED_FROM,
     MAX_SAMPLES,
     MAX_VOTERS,

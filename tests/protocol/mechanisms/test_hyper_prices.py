@@ -14,6 +14,7 @@ from psephos.protocol.mechanisms import (
     uniform_for,
     uniform_of_loss,
 )
+from thoroughness import draws
 
 UNITS: list[LossUnit] = ["all answers", "one answer"]
 ROWS = [(2, 2), (3, 3), (2,) * 5, (4,) * 5, (2, 3), (3, 3, 4, 7), (2,) * 21]
@@ -60,7 +61,7 @@ def test_twenty_one_answers_may_cost_less_than_the_logarithm_of_their_number() -
 @units
 def test_every_price_that_a_range_has_is_found_and_used_up(sizes: tuple[int, ...], unit: LossUnit) -> None:
     loss_of = loss_in(unit)
-    for price in prices_of(sizes, unit) + [loss_of(sizes, hyper) for hyper in grid(sizes)[::7]]:
+    for price in prices_of(sizes, unit) + [loss_of(sizes, hyper) for hyper in grid(sizes)[:: draws(28, full=7)]]:
         if price == math.inf:
             continue
         found = uniform_of_loss(price, sizes=sizes, unit=unit)
@@ -88,8 +89,8 @@ def test_no_range_costs_less_than_the_least(sizes: tuple[int, ...], unit: LossUn
 def test_of_both_families_the_range_that_flips_least_is_taken(sizes: tuple[int, ...], unit: LossUnit) -> None:
     """By trying many ends of each: none with as small a loss has a smaller mean."""
     most, loss_of = most_flips_of(sizes), loss_in(unit)
-    family = [Uniform(0.0, place / 100) for place in range(1, 101)]
-    family += [Uniform(most * place / 100, most) for place in range(100)]
+    family = [Uniform(0.0, place / 100) for place in range(1, 101, draws(3, full=1))]
+    family += [Uniform(most * place / 100, most) for place in range(0, 100, draws(3, full=1))]
     tried = [(loss_of(sizes, hyper), hyper.mean) for hyper in family]
     for price in prices_of(sizes, unit):
         found = uniform_of_loss(price, sizes=sizes, unit=unit)
@@ -102,7 +103,7 @@ def test_of_both_families_the_range_that_flips_least_is_taken(sizes: tuple[int, 
 @units
 def test_a_smaller_price_flips_more_often(sizes: tuple[int, ...], unit: LossUnit) -> None:
     least = least_uniform_loss(sizes, unit=unit, most_flips=most_flips_of(sizes))
-    prices = [least + 0.01 * 1.5**place for place in range(20)]
+    prices = [least + 0.01 * 1.5**place for place in range(0, 20, draws(4, full=1))]
     means = [uniform_of_loss(price, sizes=sizes, unit=unit).mean for price in prices]
     assert all(above <= below for below, above in itertools.pairwise(means))
     assert means[-1] < 0.9 * means[0]

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import hypothesis
 import pytest
-from exact_laws import exact_log, exact_moment
+from exact_laws import exact_log, exact_moment, support_of
 from hypothesis import strategies as st
 from psephos.protocol.mechanisms import (
     Beta,
@@ -152,7 +152,7 @@ def test_inside_the_unit_interval_one_answer_is_bounded_for_every_number_of_answ
     sizes: tuple[int, ...], hyper: HyperDistribution, num_answers: int
 ) -> None:
     """Given the other answers' reports, its flip probability is a mean over the range, and so in the range too."""
-    bound = max(loss_of_flip_probability(flip, size) for flip in hyper.support for size in sizes)
+    bound = max(loss_of_flip_probability(flip, size) for flip in support_of(hyper) for size in sizes)
     assert loss_of_one_answer(sizes * num_answers, hyper) <= bound + SLACK
 
 
@@ -269,7 +269,7 @@ def test_hand_worked_losses_of_flip_probabilities() -> None:
     assert loss_of_flip_probability(0.0, 2) == loss_of_flip_probability(1.0, 2) == math.inf
 
 
-@pytest.mark.parametrize("num_answers", [20, 2000])
+@pytest.mark.parametrize("num_answers", [20, draws(500, full=2000)])
 def test_a_search_finds_the_extremes_of_all_moments(num_answers: int) -> None:
     for hyper in HYPERS[2:6]:
         for size in (2, 3):
@@ -298,11 +298,11 @@ def test_a_long_row_of_mixed_sizes_takes_no_table() -> None:
 
 
 def test_a_crowd_of_different_rows_takes_less_than_a_few_seconds() -> None:
-    """A fifth of a second of the processor; the bound is for a slow one, and a table for each row would pass it."""
+    """In a tenth of a second of the processor; the bound is for a slow one, and a table for each row would pass it."""
     start = time.process_time()
-    for num_answers in range(1, 2000, 3):
+    for num_answers in range(1, 2000, 9):
         loss_of_all_answers((2,) * num_answers, Uniform(0.0, 0.37))
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 4
 
 
 @pytest.mark.parametrize(

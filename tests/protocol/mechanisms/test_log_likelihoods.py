@@ -59,7 +59,7 @@ from psephos.protocol.privacy import NeighboringRelation, PureAccountant
 from thoroughness import draws
 
 FALSE_ALARM = 1e-6
-NUM_DRAWS = draws(8_000, full=20_000)
+NUM_DRAWS = draws(4_000, full=20_000)
 FEW_DRAWS = 300
 
 RANKINGS = tuple(itertools.permutations(range(3)))

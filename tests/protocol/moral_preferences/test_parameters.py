@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 from helpers import make_preferences
+from psephos.protocol.arguments import MAX_NAME_LENGTH
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.moral_preferences import Level, Paradigm, Parameters
 from psephos.protocol.moral_preferences.parameters import (
@@ -15,7 +16,6 @@ from psephos.protocol.moral_preferences.parameters import (
     MAX_FEATURES,
     MAX_FEATURES_OF_COEFFICIENTS,
     MAX_LEVELS,
-    MAX_NAME_LENGTH,
     MAX_RECORDS,
     MIN_BOUND,
     MIN_EPSILON,

@@ -26,6 +26,7 @@ from psephos.protocol.moral_preferences.records import GREATEST_FEATURE
 from psephos.protocol.moral_preferences.sensitivity import printed_sensitivity, tight_sensitivity
 from psephos.protocol.population import draw_reports
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
+from thoroughness import draws
 
 NOISE = SimulatedNoise(2019, session="s")
 PAIR = [[1.0, 0.0], [0.0, 0.5]]
@@ -91,7 +92,7 @@ def test_one_row_for_each_voter_whether_records_are_lists_arrays_tables_or_all_t
 def test_a_voters_own_row_is_its_row_of_the_table_bit_for_bit(given: dict[str, Any]) -> None:
     protocol = make_preferences(3, **given)
     generator = np.random.default_rng(0)
-    voters = [generator.normal(size=(int(number), 2, 3)) for number in generator.integers(1, 9, size=20)]
+    voters = [generator.normal(size=(int(number), 2, 3)) for number in generator.integers(1, 9, size=draws(6, full=20))]
     inputs = protocol.encode({"records": voters})
     rows: list[list[int]] = inputs.private.tolist()
     assert [list(protocol.encode_own({"records": voter}, ())) for voter in voters] == rows

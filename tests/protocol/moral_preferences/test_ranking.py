@@ -128,7 +128,7 @@ def test_verdicts_and_ranks_are_wrong_no_more_often_than_their_level() -> None:
     The count of errors is binomial with a share of at most 0.1; that it is above 0.1·n + 5·√(0.09·n) has a probability
     below 3e-6 for each of the two.
     """
-    num_trials = draws(150, full=2_000)
+    num_trials = draws(100, full=2_000)
     generator = np.random.default_rng(21)
     truth: FloatArray = np.array([0.3, 0.2, -0.1])
     errors: FloatArray = np.array([0.1, 0.1, 0.2])
@@ -159,7 +159,7 @@ def test_a_certainty_is_at_least_what_it_says_over_societies_of_its_prior() -> N
     The hits less the claims have a mean of at least 0 and a standard deviation of at most ½·√n: five of these below 0
     have a probability below 1e-6.
     """
-    num_trials = draws(200, full=4_000)
+    num_trials = draws(100, full=4_000)
     generator = np.random.default_rng(22)
     errors: FloatArray = np.array([0.1, 0.1, 0.2])
     features = np.array([[own.get(name, 0.0) for name in FEATURES] for own in ALTERNATIVES.values()])

@@ -8,9 +8,11 @@ import msgspec
 import numpy as np
 import pytest
 from helpers import make_fair_vote, make_vote
+from polls import Ask, Settings, Shares
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, PhasedProtocol, Tally
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, PostProcessed, RowMechanism
+from psephos.protocol.messages import NIL, encode_payload
 from psephos.protocol.phases import MAX_VALUES_IN_REPORT, Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 
@@ -332,3 +334,46 @@ def test_losses_that_are_stated_too_low_for_a_row_are_refused_every_time() -> No
 
 def test_a_protocol_is_shown_with_its_parameters() -> None:
     assert repr(make_vote()).startswith("DPWeVote(Parameters(candidates=(")
+
+
+class Undeclared(Ask):
+    """Says nothing of what its closing publishes, as code without types does."""
+
+    def outcome(self, tallies: Sequence[Tally]):  # noqa: ANN201  on purpose
+        """Publish something."""
+        del tallies
+        return Shares(())
+
+
+class Elsewhere(Ask):
+    """Says it by a name that nobody else can look up."""
+
+    def outcome(self, tallies: Sequence[Tally]) -> Shares:
+        """Publish something."""
+        del tallies
+        return Shares(())
+
+
+Elsewhere.outcome.__annotations__["return"] = "NobodyKnows"
+
+
+class Declared(Ask):
+    """Says it."""
+
+    def outcome(self, tallies: Sequence[Tally]) -> Shares:
+        """Publish something."""
+        del tallies
+        return Shares(())
+
+
+def test_what_a_phase_announces_is_decoded_as_far_as_it_says_what_it_is() -> None:
+    assert Ask(Settings()).outcome_decoder is None
+    shares = encode_payload(Shares(()))
+    for kind in (Undeclared, Elsewhere, Declared):
+        decoder = kind(Settings()).outcome_decoder
+        assert decoder is not None
+        assert decoder.decode(NIL) is None
+        assert decoder.decode(shares) == (Shares(()) if kind is Declared else {"drinkers": []})
+        for payload in (b"\x91\x01", b"\x01", *([b"\x80"] if kind is Declared else [])):  # [1], 1, {}
+            with pytest.raises(msgspec.ValidationError):
+                decoder.decode(payload)

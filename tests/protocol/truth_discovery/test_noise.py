@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from exact_laws import exact_moment
+from exact_laws import exact_moment, support_of
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol.errors import ConfigurationError
@@ -32,6 +32,7 @@ from psephos.protocol.mechanisms import (
 from psephos.protocol.privacy import NeighboringRelation, PureAccountant, TrustModel
 from psephos.protocol.truth_discovery import Noise, Parameters, TruthDiscovery, informativeness, known_noise, make_noise
 from strategies import CHECKED, crowds, truth_discoveries
+from thoroughness import draws
 
 TWO = ("no", "yes")
 THREE = ("red", "green", "blue")
@@ -78,7 +79,7 @@ def test_two_layers_draw_from_the_papers_uniform_distribution(mechanism: Any) ->
     kind = TwoLayer if mechanism == "two_layer" else FreshTwoLayer
     assert isinstance(noise.mechanism, kind)
     assert noise.mechanism.hyper == uniform_for(flip_probability_of(math.log(3), 2))
-    assert noise.mechanism.hyper.support == (0.0, pytest.approx(0.5))
+    assert support_of(noise.mechanism.hyper) == (0.0, pytest.approx(0.5))
     assert noise.flip_probabilities == (pytest.approx(0.25),)
     assert noise.epsilons == (pytest.approx(math.log(3)),)
     assert noise.hyper == (noise.mechanism.hyper if mechanism == "two_layer" else None)
@@ -495,7 +496,7 @@ def test_a_noise_that_states_less_than_its_mechanism_draws_is_refused() -> None:
 
 def test_a_worker_with_one_answer_has_one_layer_by_auto() -> None:
     """One flip probability for a single answer is a fresh one: both mechanisms have one law, and the first is taken."""
-    for place in range(1, 200):
+    for place in range(1, 200, draws(11, full=1)):
         parameters = make(1, TWO, mechanism="auto", epsilon_answer=place / 40, max_answers=1)
         assert make_noise(parameters).name == "one_layer"
 
@@ -509,7 +510,7 @@ def test_all_rows_are_tried_by_their_numbers_and_a_bound_stands_for_too_many() -
     stated = many.loss_of_longest(30, [30] * 5)
     assert stated.part is not None
     generator = np.random.default_rng(3)
-    for _ in range(20):
+    for _ in range(draws(5, full=20)):
         counts = np.bincount(generator.integers(0, 5, 30), minlength=5).tolist()
         loss = many.loss_of(tuple(counts))
         assert loss.proven <= stated.proven

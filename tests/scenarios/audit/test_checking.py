@@ -17,9 +17,9 @@ from psephos.protocol.mechanisms import (
 )
 from psephos.scenarios.audit.case import NO_PLACE
 from psephos.scenarios.audit.following import departure
+from psephos.scenarios.audit.mechanisms import shared_cases
 from psephos.scenarios.audit.mechanisms.checking import checks_of, some_rows
 from psephos.scenarios.audit.mechanisms.sampling import all_rows
-from psephos.scenarios.audit.running import mechanism_cases
 
 
 def test_the_law_of_noise_is_the_mechanisms_own() -> None:
@@ -134,7 +134,8 @@ def test_either_source_draws_what_the_check_is_of(mechanism: RowMechanism) -> No
 
 def test_each_value_of_every_response_is_drawn() -> None:
     """Not the worst pair alone."""
-    cases = [case for case in mechanism_cases() if case.group in {"k-rr", "channels"}]
+    cases = [case for case in shared_cases() if case.group in {"k-rr", "channels"}]
+    assert {case.group for case in cases} == {"k-rr", "channels"}
     for case in cases:
         checks = case.law_checks()
         (mechanism,) = {check.mechanism for check in checks}

@@ -6,7 +6,7 @@ from psephos.protocol.arrays import IntArray
 from psephos.protocol.mechanisms import DiscreteLaplace
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
 from psephos.scenarios.audit import AuditVerdict, Case, OutputSampler, Pair, audit
-from psephos.scenarios.audit.edges import Edge, choose_edge
+from psephos.scenarios.audit.choosing import Edge, choose_edge
 
 STEPS = 128
 REACH = 8 * STEPS

@@ -16,16 +16,16 @@ from psephos.protocol.mechanisms import (
     VectorLaplace,
 )
 from psephos.scenarios.audit import AuditVerdict, audit
-from psephos.scenarios.audit.case import LawCheck
-from psephos.scenarios.audit.holding import draw_checks, hold
+from psephos.scenarios.audit.case import LawCheck, Streams
+from psephos.scenarios.audit.following import draw_checks, hold
 from psephos.scenarios.audit.ladder import Climb, Ladder, combinations, tried_of
 from psephos.scenarios.audit.running import ladder_cases
 from psephos.scenarios.audit.stream_views import Stream
-from psephos.scenarios.audit.streams import Streams
 from psephos.scenarios.dpwevote.audit.sessions import dpwevote_climbs
 from psephos.scenarios.fair_voting.audit.sessions import fair_voting_climbs
 from psephos.scenarios.moral_preferences.audit.sessions import moral_preferences_climbs
 from psephos.scenarios.truth_discovery.audit.sessions import truth_discovery_climbs
+from thoroughness import draws
 
 RISK = 1e-9
 CLIMBS = [*dpwevote_climbs(), *truth_discovery_climbs(), *fair_voting_climbs(), *moral_preferences_climbs()]
@@ -58,12 +58,10 @@ def test_a_full_run_tries_what_it_says_and_all_of_what_takes_turns(climb: Climb)
 
 @pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
 def test_quick_runs_of_other_rotations_try_other_combinations(climb: Climb) -> None:
-    names = [each.name for rotation in range(5) for each in combinations(climb, Ladder(rotation, is_quick=True))]
-    assert len(names) == 5
+    names = [each.name for rotation in range(3) for each in combinations(climb, Ladder(rotation, is_quick=True))]
+    assert len(names) == 3
     assert len(set(names)) > 1
-    assert names == [
-        each.name for rotation in range(5) for each in combinations(climb, Ladder(rotation, is_quick=True))
-    ]
+    assert names[:1] == [each.name for each in combinations(climb, Ladder(0, is_quick=True))]
 
 
 def test_every_rung_is_tried_by_some_rotation_and_places_beyond_forty_are_there() -> None:
@@ -97,9 +95,9 @@ def test_right_reports_follow_their_laws_and_shared_ones_do_not(mechanism: RowMe
     assert held(mechanism, values, is_shared=True)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(draws(1, full=4)))
 def test_no_view_says_more_often_than_its_risk_that_a_law_is_departed_from(seed: int) -> None:
-    """Of 100 runs at a risk of 5 %, with right reports: more than 20 departures have a probability below 1e-7."""
+    """Of 25 runs at a risk of 5 %, with right reports: more than 10 departures have a probability below 1e-7."""
     mechanism, values = MECHANISMS[2]
     stream = Stream([[(mechanism, values)]] * 2, num_sessions=1, seed=seed)
     rows, random = np.array([values], dtype=np.int64), np.random.default_rng(seed)
@@ -128,9 +126,9 @@ def test_a_loss_by_the_law_that_is_more_than_is_charged_refutes() -> None:
 
 def test_quick_sessions_of_a_rotation_are_named_and_consistent() -> None:
     """False alarm: 1e-9 a case."""
-    cases = ladder_cases(Ladder(3, is_quick=True))
+    cases = ladder_cases(Ladder(7, is_quick=True))
     assert len({(case.group, case.name) for case in cases}) == len(cases) == len(CLIMBS)
     for case in cases:
-        found = audit(case, samples=2_000, confidence=1 - RISK)
+        found = audit(case, samples=draws(500, full=2_000), confidence=1 - RISK)
         assert found is not None
         assert found.verdict is not AuditVerdict.PROOF_REFUTED, (case.name, found.departure)

@@ -24,7 +24,6 @@ from psephos.scenarios.audit import machines
 from psephos.scenarios.audit.case import Source
 from psephos.scenarios.audit.exposures import exposure_of_party
 from psephos.scenarios.audit.following import departure
-from psephos.scenarios.audit.jointly import exposure_of_two
 from psephos.scenarios.audit.machines import (
     by_agents,
     by_arrays,
@@ -34,7 +33,7 @@ from psephos.scenarios.audit.machines import (
     roster_of,
     session_sampler,
 )
-from psephos.scenarios.audit.whole_sessions import charge
+from psephos.scenarios.audit.whole_sessions import charge, exposure_of_two
 
 from tests.helpers import make_vote
 

@@ -18,7 +18,6 @@ from psephos.scenarios.audit.faults import planted_faults
 from psephos.scenarios.audit.ladder import Ladder
 from psephos.scenarios.audit.running import AuditReport, Job, audit_all, audit_cases, cases_of, sources_of
 from psephos.scenarios.audit.showing import show_report, write_report
-from psephos.scenarios.cli import cli
 from psephos.scenarios.presentation import make_console
 from psephos.scenarios.running.folder import RunFolder
 
@@ -161,12 +160,6 @@ def test_processes_find_what_one_finds() -> None:
     rows = list(audit_cases(cases, job, 2))
     alone = list(audit_cases(cases, job, 1))
     assert {row.name: row.audits for row in rows} == {row.name: row.audits for row in alone}
-
-
-def test_the_command_names_every_group() -> None:
-    text = cli.commands["audit"].help
-    assert text is not None
-    assert set(running.group_names()) <= set(text.split())
 
 
 def test_the_command_prints_a_table_and_progress_beside_it(known: Callable[..., None], psephos: Psephos) -> None:

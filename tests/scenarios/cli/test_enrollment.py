@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from deployments import ENTRIES, write_vote
 from psephos.scenarios.deployment import find_invitation
+from psephos.scenarios.deployment.keys import stem_of
 
 Psephos = Callable[..., Any]
 
@@ -83,11 +84,41 @@ def test_roster_is_told_whose_keys_and_where(psephos: Psephos, words: tuple[str,
 
 def test_who_enrolls_twice_keeps_its_keys(psephos: Psephos) -> None:
     assert psephos("enroll", "ann").status == 0
-    before = Path("ann/key.pem").read_bytes()
+    key = Path(stem_of("ann")) / "key.pem"
+    before = key.read_bytes()
     ended = psephos("enroll", "ann")
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.startswith("psephos: --out must be a folder to write to that has no keys yet (File exists")
-    assert Path("ann/key.pem").read_bytes() == before
+    assert key.read_bytes() == before
+
+
+SHARED = "must be a folder of one's own, to which nobody else may write (chmod go-w), got"
+
+
+@pytest.mark.bad_input("a folder that others may write to")
+@pytest.mark.parametrize("mode", [0o777, 0o1777])
+def test_a_folder_that_others_may_write_to_gets_nothing(psephos: Psephos, mode: int) -> None:
+    """Neither keys, nor what a run leaves, nor a journal: what others plant there is not followed."""
+    shared, target = Path("shared"), Path("target")
+    shared.mkdir()
+    shared.chmod(mode)
+    for words in (
+        ("enroll", "ann", "--out", "shared"),
+        ("roster", "vote.toml", "--make-keys", "--out", "shared"),
+        ("run", "vote.toml", "--no-pictures", "--out", "shared"),
+    ):
+        ended = psephos(*words)
+        assert (ended.status, ended.out) == (2, "")
+        assert ended.err.startswith(f"psephos: --out {SHARED} 'shared'")
+        assert list(shared.iterdir()) == []
+    own = shared / "own"  # where nobody takes it away, one's own folder in it is as good as any
+    assert psephos("enroll", "ann", "--out", own).status == (0 if mode == 0o1777 else 2)
+    target.write_text("mine", encoding="utf-8")
+    for name in ("j.sqlite", "j.sqlite.lock", "j.sqlite.new"):
+        (shared / name).symlink_to(target.resolve())
+    ended = psephos("journal", "prune", "--journal", shared / "j.sqlite")
+    assert (ended.status, ended.out) == (2, "")
+    assert target.read_text(encoding="utf-8") == "mine"
 
 
 def test_roster_refuses_what_a_session_would_and_leaves_no_folder(psephos: Psephos) -> None:

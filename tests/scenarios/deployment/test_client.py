@@ -73,7 +73,7 @@ def joining_of(address: str, party: str = "ann", **options: Any) -> Joining:
 
 def join_as(address: str, party: str = "ann", **options: Any) -> Heard:
     """Take part, from this thread."""
-    own = {name: options.pop(name) for name in ("ledger", "on_agreed") if name in options}
+    own = {name: options.pop(name) for name in ("ledger", "on_agreed", "on_loss") if name in options}
     joining = joining_of(address, party, **options)
 
     async def take_part() -> Heard:
@@ -461,7 +461,30 @@ def test_a_server_whose_terms_are_none_is_blamed_and_nothing_is_paid(
 
 def test_nobody_listens_is_the_systems_error_and_names_the_address() -> None:
     with pytest.raises(OSError, match=r"all attempts to connect to 127\.0\.0\.1:1 failed"):
-        join_as(NOBODY_LISTENS)
+        join_as(NOBODY_LISTENS, patience_seconds=0.01)
+
+
+@pytest.mark.parametrize("is_invited", [True, False])
+def test_a_server_that_is_yet_to_come_is_waited_for(vote: str, *, is_invited: bool) -> None:
+    """By whoever has never reached it too, and as long as patience lasts."""
+    invitation = invitation_to(vote) if is_invited else None
+    losses: list[Exception] = []
+    is_away = threading.Event()
+
+    def note(error: Exception) -> None:
+        losses.append(error)
+        is_away.set()
+
+    with socket.socket() as seat, concurrent.futures.ThreadPoolExecutor() as pool:
+        seat.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        seat.bind(("127.0.0.1", 0))
+        address = format_address(*seat.getsockname())
+        first = pool.submit(join_as, address, invitation=invitation, on_loss=note)
+        assert is_away.wait(PATIENCE)
+        with serving(vote, address=address) as session:
+            others = [session.join(name) for name in ("bob", "cid")]
+            assert first.result(PATIENCE).outcome == others[0].result(PATIENCE) == others[1].result(PATIENCE)
+    assert all("all attempts to connect to" in str(error) for error in losses)
 
 
 # Its folder.

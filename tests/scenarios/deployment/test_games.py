@@ -19,7 +19,7 @@ from psephos.protocol import ConfigurationError, Scope, SessionResult
 from psephos.protocol.errors import JournalError
 from psephos.protocol.kept_reports import seal_of
 from psephos.protocol.messages import NIL, Report, Request, encode
-from psephos.protocol.privacy import total_of
+from psephos.protocol.privacy import LedgerEntry, total_of
 from psephos.protocol.records import Accepted, Drawn, Remembered, Reserved, ServerRecord
 from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.deployment import Agreement, Joining, Serving, find_invitation, join, serve_in_folder
@@ -201,6 +201,30 @@ def test_join_and_ledger_say_what_was_kept(game: Game, monkeypatch: pytest.Monke
     shown = " ".join(game.psephos("ledger").out.split())
     assert "vote: weights kept from an earlier session of game 'board', nothing paid" in shown
     assert "ε proven = 1.5" in shown
+
+
+def test_outcome_that_was_heard_is_in_the_journal_and_nobody_is_asked_again(
+    game: Game, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever was killed before it wrote the outcome has it at once, also after the session's expiry."""
+    result, _ = game.hold("first")
+    assert isinstance(result, SessionResult)
+    spent = game.paid("ann")
+    monkeypatch.setattr("time.time", lambda: 4_000_000_000.0)
+    agreed: list[Agreement] = []
+    charged: list[LedgerEntry] = []
+    with game.joining(game.folder / "first", "ann", address=NOBODY_LISTENS) as joining:
+        heard = trio.run(lambda: join(joining, on_agreed=agreed.append, on_end=charged.extend))
+    assert (heard.outcome, heard.own, heard.late_phase) == (result.outcome, None, None)
+    assert heard.transcript == result.transcript
+    assert ([agreement.terms.party for agreement in agreed], len(charged)) == (["ann"], 2)
+    assert game.paid("ann") == spent
+    prune(game.folder / "ann.sqlite", now=4_000_000_000.0)
+    with (
+        game.joining(game.folder / "first", "ann") as joining,
+        pytest.raises(ConfigurationError, match="INVITATION must be of a session that is not over"),
+    ):
+        trio.run(lambda: join(joining))
 
 
 @pytest.mark.bad_input("a game: none to keep, another's weights, changed weights or settings")

@@ -13,7 +13,9 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-from deployments import PATIENCE, SEED, Process, report, write_vote
+from deployments import PATIENCE, SEED, Peer, Process, report, write_vote
+from durable_votes import Vote
+from openssl_calls import needs_openssl_calls
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.messages import (
@@ -21,6 +23,7 @@ from psephos.protocol.messages import (
     NIL,
     PROTOCOL_VERSION,
     Abort,
+    Hello,
     Message,
     Release,
     Request,
@@ -28,6 +31,7 @@ from psephos.protocol.messages import (
     Welcome,
     encode,
 )
+from psephos.scenarios.deployment import find_invitation
 from psephos.scenarios.deployment.common import make_mode
 from psephos.transports import MAX_FRAME_BYTES
 from psephos.transports.addresses import format_address, parse_address
@@ -343,3 +347,26 @@ def test_a_name_that_is_a_formula_is_written_as_text_and_its_owner_takes_part(tm
         ]
         endings = [process.ending() for process in (*clients, server)]
     assert [(ended.status, ended.err) for ended in endings] == [(0, "")] * 4
+
+
+@needs_openssl_calls
+@pytest.mark.full("half a dozen processes")
+def test_a_party_that_asks_for_new_keys_without_end_costs_the_server_nothing(tmp_path: Path) -> None:
+    """Over TLS, with a certificate of the roster; the others decide without it."""
+    with Vote(tmp_path, "quorum=2") as vote:
+        server = vote.serve()
+        server.address()
+        before = peak_megabytes(server)
+        invitation = find_invitation(vote.roster / "invitations", party="ann")
+        ann = Peer(vote.address, keys=invitation.find_keys([]))
+        ann.send(Hello(PROTOCOL_VERSION, "vote", "dpwevote", "deployment", "ann", invitation.session_id))
+        assert isinstance(ann.receive(), Welcome)
+        with contextlib.suppress(OSError):
+            for _ in range(10_000):
+                ann.ask_for_new_keys(30)
+        assert peak_megabytes(server) < before + 10
+        ann.close()
+        clients = {party: vote.join(party) for party in ("bob", "cid")}
+        vote.check(clients, server, absent=["ann"])
+        (dropped,) = [event for event in vote.events_of("server") if event["event"] == "party_dropped"]
+        assert (dropped["peer"], "asks for new keys" in dropped["reason"]) == ("ann", True)

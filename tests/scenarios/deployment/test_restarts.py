@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import pytest
 from deployments import ENTRIES, PATIENCE
-from durable_votes import DURABLE_STEPS, PHASES, Dying, Vote, partners
+from durable_votes import DURABLE_STEPS, PHASES, Dying, Vote, check_ended, partners
 from relays import SHORTER_THAN_A_HELLO, Connection, Relay
 
 Psephos = Callable[..., Any]
@@ -236,5 +236,41 @@ def test_a_lossy_network_costs_time_alone(tmp_path: Path, lossy_network: list[st
         server = vote.serve(dying=("after", 3))
         server.address()
         clients = {party: vote.join(party) for party in partners(5)}
+        assert server.ending().status == -9
+        vote.check(clients, vote.serve())
+
+
+@pytest.mark.full("half a dozen processes")
+def test_a_party_that_was_killed_as_it_heard_the_outcome_has_it_from_its_journal(
+    tmp_path: Path, psephos: Psephos
+) -> None:
+    """Its server is gone for good, and nobody is asked."""
+    with Vote(tmp_path) as vote:
+        server = vote.serve()
+        server.address()
+        clients = {party: vote.join(party) for party in ("bob", "cid")}
+        assert vote.join("ann", dying=("after", len(DURABLE_STEPS))).ending().status == -9
+        assert {client.ending().status for client in clients.values()} == {0}
+        assert server.ending().status == 0
+        clients["ann"] = vote.join("ann")
+        vote.check(clients, server)
+        again = vote.join("ann").ending()
+        assert (again.status, again.err) == (0, "")
+        assert "Public transcript" in again.out
+        assert psephos("journal", "prune", "--journal", vote.journal_of("ann")).status == 0
+        assert "was over: it cannot be joined again" in vote.join("ann").ending().err
+
+
+@pytest.mark.full("half a dozen processes")
+def test_parties_that_begin_while_their_server_is_away_wait_for_it(tmp_path: Path) -> None:
+    """Before it has begun, and as it begins again; who has less patience says why it has left."""
+    with Vote(tmp_path) as vote:
+        clients = {party: vote.join(party) for party in ("ann", "bob")}
+        for client in clients.values():
+            client.line_with("Session vote")
+        check_ended(vote.join("cid", "--patience", "0.1").ending(), "all attempts to connect to", status=1)
+        server = vote.serve(dying=("after", 1))
+        server.address()
+        clients["cid"] = vote.join("cid")
         assert server.ending().status == -9
         vote.check(clients, vote.serve())

@@ -211,8 +211,22 @@ def test_what_a_request_may_be_is_little_and_all_else_is_refused(tmp_path: Path)
             b"GET / HTTP/1.1\r\n\r\n": b"HTTP/1.1 400 ",  # without a Host
             b"GET / HTTP/1.1\r\nA: " + b"x" * 10_000: b"HTTP/1.1 431 ",
             b"GET /metrics HTTP/1.0\r\n\r\n": b"HTTP/1.1 200 ",
-            b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n" + b"x" * 9000: b"HTTP/1.1 405 ",
+            b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000\r\n\r\n"
+            + b"x" * 9000: b"HTTP/1.1 405 ",
         }
+        port = page.address.rpartition(":")[2]
+        for host in (
+            "evil.example",
+            f"evil.example:{port}",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "[::2]:80",
+            "a:b:c",
+            "\xff",
+        ):
+            cases[f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n".encode("latin-1")] = b"HTTP/1.1 421 "
+        for host in ("localhost", f"LOCALHOST:{port}", "127.0.0.1", "127.8.8.8:1", "[::1]", f"[::1]:{port}"):
+            cases[f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()] = b"HTTP/1.1 200 "
         for said, answered in cases.items():
             assert page.say(said).startswith(answered), said
         with socket.create_connection(parse_address(page.address)):
@@ -381,19 +395,20 @@ OPEN: Final = Standing(
 )
 
 
-def page_of(standing: Standing, path: str) -> tuple[int, str]:
-    """Return what the page answers of a standing."""
+def page_of(standing: Standing, path: str, *, at: str = "0", host: str = "") -> tuple[int, str]:
+    """Return what the page answers of a standing, at an address and by the name that a browser has for it."""
+    named = f"Host: {host}\r\n" if host else ""
 
     async def ask(status: Status) -> bytes:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(status.serve, lambda: standing)
             async with await trio.open_tcp_stream(*parse_address(status.address)) as stream:
-                await stream.send_all(f"GET {path} HTTP/1.0\r\n\r\n".encode())
+                await stream.send_all(f"GET {path} HTTP/1.0\r\n{named}\r\n".encode())
                 received = b"".join([bytes(data) async for data in stream])
             nursery.cancel_scope.cancel()
         return received
 
-    with open_status("0") as status:
+    with open_status(at) as status:
         head, _, body = trio.run(ask, status).decode().partition("\r\n\r\n")
     return int(head.split()[1]), body
 
@@ -430,3 +445,20 @@ def test_where_it_is_private_who_takes_part_nothing_follows_from_it() -> None:
         "process_max_fds",
         "process_start_time_seconds",
     }
+
+
+@pytest.mark.parametrize(
+    ("at", "host", "expected"),
+    [
+        ("0", "localhost", 200),
+        ("0", "votes.example.org", 421),
+        ("127.0.0.1:0", "evil.example:80", 421),
+        ("0.0.0.0:0", "votes.example.org", 200),
+        ("0.0.0.0:0", "", 200),
+    ],
+)
+def test_a_page_of_this_machine_answers_to_no_other_name(at: str, host: str, expected: int) -> None:
+    """A page of somebody else's in a browser here would else read it by a name of its own; elsewhere anybody may."""
+    status, body = page_of(OPEN, "/metrics", at=at, host=host)
+    assert status == expected
+    assert ("psephos_" in body) is (expected == 200)

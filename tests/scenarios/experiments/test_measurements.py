@@ -1,16 +1,19 @@
 """Numbers from trials, by hand."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from psephos.scenarios.experiments import Measurement, deviation, mean_of, share_of
 from psephos.scenarios.experiments.measurements import (
+    apart,
     apart_by,
+    in_blocks,
     mean_square,
     most_by_chance,
     normal_probability,
-    percent,
     unseen,
 )
 from psephos.scenarios.experiments.variants_shown import as_good
@@ -44,8 +47,26 @@ def test_squares_are_judged_by_what_chance_gives() -> None:
     assert most_by_chance(50) == pytest.approx(1 + 4 * 0.2)
 
 
-def test_shares_are_in_percent() -> None:
-    assert percent(Measurement(0.1234, 0.0056)) == "12.3 ± 0.6 %"
+def test_a_measurement_is_written_with_its_error() -> None:
+    measured = Measurement(0.1234, 0.0056)
+    assert [f"{measured:%}", f"{measured:+%}", f"{measured:.3f}"] == ["12.3 ± 0.6", "+12.3 ± 0.6", "0.123 ± 0.006"]
+
+
+def test_what_is_apart_by_more_than_its_errors_is_counted_by_its_sign() -> None:
+    found = [Measurement(value, 0.1) for value in (-0.5, -0.15, 0.0, 0.15, 0.25, 0.3)]
+    assert apart(found, 2) == (2, 1)
+    assert apart(found, 1) == (3, 2)
+
+
+def test_blocks_of_trials_are_joined_in_their_order() -> None:
+    asked: list[tuple[int, int]] = []
+
+    def run(start: int, stop: int) -> dict[str, NDArray[Any]]:
+        asked.append((start, stop))
+        return {"number": np.arange(start, stop)}
+
+    assert in_blocks(run, trials=7, at_a_time=3)["number"].tolist() == list(range(7))
+    assert asked == [(0, 3), (3, 6), (6, 7)]
 
 
 def test_numbers_are_apart_by_more_where_there_are_more_of_them() -> None:

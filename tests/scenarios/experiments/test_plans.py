@@ -27,7 +27,7 @@ from psephos.scenarios.experiments.plans_shown import verdict_of_plan
 from psephos.scenarios.experiments.searches import OutOfTimeError, SearchClock, least_by_trials
 from psephos.scenarios.experiments.trials import Cell, run_trials
 from psephos.scenarios.experiments.variants import Offered, SimulatedVariants, Unit, VariantTable
-from psephos.scenarios.fair_voting.welfare import sizes_of
+from psephos.scenarios.fair_voting.variants import sizes_of
 from psephos.scenarios.running.resolution import Local
 from psephos.scenarios.running.session import run_arrays
 from scipy.stats import binom

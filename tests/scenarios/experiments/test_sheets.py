@@ -1,9 +1,10 @@
-"""Rows set out in lines and columns, with an error in a column of its own; and findings in Markdown."""
+"""Rows chosen, laid out as tables by one of their lines, and flat, an error in a column; findings in Markdown."""
 
 import msgspec
+import pytest
 from psephos.scenarios.experiments import Finding, Measurement
 from psephos.scenarios.experiments.findings_shown import findings_in_markdown
-from psephos.scenarios.experiments.sheets import flatten, in_percent, pivot
+from psephos.scenarios.experiments.sheets import flat, listing, pivoting, stacked, where
 
 
 class Row(msgspec.Struct):
@@ -14,9 +15,15 @@ class Row(msgspec.Struct):
     error: Measurement | None
 
 
+ROWS = [Row("b", Measurement(0.5, 0.012), None), Row("a", Measurement(0.25, 0.1), Measurement(2, 0.5))]
+PLACES = [{"crowd": crowd, "at": at, "value": value} for crowd, at, value in (("b", 2, 0.5), ("a", 1, 3), ("b", 1, 1))]
+
+
 def test_a_measurement_takes_two_columns_and_an_empty_one_too() -> None:
-    row = flatten(Row("a", Measurement(0.5, 0.1), None))
-    assert row == {"name": "a", "share": 0.5, "share_standard_error": 0.1, "error": None, "error_standard_error": None}
+    first, second = flat([ROWS[0], {"name": "c"}])
+    expected = {"share": 0.5, "share_standard_error": 0.012, "error": None, "error_standard_error": None}
+    assert first == {"name": "b", **expected}
+    assert second == {"name": "c"}
 
 
 def test_a_finding_says_its_verdict_first() -> None:
@@ -27,26 +34,39 @@ def test_a_finding_says_its_verdict_first() -> None:
     ]
 
 
-def test_flat_rows_are_set_out_in_lines_and_columns() -> None:
-    rows = [("b", 2, 0.5), ("a", 1, 0.25), ("b", 1, 1.0)]
-    table = pivot(rows, lines=lambda row: row[0], columns=lambda row: row[1])
-    assert (list(table.lines), list(table.columns)) == (["b", "a"], [2, 1])  # as they first come
-    assert table.places["b", 1] == ("b", 1, 1.0)
-    assert table.line("b", lambda row: f"{row[2]}", lambda row: row[0]) == ["0.5", "b", "1.0", "b"]
-    assert table.rows(lambda at: [at, "!"], lambda row: f"{row[2]}", missing="–") == [
-        ["b", "!", "0.5", "1.0"],
-        ["a", "!", "–", "0.25"],
+def test_rows_are_chosen_by_their_fields() -> None:
+    assert where(ROWS, name="a", error=Measurement(2, 0.5)) == [ROWS[1]]
+    assert where(PLACES, crowd="b", at=1) == [PLACES[2]]
+    assert where(ROWS, name="a", error=None) == []
+    with pytest.raises(AttributeError, match="nam"):
+        where(ROWS, nam="a")
+
+
+def test_a_line_of_a_table_says_its_headers_and_its_cells() -> None:
+    table = listing(
+        ROWS,
+        "who: {name} | share: {share:%} | lead: {share:+%} | value: {share.value:.1%} | error: {error:.2f}"
+        " | twice: {twice}",
+        words={"name": {"a": "the first"}, "twice": lambda row: 2 * row.share.value},
+        caption="Shares",
+        labels=2,
+    )
+    assert list(table.columns) == ["who", "share", "lead", "value", "error", "twice"]
+    assert table.rows == [
+        ["b", "50.0 ± 1.2", "+50.0 ± 1.2", "50.0", "", "1.0"],
+        ["the first", "25.0 ± 10.0", "+25.0 ± 10.0", "25.0", "2.00 ± 0.50", "0.5"],
     ]
+    assert (table.caption, table.labels) == ("Shares", 2)
 
 
-def test_a_place_without_a_row_is_empty_in_each_of_its_cells() -> None:
-    table = pivot([("a", 1), ("b", 2)], lines=lambda row: row[0], columns=lambda row: row[1])
-    assert table.line("a", lambda row: row[0], lambda row: f"{row[1]}") == ["a", "1", "", ""]
-
-
-def test_a_share_is_written_in_percent() -> None:
-    assert in_percent(Measurement(0.5, 0.012)) == "50.0 ± 1.2"
-    assert [in_percent(Measurement(value, 0.01), signed=True) for value in (0.05, -0.05)] == [
-        "+5.0 ± 1.0",
-        "-5.0 ± 1.0",
+def test_rows_of_the_same_labels_stand_on_one_line_in_the_order_of_the_first() -> None:
+    own = [{"crowd": "a", "best": "x"}]
+    cells = "m = {at}: {value:.1f} | crowd, m = {at}: {crowd}"
+    table = pivoting("who: {crowd} | !: line: {crowd}", (PLACES, cells), (own, "best: {best}"), missing="–")
+    assert table.columns == ["who", "!", "m = 2", "crowd, m = 2", "m = 1", "crowd, m = 1", "best"]
+    assert table.rows == [
+        ["b", "line: b", "0.5", "b", "1.0", "b", "–"],
+        ["a", "line: a", "–", "–", "3.0", "a", "x"],
     ]
+    both = stacked([table, table], caption="Twice", note="the same", labels=2)
+    assert (both.columns, both.rows, both.note) == (table.columns, [*table.rows, *table.rows], "the same")

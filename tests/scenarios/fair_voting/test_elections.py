@@ -26,7 +26,7 @@ from psephos.scenarios.fair_voting.paper.settings import FITTED, READ, Setting, 
 from psephos.scenarios.fair_voting.profiles import Profiles, fixed_profile
 from thoroughness import draws
 
-SEED, CELL, TRIALS = 3, "a cell", draws(15, full=40)
+SEED, CELL, TRIALS = 3, "a cell", draws(8, full=40)
 SIZES = (9, 5)
 DRAWN: list[tuple[str, dict[str, Any]]] = [
     ("laplace", {}),
@@ -74,6 +74,7 @@ def make_vote(mechanism: str, objective: str, sizes: tuple[int, ...] = SIZES, **
     )
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize(("mechanism", "given"), DRAWN, ids=str)
 def test_trials_are_sessions_run_singly(mechanism: str, given: dict[str, Any], objective: str) -> None:
@@ -86,6 +87,7 @@ def test_trials_are_sessions_run_singly(mechanism: str, given: dict[str, Any], o
     assert len(set(winners.tolist())) > 1
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.parametrize(("mechanism", "given"), DRAWN, ids=str)
 def test_trials_above_a_floor_of_welfare_are_sessions_run_singly(mechanism: str, given: dict[str, Any]) -> None:
     """Scores from −1 up, so that welfare is counted from there."""
@@ -100,6 +102,7 @@ def test_trials_above_a_floor_of_welfare_are_sessions_run_singly(mechanism: str,
     assert winners.tolist() == singly(vote, profiles, TRIALS)
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.parametrize(("mechanism", "given"), DRAWN, ids=str)
 def test_trials_of_one_profile_of_three_groups_are_sessions_run_singly(mechanism: str, given: dict[str, Any]) -> None:
     sizes = (4, 3, 5)

@@ -134,7 +134,7 @@ def test_every_mechanism_is_alike_on_every_path(tmp_path: Path, mechanism: str, 
     assert outcome["mechanism"] == mechanism or mechanism in {"local", "joint"}
 
 
-@pytest.mark.few(most=5)
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize(
     "settings",
     [
@@ -166,7 +166,7 @@ def test_real_breakfasts_are_alike_on_every_path(tmp_path: Path, real_sets: Path
     assert "truth" in result  # what is public record may be shown
 
 
-@pytest.mark.few
+@pytest.mark.few(most=4)
 @pytest.mark.parametrize("settings", [(), ("reading=subsample",)], ids=["usual", "subsample"])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_run_is_the_reference_run_of_the_protocol(tmp_path: Path, mechanism: str, settings: tuple[str, ...]) -> None:
@@ -191,6 +191,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+@pytest.mark.few(most=5)
 @pytest.mark.parametrize("source", list(SOURCES))
 def test_ones_own_voters_are_alike_on_every_path(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
@@ -365,7 +366,7 @@ def test_another_data_set_takes_the_place_of_voters_and_their_options(
 # Price.
 
 
-@pytest.mark.few(most=7)
+@pytest.mark.few(most=4)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_arrays_charge_in_groups_what_agents_are_charged_one_by_one(tmp_path: Path, mechanism: str) -> None:
     """Thirteen voters; where a smaller group pays more, there is a line for each group."""

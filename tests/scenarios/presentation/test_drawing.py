@@ -28,16 +28,6 @@ def outcome(*candidates: str) -> Outcome:
     return simulate(DPWeVote(Parameters(candidates=candidates)), parties, seed=2)
 
 
-def test_the_same_outcome_gives_the_same_files(tmp_path: Path) -> None:
-    pictures: list[list[bytes]] = []
-    for name in ("first", "second"):
-        folder = tmp_path / name
-        folder.mkdir()
-        paths = draw_outcome(outcome("rail", "fish"), title="A vote", truth=None, folder=folder)
-        pictures.append([path.read_bytes() for path in paths])
-    assert pictures[0] == pictures[1]
-
-
 @pytest.mark.few(most=2)
 @pytest.mark.parametrize("name", ["from $5 to $6", "$x", "$a$ $\\bad$", "a_b^c", "50 % \\alpha"])
 def test_a_name_is_drawn_as_it_is_written(tmp_path: Path, name: str) -> None:

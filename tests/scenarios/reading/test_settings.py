@@ -3,7 +3,7 @@
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.errors import did_you_mean, one_of
-from psephos.scenarios.reading.settings import Tables, read_setting, set_value
+from psephos.scenarios.reading.settings import Tables, read_setting, read_toml, set_value
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,25 @@ def test_a_hint_is_given_only_where_a_word_is_close() -> None:
     assert did_you_mean("zzz", ["consortium"]) == ""
     assert did_you_mean(["consortium"], ["consortium"]) == ""
     assert one_of(["laplace", "optimal"], "optmal") == "one of laplace, optimal (did you mean 'optimal'?)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a." * 50_000 + "a = 1",
+        "[" + "a." * 101 + "a]",
+        "x = {" + "a ." * 101 + "a = 1}",
+        '"a b".' * 101 + "a = 1",
+        "x = 1\n" + "'.'." * 101 + "a = 1",
+    ],
+)
+def test_a_key_of_many_dots_is_refused_before_it_takes_its_time(text: str) -> None:
+    with pytest.raises(ValueError, match=r"a key may have 100 dots, and line [12] has more in a row"):
+        read_toml(text)
+    assert read_setting(f"k=1\n{text}")[0] == "k"  # which is a text then
+
+
+def test_many_dots_that_are_no_key_are_read() -> None:
+    numbers = [number / 8 for number in range(500)]
+    text = "Yes. " * 100
+    assert read_toml(f"n = {numbers}\nt = '{text}'\n" + "a." * 99 + "b = 1")["n"] == numbers

@@ -9,6 +9,7 @@ import io
 import json
 import math
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from psephos.scenarios import (
     run_in_folder,
     shipped_scenarios,
 )
+from psephos.scenarios.reports import write_report
 from psephos.scenarios.running import folder as folder_module
 from psephos.scenarios.running.folder import open_event_log, to_json
 
@@ -66,6 +68,29 @@ def test_a_run_leaves_these_files(tmp_path: Path) -> None:
     run_in_folder(resolve(load_scenario("consortium", ["count=20"])), folder)
     files = {"scenario.json", "events.jsonl", "ledger.jsonl", "result.json", "run.json"}
     assert names_of(folder.path) == files | {f"estimates.{kind}" for kind in ("csv", "svg", "png")}
+
+
+def test_all_that_a_run_leaves_is_its_owners_alone_and_takes_no_planted_files_mode(tmp_path: Path) -> None:
+    """Its pictures too, whatever the shell's mask is."""
+    pytest.importorskip("matplotlib")
+    before = os.umask(0)
+    try:
+        folder = RunFolder(tmp_path / "run")
+        run_in_folder(resolve(load_scenario("consortium", ["count=20"])), folder)
+        write_report(folder.path)
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.path.iterdir()}
+    assert {"estimates.svg", "estimates.png", "report.html", "run.json"} <= set(modes)
+    assert set(modes.values()) == {0o600}
+    target = tmp_path / "target"
+    for name in ("again.json", "events.jsonl"):
+        (tmp_path / "other").mkdir(exist_ok=True)
+        other = folder_module.RunFolder(tmp_path / "other" / name)
+        (other.path / name).symlink_to(target)
+        with pytest.raises(FileExistsError):
+            other.write_json(name, {})
+        assert not target.exists()
 
 
 def test_without_pictures_there_are_none(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_gains_are_shares_of_the_own_number(*, own: float, is_less_better: bool,
     assert offer.gain == pytest.approx(gain)
 
 
-@pytest.mark.few(most=3)
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize(
     "parameters",
     [

@@ -95,6 +95,7 @@ def test_who_has_no_budget_left_pays_nothing_and_the_others_go_on(tmp_path: Path
     assert people == {*third.names}
 
 
+@pytest.mark.few
 @pytest.mark.parametrize("path", ["array", "memory"])
 @pytest.mark.parametrize("quorum", ["quorum=5", "quorum=1.0", "quorum=0.6"])
 def test_a_vote_whose_quorum_the_others_miss_is_not_held_and_the_next_one_is(

@@ -112,20 +112,20 @@ def check_equal(first: SessionRecord, second: SessionRecord) -> None:
 
 
 @hypothesis.given(vote=votes())
-@hypothesis.settings(max_examples=draws(20, full=60))
+@hypothesis.settings(max_examples=draws(8, full=60))
 def test_agents_in_memory_and_arrays_give_the_same_bits(vote: Vote) -> None:
     check_equal(vote.run("memory"), vote.run("array"))
 
 
 @hypothesis.given(vote=votes())
-@hypothesis.settings(max_examples=6)
+@hypothesis.settings(max_examples=draws(3, full=6))
 def test_agents_over_tcp_and_arrays_give_the_same_bits(vote: Vote) -> None:
     check_equal(vote.run("tcp"), vote.run("array"))
     check_equal(vote.run("tls"), vote.run("array"))
 
 
 @hypothesis.given(vote=votes())
-@hypothesis.settings(max_examples=draws(10, full=20))
+@hypothesis.settings(max_examples=draws(5, full=20))
 def test_the_ledger_charges_every_partner_what_the_protocol_costs(vote: Vote) -> None:
     entries = vote.run("memory").entries
     assert [entry.person for entry in entries] == [name for name in vote.names for _ in vote.protocol.losses]

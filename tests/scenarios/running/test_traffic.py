@@ -33,6 +33,7 @@ def traffic_in(folder: Path) -> list[dict[str, Any]]:
     return json.loads((folder / "run.json").read_bytes())["traffic"]
 
 
+@pytest.mark.few(most=4)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_arrays_say_what_agents_would(tmp_path: Path, name: str) -> None:
     scenario, settings = SCENARIOS[name]

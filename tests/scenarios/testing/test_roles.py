@@ -1,6 +1,6 @@
 """`check_role` names each planted fault by what it breaks, and has nothing to say of a role without a fault."""
 
-# ruff: noqa: ARG002, D101  a planted fault is its one line, and its name says which
+# ruff: noqa: D101  a planted fault is its one line, and its name says which
 
 import math
 from collections.abc import Mapping, Sequence

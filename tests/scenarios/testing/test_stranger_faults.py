@@ -46,6 +46,7 @@ def test_what_is_made_of_a_private_column_is_refused_as_a_public_parameter(
         resolve(load_scenario(str(scenario)))
 
 
+@pytest.mark.few(most=1)
 @pytest.mark.parametrize("as_json", [(), ("--json",)], ids=["shown", "json"])
 def test_a_ledger_that_an_exact_attack_refutes_ends_its_run_with_status_1(
     as_json: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, psephos: Any
@@ -82,7 +83,11 @@ def test_what_a_stranger_s_protocol_lacks_is_named_as_the_part_that_its_system_b
     assert f"one whose System brings the part '{part}'" in " ".join(ended.err.split())
 
 
-@pytest.mark.parametrize("words", [["variants"], ["plan"], ["plan", "--error", "20%"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [["variants"], pytest.param(["plan"], marks=pytest.mark.full("as for an error")), ["plan", "--error", "20%"]],
+    ids=" ".join,
+)
 def test_a_stranger_s_protocol_that_tells_the_truth_is_planned_by_trials(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, psephos: Any
 ) -> None:

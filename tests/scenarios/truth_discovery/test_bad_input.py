@@ -6,6 +6,8 @@ import msgspec
 import pytest
 from bad_input import Psephos, Write, check_refused
 from psephos.scenarios import load_scenario, resolve, run_session
+from psephos.scenarios.reading import columns
+from thoroughness import draws
 
 # A file of answers and settings, and what the sentence has.
 
@@ -301,6 +303,7 @@ def test_of_several_answers_to_a_task_the_one_that_is_asked_for_counts(
 
 
 @pytest.mark.bad_input("a task that nobody answered")
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_truth_of_a_task_that_nobody_answered_is_missing(psephos: Psephos, write: Write, estimator: str) -> None:
     write("truth.csv", "task,truth\nq1,yes\nq3,no\n")
@@ -313,6 +316,7 @@ def test_the_truth_of_a_task_that_nobody_answered_is_missing(psephos: Psephos, w
 
 
 @pytest.mark.bad_input("a task that nobody answered")
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_nobody_who_answers_anything_leaves_every_truth_missing(psephos: Psephos, write: Write, estimator: str) -> None:
     settings = ("workers=[{worker='ann', tasks='q1; q2', answers='; '}]", "answer_sets=[['yes', 'no']]")
@@ -320,6 +324,7 @@ def test_nobody_who_answers_anything_leaves_every_truth_missing(psephos: Psephos
 
 
 @pytest.mark.bad_input("one worker")
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_one_worker_is_believed(psephos: Psephos, write: Write, estimator: str) -> None:
     content = "task,worker,label\nq1,ann,yes\nq2,ann,no\nq3,ann,yes\n"
@@ -328,6 +333,7 @@ def test_one_worker_is_believed(psephos: Psephos, write: Write, estimator: str) 
 
 
 @pytest.mark.bad_input("one class")
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_one_class_is_found_where_the_answer_set_says_which_others_there_are(
     psephos: Psephos, write: Write, estimator: str
@@ -338,6 +344,7 @@ def test_one_class_is_found_where_the_answer_set_says_which_others_there_are(
 
 
 @pytest.mark.bad_input("all workers equal")
+@pytest.mark.few(most=3)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_workers_who_are_all_equal_weigh_alike(psephos: Psephos, write: Write, estimator: str) -> None:
     own = {"q1": "yes", "q2": "no", "q3": "yes"}
@@ -372,24 +379,28 @@ def test_a_flip_probability_at_its_limit_is_allowed(psephos: Psephos, write: Wri
 
 
 @pytest.mark.bad_input("a large file")
-def test_a_file_of_ten_megabytes_is_read_and_its_last_line_is_named(psephos: Psephos, write: Write) -> None:
+def test_a_large_file_is_read_and_its_last_line_is_named(
+    psephos: Psephos, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is read at once is smaller. Of 100 workers the first 70 say yes to everything."""
+    monkeypatch.setattr(columns, "_BLOCK_BYTES", 1 << draws(18, full=22))
+    num_tasks = draws(350, full=3500)
     rows = [
         f"question-{task:05},worker-{worker:03},{'yes' if worker < 70 else 'no'}\n"
         for worker in range(100)
-        for task in range(3500)
+        for task in range(num_tasks)
     ]
     content = f"task,worker,label\n{''.join(rows)}"
-    assert len(content) > 10_000_000
+    assert len(content) > 2 * columns._BLOCK_BYTES
     write("own.csv", content)
     write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\n')
     options = ("--set", "estimator=majority", "--set", "epsilon=30", "--transport", "array", "--no-pictures", "--json")
     ended = psephos("run", "own.toml", *options)
     assert (ended.status, ended.err) == (0, "")
     outcome = json.loads(ended.out)["outcome"]
-    assert (len(outcome["tasks"]), set(outcome["truths"]), set(outcome["num_answers"])) == (3500, {"yes"}, {100})
+    assert (len(outcome["tasks"]), set(outcome["truths"]), set(outcome["num_answers"])) == (num_tasks, {"yes"}, {100})
     write("own.csv", f"{content}question-00007,worker-000,no\n")
     ended = psephos("run", "own.toml", *options)
     assert (ended.status, ended.out) == (2, "")
-    assert "label (own.csv line 350002)" in ended.err
+    assert f"label (own.csv line {len(rows) + 2})" in ended.err
     assert "(own.csv line 9)" in ended.err

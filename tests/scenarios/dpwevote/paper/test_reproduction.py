@@ -16,11 +16,11 @@ from psephos.protocol.mechanisms import UnbiasedReport
 from psephos.scenarios.dpwevote.paper import PAPER
 from psephos.scenarios.dpwevote.paper import reproduction as module
 from psephos.scenarios.dpwevote.paper.additions import own_findings
-from psephos.scenarios.dpwevote.paper.cells import make_vote
 from psephos.scenarios.dpwevote.paper.claims import findings_on_paper
 from psephos.scenarios.dpwevote.paper.pictures import pictures_of
 from psephos.scenarios.dpwevote.paper.rows import Cell, Cost, PublishedCell, Reproduction
 from psephos.scenarios.dpwevote.paper.tables import sheets_of
+from psephos.scenarios.dpwevote.paper.workloads import make_vote
 from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
 from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder

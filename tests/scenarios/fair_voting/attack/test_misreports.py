@@ -13,8 +13,8 @@ from psephos.protocol.arrays import FloatArray
 from psephos.protocol.fair_voting import FairVoting, JointRankings, RandomizedRankings, Rankings
 from psephos.protocol.fair_voting.choices import Choice
 from psephos.protocol.fair_voting.parameters import JOINT, LOCAL, MechanismName
-from psephos.scenarios.fair_voting.attack import misreports
-from psephos.scenarios.fair_voting.attack.misreports import WITHOUT_PRIVACY, bound_of_gain, gain_of, gains_of
+from psephos.scenarios.fair_voting.attack import misreporter_role
+from psephos.scenarios.fair_voting.attack.misreporter_role import WITHOUT_PRIVACY, bound_of_gain, gain_of, gains_of
 
 ORDERS = list(itertools.permutations(range(3)))
 SETTLED: dict[str, Any] = {"trials": 200, "seed": 1}
@@ -114,7 +114,7 @@ def test_simulated_winners_are_those_of_the_protocol(mechanism: MechanismName) -
     vote = make_fair_vote(3, 2, mechanism=mechanism, epsilon=2.0)
     phase = vote.phase
     assert isinstance(phase, RandomizedRankings | JointRankings)
-    slopes, start = misreports._linear(phase)  # pyright: ignore[reportPrivateUsage]  what is tested
+    slopes, start = misreporter_role._linear(phase)  # pyright: ignore[reportPrivateUsage]  what is tested
     totals = np.random.default_rng(1).integers(0, 9, size=phase.report.width)
     expected = [float(value + phase.report.mean) for value in phase.report.estimates(totals.tolist(), 4)]
     assert slopes @ totals / 4 + start == pytest.approx(np.array(expected), abs=1e-9)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.fair_voting.data.crossings import crossed
-from psephos.scenarios.fair_voting.data.groups import Grouping
+from psephos.scenarios.fair_voting.data.groups import Grouping, crossed
 
 TABLE = "voter,gender,diet,ranking\nann,women,vegan,a > b\nbob,men,any,b > a\ncleo,women,any,a > b\ndan,men,any,b > a\n"
 PABULIB = (

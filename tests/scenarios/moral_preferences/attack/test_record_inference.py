@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm, Parameters
-from psephos.scenarios.moral_preferences.attack.record_inference import pair_of, play_record_game, record_line_up
+from psephos.scenarios.moral_preferences.attack.record_inference_role import pair_of, play_record_game, record_line_up
 from psephos.scenarios.moral_preferences.audit.witnesses import search_sensitivity
 
 NUM_TARGETS = 4_000

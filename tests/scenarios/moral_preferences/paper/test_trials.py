@@ -10,6 +10,7 @@ from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.protocol.phases import Inputs
+from psephos.scenarios.moral_preferences.agreement import agreement_of
 from psephos.scenarios.moral_preferences.data.privacy_groups import PrivacyGroups, draw_epsilons
 from psephos.scenarios.moral_preferences.paper import trials as module
 from psephos.scenarios.moral_preferences.paper.methods import METHODS, parameters_of
@@ -22,7 +23,6 @@ from psephos.scenarios.moral_preferences.paper.societies import (
     make_survey,
     seed_of,
 )
-from psephos.scenarios.moral_preferences.paper.theory import accuracy_of_directions
 from psephos.scenarios.moral_preferences.paper.trials import Cell, Trials, measure, measure_all, session_of
 from psephos.scenarios.running.processes import shares_of
 
@@ -150,9 +150,10 @@ def test_without_noise_the_release_is_the_mean_of_all_fits() -> None:
         protocol = MoralPreferences(parameters_of(METHODS["algorithm-1"], num_features=3, max_records=6, epsilon=1.0))
         fits = protocol.encode({"records": survey.records}).private * protocol.summary.step
         assert survey.truth is not None
-        society = accuracy_of_directions(fits.mean(axis=0)[None, :], survey.truth.mean(axis=0))
-        voters = [accuracy_of_directions(fit[None, :], truth)[0] for fit, truth in zip(fits, survey.truth, strict=True)]
-        assert found.accuracies[repetition] == pytest.approx(society[0], abs=1e-12)
+        society = agreement_of(fits.mean(axis=0).tolist(), survey.truth.mean(axis=0).tolist())
+        pairs = zip(fits.tolist(), survey.truth.tolist(), strict=True)
+        voters = [agreement_of(fit, truth) or math.nan for fit, truth in pairs]
+        assert found.accuracies[repetition] == pytest.approx(society, abs=1e-12)
         assert found.own[repetition] == pytest.approx(np.mean(voters), abs=1e-12)
     assert found.errors == []
 
@@ -175,7 +176,7 @@ def test_agreement_on_isotropic_pairs_is_that_of_the_angle() -> None:
     assert agreement(SMALL, estimates, truth).tolist() == pytest.approx([1.0, 0.5, 0.0, 0.75, 0.5])
     generator = np.random.default_rng(3)
     many, one = generator.normal(size=(20, 4)), generator.normal(size=4)
-    expected = accuracy_of_directions(many, one)
+    expected = [agreement_of(each, one.tolist()) for each in many.tolist()]
     assert agreement(SMALL, many, np.broadcast_to(one, many.shape)) == pytest.approx(expected)
 
 

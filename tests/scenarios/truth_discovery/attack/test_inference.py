@@ -68,6 +68,7 @@ def places(number: int) -> IntArray:
 # The same for agents and arrays
 
 
+@pytest.mark.few(most=2)
 @pytest.mark.parametrize(
     "coalition",
     [

@@ -90,7 +90,7 @@ CASES: list[tuple[TruthDiscovery, int]] = [
 ]
 
 
-@pytest.mark.few
+@pytest.mark.few(most=4)
 @pytest.mark.parametrize(("protocol", "number"), CASES, ids=[f"case {place}" for place in range(len(CASES))])
 @pytest.mark.parametrize("summation", SUMMATIONS)
 def test_posteriors_over_several_sessions_are_those_of_all_vectors(

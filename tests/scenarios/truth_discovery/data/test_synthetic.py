@@ -18,6 +18,7 @@ from psephos.scenarios.truth_discovery.data.synthetic import (
     skewed_crowd,
 )
 from scipy.stats import chi2
+from thoroughness import draws
 
 SMALL: dict[str, Any] = {"tasks": 6, "workers": 4, "answers_per_task": 2}
 # That crowd with three classes and seed 1; other bits would be another crowd for who reproduces a run.
@@ -210,10 +211,11 @@ def test_the_stand_in_has_the_published_statistics() -> None:
 
 
 def test_the_stand_in_is_the_first_of_its_kind_and_no_outlier() -> None:
-    """The mean over 400 seeds has a standard error of about .0045; the search is the one that its docstring states."""
+    """The mean over n seeds has a standard error of about .09/√n; the search is the one that its docstring states."""
     right: list[float] = []
     fitting: list[int] = []
-    for seed in range(400):
+    seeds = draws(100, full=400)
+    for seed in range(seeds):
         spec = PeerGrading(groups=26, students=72, grades=5, quality=PEER_GRADING_STAND_IN.quality, seed=seed)
         crowd = make_peer_grading(spec)
         found = votes(crowd)
@@ -221,7 +223,7 @@ def test_the_stand_in_is_the_first_of_its_kind_and_no_outlier() -> None:
         if right[-1] == 19 and np.all(found[:, 0] != found[:, 1]):
             fitting.append(seed)
     assert fitting[0] == PEER_GRADING_STAND_IN.seed
-    assert abs(np.mean(right) / 26 - 0.73) < 0.02
+    assert abs(np.mean(right) / 26 - 0.73) < 4.5 * 0.09 / math.sqrt(seeds)
 
 
 @pytest.mark.parametrize("classes", [2, 4])

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 from psephos.scenarios.experiments import Finding, Measurement, page_of, reproduce, show_reproduction
+from psephos.scenarios.experiments.sheets import where
 from psephos.scenarios.presentation.drawing import save_pictures
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
@@ -20,11 +21,11 @@ from psephos.scenarios.truth_discovery.paper import (
 )
 from psephos.scenarios.truth_discovery.paper.additions import own_findings
 from psephos.scenarios.truth_discovery.paper.claims import findings_on_paper
-from psephos.scenarios.truth_discovery.paper.error_change import domination_excess
 from psephos.scenarios.truth_discovery.paper.pictures import pictures_of
 from psephos.scenarios.truth_discovery.paper.published import EPSILONS, METHODS, TABLES
 from psephos.scenarios.truth_discovery.paper.rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
 from psephos.scenarios.truth_discovery.paper.tables import sheets_of
+from psephos.scenarios.truth_discovery.paper.theory import domination_excess
 from rich.console import Console
 
 pytestmark = pytest.mark.full("fifteen seconds of crowds; other papers are reproduced small as well")
@@ -138,26 +139,29 @@ def test_every_published_cell_is_there_once(reproduction: Reproduction) -> None:
     for crowd, table in (("peer-grading", reproduction.table_2), ("duchenne", reproduction.table_3)):
         places = {(cell.estimator, cell.mechanism, cell.epsilon): cell for cell in table}
         assert len(places) == len(table) == len(EPSILONS) * len(METHODS) == 52
-        for (method, epsilon), change in TABLES[crowd].items():
-            cell = places[method.estimator, method.mechanism, epsilon]
-            assert (cell.published.value, cell.method) == (change, method.name)
+        for epsilon, (name, (estimator, mechanism)), change in (
+            (epsilon, method, change)
+            for epsilon, changes in TABLES[crowd].items()
+            for method, change in zip(METHODS.items(), changes, strict=True)
+        ):
+            cell = places[estimator, mechanism, epsilon]
+            assert (cell.published.value, cell.method) == (change, name)
             clean = cell.error_rate.value - cell.change.value
             row = next(row for row in reproduction.crowds if row.crowd == crowd)
-            assert clean == pytest.approx(1 - getattr(row, method.estimator))
+            assert clean == pytest.approx(1 - getattr(row, estimator))
 
 
 def test_published_tables_are_typed_as_printed() -> None:
     """Single cells of every column, read in the paper; and every column falls with ε but for what chance does."""
-    td_two, mv_one = METHODS[3], METHODS[0]
-    assert (td_two.name, mv_one.name) == ("TD with two-layer", "MV with one-layer")
-    assert TABLES["peer-grading"][td_two, 1.0] == 0.0619
-    assert TABLES["peer-grading"][mv_one, 0.001] == 0.2485
-    assert TABLES["duchenne"][td_two, 0.5] == 0.0962
-    assert TABLES["duchenne"][METHODS[1], 0.0] == 0.2277
-    assert TABLES["duchenne"][METHODS[2], 0.2] == 0.2160
+    assert list(METHODS) == [f"{name} with {layers}-layer" for layers in ("one", "two") for name in ("MV", "TD")]
+    assert TABLES["peer-grading"][1.0][3] == 0.0619
+    assert TABLES["peer-grading"][0.001][0] == 0.2485
+    assert TABLES["duchenne"][0.5][3] == 0.0962
+    assert TABLES["duchenne"][0.0][1] == 0.2277
+    assert TABLES["duchenne"][0.2][2] == 0.2160
     for table in TABLES.values():
-        for method in METHODS:
-            assert table[method, 1.0] < table[method, 0.5] < table[method, 0.1] < table[method, 0.0]
+        for column in zip(*(table[epsilon] for epsilon in (1.0, 0.5, 0.1, 0.0)), strict=True):
+            assert list(column) == sorted(column)
 
 
 def test_proven_losses_stand_beside_the_claimed_one(reproduction: Reproduction) -> None:
@@ -225,14 +229,14 @@ def test_weights_are_of_the_first_trial(reproduction: Reproduction) -> None:
 
 def test_what_is_not_drawn_is_right_whatever_the_seed(reproduction: Reproduction) -> None:
     """Readings T3, T8 and T9: five answers at ε = 1, and eleven workers of p = ¼."""
-    at_one = {(row.hyper, row.num_answers): row for row in reproduction.hypers if round(row.epsilon, 6) == 1}
-    assert at_one["uniform", 5].all_answers == pytest.approx(3.711, abs=5e-4)
-    assert at_one["uniform", 5].one_answer == pytest.approx(1.681, abs=5e-4)
-    assert at_one["point mass", 277].all_answers == pytest.approx(277, rel=1e-9)
-    bound = next(row for row in reproduction.bounds if (row.num_workers, row.quality) == (11, 0.25))
-    assert bound.exact == pytest.approx(0.0343, abs=5e-5)
-    assert bound.printed == pytest.approx(1.1e-4, abs=5e-6)
-    assert bound.chernoff > bound.exact
+    at_one = {(row["hyper"], row["num_answers"]): row for row in reproduction.hypers if round(row["epsilon"], 6) == 1}
+    assert at_one["uniform", 5]["all_answers"] == pytest.approx(3.711, abs=5e-4)
+    assert at_one["uniform", 5]["one_answer"] == pytest.approx(1.681, abs=5e-4)
+    assert at_one["point mass", 277]["all_answers"] == pytest.approx(277, rel=1e-9)
+    (bound,) = where(reproduction.bounds, num_workers=11, quality=0.25)
+    assert bound["exact"] == pytest.approx(0.0343, abs=5e-5)
+    assert bound["printed"] == pytest.approx(1.1e-4, abs=5e-6)
+    assert bound["chernoff"] > bound["exact"]
 
 
 @pytest.mark.usefixtures("small")
@@ -361,12 +365,12 @@ FLIPS: Sequence[tuple[str, str, Callable[[Any], dict[str, Any]], Callable[[Any],
     ),
     *(
         (
-            f"The changes of {method.name}",
+            f"The changes of {name}",
             "table_3",
-            only(method.estimator, method.mechanism, difference=1.0),
-            only(method.estimator, method.mechanism, difference=4.5),
+            only(estimator, mechanism, difference=1.0),
+            only(estimator, mechanism, difference=4.5),
         )
-        for method in METHODS
+        for name, (estimator, mechanism) in METHODS.items()
     ),
     ("A made-up crowd", "table_2", lambda _: {"difference": 0.5}, lambda _: {"difference": -2.0}),
     (

@@ -9,26 +9,37 @@ from numpy.typing import NDArray
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.protocol.truth_discovery import TruthDiscovery, make_noise
+from psephos.protocol.truth_discovery import Noise, TruthDiscovery, make_noise
 from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
 from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.parties import as_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from psephos.scenarios.truth_discovery.measures import TruthMeasures
 from psephos.scenarios.truth_discovery.paper import trials as module
-from psephos.scenarios.truth_discovery.paper.cells import ESTIMATOR_NAMES, Cells, noise_at, with_estimator
-from psephos.scenarios.truth_discovery.paper.trials import clean_accuracy, run_trials
-from psephos.scenarios.truth_discovery.paper.workloads import Workloads
+from psephos.scenarios.truth_discovery.paper.trials import (
+    ESTIMATOR_NAMES,
+    Cells,
+    clean_accuracy,
+    noise_at,
+    session_of,
+    with_estimator,
+)
 
 SEED, CELL = 5, "a cell"
 TRIALS = 5
 
 
+def accuracies(layout: Layout, noise: Noise, *estimators: str, seed: int = SEED) -> list[list[float]]:
+    """Return each estimator's accuracies, as cells of a crowd have them."""
+    found = Cells({CELL: layout}, seed=seed).accuracies(CELL, noise, estimators, trials=TRIALS)
+    return [found[name].tolist() for name in estimators]
+
+
 class ShiftedNoise(SimulatedNoise):
     """The noise of the parties behind the first few."""
 
-    def __init__(self, shift: int) -> None:
-        super().__init__(SEED, session=CELL)
+    def __init__(self, noise: Noise, shift: int) -> None:
+        super().__init__(SEED, session=session_of(CELL, noise))
         self.shift = shift
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
@@ -55,14 +66,14 @@ def layout(request: pytest.FixtureRequest) -> Layout:
 @pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "fresh_two_layer"])
 def test_trials_are_sessions_of_the_protocol(layout: Layout, mechanism: str, estimator: str) -> None:
     """The protocol by arrays, a session a trial, finds the same truths, so the accuracies are equal bit for bit."""
-    changes = {"mechanism": mechanism, "epsilon": 0.7, "estimator": estimator}
-    parameters = msgspec.structs.replace(layout.parameters, **changes)
+    changes = {"mechanism": mechanism, "epsilon": 0.7}
+    parameters = msgspec.structs.replace(with_estimator(layout.parameters, estimator), **changes)
     protocol = TruthDiscovery(parameters)
     crowd = layout.crowd
     inputs = protocol.encode(as_parties(crowd).table)
     expected: list[float] = []
     for trial in range(TRIALS):
-        noise = ShiftedNoise(trial * len(crowd.workers))
+        noise = ShiftedNoise(protocol.noise, trial * len(crowd.workers))
         outcome = run_population(protocol, inputs, noise=noise).outcome
         truths = outcome.truths
         pairs = zip(truths, crowd.truth.tolist(), layout.is_gold.tolist(), strict=True)
@@ -72,8 +83,7 @@ def test_trials_are_sessions_of_the_protocol(layout: Layout, mechanism: str, est
         known = {task: str(crowd.answer_sets[0][true]) for task, true in zip(crowd.tasks, truth, strict=True)}
         own = TruthMeasures(protocol, inputs, gold=known).of(outcome, ())  # as `psephos trials` has it
         assert own["error rate"] == pytest.approx(1 - expected[-1])
-    (found,) = run_trials(layout, protocol.noise, [parameters], trials=TRIALS, seed=SEED, cell=CELL)
-    assert found.tolist() == expected
+    assert accuracies(layout, protocol.noise, estimator) == [expected]
     assert len(set(expected)) > 1
 
 
@@ -81,8 +91,8 @@ def test_reports_are_those_of_the_sessions_rows(layout: Layout) -> None:
     parameters = msgspec.structs.replace(layout.parameters, mechanism="two_layer", epsilon=0.3)
     protocol = TruthDiscovery(parameters)
     inputs = protocol.encode(as_parties(layout.crowd).table)
-    tally = run_population(protocol, inputs, noise=ShiftedNoise(0)).tallies[0]
-    source = SimulatedNoise(SEED, session=CELL)
+    tally = run_population(protocol, inputs, noise=ShiftedNoise(protocol.noise, 0)).tallies[0]
+    source = SimulatedNoise(SEED, session=session_of(CELL, protocol.noise))
     (labels,) = draw_labels(layout, protocol.noise, source, start=0, stop=1)
     answers = layout.crowd.answers
     expected = sorted(zip(answers.workers.tolist(), answers.tasks.tolist(), labels.tolist(), strict=True))
@@ -92,19 +102,16 @@ def test_reports_are_those_of_the_sessions_rows(layout: Layout) -> None:
 
 def test_an_estimator_sees_the_same_reports_alone_and_beside_others(layout: Layout) -> None:
     noise = make_noise(msgspec.structs.replace(layout.parameters, epsilon=1.0))
-    asked = [with_estimator(layout.parameters, name) for name in ESTIMATOR_NAMES]
-    together = run_trials(layout, noise, asked, trials=TRIALS, seed=SEED, cell=CELL)
-    alone = [run_trials(layout, noise, [one], trials=TRIALS, seed=SEED, cell=CELL)[0] for one in asked]
-    assert [each.tolist() for each in together] == [each.tolist() for each in alone]
+    together = accuracies(layout, noise, *ESTIMATOR_NAMES)
+    assert together == [accuracies(layout, noise, name)[0] for name in ESTIMATOR_NAMES]
 
 
 def test_how_many_trials_stand_side_by_side_changes_nothing(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     noise = make_noise(msgspec.structs.replace(layout.parameters, mechanism="two_layer", epsilon=0.2))
-    asked = [with_estimator(layout.parameters, name) for name in ("majority", "truth_discovery")]
     found: list[list[list[float]]] = []
     for number in (1, 2, TRIALS):
         monkeypatch.setattr(module, "_TRIALS_AT_A_TIME", number)
-        found.append([each.tolist() for each in run_trials(layout, noise, asked, trials=TRIALS, seed=1, cell=CELL)])
+        found.append(accuracies(layout, noise, "majority", "truth_discovery"))
     assert found[0] == found[1] == found[2]
 
 
@@ -146,17 +153,14 @@ def test_prices_are_what_they_say(layout: Layout) -> None:
     assert less.part.proven == pytest.approx(0.5, rel=1e-6)
 
 
-def test_cells_are_measured_once_and_by_their_law(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    cells = Cells(Workloads({"crowd": layout}, {}), seed=1)
+def test_cells_are_measured_once_and_by_their_law(layout: Layout) -> None:
+    cells = Cells({"crowd": layout}, seed=1)
     noise = noise_at(layout, "one_layer", unit="claimed", price=1.0)
     first = cells.accuracies("crowd", noise, ("majority", "truth_discovery"), trials=3)
-
-    def never(*_args: object, **_options: object) -> None:
-        pytest.fail("measured again")
-
-    monkeypatch.setattr("psephos.scenarios.truth_discovery.paper.cells.run_trials", never)
-    again = cells.accuracies("crowd", noise, ("truth_discovery",), trials=3)
-    assert again[0] is first[1]
+    again = cells.accuracies("crowd", noise, ("truth_discovery", "one_coin"), trials=3)
+    assert again["truth_discovery"] is first["truth_discovery"]
+    other = noise_at(layout, "one_layer", unit="claimed", price=0.1)
+    assert cells.accuracies("crowd", other, ("majority",), trials=3)["majority"] is not first["majority"]
 
 
 def test_labels_are_renumbered_alike_in_all_tasks_of_a_size() -> None:

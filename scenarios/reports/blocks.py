@@ -1,0 +1,126 @@
+"""What a run or an audit left, as blocks of a page: estimates, the exchange of messages, audited losses.
+
+An estimate has its error, and as many digits as that deserves; a lower bound stands beside claim and proof.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from ..presentation import rows_of
+from ..presentation.numbers import capitalized, some
+from ..presentation.presenter import error_of
+from ..presentation.rows import column_of, table_of_rows
+from ..presentation.terminal import title_of
+from ..running.reader import Audit, RunLeft
+from ..running.session_facts import Priced, SessionFacts
+from ..tables import Cell, Rows, Table, listed
+from .page import Step, Steps, epsilon_cell, epsilon_text
+
+__all__ = ["audited_losses", "estimates_in", "exchange_of"]
+
+_ERROR: Final = "_standard_error"
+
+
+def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None, str]:
+    """Return what was estimated as a table, and what all its rows share and the table therefore leaves out.
+
+    The table is None where nothing was estimated. If it is whole, it leaves nothing out but what no row has.
+    """
+    rows = _estimates(left)
+    if not rows:
+        return None, ""
+    left_out: Mapping[str, Cell] = {} if is_whole else _same_in_all(rows)
+    unknown = [key for key in rows[0] if all(row.get(key) is None for row in rows)]
+    table = table_of_rows(rows, caption="What was estimated", name="estimates", left_out=[*left_out, *unknown])
+    return table, ", ".join(f"{title_of(key).lower()} {cell.words}" for key, cell in left_out.items())
+
+
+def _same_in_all(rows: Rows) -> Mapping[str, Cell]:
+    """Return the exact numbers that all rows share, by their columns: a sentence says them once."""
+    if len(rows) < 2:  # noqa: PLR2004  a single row has nothing to share
+        return {}
+    columns = {key: [row.get(key) for row in rows] for key in list(rows[0])[1:]}
+    return {
+        key: column_of(key, rows)[0]
+        for key, values in columns.items()
+        if isinstance(values[0], (int, float))
+        and not isinstance(values[0], bool)
+        and len(set(map(str, values))) == 1
+        and not any(row.get(error_of(key)) for row in rows)
+        and _ERROR not in key
+    }
+
+
+def _estimates(left: RunLeft) -> Rows:
+    if left.estimates is not None:
+        return left.estimates
+    if left.outcome is None:
+        return []
+    return rows_of(left.outcome, truth=None if left.result is None else left.result.truth)
+
+
+def exchange_of(left: RunLeft, about: SessionFacts) -> Steps:
+    """Return the messages of a session in their order, as parties and server send them."""
+    received = {} if left.result is None else left.result.received
+    num = None if left.result is None or (left.is_deployment and about.hides_participation) else left.result.num_parties
+    server, party = about.server_role.replace("-", " "), about.client_role
+    steps = [
+        Step(way="up", title="Hello", words="who I am, and which session" if num is None else f"{num:,} on the roster"),
+        Step(way="down", title="Welcome", words="the agreed parameters"),
+    ]
+    for phase in about.phases:
+        drawn = "; ".join(_priced(loss) for loss in phase.losses)
+        steps.append(Step(way="down", title=f"Request: {phase.name}"))
+        number = "who reports is private" if phase.hides_participation else _counted(received.get(phase.name))
+        if phase.is_central:
+            steps.append(Step(way="up", title="values as they are", words=number))
+            steps.append(Step(way="server", title="adds the noise", words=drawn))
+        else:
+            words = f"{drawn}{f'; kept in {phase.kept}' if phase.kept else ''}"
+            steps.append(Step(way="parties", title="randomize, each on its own", words=words))
+            steps.append(Step(way="up", title=phase.name, words=number))
+        if phase.publishes:
+            steps.append(Step(way="down", title="what the phase publishes", words="to all who take part"))
+    steps.append(Step(way="server", title="adds up and estimates"))
+    released = left.outcome is not None or (left.result is not None and left.result.outcome is not None)
+    if released:
+        steps.append(Step(way="down", title="Release", words="the outcome, to all who take part"))
+    elif left.run is not None and left.run.failure is not None:
+        steps[-1] = Step(way="server", title="ends without an outcome", words=left.run.failure.reason)
+    return Steps(parties=f"{capitalized(party)}s", server=capitalized(server), steps=steps)
+
+
+def _priced(loss: Priced) -> str:
+    times = f"{loss.number:,} times " if loss.number > 1 else ""
+    return f"{loss.mechanism}, {times}one {loss.unit}".replace("one one", "one").replace("one all", "all") + (
+        f", ε = {epsilon_text(loss.proven)} in all" if loss.number > 1 else f", ε = {epsilon_text(loss.proven)}"
+    )
+
+
+def _counted(number: int | None) -> str:
+    return "" if number is None else some(number, "report")
+
+
+def audited_losses(audit: Audit) -> tuple[Table, str]:
+    """Return what an audit found, as a table, and how sure that is."""
+    table = listed(
+        audit.rows,
+        [
+            ("Audited", lambda row: f"{row.group}: {row.name}"),
+            ("Unit", lambda row: row.unit),
+            ("ε claimed", lambda row: epsilon_cell(row.claimed)),
+            ("ε proven", lambda row: epsilon_cell(row.proven)),
+            ("ε audited", lambda row: "–" if row.audited is None else Cell(f"{row.audited:.3f}", row.audited)),
+            ("Tightness", lambda row: "–" if (part := row.tightness) is None else Cell(f"{100 * part:.0f} %", part)),
+            ("Verdict", lambda row: row.verdict.cell),
+        ],
+        caption="What an audit found",
+        name="audit",
+    )
+    samples = " and ".join(f"{number:,} {source} outputs" for source, number in audit.samples.items())
+    drawn_of = f", from {samples} of each neighbor at most" if samples else ""
+    sure = (
+        f"Audited is a lower bound on ε{drawn_of}. All bounds hold at once with confidence {audit.confidence:g}. "
+        "Not refuting proves nothing: other neighbors, or more outputs, may tell more."
+    )
+    return table, sure

@@ -1,0 +1,237 @@
+"""A journal's witness: an older copy of the whole folder, which agrees with itself, is found from outside it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from journal_child import ABOUT, row
+from psephos.agents.journal_file import JournalFile, copy_journal, give_lock, install_journal, read_own
+from psephos.agents.journal_format import About, Head, lock_file_of, read_journal
+from psephos.agents.witness import HeadFile, Witness
+from psephos.protocol.errors import JournalError
+
+NAME = "journal.sqlite3"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journals" / NAME
+
+
+@pytest.fixture
+def witness(tmp_path: Path) -> Witness:
+    return Witness(tmp_path / "witness")
+
+
+def add(path: Path, count: int, witness: Witness | None) -> None:
+    """Let a process add rows to a journal, made if it is not there."""
+    journal, rows = JournalFile.open(path, ABOUT, witness=witness)
+    with journal:
+        journal.append([row(len(rows) + number) for number in range(count)])
+
+
+def num_rows(path: Path, witness: Witness | None) -> int:
+    journal, rows = JournalFile.open(path, ABOUT, witness=witness)
+    journal.close()
+    assert read_own(path, kind=ABOUT.kind, witness=witness).rows == rows
+    return len(rows)
+
+
+def refused(path: Path, witness: Witness) -> str:
+    """Return why a journal is refused, to its owner and to a reader alike."""
+    with pytest.raises(JournalError) as caught:
+        JournalFile.open(path, ABOUT, witness=witness)
+    if path.exists():
+        with pytest.raises(JournalError) as read:
+            read_own(path, kind=ABOUT.kind, witness=witness)
+        assert read.value.reason == caught.value.reason
+    return caught.value.reason
+
+
+def restore_folder(snapshot: Path, folder: Path) -> None:
+    shutil.rmtree(folder)
+    shutil.copytree(snapshot, folder)
+
+
+@pytest.mark.parametrize("lock", ["older", "zeroed", "gone"])
+@pytest.mark.parametrize("num_since", [1, 3])
+def test_an_older_copy_of_the_whole_folder_is_refused(
+    path: Path, witness: Witness, tmp_path: Path, lock: str, num_since: int
+) -> None:
+    add(path, 2, witness)
+    snapshot = tmp_path / "snapshot"
+    shutil.copytree(path.parent, snapshot)
+    for _ in range(num_since):
+        add(path, 1, witness)
+    restore_folder(snapshot, path.parent)
+    if lock == "zeroed":
+        lock_file_of(path).write_bytes(bytes(256))
+    elif lock == "gone":
+        lock_file_of(path).unlink()
+    told = f"(as {witness.file_of(path)} tells)"
+    expected = f"has 2 records, and had {2 + num_since} {told}: it was cut short, or is an older copy"
+    assert refused(path, witness).startswith(expected if lock == "older" else "has 2 records, and nothing in")
+    if lock == "older":
+        assert num_rows(path, None) == 2  # without a witness nobody can tell
+    else:
+        with pytest.raises(JournalError, match="has 2 records, and nothing in"):
+            JournalFile.open(path, ABOUT)
+
+
+def test_a_folder_that_is_gone_is_missed_until_somebody_accepts_that(path: Path, witness: Witness) -> None:
+    add(path, 3, witness)
+    shutil.rmtree(path.parent)
+    said = refused(path, witness)
+    assert said.startswith("is gone, and had 3 records. Put it back, or restore a backup with")
+    told = witness.file_of(path)
+    assert said.endswith(f"removes {told}, and begins anew")
+    path.parent.mkdir(exist_ok=True)
+    told.unlink()
+    assert num_rows(path, witness) == 0
+
+
+def test_of_two_copies_on_one_machine_the_first_to_go_on_is_the_journal(
+    path: Path, witness: Witness, tmp_path: Path
+) -> None:
+    add(path, 2, witness)
+    other = tmp_path / "other" / NAME
+    shutil.copytree(path.parent, other.parent)
+    assert num_rows(other, witness) == 2
+    add(other, 1, witness)
+    assert refused(path, witness).startswith("has 2 records, and had 3")
+    add(other, 1, witness)
+    assert num_rows(other, witness) == 4
+
+
+def test_a_folder_that_is_moved_goes_on(path: Path, witness: Witness, tmp_path: Path) -> None:
+    add(path, 2, witness)
+    moved = tmp_path / "moved" / NAME
+    path.parent.rename(moved.parent)
+    add(moved, 2, witness)
+    assert num_rows(moved, witness) == 4
+
+
+def test_a_key_knows_a_journal_wherever_it_is_and_one_process_has_it(path: Path, tmp_path: Path) -> None:
+    """As that of a server's session: a copy of its folder does not go on beside it, or after it."""
+    witness = Witness(tmp_path / "witness", "session 1")
+    add(path, 1, witness)
+    copy = tmp_path / "copy" / NAME
+    shutil.copytree(path.parent, copy.parent)
+    journal, _ = JournalFile.open(path, ABOUT, witness=witness)
+    with journal, pytest.raises(JournalError, match="is in use by process"):
+        JournalFile.open(copy, ABOUT, witness=witness)
+    add(path, 1, witness)
+    assert refused(copy, witness).startswith("has 1 records, and had 2")
+    shutil.rmtree(copy.parent)
+    shutil.rmtree(path.parent)
+    assert refused(path, witness).startswith("is gone, and had 2 records")
+    add(path, 1, Witness(witness.folder, "session 2"))  # another one in the same place
+
+
+def test_a_copy_from_before_the_journal_moved_away_or_was_pruned_is_refused(
+    path: Path, witness: Witness, tmp_path: Path
+) -> None:
+    add(path, 2, witness)
+    snapshot = tmp_path / "snapshot"
+    shutil.copytree(path.parent, snapshot)
+    target = tmp_path / "target" / NAME
+    target.parent.mkdir()
+    journal, _ = JournalFile.open(path, ABOUT, witness=witness)
+    with journal:
+        journal.change_about(moved_to=str(target))
+        journal.write_copy(target, moved_to="")
+        give_lock(target, kind=ABOUT.kind, witness=witness)
+        journal.change_about(is_moved=True)
+    assert num_rows(target, witness) == 2
+    restore_folder(snapshot, path.parent)
+    assert refused(path, witness).startswith("has 2 records, and had 2 (as ")
+    restore_folder(target.parent, path.parent)
+    journal, rows = JournalFile.open(target, ABOUT, witness=witness)
+    with journal:
+        journal.rewrite(rows)
+    assert refused(path, witness).startswith("has 2 records, and had 2 (as ")
+
+
+def test_a_backup_in_the_place_of_a_lost_journal_counts_from_then_on(
+    path: Path, witness: Witness, tmp_path: Path
+) -> None:
+    add(path, 2, witness)
+    backup = tmp_path / "backup"
+    copy_journal(path, backup, backup_of=7)
+    add(path, 1, witness)
+    assert len(read_own(backup, kind=ABOUT.kind, witness=witness).rows) == 2  # nobody goes on with it
+    elsewhere = tmp_path / "elsewhere" / NAME
+    path.parent.rename(elsewhere.parent)  # and goes on there
+    add(elsewhere, 1, witness)
+    install_journal(backup, path, kind=ABOUT.kind, witness=witness, backup_of=0)
+    assert num_rows(path, witness) == 2
+    add(path, 5, witness)
+    assert num_rows(path, witness) == 7
+
+
+def test_a_witness_that_tells_nothing_or_less_keeps_nobody_out(path: Path, witness: Witness) -> None:
+    """As on another machine, or after a kill between a commit and what tells of it."""
+    add(path, 2, witness)
+    told = witness.file_of(path)
+    before = told.read_bytes()
+    add(path, 1, witness)
+    for said in (before, b"", bytes(256)):
+        told.write_bytes(said)
+        assert num_rows(path, witness) == 3
+    assert str(path) in told.read_text() or told.stat().st_size == 256
+
+
+def test_what_is_told_is_never_newer_than_the_journal(
+    path: Path, witness: Witness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(path, 1, witness)
+    write = HeadFile.write
+
+    def check(file: HeadFile, head: Head, *, of: str = "") -> None:
+        write(file, head, of=of)
+        assert file.head is not None
+        read_journal(path, kind=ABOUT.kind).check(head, path)
+
+    monkeypatch.setattr(HeadFile, "write", check)
+    journal, rows = JournalFile.open(path, ABOUT, witness=witness)
+    with journal:
+        journal.append([row(1)])
+        journal.change_about(moved_to="away")
+        journal.rewrite(rows)
+
+
+def test_a_commit_counts_though_nobody_can_tell_of_it(
+    path: Path, witness: Witness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(path, 1, witness)
+    journal, _ = JournalFile.open(path, ABOUT, witness=witness)
+    with journal:
+        monkeypatch.setattr(HeadFile, "write", _fail)
+        journal.append([row(1)])
+    monkeypatch.undo()
+    assert num_rows(path, witness) == 2
+
+
+def _fail(*_: object, **__: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_witness_that_cannot_be_is_named_with_what_helps(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(JournalError, match=r"can have no witness in .*/file/witness.*: name another folder"):
+        JournalFile.open(path, ABOUT, witness=Witness(tmp_path / "file" / "witness"))
+    planted = Witness(tmp_path / "witness")
+    planted.folder.mkdir()
+    planted.file_of(path).symlink_to(tmp_path / "target")
+    with pytest.raises(JournalError, match="can have no witness"):
+        JournalFile.open(path, ABOUT, witness=planted)
+    assert not (tmp_path / "target").exists()
+
+
+def test_journals_of_others_do_not_matter(path: Path, witness: Witness, tmp_path: Path) -> None:
+    other = tmp_path / "other" / NAME
+    journal, _ = JournalFile.open(other, About(kind=ABOUT.kind), witness=witness)
+    with journal:
+        journal.append([row(number) for number in range(100, 110)])
+    add(path, 1, witness)
+    assert (num_rows(path, witness), num_rows(other, witness)) == (1, 10)

@@ -1,0 +1,55 @@
+"""Files that nobody but their owner reads, in folders into which nobody else puts any.
+
+The rule that holds here: a file has its owner's rights alone at every moment, and no link is followed to it.
+"""
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Final
+
+__all__ = ["OWN_FOLDER", "is_own", "replace_private", "write_private"]
+
+OWN_FOLDER: Final = "a folder of one's own, to which nobody else may write (chmod go-w)"
+"""What is allowed where `is_own` has to hold."""
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a new file that nobody but its owner can read, at no moment.
+
+    Raises:
+        OSError: it is there already, or cannot be written.
+    """
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.write(data)
+
+
+def replace_private(path: Path, data: bytes) -> None:
+    """Write a file that nobody but its owner can read, in the place of one that may be there; no link is followed.
+
+    Raises:
+        OSError: it cannot be written; then what was there is there.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def is_own(folder: Path) -> bool:
+    """Return whether nobody else may put files or links into a folder, or another folder in its place.
+
+    A group that has its owner's number is taken for the owner's alone, as systems make one for each user.
+
+    Raises:
+        OSError: it cannot be looked into.
+    """
+    found, above = folder.stat(), folder.resolve().parent.stat()
+    shared = stat.S_IWOTH | (0 if found.st_gid == found.st_uid else stat.S_IWGRP)
+    is_ours = found.st_uid == folder.lstat().st_uid == os.geteuid()
+    return is_ours and not found.st_mode & shared and above.st_mode & (stat.S_IWOTH | stat.S_ISVTX) != stat.S_IWOTH
