@@ -37,7 +37,7 @@ class Credit(NamedTuple):
     """How much of what an estimator says beyond chance was worth keeping on published crowds.
 
     Args:
-        least: on the crowd that deserved least.
+        least: on the crowd that deserved least; 0 where confidences were worth nothing there.
         average: on all of them together.
         most: on the one that deserved most.
     """
@@ -73,18 +73,18 @@ _CLAMPED: Final = ("max_iterations", "clamp")
 ESTIMATORS: Final[Mapping[EstimatorName, Estimator]] = {
     "majority": Estimator(find=majority_vote, takes=()),
     "truth_discovery": Estimator(
-        find=truth_discovery, credit=Credit(0.3, 0.58, 0.9), takes=(*_CLAMPED, "weight_function", "normalization")
+        find=truth_discovery, credit=Credit(0.2, 0.58, 0.9), takes=(*_CLAMPED, "weight_function", "normalization")
     ),
-    "one_coin": Estimator(find=one_coin, credit=Credit(0.3, 0.53, 0.9), takes=_BY_EM),
-    "dawid_skene": Estimator(find=dawid_skene, credit=Credit(0.3, 0.53, 0.9), takes=_BY_EM),
+    "one_coin": Estimator(find=one_coin, credit=Credit(0.0, 0.53, 0.9), takes=_BY_EM),
+    "dawid_skene": Estimator(find=dawid_skene, credit=Credit(0.2, 0.53, 0.95), takes=_BY_EM),
     "crh": Estimator(find=crh, takes=_CLAMPED),
-    "noise_aware": Estimator(find=noise_aware_one_coin, credit=Credit(0.5, 0.74, 0.93), knows_noise=True, takes=_BY_EM),
+    "noise_aware": Estimator(find=noise_aware_one_coin, credit=Credit(0.2, 0.74, 0.95), knows_noise=True, takes=_BY_EM),
     "noise_aware_dawid_skene": Estimator(
-        find=noise_aware_dawid_skene, credit=Credit(0.5, 0.82, 0.95), knows_noise=True, takes=_BY_EM
+        find=noise_aware_dawid_skene, credit=Credit(0.3, 0.82, 1.0), knows_noise=True, takes=_BY_EM
     ),
     "noise_aware_crh": Estimator(find=crh, knows_noise=True, takes=_CLAMPED),
     "cautious": Estimator(
-        find=cautious_truth_discovery, credit=Credit(0.5, CREDIT, 0.93), knows_noise=True, takes=_CLAMPED
+        find=cautious_truth_discovery, credit=Credit(0.2, CREDIT, 0.95), knows_noise=True, takes=_CLAMPED
     ),
 }
 """By name; "auto" is one of them."""

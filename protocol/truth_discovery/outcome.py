@@ -89,11 +89,12 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     def confidence_ranges(self) -> tuple[tuple[float, float] | None, ...]:
         """For each task how probably its label is right: on the worst published crowd, and on the best.
 
-        The same in all tasks of a crowd: it is the crowd that is better or worse. None where nobody answered.
+        The same in all tasks of a crowd: it is the crowd that is better or worse. None where nobody answered, and of
+        an estimator whose confidences were worth nothing on some crowd: those rank the tasks, and say no more.
         """
         credit, found = CREDITS[self.estimator], list[tuple[float, float] | None]()
         for model, number in zip(self.model_confidences, self.set_of_task, strict=True):
-            if model is None:
+            if model is None or not credit.least:
                 found.append(None)
                 continue
             chance = 1 / len(self.answer_sets[number])

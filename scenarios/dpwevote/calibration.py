@@ -21,7 +21,7 @@ from ...protocol.estimators import Verdict
 from ...protocol.phases import Inputs
 from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement
 
-__all__ = ["CALIBRATION", "matrices_of"]
+__all__ = ["CALIBRATION", "Sessions", "matrices_of", "truth_of", "vote_of"]
 
 _DIGITS: Final = 15
 """Of entries of matrices, whose rows must add up to 1 as they are written."""
@@ -50,6 +50,8 @@ _SESSIONS: Final[Axes] = {
     "wrong": ("passes", "fails"),
     "candidates": (1, 2, 5),
 }  # fmt: skip
+_FEW_WEIGHTS: Final[Axes] = {"light": (1, 2, 3), "heavy": (0, 1)}
+"""The optimal mechanism is designed for a set of weights: seconds for few, minutes for many."""
 _PRIORS: Final[Axes] = {
     "variant": ("joint", "laplace", "two_point", "signed_rr", "optimal", "public"),
     "prior": ("mixed", "uniform"),
@@ -58,7 +60,7 @@ _PRIORS: Final[Axes] = {
 }
 
 
-def _vote_of(case: Case) -> DPWeVote | None:
+def vote_of(case: Case) -> DPWeVote | None:
     """Return a session's protocol; None where nobody can have its parameters."""
     given: dict[str, Any] = dict(_QUOTAS[case.get("quota", "half")])
     variant, _, kind = case["variant"].partition(", ")
@@ -97,7 +99,7 @@ def matrices_of(epsilon: float, num_weights: int = 3, *, is_public: bool = False
     if is_public:
         return {"epsilon": 1.0, "opinion_matrix": tuple(opinions)}
     steps = np.abs(np.subtract.outer(range(num_weights), range(num_weights)))
-    decays = np.exp(-epsilon / 2 / (num_weights - 1) * steps)
+    decays = np.exp(-epsilon / 2 / max(num_weights - 1, 1) * steps)
     rows: list[list[float]] = (decays / decays.sum(axis=1, keepdims=True)).round(_DIGITS).tolist()
     told = tuple((round(1 - math.fsum(row[1:]), _DIGITS), *row[1:]) for row in rows)
     return {"epsilon": 1.0, "weight_matrix": told, "opinion_matrix": tuple(opinions)}
@@ -137,7 +139,7 @@ class _Truth(NamedTuple):
     passes: bool
 
 
-def _truth_of(case: Case, parameters: Parameters) -> _Truth | None:
+def truth_of(case: Case, parameters: Parameters) -> _Truth | None:
     """Return partners whose "yes" is as near to the quota as adding them up one by one brings it, on the wrong side."""
     number, every = case["partners"], parameters.weights
     heavy = every[-max(case["heavy"], 1) :]
@@ -187,7 +189,7 @@ def _draw(vote: DPWeVote, inputs: Inputs, sessions: int, generator: np.random.Ge
     return drawn
 
 
-class _Sessions:
+class Sessions:
     """Sessions of one truth, whose outcomes are made when they are asked for.
 
     Args:
@@ -238,14 +240,14 @@ class _Sessions:
 
 
 def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
-    vote = _vote_of(case)
-    truth = None if vote is None else _truth_of(case, vote.parameters)
+    vote = vote_of(case)
+    truth = None if vote is None else truth_of(case, vote.parameters)
     if vote is None or truth is None:
         return None
     verdict = Verdict.FAILS if truth.passes else Verdict.PASSES
     most = max(_MOST_ROWS // len(truth.weights), 1)
     found = [
-        _Sessions(vote, truth, min(most, sessions - start), generator).share_of(verdict)
+        Sessions(vote, truth, min(most, sessions - start), generator).share_of(verdict)
         for start in range(0, sessions, most)
     ]
     stated = min(1.0, vote.parameters.level * len(vote.parameters.candidates))
@@ -254,11 +256,11 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
 
 def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
     """Hold the squared errors of margin and support against their squared standard errors."""
-    vote = _vote_of(case)
-    truth = None if vote is None else _truth_of(case, vote.parameters)
+    vote = vote_of(case)
+    truth = None if vote is None else truth_of(case, vote.parameters)
     if vote is None or truth is None:
         return None
-    held, parameters = _Sessions(vote, truth, sessions, generator), vote.parameters
+    held, parameters = Sessions(vote, truth, sessions, generator), vote.parameters
     support = float((truth.weights * truth.opinions).sum())
     margin = support - parameters.fraction * float(truth.weights.sum()) - (parameters.quota or 0.0)
     candidates = [held.outcome(session).candidates[0] for session in range(sessions)]
@@ -272,7 +274,7 @@ def _squares(candidate: CandidateOutcome, margin: float) -> tuple[float, float]:
 
 
 def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
-    vote = _vote_of(case)
+    vote = vote_of(case)
     if vote is None:
         return None
     pairs = list(_claims(vote, case, sessions, generator))
@@ -285,22 +287,22 @@ def _claims(vote: DPWeVote, case: Case, sessions: int, generator: np.random.Gene
     for _ in range(sessions):
         is_coins = case["prior"] == "mixed" and generator.random() < 1 / 2
         yes = 0.5 if is_coins else float(generator.random())
-        weights: FloatArray = generator.integers(1, 4, number).astype(np.float64)
-        opinions = (generator.random(number) < yes).astype(np.int64)
+        weights: FloatArray = np.asarray(generator.integers(1, 4, number), dtype=np.float64)
+        opinions: IntArray = np.asarray(generator.random(number) < yes, dtype=np.int64)
         passes = bool((weights * (2 * opinions - 1)).sum() >= 0)
-        candidate = _Sessions(vote, _Truth(weights, opinions, passes), 1, generator).outcome(0).candidates[0]
+        candidate = Sessions(vote, _Truth(weights, opinions, passes), 1, generator).outcome(0).candidates[0]
         yield candidate.error_probability, float(candidate.passed != passes)
 
 
 def _statements() -> list[Statement]:
     verdicts = [
         Statement(
-            name=f"verdict of {variant}",
+            name=f"verdict: {variant}",
             about=(
                 "no verdict of a session is wrong with more probability than the level, times the candidates. Truths "
                 "are as near to the quota as partners can be, on the side that the verdict denies."
             ),
-            axes={**_SESSIONS, "variant": (variant,)},
+            axes={**_SESSIONS, "variant": (variant,), **(_FEW_WEIGHTS if variant == "optimal" else {})},
             hold=_hold_verdicts,
             times=5,
         )
@@ -308,6 +310,16 @@ def _statements() -> list[Statement]:
     ]
     return [
         *verdicts,
+        Statement(
+            name="verdicts in a game",
+            about=(
+                "of several votes in which the same reports of weights count, any verdict is wrong with no more "
+                "probability than the level, times the votes."
+            ),
+            axes={**_SESSIONS, "variant": ("joint", "joint, split", "laplace"), "candidates": (2, 3, 5, 8)},
+            hold=_hold_verdicts,
+            times=5,
+        ),
         Statement(
             name="probability of an error",
             about=(
@@ -321,7 +333,8 @@ def _statements() -> list[Statement]:
         Statement(
             name="standard error of a margin",
             about="the mean squared error of a margin is no more than the mean of its squared standard error.",
-            axes={axis: values for axis, values in _SESSIONS.items() if axis not in {"level", "candidates"}},
+            axes={axis: values for axis, values in _SESSIONS.items() if axis not in {"level", "candidates"}}
+            | {"variant": tuple(variant for variant in _SESSIONS["variant"] if variant != "optimal")},
             hold=_hold_errors,
             kind="error",
         ),

@@ -27,7 +27,7 @@ from scipy.special import betaincinv, ndtri
 
 from ...protocol.arrays import FloatArray
 from ...protocol.errors import ConfigurationError, one_of, require
-from ..presentation.terminal import show_sheet
+from ..presentation.terminal import show_note, show_table
 from ..running.folder import RunFolder
 from ..running.progress import OnStep
 from ..system import load_each, names_with
@@ -67,7 +67,7 @@ _ATTEMPTS: Final = 40
 """To find a place that a protocol accepts, and neighbors that are worse, before a search begins elsewhere."""
 _KEPT: Final = 4
 """Of the worst places of a search, which are held again."""
-_DIGITS: Final = 6
+_DIGITS: Final = 3
 _ROUNDING: Final = 1e-9
 
 Case: TypeAlias = Mapping[str, Any]
@@ -93,7 +93,7 @@ class Statement:
     """A sentence with a number in it.
 
     Args:
-        name: what is stated.
+        name: what is stated; of one kind of several, with a colon before its name.
         about: what it promises, and which truths are tried.
         axes: of a session.
         hold: holds so many sessions at a place; None where nobody can have such a session.
@@ -110,6 +110,11 @@ class Statement:
     times: float = 1.0
 
 
+def _no_tables(_wanted: "Wanted") -> Iterable[Table]:
+    """Have nothing but statements."""
+    return ()
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Calibration:
     """What a system states: its part `calibration`.
@@ -124,7 +129,7 @@ class Calibration:
     title: str
     about: str
     statements: Callable[[], Sequence[Statement]]
-    tables: Callable[["Wanted"], Iterable[Table]] = lambda _: ()
+    tables: Callable[["Wanted"], Iterable[Table]] = _no_tables
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +147,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
         strain: `low` over what is stated; above 1 the statement is broken. Under a prior also what is stated over
             `high`.
         holds: whether these limits allow what is stated.
-        case: the place.
+        case: the place, but for what is so in all of the statement's cells.
     """
 
     system: str
@@ -224,7 +229,7 @@ def _cell(system: str, statement: Statement, case: Case, held: Held) -> Cell:
         high=high,
         strain=strain,
         holds=strain <= 1 + _ROUNDING,
-        case=", ".join(f"{axis}={value}" for axis, value in case.items()),
+        case=", ".join(f"{axis}={value}" for axis, value in case.items() if len(statement.axes.get(axis, ())) > 1),
     )
 
 
@@ -290,11 +295,12 @@ def search(
         return -math.inf if cell is None else cell.strain
 
     def anywhere() -> Case:
-        return {axis: values[generator.integers(len(values))] for axis, values in statement.axes.items()}
+        return {axis: values[int(generator.integers(len(values)))] for axis, values in statement.axes.items()}
 
     while time.monotonic() < until:
         here = next(starts, None) or anywhere()
         strain, idle = strain_at(here), 0
+        worst[tuple(here.values())] = strain, here
         while idle < _ATTEMPTS and time.monotonic() < until:
             there = _neighbor(statement.axes, here, generator)
             # Luck of the first look does not count: a place is taken by what a second one says. Where nothing was wrong
@@ -380,20 +386,20 @@ def _table_of(cells: Sequence[Cell], statements: Sequence[Statement]) -> Table:
     ]
     said_once: dict[tuple[str, str], str] = {}
     for statement, *_ in rows:
-        key = statement.kind, statement.about
-        said_once[key] = f"{said_once[key]}, {statement.name}" if key in said_once else statement.name
+        said_once.setdefault((statement.kind, statement.about), statement.name.partition(":")[0])
     return listed(
         rows,
         [
             ("statement", lambda row: row[0].name),
-            ("cells", lambda row: f"{row[2]}"),
-            ("broken", lambda row: Entry(f"{row[3]}", row[3], tone="poor" if row[3] else "good")),
+            ("worst cell", lambda row: row[1].case),
             ("stated", lambda row: f"{row[1].stated:.{_DIGITS}g}"),
             ("found", lambda row: f"{row[1].found:.{_DIGITS}g}"),
-            ("at 99 %", lambda row: f"{row[1].low:.3g} to {row[1].high:.3g}"),
+            ("at 99 %", lambda row: f"{row[1].low:.{_DIGITS}g} to {row[1].high:.{_DIGITS}g}"),
             ("sessions", lambda row: f"{row[1].sessions:,}"),
-            ("the worst cell", lambda row: row[1].case),
+            ("cells", lambda row: f"{row[2]}"),
+            ("broken", lambda row: Entry(f"{row[3]}", row[3], tone="poor" if row[3] else "good")),
         ],
+        labels=2,
         caption="Statements, each at its worst cell",
         note=" ".join(f"*{said}* ({kind}): {about}" for (kind, about), said in said_once.items()),
         name="cells",
@@ -417,7 +423,8 @@ def page_of_calibration(found: Mapping[str, Sequence[Table]], wanted: Wanted) ->
             f"a cell, more where they are quick; seed {wanted.seed}){searched}. *At most*: whatever the truth is, no "
             "more are wrong than is stated. *On average*: under the prior that the statement names, as many are. "
             "*Error*: squared errors are on average no larger than stated. A cell is *broken* if its interval (99 %) "
-            "does not allow what is stated, and does not again with fresh noise and ten times the sessions."
+            "does not allow what is stated, and does not again with fresh noise and ten times the sessions. Each table "
+            "has the cell of a statement that is nearest to breaking it; all cells are in the files."
         ),
     ]
     for system, part in _parts(found):
@@ -433,7 +440,10 @@ def show_calibration(console: Console, found: Mapping[str, Sequence[Table]]) -> 
         console.print(Text(part.title, style="bold underline"))
         console.print(Text(part.about))
         for table in found[system]:
-            show_sheet(console, table)
+            console.print()
+            console.print(Text(table.caption, style="bold"))
+            show_table(console, table, drop=("sessions", "cells"), whole="--out FOLDER")
+            show_note(console, table.note)
 
 
 def _parts(found: Mapping[str, Sequence[Table]]) -> Iterator[tuple[str, Calibration]]:

@@ -26,7 +26,7 @@ from ...protocol.fair_voting.utility_noise import UtilityNoise
 from ...protocol.mechanisms import VectorLaplace
 from ..experiments.calibration import Axes, Calibration, Case, Held, Statement
 
-__all__ = ["CALIBRATION"]
+__all__ = ["CALIBRATION", "VOTES", "estimates_of", "profile_of", "vote_of"]
 
 _MOST_NUMBERS: Final = 4_000_000
 """That all reports of all votes stand for, of those that are drawn at once."""
@@ -34,7 +34,7 @@ _ROSTERS: Final = (
     (1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (4, 4), (5, 3), (8, 8), (10, 1), (16, 10), (31, 20), (64, 31), (100, 1),
     (100, 100), (1, 1, 1), (3, 2, 1), (8, 5, 3), (20, 20, 20), (4, 3, 2, 1),
 )  # fmt: skip
-_VOTES: Final[Axes] = {
+VOTES: Final[Axes] = {
     "mechanism": ("laplace", *LOCAL, *JOINT),
     "objective": ("parity", "penalized", "constrained", "welfare_constrained"),
     "groups": _ROSTERS,
@@ -48,7 +48,7 @@ _VOTES: Final[Axes] = {
     "share": (0.5, 0.9, 1.0),
     "scores": ("borda", "plurality", "veto"),
 }
-_WINNERS: Final[Axes] = {**_VOTES, "mechanism": tuple(sorted(BY_QUALITY))}
+_WINNERS: Final[Axes] = {**VOTES, "mechanism": tuple(sorted(BY_QUALITY))}
 _PRIORS: Final[Axes] = {
     "objective": ("parity", "penalized", "constrained", "welfare_constrained"),
     "groups": ((8, 5), (200, 100), (1_000, 500), (300, 200, 100)),
@@ -57,7 +57,7 @@ _PRIORS: Final[Axes] = {
 }
 
 
-def _vote_of(case: Case) -> FairVoting | None:
+def vote_of(case: Case) -> FairVoting | None:
     """Return a vote's protocol; None where nobody can have its parameters."""
     sizes: tuple[int, ...] = case["groups"]
     given: dict[str, Any] = {}
@@ -90,7 +90,7 @@ class _Profile(NamedTuple):
     groups: IntArray
 
 
-def _profile_of(case: Case) -> _Profile:
+def profile_of(case: Case) -> _Profile:
     """Return rankings in which alternatives are as good as each other, or far from it."""
     sizes, size = case["groups"], case["alternatives"]
     generator = np.random.default_rng([case["profile"], size, *sizes])
@@ -109,14 +109,13 @@ def _profile_of(case: Case) -> _Profile:
                 first, second = np.argsort(positions[-1])[:2]
                 positions[-1, [first, second]] = positions[-1, [second, first]]
         case "alike":
-            within = np.concatenate([np.arange(own) for own in sizes])
-            positions = positions[within]
+            positions = positions[[place for own in sizes for place in range(own)]]
         case _:
             pass
     return _Profile(positions.astype(np.int64), groups.astype(np.int64))
 
 
-def _estimates(vote: FairVoting, profile: _Profile, votes: int, generator: np.random.Generator) -> FloatArray:
+def estimates_of(vote: FairVoting, profile: _Profile, votes: int, generator: np.random.Generator) -> FloatArray:
     """Return each vote's estimated mean utilities, shape (votes, groups, alternatives)."""
     phase, sizes = vote.phase, vote.parameters.group_sizes
     if isinstance(phase, DisclosedRankings):
@@ -131,18 +130,22 @@ def _estimates(vote: FairVoting, profile: _Profile, votes: int, generator: np.ra
     voters = len(profile.groups)
     if isinstance(phase.report, JointReport):
         told = _told_of_all(phase.report, reports).reshape(votes, voters, len(sizes), -1)
-        return told.sum(axis=1) / np.array(sizes)[:, None] + float(phase.report.mean)
-    each = _told(phase.report, reports).reshape(votes, voters, -1)
-    ends = np.cumsum(sizes)[:-1]
-    means = [own.mean(axis=1) for own in np.split(each, ends, axis=1)]
-    return np.stack(means, axis=1) + float(phase.report.mean)
+        means: FloatArray = told.sum(axis=1) / np.array(sizes)[:, None]
+    else:
+        each = _told(phase.report, reports).reshape(votes, voters, -1)
+        means = np.stack([own.mean(axis=1) for own in np.split(each, np.cumsum(sizes)[:-1], axis=1)], axis=1)
+    return means + _zero(phase.report) + float(phase.report.mean)
+
+
+def _zero(report: RankingReport | JointReport) -> float:
+    """Return what a group's estimate is of reports that are 0 throughout, about the mean."""
+    return float(next(report.estimates([0] * report.width, 1)))
 
 
 def _told(report: RankingReport, reports: IntArray) -> FloatArray:
-    """Return what each report adds to each alternative's utility, about the mean."""
+    """Return what each report adds to each alternative's utility, above that of zeros."""
     if report.laplace is not None:
-        zero, one = (float(next(report.estimates([own] * report.width, 1))) for own in (0, 1))
-        return zero + (one - zero) * reports
+        return _weights(report) * reports
     rows, places = np.unique(reports, axis=0, return_inverse=True)
     weights = _weights(report)
     totals = np.array([report.totals_of(row[None]) for row in rows])
@@ -152,10 +155,9 @@ def _told(report: RankingReport, reports: IntArray) -> FloatArray:
 
 
 def _told_of_all(report: JointReport, reports: IntArray) -> FloatArray:
-    """Return what each report adds to each group's sum for each alternative."""
+    """Return what each report adds to each group's sum for each alternative, above that of zeros."""
     if report.laplace is not None:
-        zero, one = (float(next(report.estimates([own] * report.width, 1))) for own in (0, 1))
-        return zero + (one - zero) * reports
+        return _weights(report) * reports
     rows, places = np.unique(reports, axis=0, return_inverse=True)
     weights = _weights(report)
     totals = np.array([report.totals_of(row[None]) for row in rows])
@@ -166,10 +168,10 @@ def _told_of_all(report: JointReport, reports: IntArray) -> FloatArray:
 
 
 def _weights(report: RankingReport | JointReport) -> FloatArray:
-    """Return what one report counts for its alternative at each position; of pairs, what a preference counts."""
-    number = 1 if report.name.endswith("pair") else report.size
+    """Return what one report counts for its alternative at each position, or one preference, or each number alike."""
+    number = 1 if report.laplace is not None or report.name.endswith("pair") else report.size
     units = np.eye(number, report.width, dtype=np.int64).tolist()
-    return np.array([float(next(report.estimates(unit, 1))) for unit in units])
+    return np.array([float(next(report.estimates(unit, 1))) for unit in units]) - _zero(report)
 
 
 def _won(signs: IntArray, size: int, weight: FloatArray) -> FloatArray:
@@ -194,17 +196,17 @@ def _noise_of(vote: FairVoting) -> UtilityNoise:
 
 
 def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
-    vote = _vote_of(case)
+    vote = vote_of(case)
     if vote is None:
         return None
-    profile, objective = _profile_of(case), vote.parameters.make_objective()
+    profile, objective = profile_of(case), vote.parameters.make_objective()
     inputs = vote.encode({"group": profile.groups, "ranking": Rankings(profile.positions)})
     best = objective.best(vote.utilities_in(inputs), vote.parameters.group_sizes)
     sizes, noise = np.array(vote.parameters.group_sizes, dtype=np.float64), _noise_of(vote)
     most = max(_MOST_NUMBERS // (profile.positions.size * len(sizes)), 1)
     found: list[NDArray[np.bool_]] = []
     for start in range(0, sessions, most):
-        estimates = _estimates(vote, profile, min(most, sessions - start), generator)
+        estimates = estimates_of(vote, profile, min(most, sessions - start), generator)
         merits = merits_of(estimates, objective, sizes)
         winners = merits.argmax(axis=1)
         suspects = np.flatnonzero(~np.isin(winners, best))
@@ -221,12 +223,12 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
 
 
 def _hold_shortfalls(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
-    vote = _vote_of(case)
+    vote = vote_of(case)
     if vote is None:
         return None
     choice = vote.disclosed.choice
     assert isinstance(choice, ExponentialChoice)  # noqa: S101  a winner by quality
-    row = vote.disclosed.sums_of(*_profile_of(case)).reshape(1, -1)
+    row = vote.disclosed.sums_of(*profile_of(case)).reshape(1, -1)
     law = np.exp(choice.log_likelihoods(np.arange(choice.num_alternatives)[:, None], row))[:, 0]
     winners = generator.choice(choice.num_alternatives, size=sessions, p=law / law.sum())
     shortfall = vote.outcome([Tally(vote.parameters.num_voters, winners[:1])]).assurance.shortfall
@@ -239,7 +241,7 @@ def _hold_shortfalls(case: Case, sessions: int, generator: np.random.Generator) 
 
 def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
     """Hold probabilities of winners against utilities as the prior has them."""
-    vote = _vote_of(case)
+    vote = vote_of(case)
     if vote is None:
         return None
     phase, sizes = vote.disclosed, np.array(vote.parameters.group_sizes)
@@ -268,14 +270,14 @@ def _elect(vote: FairVoting, sums: IntArray, generator: np.random.Generator) -> 
 
 def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
     """Hold squared errors of utilities, over all alternatives and groups, against the stated errors."""
-    vote = _vote_of(case)
+    vote = vote_of(case)
     if vote is None:
         return None
-    profile, noise = _profile_of(case), _noise_of(vote)
+    profile, noise = profile_of(case), _noise_of(vote)
     inputs = vote.encode({"group": profile.groups, "ranking": Rankings(profile.positions)})
     true = np.array([[float(value) for value in row] for row in vote.utilities_in(inputs)])
     number = min(sessions, max(_MOST_NUMBERS // (profile.positions.size * len(true)), 1))
-    squares = np.square(_estimates(vote, profile, number, generator) - true).mean(axis=2)
+    squares = np.square(estimates_of(vote, profile, number, generator) - true).mean(axis=2)
     errors = np.square(noise.errors)
     return Held(np.ones(number), (squares / errors).mean(axis=1))
 
@@ -283,15 +285,15 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
 def _statements() -> list[Statement]:
     confirmed = [
         Statement(
-            name=f"winner confirmed by {mechanism}",
+            name=f"confirmed winner: {mechanism}",
             about=(
                 "a winner that is not the objective's best is confirmed with no more probability than the level, "
                 "whatever the rankings are."
             ),
-            axes={**_VOTES, "mechanism": (mechanism,)},
+            axes={**VOTES, "mechanism": (mechanism,)},
             hold=_hold_verdicts,
         )
-        for mechanism in _VOTES["mechanism"]
+        for mechanism in VOTES["mechanism"]
     ]
     return [
         *confirmed,
@@ -315,7 +317,7 @@ def _statements() -> list[Statement]:
         Statement(
             name="standard error of utilities",
             about="squared errors, in squared standard errors, over alternatives and groups, are 1 at most on average.",
-            axes={axis: values for axis, values in _VOTES.items() if axis in _OF_ERRORS},
+            axes={axis: values for axis, values in VOTES.items() if axis in _OF_ERRORS},
             hold=functools.partial(_hold_any_objective, _hold_errors),
             kind="error",
         ),

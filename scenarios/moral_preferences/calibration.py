@@ -26,9 +26,10 @@ from ...protocol.moral_preferences import (
     compare_societies,
     decide,
 )
+from ...protocol.moral_preferences.parameters import MechanismName
 from ..experiments.calibration import LADDER, Axes, Calibration, Case, Held, Statement
 
-__all__ = ["CALIBRATION"]
+__all__ = ["CALIBRATION", "SOCIETIES", "WAYS", "protocol_of", "society_of"]
 
 _BOUND: Final = 2.0
 _RECORDS: Final = 10
@@ -40,20 +41,20 @@ _ROUNDING: Final = 1e-9
 class _Way:
     """One way to release preferences: what is perturbed, whom voters trust, and a price with much noise."""
 
-    mechanism: str
+    mechanism: MechanismName
     paradigm: Paradigm
     price: float
 
 
-_WAYS: Final = {
+WAYS: Final = {
     "laplace, VLCP": _Way("laplace", Paradigm.VLCP, 0.1),
     "laplace, VLDP": _Way("laplace", Paradigm.VLDP, 1.0),
     "direction, RLCP": _Way("direction", Paradigm.RLCP, 0.01),
     "direction, RLDP": _Way("direction", Paradigm.RLDP, 0.1),
     "functional, RLDP": _Way("functional", Paradigm.RLDP, 1.0),
 }
-_ADDITIVE: Final = tuple(way for way in _WAYS if not way.startswith("functional"))
-_SOCIETIES: Final[dict[str, Callable[[FloatArray, float], FloatArray]]] = {
+_ADDITIVE: Final = tuple(way for way in WAYS if not way.startswith("functional"))
+SOCIETIES: Final[dict[str, Callable[[FloatArray, float], FloatArray]]] = {
     "none": lambda point, _norm: 0 * point,
     "size": lambda point, norm: point * (norm * 7 % 1),
     "ball": lambda point, _norm: point,
@@ -69,11 +70,11 @@ _SESSIONS: Final[Axes] = {
     "times the price": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0),
     "levels": ("one", "two", "one voter pays ten times"),
     "level": (0.2, 0.05, 0.01, 0.001),
-    "society": tuple(_SOCIETIES),
+    "society": tuple(SOCIETIES),
     "point": tuple(range(16)),
 }
 _CERTAINTIES: Final[Axes] = {
-    "way": tuple(_WAYS),
+    "way": tuple(WAYS),
     "features": (3, 10, 23),
     "voters": (100,),
     "times the price": (1.0, 3.0, 10.0),
@@ -91,9 +92,9 @@ _DIFFERENCES: Final[Axes] = {
 }
 
 
-def _protocol_of(case: Case, **given: Any) -> MoralPreferences | None:
+def protocol_of(case: Case, **given: Any) -> MoralPreferences | None:
     """Return a session's protocol; None where nobody can have its parameters."""
-    way = _WAYS[case["way"]]
+    way = WAYS[case["way"]]
     price = round(way.price * case["times the price"], 6)
     levels = case.get("levels", "one")
     if levels != "one":
@@ -115,7 +116,7 @@ def _protocol_of(case: Case, **given: Any) -> MoralPreferences | None:
         return None
 
 
-def _society(protocol: MoralPreferences, kind: str, generator: np.random.Generator) -> FloatArray:
+def society_of(protocol: MoralPreferences, kind: str, generator: np.random.Generator) -> FloatArray:
     """Return the row that all voters of a society hold, in steps of the summary's grid."""
     size = protocol.parameters.num_features
     if protocol.parameters.mechanism == "direction":
@@ -126,7 +127,7 @@ def _society(protocol: MoralPreferences, kind: str, generator: np.random.Generat
         shares = generator.exponential(size=size + 1)
         point = shares[:size] / shares.sum() * generator.choice([-1.0, 1.0], size=size)
         norm = float(np.abs(point).sum())
-    drawn = point * float(generator.random()) if kind == "size" else _SOCIETIES[kind](point, norm)
+    drawn = point * float(generator.random()) if kind == "size" else SOCIETIES[kind](point, norm)
     return np.trunc(drawn * protocol.summary.bound)
 
 
@@ -162,7 +163,10 @@ def _release(protocol: MoralPreferences, rows: IntArray, public: IntArray, gener
 
     if not isinstance(phase, PerturbedPhase):
         tally = phase.tally(rows, earlier=[], public=public)
-        row_of = lambda mechanism, sums: drawn(mechanism, np.array([sums]))[0].tolist()  # noqa: E731  one line
+
+        def row_of(mechanism: RowMechanism, sums: Sequence[int]) -> list[int]:
+            return drawn(mechanism, np.array([sums], dtype=np.int64))[0].tolist()
+
         return protocol.outcome([phase.randomize_tally(tally, row_of)])
     reports = np.empty((len(rows), phase.num_reported), dtype=np.int64)
     for mechanism, places in phase.mechanism_groups(public):
@@ -173,23 +177,36 @@ def _release(protocol: MoralPreferences, rows: IntArray, public: IntArray, gener
 def _session(protocol: MoralPreferences, society: FloatArray, case: Case, generator: np.random.Generator) -> Outcome:
     """Return what a session releases in which all voters hold the same."""
     voters = case["voters"]
-    levels = np.arange(voters) % 2 if case.get("levels") == "two" else (np.arange(voters) == 0).astype(np.int64)
+    own = [place % 2 if case.get("levels") == "two" else int(place == 0) for place in range(voters)]
+    levels = np.array(own, dtype=np.int64)
     public = levels[:, None] if protocol.parameters.is_personal else np.empty((voters, 0), dtype=np.int64)
     return _release(protocol, np.tile(_row_of(protocol, society), (voters, 1)), public, generator)
 
 
+def _pair(protocol: MoralPreferences, change: FloatArray) -> dict[str, float]:
+    """Return an alternative that differs by so much in each feature from one that has none."""
+    values: list[float] = change.tolist()
+    return dict(zip(protocol.parameters.features, values, strict=True))
+
+
+def _prefers_first(society: FloatArray, change: FloatArray) -> bool:
+    pairs: list[tuple[float, float]] = np.stack([society, change], axis=1).tolist()
+    return math.fsum(own * value for own, value in pairs) > 0
+
+
 def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
     """Hold verdicts on pairs between which a society is nearly indifferent."""
-    protocol = _protocol_of(case)
+    protocol = protocol_of(case)
     if protocol is None:
         return None
     fixed = np.random.default_rng([case["point"], case["features"]])
-    society, change = _society(protocol, case["society"], fixed), fixed.normal(size=case["features"])
+    society = society_of(protocol, case["society"], fixed)
+    change: FloatArray = fixed.normal(size=protocol.parameters.num_features)
     if length := float(society @ society):
         change -= society * (float(change @ society) / length)  # nobody prefers either
         change -= society * (1e-9 / math.sqrt(length))  # all prefer the second, by next to nothing
-    pair = dict(zip(protocol.parameters.features, change.tolist(), strict=True))
-    is_first = math.fsum(own * value for own, value in zip(society.tolist(), change.tolist(), strict=True)) > 0
+    pair = _pair(protocol, change)
+    is_first = _prefers_first(society, change)
     wrong = np.zeros(sessions)
     for session in range(sessions):
         decision = decide(_session(protocol, society, case, generator), pair, {}, level=case["level"])
@@ -200,29 +217,27 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
 
 
 def _hold_certainties(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
-    protocol = _protocol_of(case)
+    protocol = protocol_of(case)
     if protocol is None:
         return None
     stated, wrong = np.empty(sessions), np.empty(sessions)
     for session in range(sessions):
-        society = _society(protocol, case["society"], generator)
+        society = society_of(protocol, case["society"], generator)
         outcome = _session(protocol, society, case, generator)
-        change: list[float] = generator.normal(size=case["features"]).tolist()
-        pair = dict(zip(protocol.parameters.features, change, strict=True))
-        is_first = math.fsum(own * value for own, value in zip(society.tolist(), change, strict=True)) > 0
-        decision = decide(outcome, pair, {}, prior=case["society"])
+        change: FloatArray = generator.normal(size=protocol.parameters.num_features)
+        decision = decide(outcome, _pair(protocol, change), {}, prior=case["society"])
         stated[session] = 1 - (decision.certainty or 0.0)
-        wrong[session] = (decision.choice == "first") != is_first
+        wrong[session] = (decision.choice == "first") != _prefers_first(society, change)
     return Held(stated, wrong)
 
 
 def _hold_differences(case: Case, sessions: int, generator: np.random.Generator, *, of_intervals: bool) -> Held | None:
     """Hold all verdicts on differences between three societies at once, or all intervals."""
-    protocol = _protocol_of(case, societies=_NAMES)
+    protocol = protocol_of(case, societies=_NAMES)
     if protocol is None:
         return None
     fixed = np.random.default_rng([case["point"], case["features"]])
-    rows = [_society(protocol, case["society"], fixed) for _ in _NAMES]
+    rows = [society_of(protocol, case["society"], fixed) for _ in _NAMES]
     if case["societies"] != "apart":
         rows = [rows[0].copy() for _ in _NAMES]
         rows[1][0] *= case["societies"] == "alike"
@@ -250,10 +265,10 @@ def _clean(protocol: MoralPreferences, row: FloatArray) -> dict[str, float]:
 
 def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
     """Hold squared errors of preferences that are not projected against their stated errors."""
-    protocol = _protocol_of(case)
+    protocol = protocol_of(case)
     if protocol is None or protocol.parameters.mechanism == "direction":
         return None
-    society = _society(protocol, case["society"], np.random.default_rng([case["point"], case["features"]]))
+    society = society_of(protocol, case["society"], np.random.default_rng([case["point"], case["features"]]))
     true = list(_clean(protocol, society).values())
     pairs: list[tuple[float, float]] = []
     for _ in range(sessions):

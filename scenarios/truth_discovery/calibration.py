@@ -30,7 +30,16 @@ from .crowd_reports import Layout, draw_labels, renumbering
 from .data.published import CROWDS, load_crowd
 from .data.synthetic import make_crowd, skewed_crowd
 
-__all__ = ["CALIBRATION", "FAMILIES", "Confidences", "CrowdRow", "credit_of", "crowd_rows", "sessions_of"]
+__all__ = [
+    "CALIBRATION",
+    "FAMILIES",
+    "AccuracyRow",
+    "Confidences",
+    "CrowdRow",
+    "credit_of",
+    "crowd_rows",
+    "sessions_of",
+]
 
 FAMILIES: Final[Mapping[str, Sequence[str]]] = {
     "birds": ("bluebird", "ducks"),
@@ -88,13 +97,13 @@ def _parameters_of(case: Case) -> Parameters | None:
 def _reported(case: Case, parameters: Parameters, tasks: int, generator: np.random.Generator) -> tuple[Any, Any, float]:
     """Return how many answers each label truly has, how many reports in each task, and the flip probability."""
     size, number = case["labels"], case["answers"]
-    share = np.arange(number)
-    answers = {
-        "all one label": 0 * share,
-        "all but one": np.minimum(share, 1) * 1,
-        "two alike": share % 2,
-        "all alike": share % size,
-    }[case["given"]]
+    given: dict[str, list[int]] = {
+        "all one label": [0] * number,
+        "all but one": [min(place, 1) for place in range(number)],
+        "two alike": [place % 2 for place in range(number)],
+        "all alike": [place % size for place in range(number)],
+    }
+    answers = np.array(given[case["given"]], dtype=np.int64)
     noise = make_noise(parameters)
     mechanism = noise.mechanism
     rows = np.tile(answers, tasks)[:, None]
@@ -131,7 +140,8 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
     known = [each for each in told if each is not None]
     if len(known) < len(told):
         return None
-    values, errors = (np.array(each)[counts[:, 0]] for each in zip(*map(dataclasses.astuple, known), strict=True))
+    values = np.array([each.value for each in known])[counts[:, 0]]
+    errors = np.array([each.standard_error for each in known])[counts[:, 0]]
     return Held(np.square(errors), np.square(values - true[0]))
 
 

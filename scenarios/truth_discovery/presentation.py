@@ -76,6 +76,7 @@ class _Task:
     confidence: float | None
     model_confidence: float | None
     confidences: tuple[float, float] | None
+    rank: int
     supports: Mapping[str, Estimate] | None
     limits: SupportLimits | None
     num_answers: int
@@ -96,6 +97,10 @@ class _Task:
 def _tasks(outcome: Outcome, known: Known) -> list[_Task]:
     truth, gold = known.truth or {}, known.gold or {}
     supports, limits, ranges = outcome.supports, outcome.limits_of_found(), outcome.confidence_ranges
+    places = range(len(outcome.tasks))
+    ranks = {
+        each: rank for rank, each in enumerate(sorted(places, key=lambda own: -(outcome.confidences[own] or 0)), 1)
+    }
     return [
         _Task(
             name=name,
@@ -103,6 +108,7 @@ def _tasks(outcome: Outcome, known: Known) -> list[_Task]:
             confidence=outcome.confidences[place],
             model_confidence=outcome.model_confidences[place],
             confidences=ranges[place],
+            rank=ranks[place],
             supports=supports[place],
             limits=limits[place],
             num_answers=outcome.num_answers[place],
@@ -143,7 +149,11 @@ def _least_sure(tasks: Sequence[_Task]) -> list[_Task]:
 def _meaning(estimator: str) -> list[str]:
     """Return what a confidence is, in lines."""
     lines = [f"confidence: {_CONFIDENCES.get(estimator, _POSTERIOR)}"]
-    if (credit := CREDITS[estimator]).average != 1:
+    credit = CREDITS[estimator]
+    if not credit.least:
+        lines[0] += ". It ranks the tasks, the surest being the first: on one"
+        lines.append("published crowd it was worth nothing, so that no probability is said")
+    elif credit.average != 1:
         lines[0] += f", of which {100 * credit.least:.0f} to {100 * credit.most:.0f} % of what"
         lines.append(
             "is beyond chance held on published crowds, from the worst to the best: it ranks the tasks, and of a new "
@@ -162,7 +172,7 @@ def _show_tasks(console: Console, tasks: Sequence[_Task], known: Known) -> None:
             cells.append(Cell(task.clean or "", tone="" if task.clean == task.found else "warning"))
         if with_gold:
             cells += [task.gold or "", _verdict(task)]
-        cells += [_confidences(task.confidences), _support(task)]
+        cells += [_confidences(task), _support(task)]
         rows.append(cells)
     shown = Table(columns=[*texts, "Confidence", "Support"], rows=rows, labels=len(texts))
     show_table(console, shown, drop=("Clean answers", "Support", "True", "Confidence"), whole=known.table)
@@ -182,10 +192,15 @@ def _confidence(confidence: float | None) -> str:
     return "> 99.9 %" if almost <= confidence < 1 else f"{100 * confidence:.1f} %"
 
 
-def _confidences(ends: tuple[float, float] | None) -> str:
-    """Return a range of probabilities in percent; one number where both ends are one."""
-    if ends is None:
-        return ""
+def _confidences(task: _Task) -> str:
+    """Return how sure a label is: a rank where no probability is said."""
+    if task.confidences is None:
+        return "" if task.confidence is None else f"rank {task.rank:,}"
+    return _range(task.confidences)
+
+
+def _range(ends: tuple[float, float]) -> str:
+    """Return probabilities in percent; one number where both ends are one."""
     low, high = map(_confidence, ends)
     return high if low == high else f"{low.removesuffix(' %')} to {high}"
 
@@ -314,7 +329,7 @@ def _draw_rows(panels: Any, *, tasks: Sequence[_Task], names: Sequence[str]) -> 
 def _said_of(task: _Task) -> str:
     if task.found is None:
         return "no answer"
-    said = fold(f"{task.found}, {_confidences(task.confidences)}")
+    said = fold(f"{task.found}, {_confidences(task)}")
     if task.is_right is False:
         said += f"\ntrue: {fold(task.gold or '')}"
     return said
@@ -420,13 +435,13 @@ def _conclude(outcome: Outcome) -> str:
     """Return what was found, and how much of it is expected to be right, where an estimator claims a probability."""
     found = {task: label for task, label in zip(outcome.tasks, outcome.truths, strict=True) if label is not None}
     said = _found(found, len(outcome.tasks))
-    if not found or CREDITS[outcome.estimator].average == 1:  # a share of votes is no probability
-        return said
     told = [ends for ends in outcome.confidence_ranges if ends is not None]
+    if not told or CREDITS[outcome.estimator].average == 1:  # a share of votes is no probability
+        return said
     if len(told) == 1:
-        return f"{said} That is right with a probability of {_confidences(told[0])}, {_AS_PUBLISHED}."
+        return f"{said} That is right with a probability of {_range(told[0])}, {_AS_PUBLISHED}."
     least, most = (round(math.fsum(ends)) for ends in zip(*told, strict=True))
-    return f"{said} {least:,} to {most:,} of these {len(told):,} labels are expected to be right, {_AS_PUBLISHED}."
+    return f"{said} Of these {len(told):,} labels {least:,} to {most:,} are expected to be right, {_AS_PUBLISHED}."
 
 
 _AS_PUBLISHED: Final = "if the crowd errs no more than the worst published one, and no less than the best"

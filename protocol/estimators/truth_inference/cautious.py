@@ -64,8 +64,8 @@ def cautious_truth_discovery(
         answers: perturbed; any number, none included: then every truth is missing.
         noise: the perturbation, for each size of answer set.
         least_odds: how many times likelier another label has to be than the paper's, in the average of the three
-            posterior distributions, to take its place; at least 1. With the default no crowd that
-            `benchmarks/cautious.py` tries is more than a point behind the paper's, by bounds over all of them.
+            posterior distributions, to take its place; at least 1. `docs/truth-discovery-auto.md` says how the default
+            was chosen.
         clamp: of the paper's truth discovery.
         max_iterations: of each estimator, the paper's included.
         tolerance: of the EM estimators.
