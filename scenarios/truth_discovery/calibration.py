@@ -378,13 +378,12 @@ def _accuracies(name: str, mechanism: str, epsilon: float, cell: Mapping[str, Co
 
 
 def _table_of_confidences(rows: Sequence[CrowdRow]) -> Table:
-    covered = sum(row.is_covered for row in rows)
+    own = [row for row in rows if row.estimator == _AUTO]
     return listed(
-        rows,
+        own,
         [
             ("crowd", lambda row: row.crowd),
             ("family", lambda row: row.family),
-            ("estimator", lambda row: row.estimator),
             ("model", lambda row: f"{row.model:.3f}"),
             ("credit", lambda row: f"{row.credit:.2f}"),
             ("said of others", lambda row: f"{row.least:.2f}–{row.most:.2f}"),
@@ -393,13 +392,14 @@ def _table_of_confidences(rows: Sequence[CrowdRow]) -> Table:
             ("covered", lambda row: "yes" if row.is_covered else "no"),
             ("error", lambda row: f"{row.error:.3f}"),
         ],
-        caption="Confidences, each crowd by crowds of other families",
+        caption="Confidences of `auto`, each crowd by crowds of other families",
         note=f"ε = {', '.join(f'{e:g}' for e in _EPSILONS)}, one layer and two. credit: what of an estimator's "
         "confidence beyond chance was worth keeping on the crowd; said of others: from the least to the greatest "
         "credit of crowds of other families; range: the mean confidences at these; error: "
-        f"of calibration at the other families' mean credit. The range covers what is right in {covered} of "
-        f"{len(rows)} rows.",
-        labels=3,
+        "of calibration at the other families' mean credit. The range covers what is right on "
+        f"{sum(row.is_covered for row in own)} of {len(own)} crowds; of all estimators, which are in the file, in "
+        f"{sum(row.is_covered for row in rows)} of {len(rows)} rows.",
+        labels=2,
         name="confidences",
         full=flat(rows),
     )
