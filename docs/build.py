@@ -262,7 +262,7 @@ def draw_tables() -> None:
     axes.set_yticks(range(len(crowds)), crowds)
     axes.grid(axis="y", color=GRID)
     axes.set_axisbelow(True)
-    axes.legend(frameon=False, loc="lower right")
+    figure.legend(frameon=False, loc="outside upper center", ncols=len(_AUTO))
     _keep_figure(figure, "truth-discovery-auto.png")
 
 

@@ -43,6 +43,7 @@ _MOST_COMPETENCE: Final = 0.9
 """In the rounds of votes: believing in perfect workers, they would follow single ones on clean answers."""
 _ERRORS: Final = 2.0
 """Standard errors of a share."""
+_ADDED: Final = 2
 _HALF: Final = 0.5
 _MOST_SHARE: Final = 0.98
 
@@ -138,8 +139,9 @@ def frequent_labels(answers: Answers, noise: KnownNoise, found: Inference) -> di
         number, lie = int(counts.sum()), flip / (size - 1)
         if not number or not 1 - flip - lie > 0:
             continue
-        label, reported = int(counts.argmax()), float(counts.max()) / number
-        error = math.sqrt(reported * (1 - reported) / number)
+        # With two reports more on either side, so that a few which agree are not sure (Agresti and Coull 1998).
+        label, reported = int(counts.argmax()), (float(counts.max()) + _ADDED) / (number + 2 * _ADDED)
+        error = math.sqrt(reported * (1 - reported) / (number + 2 * _ADDED))
         share = min((reported - _ERRORS * error - lie) / (1 - flip - lie), _MOST_SHARE)
         # Multiples of 2⁻³⁰, so that their sum is exact in any order.
         worth = 1 / size + CREDIT * (float(confidences.sum()) / len(confidences) - 1 / size)

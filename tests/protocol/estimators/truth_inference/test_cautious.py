@@ -84,8 +84,8 @@ def test_a_frequent_label_counts_where_its_share_is_told_to_be_worth_more_than_w
     noise = KnownNoise.fixed({2: 0.4})
     answers = skewed(0.9, 0.4)
     coin = noise_aware_one_coin(answers, noise)
-    reported = float((answers.labels == 1).mean())
-    share = (reported - 2 * np.sqrt(reported * (1 - reported) / 900) - 0.4) / 0.2
+    reported = (int((answers.labels == 1).sum()) + 2) / 904
+    share = (reported - 2 * np.sqrt(reported * (1 - reported) / 904) - 0.4) / 0.2
     worth = 0.5 + CREDIT * (coin.confidences.mean() - 0.5)
     assert share > worth
     (prior,) = frequent_labels(answers, noise, coin).values()
@@ -102,6 +102,8 @@ def test_a_label_that_is_not_told_to_be_frequent_does_not_count() -> None:
     half, told = skewed(0.5, 0.4), skewed(0.7, 0.05)
     assert not frequent_labels(half, noise, noise_aware_one_coin(half, noise))
     assert not frequent_labels(told, clean, noise_aware_one_coin(told, clean))  # what was found is worth more
+    few = Answers(np.arange(3), np.arange(3), np.ones(3, dtype=np.int64), 3, 3, np.full(3, 2))
+    assert not frequent_labels(few, noise, noise_aware_one_coin(few, noise))  # though all three agree
     nothing = skewed(0.9, 0.5)
     assert not frequent_labels(nothing, KnownNoise.fixed({2: 0.5}), noise_aware_one_coin(nothing, noise))
 
